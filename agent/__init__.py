@@ -4,6 +4,7 @@ turns/    a turn from its request to its end
 prompt/   plan, history and blocks of a prompt; the injection ledger
 hooks/    the runtime of hooks
 files/    artifacts of messages
+guidance/ instruction files and agent definitions
 threads/  workspaces, threads, imported conversations
 forget/   what leaves a conversation
 rows/     the only SQL of this house

@@ -17,5 +17,8 @@ def is_indexable(kind: str, status: str, memory_mode: str, turn_status: str, tex
 
 
 def _is_telling(summary: str, tool: str) -> bool:
-    """Return whether a tool's summary is more than "done", and no copy of what our own tools showed: that may be forgotten."""
+    """Return whether a tool's summary is more than "done", and no copy of what our own tools showed.
+
+    That may be forgotten.
+    """
     return len(summary.strip()) >= MIN_SUMMARY_CHARS and not any(own in tool for own in OWN_TOOLS)

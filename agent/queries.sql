@@ -26,19 +26,21 @@ DELETE FROM workspace WHERE workspace_id = :workspace_id
 
 -- name: add_thread
 -- A new thread.
-INSERT INTO thread (thread_id, workspace_id, agent_id, parent_thread_id, name, mode, memory_mode, origin, task_id, instructions, model, provider, created_at, updated_at)
-VALUES (:thread_id, :workspace_id, :agent_id, :parent_thread_id, :name, :mode, :memory_mode, :origin, :task_id, :instructions, :model, :provider, :now, :now)
+INSERT INTO thread (thread_id, workspace_id, agent_id, parent_thread_id, name, mode, memory_mode, origin, task_id, instructions, model, provider, cwd, instruction_files, instruction_profile, agent, created_at, updated_at)
+VALUES (:thread_id, :workspace_id, :agent_id, :parent_thread_id, :name, :mode, :memory_mode, :origin, :task_id, :instructions, :model, :provider, :cwd, :instruction_files, :instruction_profile, :agent, :now, :now)
 
 -- name: get_thread
 -- A thread by id, with its number of turns.
 SELECT thread_id, workspace_id, agent_id, parent_thread_id, name, mode, memory_mode, origin, task_id, archived,
-    (SELECT count(*) FROM turn WHERE turn.thread_id = thread.thread_id), created_at, updated_at, instructions, model, provider, id
+    (SELECT count(*) FROM turn WHERE turn.thread_id = thread.thread_id), created_at, updated_at, instructions, model, provider, id,
+    cwd, instruction_files, instruction_profile, agent
 FROM thread WHERE thread_id = :thread_id
 
 -- name: list_threads
 -- Threads before a row, newest first.
 SELECT thread_id, workspace_id, agent_id, parent_thread_id, name, mode, memory_mode, origin, task_id, archived,
-    (SELECT count(*) FROM turn WHERE turn.thread_id = thread.thread_id), created_at, updated_at, instructions, model, provider, id
+    (SELECT count(*) FROM turn WHERE turn.thread_id = thread.thread_id), created_at, updated_at, instructions, model, provider, id,
+    cwd, instruction_files, instruction_profile, agent
 FROM thread
 WHERE id < :before AND (:workspace_id IS NULL OR workspace_id = :workspace_id) AND (:archived IS NULL OR archived = :archived)
 ORDER BY id DESC LIMIT :limit
@@ -54,6 +56,10 @@ SELECT thread_id FROM thread WHERE workspace_id = :workspace_id ORDER BY id
 -- name: change_thread
 -- The members of a thread that a client may change.
 UPDATE thread SET name = :name, memory_mode = :memory_mode, archived = :archived, updated_at = :now WHERE thread_id = :thread_id
+
+-- name: keep_agent
+-- The definition by which a thread's agent acts now.
+UPDATE thread SET agent = :agent WHERE thread_id = :thread_id AND agent IS NOT :agent
 
 -- name: touch_thread
 -- Something happened in a thread.
@@ -85,8 +91,8 @@ SELECT coalesce(max(position), 0) FROM turn WHERE thread_id = :thread_id
 
 -- name: add_turn
 -- A turn begins.
-INSERT INTO turn (turn_id, thread_id, position, driver, mode, status, options, input_hash, started_at, completed_at, owner, origin, generation)
-VALUES (:turn_id, :thread_id, :position, :driver, :mode, :status, :options, :input_hash, :started_at, :completed_at, :owner, :origin,
+INSERT INTO turn (turn_id, thread_id, position, driver, mode, memory_mode, status, options, input_hash, started_at, completed_at, owner, origin, generation)
+VALUES (:turn_id, :thread_id, :position, :driver, :mode, :memory_mode, :status, :options, :input_hash, :started_at, :completed_at, :owner, :origin,
     (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'forgotten'))
 
 -- name: generation_of_turn
@@ -96,7 +102,7 @@ SELECT generation FROM turn WHERE turn_id = :turn_id
 -- name: get_turn
 -- A turn by id, with its workspace.
 SELECT turn.turn_id, turn.thread_id, thread.workspace_id, turn.driver, turn.mode, turn.status, turn.started_at, turn.completed_at, turn.error_reason,
-    turn.error_retryable, turn.rounds, turn.usage, turn.manifest, turn.input_hash, turn.options, turn.last_seq, turn.post_completed, turn.position, turn.owner, turn.tool_events
+    turn.error_retryable, turn.rounds, turn.usage, turn.manifest, turn.input_hash, turn.options, turn.last_seq, turn.post_completed, turn.position, turn.owner, turn.tool_events, turn.memory_mode
 FROM turn JOIN thread USING (thread_id) WHERE turn.turn_id = :turn_id
 
 -- name: turns_of_thread
@@ -151,11 +157,11 @@ VALUES (:item_id, :turn_id, :thread_id, :position, :kind, :role, :status, :text,
 -- name: get_items
 -- Items by id in that order, with what other houses may know of them; a host's tool event is one, `TURN.tool.NUMBER`, behind all others.
 SELECT wanted.key, item.item_id, item.turn_id, item.thread_id, thread.workspace_id, item.role, item.name, item.text, item.at, turn.position, item.position,
-    item.kind, item.status, thread.memory_mode, turn.status, thread.name
+    item.kind, item.status, iif(turn.memory_mode = 'ignored', 'ignored', thread.memory_mode), turn.status, thread.name
 FROM json_each(:item_ids) AS wanted CROSS JOIN item ON item.item_id = wanted.value JOIN turn USING (turn_id) JOIN thread ON thread.thread_id = item.thread_id
 UNION ALL
 SELECT wanted.key, wanted.value, turn.turn_id, turn.thread_id, thread.workspace_id, 'tool', event.value ->> 'name', event.value ->> 'summary',
-    turn.completed_at, turn.position, :behind + event.key, 'tool_event', 'completed', thread.memory_mode, turn.status, thread.name
+    turn.completed_at, turn.position, :behind + event.key, 'tool_event', 'completed', iif(turn.memory_mode = 'ignored', 'ignored', thread.memory_mode), turn.status, thread.name
 FROM json_each(:item_ids) AS wanted CROSS JOIN turn ON turn.turn_id = substr(wanted.value, 1, instr(wanted.value, '.tool.') - 1)
 JOIN thread USING (thread_id)
 CROSS JOIN json_each(turn.tool_events) AS event ON event.key = CAST(substr(wanted.value, instr(wanted.value, '.tool.') + 6) AS INTEGER)
@@ -399,7 +405,7 @@ UPDATE hook_run SET diagnostics = :diagnostics WHERE id = :row
 
 -- name: said_in_threads
 -- What threads are called and told, between two rows.
-SELECT id, thread_id, CAST(name AS BLOB), CAST(instructions AS BLOB), thread_id, agent_id, task_id, model, provider FROM thread
+SELECT id, thread_id, CAST(name AS BLOB), CAST(instructions AS BLOB), thread_id, agent_id, task_id, model, provider, cwd FROM thread
 WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_thread
@@ -426,3 +432,46 @@ UPDATE artifact SET name = :name WHERE id = :row
 -- Every file whose bytes are kept, and the content of each of its versions.
 SELECT DISTINCT artifact_id, sha256 FROM artifact WHERE is_kept = 1 AND kind NOT IN ('image', 'audio', 'video')
 ORDER BY artifact_id, sha256
+
+-- name: instruction_state
+-- Whether a workspace's instruction files are used, and which its last turn had.
+SELECT mode, used FROM instruction_state WHERE workspace_id = :workspace_id
+
+-- name: put_instruction_mode
+-- A workspace's instruction files are used or not.
+INSERT INTO instruction_state (workspace_id, mode) VALUES (:workspace_id, :mode) ON CONFLICT (workspace_id) DO UPDATE SET mode = excluded.mode
+
+-- name: put_instructions_used
+-- The instruction files of a workspace's last turn.
+INSERT INTO instruction_state (workspace_id, used) VALUES (:workspace_id, :used) ON CONFLICT (workspace_id) DO UPDATE SET used = excluded.used
+
+-- name: add_instruction_version
+-- A text that an instruction file has now, unless it is the one of its newest version.
+INSERT INTO instruction_version (workspace_id, path, sha256, at, text)
+SELECT :workspace_id, :path, :sha256, :at, :text
+WHERE :sha256 IS NOT (SELECT sha256 FROM instruction_version WHERE workspace_id = :workspace_id AND path = :path ORDER BY id DESC LIMIT 1)
+
+-- name: drop_instruction_versions
+-- All versions of a file but the newest ones.
+DELETE FROM instruction_version WHERE workspace_id = :workspace_id AND path = :path AND id NOT IN (
+    SELECT id FROM instruction_version WHERE workspace_id = :workspace_id AND path = :path ORDER BY id DESC LIMIT :kept)
+
+-- name: instruction_versions
+-- Versions of a file before a row, newest first.
+SELECT id, sha256, at, text FROM instruction_version WHERE workspace_id = :workspace_id AND path = :path AND id < :before ORDER BY id DESC LIMIT :limit
+
+-- name: remove_instruction_versions
+-- The versions of a workspace's instruction files go.
+DELETE FROM instruction_version WHERE workspace_id = :workspace_id
+
+-- name: remove_instruction_state
+-- What is known of a workspace's instruction files goes.
+DELETE FROM instruction_state WHERE workspace_id = :workspace_id
+
+-- name: said_in_instructions
+-- The texts that instruction files had, between two rows.
+SELECT id, path, CAST(text AS BLOB), path FROM instruction_version WHERE id BETWEEN :first AND :last ORDER BY id
+
+-- name: keep_said_instruction
+-- A version that does not say any more what was forgotten.
+UPDATE instruction_version SET text = :text WHERE id = :row

@@ -25,6 +25,10 @@ CREATE TABLE thread (
     instructions     TEXT,
     model            TEXT,
     provider         TEXT,
+    cwd                 TEXT, -- the folder that is worked in
+    instruction_files   TEXT CHECK (instruction_files IN ('auto', 'off')), -- NULL: auto where a turn has a folder
+    instruction_profile TEXT NOT NULL DEFAULT 'default',
+    agent               TEXT, -- slug, layer and digest of the definition that acts here, as JSON
     created_at       INTEGER NOT NULL,
     updated_at       INTEGER NOT NULL
 ) STRICT;
@@ -37,6 +41,7 @@ CREATE TABLE turn (
     position        INTEGER NOT NULL,
     driver          TEXT NOT NULL CHECK (driver IN ('gateway', 'host', 'import')),
     mode            TEXT NOT NULL CHECK (mode IN ('agent', 'chat')),
+    memory_mode     TEXT CHECK (memory_mode IN ('normal', 'read_only', 'ignored')), -- that of its agent's definition
     status          TEXT NOT NULL CHECK (status IN ('in_progress', 'awaiting_host', 'completed', 'failed', 'cancelled', 'interrupted')),
     options         TEXT NOT NULL DEFAULT '{}',
     input_hash      BLOB,
@@ -154,3 +159,21 @@ CREATE TABLE mention (
     PRIMARY KEY (memory_id, turn_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mention_of_turn ON mention (turn_id);
+
+-- Whether a workspace's instruction files are used, and which bytes of them its last turn had, as JSON by path.
+CREATE TABLE instruction_state (
+    workspace_id TEXT PRIMARY KEY,
+    mode         TEXT NOT NULL DEFAULT 'on' CHECK (mode IN ('on', 'off')),
+    used         TEXT NOT NULL DEFAULT '{}'
+) STRICT, WITHOUT ROWID;
+
+-- The texts that instruction files had in turns, without their secrets.
+CREATE TABLE instruction_version (
+    id           INTEGER PRIMARY KEY,
+    workspace_id TEXT NOT NULL,
+    path         TEXT NOT NULL,
+    sha256       TEXT NOT NULL,
+    at           INTEGER NOT NULL,
+    text         TEXT NOT NULL
+) STRICT;
+CREATE INDEX instruction_version_of_path ON instruction_version (workspace_id, path, id);

@@ -3,7 +3,7 @@
 Rule 1: all tools of a domain are registered, few are visible: the plan's, then what `request_tools` reveals, in the same turn.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,18 +14,23 @@ from protocol.threads import Domain, ToolFailure, ToolReply, ToolSpec
 from protocol.tools import MAX_RESULT_CHARS, RequestToolsArgs, tool_spec
 
 REQUEST_TOOLS = "request_tools"
+AGENT_LIST, AGENT_INFO = "agent_list", "agent_info"
 
 
 class Toolset:
     """The tools of one turn."""
 
-    def __init__(self, bundles: Sequence[ToolBundle], planned: Iterable[str]) -> None:
+    def __init__(
+        self, bundles: Sequence[ToolBundle], planned: Iterable[str], domains: Collection[str] | None = None
+    ) -> None:
+        """`domains` are those whose tools may be seen, besides `request_tools`; None: all."""
         self._specs: dict[str, ToolSpec] = {}
         for bundle in bundles:
             for spec in bundle.tools:
-                self._specs.setdefault(spec.name, spec)
+                if domains is None or spec.domain in domains or spec.name == REQUEST_TOOLS:
+                    self._specs.setdefault(spec.name, spec)
         self._visible = {name for name in planned if name in self._specs}
-        self._visible |= {spec.name for spec in self._specs.values() if spec.domain == "agent"}
+        self._visible |= {REQUEST_TOOLS} & self._specs.keys()
 
     def visible(self) -> list[ToolSpec]:
         """What the model sees now, in the order of registration."""
@@ -70,10 +75,25 @@ def result_text(reply: ToolReply) -> str:
     return encode({"ok": False, "error": {"code": "result_too_large", "message": "Ask for less."}}).decode()
 
 
-async def _offer_request_tools(_given: HookInput) -> HookOutput:
-    return HookOutput(contributions=[ToolBundle(domain="agent", tools=[tool_spec(REQUEST_TOOLS)])])
+def most_that_fits(count: int, fits: Callable[[int], bool]) -> int:
+    """The largest n up to `count` for which it fits; what fits in more fits in less."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+def fits(data: dict[str, Any]) -> bool:
+    """Whether a successful answer with this data is one that a model is told whole."""
+    return len(encode({"ok": True, "data": data}).decode()) <= MAX_RESULT_CHARS
+
+
+async def _offer_own_tools(_given: HookInput) -> HookOutput:
+    tools = [tool_spec(name) for name in (REQUEST_TOOLS, AGENT_LIST, AGENT_INFO)]
+    return HookOutput(contributions=[ToolBundle(domain="agent", tools=tools)])
 
 
 def subscriptions() -> list[Subscription]:
-    """The agent's own hook: `request_tools` is always there."""
-    return [Subscription(hook_id="agent.request_tools", phase="TurnPreToolMaterialization", call=_offer_request_tools)]
+    """The agent's own hook: `request_tools` is always visible, what tells of other agents once it is asked for."""
+    return [Subscription(hook_id="agent.request_tools", phase="TurnPreToolMaterialization", call=_offer_own_tools)]

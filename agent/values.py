@@ -28,9 +28,9 @@ class SaidTurn(NamedTuple):
 class History(NamedTuple):
     """Turns of a conversation, oldest first.
 
-    `sure` says how many of the last ones stay whatever else comes into the prompt: what may still be left out may be recalled.
-    `available` says how many turns there were to choose from. `failed` names failed turns of the same time: the user asks
-    again if they still want an answer, so neither history nor recall repeats the question.
+    `sure` says how many of the last ones stay whatever else comes into the prompt: what may still be left out may be
+    recalled. `available` says how many turns there were to choose from. `failed` names failed turns of the same time:
+    the user asks again if they still want an answer, so neither history nor recall repeats the question.
     """
 
     turns: Sequence[SaidTurn] = ()
@@ -64,7 +64,10 @@ NOTHING_SAID = History()
 
 
 class Injected(NamedTuple):
-    """A block of a prompt, and its lines with what each was made from; a standing one is the same in turn after turn."""
+    """A block of a prompt, and its lines with what each was made from.
+
+    A standing one is the same in turn after turn.
+    """
 
     block_id: str
     lines: Sequence[tuple[str, SourceRef]]

@@ -4,7 +4,8 @@ import sys
 from importlib import import_module
 
 BENCHMARKS = (
-    "speed", "hooks", "wire", "search_scale", "turn_scale", "vectors", "chunking", "recall", "episodic", "locomo", "hygiene", "lookback", "own_words",
+    "speed", "hooks", "wire", "http", "search_scale", "turn_scale", "vectors", "chunking", "recall", "episodic", "locomo", "hygiene", "lookback", "own_words", "passes",
+    "guidance",
     "peers",
     "performance",
 )  # fmt: skip

@@ -174,16 +174,17 @@ class _Writer:
         turn, position = f"trn_{workspace}_{place // 2}", place % 2
         at, turn_seq = FIRST_AT + place * MINUTE, place // 2 % TURNS_OF_THREAD
         if place % (2 * TURNS_OF_THREAD) == 0:
-            values = dict.fromkeys(("agent_id", "parent_thread_id", "task_id", "instructions", "model", "provider"))
+            unset = ("agent_id", "parent_thread_id", "task_id", "instructions", "model", "provider", "cwd", "agent")
+            values = dict.fromkeys((*unset, "instruction_files"))
             self.tx.run(AGENT_SQL["add_thread"], values | {
                 "thread_id": thread, "workspace_id": workspace, "name": f"Talk {place}", "mode": "agent",
-                "memory_mode": "normal", "origin": "user", "now": at,
+                "memory_mode": "normal", "origin": "user", "now": at, "instruction_profile": "default",
             })  # fmt: skip
         if position == 0:
             self.tx.run(AGENT_SQL["add_turn"], {
                 "turn_id": turn, "thread_id": thread, "position": turn_seq, "driver": "import", "mode": "agent",
                 "status": "completed", "options": "{}", "input_hash": None, "started_at": at, "completed_at": at,
-                "owner": None, "origin": None,
+                "owner": None, "origin": None, "memory_mode": None,
             })  # fmt: skip
         said, role = talk.message(place), "assistant" if position else "user"
         item = f"itm_{workspace}_{place}"

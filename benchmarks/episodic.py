@@ -31,6 +31,7 @@ from gateway.jobs.queue import Jobs
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.database import Database
 from gateway.store.sqlite import connect
+from promt.time_words import asks_when
 from protocol.hooks import ItemFact, ThreadFact
 from protocol.memory import SemanticState
 from protocol.seams.ports import Clock, Job, Nearness, Space, Tx, Vector, VectorTable
@@ -43,7 +44,6 @@ from thread_episodic.search import ranking
 from thread_episodic.search.finding import ChunkFinder, ChunkQuery
 from thread_episodic.search.ranking import Passage, PassageGains, rank
 from thread_episodic.search.text_scan import IndexedWords
-from thread_episodic.search.time_words import asks_when
 from thread_episodic.service import EpisodicService
 from thread_episodic.values import Filter, Places
 

@@ -20,7 +20,7 @@ TITLES = {
 }  # fmt: skip
 OPENING = """# Performance
 
-Made by `python -m benchmarks performance` from the results of `python -m benchmarks speed`, `peers` and `recall`;
+Made by `python -m benchmarks performance` from the results of `python -m benchmarks speed`, `peers`, `recall` and `passes`;
 nothing here is written by hand. CPU is processor time of the gateway's process, and what is judged: wall time depends on who else
 uses the machine. A floor is measured in the same run: the least that the work could cost, or what another implementation costs.
 Each part begins with what an empty Python took just then, beside the machine that the goals come from: others use this one too, and
@@ -73,6 +73,11 @@ def _recall(result: dict[str, Any], _folder: Path) -> str:
     )
 
 
+def _passes(result: dict[str, Any], _folder: Path) -> str:
+    table = as_markdown([cells(Row(**row)) for row in result["rows"]], HEADS)
+    return f"## Passes\n\n{_where(result)}\n{table}\n"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Write it."""
     parser = argparse.ArgumentParser(
@@ -82,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--speed", default="speed", help="the name of the result of speed")
     options = parser.parse_args(arguments)
     sections = [OPENING]
-    for name, write in ((options.speed, _speed), ("peers", _peers), ("recall", _recall)):
+    for name, write in ((options.speed, _speed), ("peers", _peers), ("recall", _recall), ("passes", _passes)):
         result = kept(name)
         sections.append(write(result, options.folder) if result else f"Not measured: `python -m benchmarks {name}`\n")
     (options.folder / "performance.md").write_text("\n".join(sections), encoding="utf-8")

@@ -14,13 +14,27 @@ from gateway.doors.commands.parsing import parser, write_usage_error
 
 INSTEAD = {"help": "--help", "version": "--version"}
 """Words that people try first, each with the option that it means."""
+OWN_OPTIONS = frozenset({"-h", "--help", "-V", "--version"})
+AFTER = "options stand after the command, as in `pioneer list --json`; see `pioneer --help`"
+
+
+MEANT = {
+    **dict.fromkeys(("add", "save", "store", "note"), "remember"),
+    **dict.fromkeys(("delete", "remove", "rm"), "forget"),
+    **dict.fromkeys(("find", "query"), "search"),
+    **dict.fromkeys(("update", "change", "correct"), "edit"),
+    **dict.fromkeys(("undo", "undelete"), "restore"),
+    "ls": "list",
+    "get": "show",
+}
+"""Names that other programs give to what a command does."""
 
 
 def _without_command(known: Sequence[str], name: str) -> str:
     """Return the complaint about a word that is no command, with the command that was probably meant."""
     import difflib  # noqa: PLC0415  # needed only where something is wrong
 
-    near = difflib.get_close_matches(name, known, n=1)
+    near = [MEANT[name]] if name in MEANT else difflib.get_close_matches(name, known, n=1)
     return f"there is no command {name!r}" + (f"; did you mean {near[0]!r}?" if near else "; see `pioneer --help`")
 
 
@@ -38,9 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return OK
     if given[0] in INSTEAD:
         given = [*given[1:], INSTEAD[given[0]]]
-    name = given[0] if given else ""
-    if name and not name.startswith("-") and name not in COMMANDS:
-        complaint = _without_command(list(COMMANDS), name)
+    name = given[0]
+    if name not in COMMANDS and name not in OWN_OPTIONS:
+        complaint = AFTER if name.startswith("-") else _without_command([*COMMANDS, *INSTEAD], name)
         write_usage_error(complaint, given)
         sys.stderr.write(f"pioneer: {complaint}\n")
         return USAGE

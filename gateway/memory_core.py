@@ -17,6 +17,7 @@ from agent.rows.turns import generation_of_turn
 from gateway.base.health import Health
 from gateway.base.hub import Hub
 from gateway.base.spawner import Spawner
+from gateway.base.written_dates import WrittenDates
 from gateway.care.index_watch import reporter
 from gateway.embedding.meaning import Embedding
 from gateway.embedding.spaces import current_row
@@ -119,6 +120,7 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
         open_runs=open_runs,
         end_runs=lambda _tx, _run_ids, _code: None,
         echo_spans=ledger.echo_spans,
+        read_date=WrittenDates(),
         forget_copies=forget_copies,
         searched=(),
         look_into_files=files.say,

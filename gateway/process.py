@@ -10,15 +10,14 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
-from types import FrameType
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import anyio
 
 from gateway.base import logs
-from gateway.base.exit_codes import DEFECT
+from gateway.base.exit_codes import DEFECT, OK
 from gateway.base.hub import Hub
 from gateway.foundations import Options, UnusableError, open_home, raising_unusable
 from gateway.memory_core import build_core
@@ -35,6 +34,8 @@ log = logs.Log("process")
 
 Stop: TypeAlias = Callable[[], None]
 """Ends a session in order."""
+Beside: TypeAlias = Callable[[App], AbstractAsyncContextManager[None]]
+"""Opens another door of a running gateway for as long as the block runs."""
 
 
 @asynccontextmanager
@@ -122,25 +123,20 @@ async def until_parent_is_gone(client: SessionClient, metronome: Metronome, stop
             return
 
 
-def _setter(loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> Callable[[int, FrameType | None], None]:
-    """Return a signal handler for platforms whose event loop takes none."""
-
-    def handle(_number: int, _frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(asked.set)
-
-    return handle
+def on_signals(act: Callable[[], None]) -> None:
+    """Call `act` in the running loop at each SIGTERM and SIGINT."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if sys.platform == "win32":  # its loops take no handlers
+            signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(act) and None)
+        else:
+            loop.add_signal_handler(number, act)
 
 
 async def until_stopped(writer: PipeWriter, stop: Callable[[], None]) -> None:
     """Stop on SIGTERM, on SIGINT, or when the client reads no more."""
     asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    if sys.platform == "win32":
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _setter(loop, asked))
-    else:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, asked.set)
+    on_signals(asked.set)
     done, waiting = await asyncio.wait(
         {asyncio.ensure_future(asked.wait()), asyncio.ensure_future(writer.broken.wait())},
         return_when=asyncio.FIRST_COMPLETED,
@@ -150,28 +146,54 @@ async def until_stopped(writer: PipeWriter, stop: Callable[[], None]) -> None:
     stop()
 
 
-async def serve_pipes(options: Options, pipes: Pipes) -> int:
-    """Serve one client over the claimed pipes; return the exit code."""
+async def wait_for_signal() -> None:
+    """Return at the first SIGTERM or SIGINT; a second one ends the process at once, with exit code 0."""
+    asked = asyncio.Event()
+
+    def act() -> None:
+        if asked.is_set():
+            os._exit(OK)
+        asked.set()
+
+    on_signals(act)
+    await asked.wait()
+
+
+def find_unusable(failure: BaseException) -> UnusableError | None:
+    """Return the reason for which the process cannot begin, out of the groups in which tasks raise it."""
+    if not isinstance(failure, BaseExceptionGroup):
+        return failure if isinstance(failure, UnusableError) else None
+    inner = cast("BaseExceptionGroup[BaseException]", failure).exceptions
+    return find_unusable(inner[0]) if len(inner) == 1 else None
+
+
+async def run_guarded(work: Coroutine[None, None, int]) -> int:
+    """Return a process's exit code; a defect is reported by its incident's id. Raises `UnusableError`."""
     try:
-        async with running(options) as app:
-            writer = PipeWriter(pipes.write)
-            # objects of the start stay: each collection of them would stop every thread for 50 ms
-            gc.freeze()
-            return await serve(app, Transport(PipeReader(pipes.read), writer), partial(until_stopped, writer))
-    except UnusableError:
-        raise
+        return await work
     except Exception as failure:  # noqa: BLE001  # the last place that can report it, by its id and not by its text
+        if (reason := find_unusable(failure)) is not None:
+            raise reason from None
         sys.stderr.write(
             f"pioneer: a defect ended the process ({log.incident(failure)}); the log of the home says where\n"
         )
         return DEFECT
 
 
-def main(options: Options) -> int:
-    """Run the process to its end; return its exit code."""
+async def serve_pipes(options: Options, pipes: Pipes, beside: Beside) -> int:
+    """Serve one client over the claimed pipes; return the exit code."""
+    async with running(options) as app, beside(app):
+        writer = PipeWriter(pipes.write)
+        # objects of the start stay: each collection of them would stop every thread for 50 ms
+        gc.freeze()
+        return await serve(app, Transport(PipeReader(pipes.read), writer), partial(until_stopped, writer))
+
+
+def main(options: Options, beside: Beside = lambda _app: nullcontext()) -> int:
+    """Run the process to its end, with another door `beside` the session; return its exit code."""
     pipes = claim()
     try:
-        return asyncio.run(serve_pipes(options, pipes))
+        return asyncio.run(run_guarded(serve_pipes(options, pipes, beside)))
     except UnusableError as error:
         sys.stderr.write(f"pioneer: {error.line}\n")
         return error.code

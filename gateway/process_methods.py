@@ -105,11 +105,22 @@ class Shell:
 
     async def initialize(self, params: InitializeParams) -> InitializeResult:
         """Return versions, capabilities and limits, and ensure that the named workspace exists."""
-        await self._threads.ensure(DEFAULT_WORKSPACE)
+        await self.welcome()
         if params.workspace_id is not None:
             await self._threads.ensure(params.workspace_id)
-        config = self._base.config.config
+        if params.client.time_zone is not None:
+            self._scheduler.live_in(params.client.time_zone)
+        described = await self.describe(params)
+        return msgspec.structs.replace(described, interrupted_turns=await self._background.take_interrupted())
+
+    async def welcome(self) -> None:
+        """Prepare for a first client: the default workspace exists, and the embedding model is loaded soon."""
+        await self._threads.ensure(DEFAULT_WORKSPACE)
         self._spawn(self._embedding.warm, "warm")
+
+    async def describe(self, params: InitializeParams) -> InitializeResult:
+        """Return versions, capabilities and limits, and change nothing: interrupted turns are for another client."""
+        config = self._base.config.config
         return InitializeResult(
             protocol_version=PROTOCOL_VERSION,
             server=ServerInfo(name=SERVER_NAME, version=__version__),
@@ -135,7 +146,7 @@ class Shell:
                 max_in_flight=config.limits.max_in_flight,
                 max_batch=MAX_BATCH,
             ),
-            interrupted_turns=await self._background.take_interrupted(),
+            interrupted_turns=[],
         )
 
     async def _home_id(self) -> str:

@@ -7,6 +7,7 @@ Rule 2: the pulse begins with the running process; a command that only asks a qu
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 
@@ -200,20 +201,25 @@ class Pulse:
         """Apply changed settings: report their problems, and resume the work that waits for them."""
         self._version = -1  # the time of due work depends on them
         self._app.scheduler.forget_plan()
-        store, health = self._app.base.config, self._app.health
+        store = self._app.base.config
         if store.problem is not None:
-            health.degrade("config", "unreadable")
+            self._report_config("unreadable")
         elif store.is_missing:
-            health.degrade("config", "missing")
+            self._report_config("missing")
         else:
-            health.recover("config")
+            self._app.health.recover("config")
         for wrong in store.wrong_values:
-            health.degrade("config", "invalid_value", wrong.variable)
+            self._report_config("invalid_value", wrong.variable)
         for one in store.unknown_keys:
-            health.degrade("config", "unknown_key", one.key, nearest=one.nearest, line=one.line)
+            self._report_config("unknown_key", one.key, nearest=one.nearest, line=one.line)
         self._app.embedding.apply()
         for kind in ("index", "embed", "scan", "read"):
             self._app.runner.resume(kind)
+
+    def _report_config(self, reason: str, key: str | None = None, **more: Any) -> None:
+        """Report a problem of the configuration: to clients, and in the log, which is all that MCP's people see."""
+        if self._app.health.degrade("config", reason, key, **more):
+            log.warning("config_degraded", reason=reason, key=key, **more)
 
     async def notify_changes(self) -> None:
         """Notify clients, until cancelled, of other processes' changes; no other part of the pulse delays it."""

@@ -279,6 +279,10 @@ SELECT id, subject, what, before, after FROM pass_change WHERE run_id = :run_id 
 -- An undoing has looked at a change.
 UPDATE pass_change SET is_seen = 1 WHERE id = :id
 
+-- name: old_runs
+-- Runs that ended before a time.
+SELECT id FROM pass_run WHERE ended_at < :before ORDER BY ended_at LIMIT :limit
+
 -- name: forget_runs
--- Drop runs that ended long ago; their changes go with them.
-DELETE FROM pass_run WHERE id IN (SELECT id FROM pass_run WHERE ended_at < :before ORDER BY ended_at LIMIT :limit)
+-- Drop some runs; their changes go with them.
+DELETE FROM pass_run WHERE id IN (SELECT value FROM json_each(:rows))

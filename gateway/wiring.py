@@ -10,12 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+from agent.files.artifacts import SWEEP_SUBJECT as OF_ARTIFACTS
 from agent.files.artifacts import Artifacts
 from agent.files.tool import ArtifactTool, artifact_hooks
 from agent.forget.deletion import Deletions
 from agent.forget.places import conversation
+from agent.guidance.agents import Agents
+from agent.guidance.instructions import InstructionReader
+from agent.guidance.steering import Guidance
 from agent.hooks.registration import Registry
 from agent.hooks.runtime import HookRuntime
 from agent.prompt.preflight import Planners
@@ -34,18 +39,20 @@ from agent.turns.pipeline import Pipeline
 from agent.turns.turns import Turns
 from gateway.base.health import Health
 from gateway.base.logs import Log
-from gateway.base.written_dates import WrittenDates
 from gateway.care.index_watch import IndexWatch, reporter
 from gateway.embedding.spaces import current_row
 from gateway.files.artifact_files import ArtifactFiles
+from gateway.files.guidance_files import AgentFolders, InstructionFiles, agents_folder
 from gateway.files.pdf_text import PdfText
 from gateway.files.safe_open import SafeFolder
 from gateway.files.text_reader import text_reader
+from gateway.foundations import Foundations
 from gateway.home.owners import living_owners
 from gateway.jobs.retry import limits_of
 from gateway.jobs.runner import Handler, JobRunner, Work
 from gateway.memory_core import MemoryCore
 from gateway.passes.building import build_passes
+from gateway.passes.scheduler import SWEEP_SUBJECT as OF_DERIVED
 from gateway.process_methods import Shell
 from gateway.providers.roles import Providers
 from gateway.pulse import Pulse, Tended
@@ -61,7 +68,8 @@ from memory.service import MemoryService
 from promt.intents import detect
 from protocol.hooks import Marks, ToolCall
 from protocol.methods import Bound
-from protocol.seams.ports import JobHandle, Tx
+from protocol.models import Model
+from protocol.seams.ports import JobHandle, Notify, Tx
 from protocol.settings import GatewayConfig
 from protocol.threads import SourceRef
 from thread_episodic.hooks import build_hooks as episodic_hooks
@@ -87,6 +95,7 @@ class App(MemoryCore):
     turns: Turns
     watch: IndexWatch
     pulse: Pulse
+    shell: Shell
     tools: Mapping[str, ToolCall]
     """The tools of memory and conversation, for a model at another door than a turn's."""
     bound: dict[str, Bound]
@@ -105,7 +114,7 @@ def build(core: MemoryCore) -> App:
     def settings() -> GatewayConfig:
         return config.config
 
-    read_date = WrittenDates()
+    read_date = core.means.read_date
     episodic = EpisodicService(
         EpisodicMeans(
             db=db,
@@ -179,6 +188,7 @@ def build(core: MemoryCore) -> App:
     artifact_subscriptions, artifact_tools = artifact_hooks(
         ArtifactTool(db=db, reading=artifacts.reading, read_pdf=PdfText(), scanner=base.scanner)
     )
+    agents, guidance = _guidance(base, hub.notify, unstored, model)
     registry = Registry(
         [*memory_subscriptions, *episodic_hooks(episodic, settings), *agent_subscriptions(), *artifact_subscriptions]
     )
@@ -221,22 +231,27 @@ def build(core: MemoryCore) -> App:
         means,
         pipeline=pipeline,
         model=model,
-        tools=word_complaints({**memory_tools, **artifact_tools}),
+        tools=word_complaints({**memory_tools, **artifact_tools, **agents.tools()}),
         spawn=spawn,
         mask=base.scanner.mask,
         marks=_marks(memory, episodic),
+        guidance=guidance,
     )
-    threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored)
+    threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored, define=guidance.define)
     deletions = Deletions(db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle)
     passes = build_passes(
-        base, jobs, hub.notify, memory.consolidation, queue_repairs=queue_repairs, has_turn=turns.has_running
+        base,
+        jobs,
+        hub.notify,
+        memory.consolidation,
+        queue_index_repair=episodic.repair.queue,
+        has_turn=turns.has_running,
     )
     repair = _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
 
     async def repair_beyond_damage(handle: JobHandle) -> None:
         await watch.beyond_damage(lambda: repair(handle))
 
-    fill = _by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill})
     runner = JobRunner(
         db=db,
         clock=clock,
@@ -252,8 +267,8 @@ def build(core: MemoryCore) -> App:
             "erase_finish": Work(memory.finish_erase),
             "repair": Work(repair_beyond_damage),
             "delete": Work(deletions.go_on),
-            "embed": Work(fill),
-            "sweep": Work(artifacts.sweep),
+            "embed": Work(_by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill})),
+            "sweep": Work(_by_subject({OF_ARTIFACTS: artifacts.sweep, OF_DERIVED: passes.sweep.work})),
             "pass": Work(passes.runs.work),
             "scan": Work(knowledge.scan, lambda: _files_gate(settings())),
             "read": Work(knowledge.read_files, lambda: _files_gate(settings())),
@@ -280,7 +295,9 @@ def build(core: MemoryCore) -> App:
             scheduler=passes.scheduler,
         )
     )
-    services = (memory, deletions, threads, imports, turns, artifacts, episodic, knowledge, registry, passes.methods)
+    services = (
+        memory, deletions, threads, imports, turns, guidance, artifacts, episodic, knowledge, registry, passes.methods,
+    )  # fmt: skip
     answered = [entry for service in services for entry in service.bindings()]
     shell = Shell(
         base=base,
@@ -314,9 +331,27 @@ def build(core: MemoryCore) -> App:
         turns=turns,
         watch=watch,
         pulse=pulse,
-        tools=word_complaints({**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)}),
+        shell=shell,
+        tools=word_complaints({**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic), **agents.tools()}),
         bound=bound,
     )
+
+
+def _guidance(base: Foundations, notify: Notify, known: Unstored, model: Model) -> tuple[Agents, Guidance]:
+    """Return the agent definitions, which lie below the home by default, and what gathers the guidance of turns."""
+
+    def folder() -> Path:
+        return agents_folder(base.config.config.agents, base.home.root)
+
+    agents = Agents(db=base.database, shelf=AgentFolders(folder), settings=lambda: base.config.config)
+    reader = InstructionReader(
+        disk=InstructionFiles(),
+        scanner=base.scanner,
+        clock=base.clock,
+        notify=notify,
+        settings=lambda: base.config.config.instructions,
+    )
+    return agents, Guidance(db=base.database, known=known, reader=reader, agents=agents, model=model)
 
 
 def _by_subject(handlers: Mapping[str, Handler]) -> Handler:

@@ -34,7 +34,9 @@ from knowledge.rows.files import some_files
 from knowledge.scan.roots import overlapping, problem_of_root
 from knowledge.scan.scanning import Scanner, preview
 from protocol.base import DEFAULT_WORKSPACE
-from protocol.collections import (
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError, Refused
+from protocol.files.collections import (
     Collection,
     CollectionAddParams,
     CollectionAddResult,
@@ -49,8 +51,6 @@ from protocol.collections import (
     FileCounts,
     RemovalReceipt,
 )
-from protocol.cursors import cursor_of, place_of
-from protocol.errors import CallerError, Refused
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 

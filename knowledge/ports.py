@@ -38,5 +38,5 @@ class KnowledgeMeans:
     search_conversation: Callable[[ThreadSearchParams], Awaitable[ThreadSearchResult]]
     has_memory: Callable[[], bool]
     truncate_wal: Callable[[], Awaitable[bool]]
-    degrade: Callable[[str, str], None]
+    degrade: Callable[[str, str], object]
     recover: Callable[[str], None]

@@ -34,7 +34,7 @@ from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Unavailable
-from protocol.knowledge import (
+from protocol.files.knowledge import (
     ChangesParams,
     ChangesResult,
     CollectionStatus,

@@ -4,7 +4,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-from protocol.knowledge import FileKind
+from protocol.files.knowledge import FileKind
 
 Unread: TypeAlias = Literal["binary", "encoding_unknown", "generated", "opted_out"]
 """Why a file has no pieces, as its reader found."""

@@ -37,7 +37,10 @@ class Doorway:
         self._means = means
 
     async def place(self, context: Context, *, writes: bool = False) -> Place:
-        """Return where a call comes from, in one read at most. Raises for a context that names a thread of another workspace."""
+        """Return where a call comes from, in one read at most.
+
+        Raises for a context that names a thread of another workspace.
+        """
         means, thread_id, thread, began = self._means, context.thread_id, None, 0
         if writes:
             thread, began = await means.db.read(partial(begin, read_thread=means.read_thread, thread_id=thread_id))

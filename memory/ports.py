@@ -11,7 +11,19 @@ from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, 
 from protocol.memory import LeftPlace
 from protocol.saying import Saying
 from protocol.seams.forgettings import EndRuns, GenerationOfTurn, OpenRuns
-from protocol.seams.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Meaning, Notify, SecretScanner, Transact, Tx
+from protocol.seams.ports import (
+    Clock,
+    Ids,
+    JobQueue,
+    KeyedHash,
+    Lexicon,
+    Meaning,
+    Notify,
+    ReadDate,
+    SecretScanner,
+    Transact,
+    Tx,
+)
 from protocol.seams.shelves import Searched
 from protocol.settings import MemorySettings, RecallSettings
 
@@ -31,7 +43,8 @@ LookIntoFiles: TypeAlias = Callable[[Saying], Awaitable[Sequence[LeftPlace]]]
 """Names each file of the home that says it and that nobody changes."""
 
 ForgetCopies: TypeAlias = Callable[[Tx, Mapping[str, Sequence[str]]], int]
-"""(tx, words by memory id): what tools were told or have shown of these memories is emptied; how many copies there were."""
+"""(tx, words by memory id): what tools were told or have shown of these memories is emptied; how many copies there
+were."""
 
 
 Backups: TypeAlias = Callable[[], list[str]]
@@ -62,6 +75,7 @@ class Collaborators:
     open_runs: OpenRuns
     end_runs: EndRuns
     echo_spans: EchoSpans
+    read_date: ReadDate
     searched: Sequence[Searched]
     """What other houses keep of texts."""
     look_into_files: LookIntoFiles

@@ -90,11 +90,12 @@ class MemoryForTurns(Protocol):
         ...
 
     async def remember_in_turn(
-        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None, is_note: bool = False
+        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None,
+        is_note: bool = False
     ) -> WriteResult:  # fmt: skip
-        """`memory/remember`, explicit only where the user asked in this turn, in the sentence `said`; a refusal is a result.
+        """`memory/remember`, explicit only where the user asked in this turn, in the sentence `said`.
 
-        `is_note`: the agent keeps it on its own account.
+        A refusal is a result. `is_note`: the agent keeps it on its own account.
         """
         ...
 
@@ -108,7 +109,10 @@ class MemoryForTurns(Protocol):
         policy_allows: bool,
         is_by_rule: bool = False,
     ) -> list[WriteResult]:
-        """The decision on each fact, all in one transaction, exactly once for a run; `is_by_rule`: no model found them."""
+        """The decision on each fact, all in one transaction, exactly once for a run; `is_by_rule`.
+
+        No model found them.
+        """
         ...
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:

@@ -40,6 +40,15 @@ WHERE record.id IN (
     UNION ALL SELECT id FROM record WHERE scope_id = :scope_id AND status = 'active' AND alias IS NOT NULL AND alias = :alias
 ) LIMIT 1
 
+-- name: active_by_path
+-- The active record that is filed under a path, of whichever scope.
+SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+WHERE record.status = 'active' AND record.path_key = :path_key
+
+-- name: file_record
+-- File a record under a path.
+UPDATE record SET path = :path, path_key = :path_key, updated_at = :now WHERE memory_id = :memory_id
+
 -- name: active_by_fingerprint
 -- The active record that says the same, by fingerprint or by its words; `+` keeps the planner from the index of the scope's statuses.
 SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
@@ -149,8 +158,8 @@ SELECT count(*) FROM (SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match
 
 -- name: candidates_by_row
 -- What ranking and the gate need of records, those left out that cannot be shown or are not asked for; text as bytes, as in `record_bytes`.
-SELECT record.id, scope_id, CAST(memory_id AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), CAST(tags AS BLOB), expires_at, importance, confidence,
-    evidence_count, updated_at, terms, CASE WHEN is_machine THEN CAST(provenance AS BLOB) END,
+SELECT record.id, scope_id, CAST(memory_id AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), CAST(tags AS BLOB), CAST(kind AS BLOB),
+    expires_at, standing, reinforced_at, fades_at, confidence, evidence_count, updated_at, created_at, valid_from, terms, CASE WHEN is_machine THEN CAST(provenance AS BLOB) END,
     CAST(substr(content, 1, 240) AS BLOB)
 FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE instr(:statuses, record.status) > 0 AND (:shows_regulated OR sensitivity <> 'regulated')
@@ -534,6 +543,11 @@ WHERE turn_id = :turn_id AND (candidate_id IS NULL OR NOT EXISTS (
     SELECT 1 FROM decision AS later WHERE later.candidate_id = decision.candidate_id AND later.turn_id = :turn_id AND later.id > decision.id
 ))
 ORDER BY id LIMIT :limit
+
+-- name: decisions_of_call
+-- Decisions on what a call outside of any turn proposed, as far as they are of these scopes; oldest first.
+SELECT action, score, bucket, reason_code, factors, memory_id FROM told_decision
+WHERE turn_id = :turn_id AND scope_id IN (SELECT value FROM json_each(:scope_ids)) ORDER BY id LIMIT :limit
 
 -- name: decisions_of_run
 -- Decisions on what a run proposed, oldest first.
@@ -1116,3 +1130,42 @@ UNION ALL SELECT 'candidates_' || status, count(*) FROM candidate GROUP BY statu
 UNION ALL SELECT 'notes', count(*) FROM record WHERE status = 'active' AND is_machine
 UNION ALL SELECT 'vectors_of_records', count(*) FROM memory_vec
 UNION ALL SELECT 'tombstones', count(*) FROM tombstone
+
+-- name: enrichment_of
+-- What a model made of a record.
+SELECT entities, topics, summary, model, at FROM enrichment JOIN record ON record.id = enrichment.row WHERE memory_id = :memory_id
+
+-- name: end_of_enrichment
+-- Where a look at so much enrichment ends.
+SELECT max(row) FROM (SELECT row FROM enrichment WHERE row > :after ORDER BY row LIMIT :limit)
+
+-- name: find_lone_enrichment
+-- What was made of records that are gone.
+SELECT row FROM enrichment WHERE row > :after AND row <= :until AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = enrichment.row)
+
+-- name: drop_enrichment
+-- Drop what was made of some records.
+DELETE FROM enrichment WHERE row IN (SELECT value FROM json_each(:rows))
+
+-- name: end_of_vectors
+-- Where a look at so many vectors ends.
+SELECT max(id) FROM (SELECT id FROM memory_vec WHERE id > :after ORDER BY id LIMIT :limit)
+
+-- name: find_lone_vectors
+-- Vectors of records that are gone.
+SELECT id FROM memory_vec WHERE id > :after AND id <= :until AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = memory_vec.record_id)
+
+-- name: drop_lone_vectors
+-- Drop some vectors.
+DELETE FROM memory_vec WHERE id IN (SELECT value FROM json_each(:rows))
+
+-- name: find_lone_texts
+-- Terms of records that are gone.
+SELECT row FROM record_terms WHERE row > :after AND row <= :until AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = record_terms.row)
+
+-- name: replacements
+-- The records that a record replaced, and those that replaced it, by whichever of the two says so.
+SELECT supersedes, 'out' FROM record WHERE memory_id = :memory_id AND supersedes IS NOT NULL
+UNION SELECT memory_id, 'out' FROM record WHERE superseded_by = :memory_id
+UNION SELECT superseded_by, 'in' FROM record WHERE memory_id = :memory_id AND superseded_by IS NOT NULL
+UNION SELECT memory_id, 'in' FROM record WHERE supersedes = :memory_id

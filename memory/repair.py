@@ -1,7 +1,7 @@
 """Repair: what is derived is compared with what it is derived from, and made again where it differs.
 
-Rule 1: every check finds and mends a bounded part at a time, and mending twice changes nothing: from any mix of damage the
-checks, in their order, lead to the state of a home that was never damaged.
+Rule 1: every check finds and mends a bounded part at a time, and mending twice changes nothing: from any mix of damage
+the checks, in their order, lead to the state of a home that was never damaged.
 Rule 2: what the user said is not derived. A record that fails its own checksum is hidden and told, never mended.
 """
 
@@ -56,7 +56,10 @@ class RecordRepairer:
         self._damaged = 0
 
     def checks(self) -> list[Check]:
-        """Return every check, in the order in which they are run; some looks keep what they saw, so each run has its own."""
+        """Return every check, in the order in which they are run.
+
+        Some looks keep what they saw, so each run has its own.
+        """
         looks = index_finds(self._means.lexicon.version)
         return [
             self._rows_of("unfinished_erases", find_unfinished_erases(), self._erase_again),

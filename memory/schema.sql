@@ -45,6 +45,8 @@ CREATE TABLE record (
     deleted_at       INTEGER,
     pinned           INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
     reinforced_at    INTEGER NOT NULL DEFAULT 0,
+    path             TEXT,
+    path_key         TEXT, -- `path` without case: what makes it one
     tier             INTEGER, -- `tier_days` as the last consolidation saw it
     -- Whose word it is, by the name of a note's source: within a value a quotation mark is escaped.
     is_machine       INTEGER NOT NULL GENERATED ALWAYS AS (instr(provenance, '"source_kind":"agent_note"') > 0) STORED,
@@ -70,6 +72,7 @@ CREATE TABLE record (
 ) STRICT;
 CREATE UNIQUE INDEX record_active_key ON record (scope_id, key) WHERE status = 'active';
 CREATE UNIQUE INDEX record_active_alias ON record (scope_id, alias) WHERE status = 'active' AND alias IS NOT NULL;
+CREATE UNIQUE INDEX record_active_path ON record (path_key) WHERE status = 'active' AND path_key IS NOT NULL;
 CREATE INDEX record_fingerprint ON record (scope_id, fingerprint);
 CREATE INDEX record_text ON record (scope_id, text_hash);
 -- The orders of a list. They hold what a filter asks for, so that what is left out is not read; tags alone are too long for that.
@@ -93,6 +96,27 @@ CREATE INDEX record_of_machine ON record (scope_id, kind) WHERE status = 'active
 CREATE INDEX record_supersedes ON record (supersedes) WHERE supersedes IS NOT NULL;
 CREATE INDEX record_superseded_by ON record (superseded_by) WHERE superseded_by IS NOT NULL;
 
+-- What a model made of a record: a table of its own, so that nothing of it is ever taken for what was said. Lists are JSON.
+CREATE TABLE enrichment (
+    row            INTEGER PRIMARY KEY REFERENCES record (id) ON DELETE CASCADE,
+    entities       TEXT NOT NULL, -- [{name, type}]
+    topics         TEXT NOT NULL, -- [text]
+    summary        TEXT,
+    model          TEXT NOT NULL,
+    prompt_version INTEGER NOT NULL,
+    at             INTEGER NOT NULL
+) STRICT;
+
+-- It is of the words that it was made of, and goes with them; so does what the graph knows by the record.
+CREATE TRIGGER record_reworded AFTER UPDATE OF content ON record WHEN old.content IS NOT new.content BEGIN
+    DELETE FROM enrichment WHERE row = new.id;
+    DELETE FROM edge WHERE house = 'memory' AND subject = new.memory_id;
+END;
+CREATE TRIGGER record_unlinked AFTER DELETE ON record BEGIN
+    DELETE FROM edge WHERE house = 'memory' AND subject = old.memory_id;
+    DELETE FROM entity WHERE house = 'memory' AND subject = old.memory_id;
+END;
+
 CREATE TRIGGER record_added AFTER INSERT ON record WHEN new.status = 'active' BEGIN
     UPDATE scope SET active = active + 1 WHERE id = new.scope_id;
 END;
@@ -109,14 +133,14 @@ CREATE VIEW record_bytes (
     raw_id, raw_memory_id, raw_scope_id, raw_category, raw_kind, raw_key, raw_alias, raw_is_single, raw_content, raw_value, raw_status,
     raw_sensitivity, raw_confidence, raw_importance, raw_tags, raw_provenance, raw_thread_id, raw_turn_id, raw_evidence_count, raw_created_at,
     raw_updated_at, raw_valid_from, raw_expires_at, raw_last_accessed_at, raw_access_count, raw_supersedes, raw_superseded_by, raw_contested,
-    raw_index_state, raw_metadata, raw_fingerprint, raw_text_hash, raw_checksum, raw_deleted_at, raw_pinned, raw_reinforced_at,
+    raw_index_state, raw_metadata, raw_fingerprint, raw_text_hash, raw_checksum, raw_deleted_at, raw_pinned, raw_path, raw_path_key, raw_reinforced_at,
     raw_standing, raw_fades_at
 ) AS SELECT
     id, CAST(memory_id AS BLOB), scope_id, CAST(category AS BLOB), CAST(kind AS BLOB), CAST(key AS BLOB), CAST(alias AS BLOB), is_single,
     CAST(content AS BLOB), CAST(value AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), confidence, importance, CAST(tags AS BLOB),
     CAST(provenance AS BLOB), CAST(thread_id AS BLOB), CAST(turn_id AS BLOB), evidence_count, created_at, updated_at, valid_from, expires_at,
     last_accessed_at, access_count, CAST(supersedes AS BLOB), CAST(superseded_by AS BLOB), contested, CAST(index_state AS BLOB),
-    CAST(metadata AS BLOB), fingerprint, text_hash, checksum, deleted_at, pinned, reinforced_at, standing, fades_at
+    CAST(metadata AS BLOB), fingerprint, text_hash, checksum, deleted_at, pinned, CAST(path AS BLOB), CAST(path_key AS BLOB), reinforced_at, standing, fades_at
 FROM record;
 
 -- What the full-text row of a record holds, and which lexicon made it: taking it out of a contentless index needs exactly

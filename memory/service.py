@@ -26,6 +26,7 @@ from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
 from memory.proposals.proposal_sources import check_bounds, explicit_wish, from_write
 from memory.read.explain import Explainer, explain_recall
+from memory.read.links import Links
 from memory.read.similar import Similar
 from memory.repair import RecordRepairer
 from memory.rows.notices import changes_after
@@ -60,6 +61,8 @@ from protocol.memory import (
     HistoryResult,
     ImportParams,
     ImportResult,
+    LinksParams,
+    LinksResult,
     ListParams,
     ListResult,
     Provenance,
@@ -104,7 +107,7 @@ class MemoryService:
         self.candidates = Candidates(means, parts.writer, parts.door)
         self.notes = Notes(means, parts.writer, parts.vectors, parts.door)
         self.merge = Merger(means, parts.writer, parts.door).merge
-        self._similar = Similar(means)
+        self._similar, self._links = Similar(means), Links(means)
         self.turns = TurnMemory(parts)
         self.aging = Aging(means, parts.door)
         self.consolidation = Consolidation(means, parts.writer, parts.eraser, self.candidates)
@@ -121,6 +124,7 @@ class MemoryService:
             bind(m.MEMORY_GET, self.get),
             bind(m.MEMORY_LIST, self.list_records),
             bind(m.MEMORY_SIMILAR, self.similar),
+            bind(m.MEMORY_LINKS, self.links),
             bind(m.MEMORY_HISTORY, self.history),
             bind(m.MEMORY_EXPLAIN, self.explain),
             bind(m.MEMORY_STATS, self.stats),
@@ -157,13 +161,22 @@ class MemoryService:
         found = await self._reader.get(params, scopes)
         if found.record is None:
             return found
-        return GetResult(record=found.record, similar_to=await self._similar.of_record(found.record, scopes))
+        return GetResult(
+            record=found.record,
+            similar_to=await self._similar.of_record(found.record, scopes),
+            enrichment=await self._links.enrichment_of(found.record) if params.include_enrichment else None,
+        )
 
     async def similar(self, params: SimilarParams) -> SimilarResult:
         """Pairs of records that look alike."""
         self._door.require_enabled()
         scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
         return await self._similar.pairs(params, scopes)
+
+    async def links(self, params: LinksParams) -> LinksResult:
+        """The records that are linked to a record."""
+        self._door.require_enabled()
+        return await self._links.around(params, (await self._door.place(params.context)).scopes)
 
     async def list_records(self, params: ListParams) -> ListResult:
         """Records in an order."""
@@ -176,7 +189,7 @@ class MemoryService:
     async def remember(self, params: RememberParams) -> RememberResult:
         """Keep something because the user wants it kept."""
         self._door.require_enabled()
-        check_bounds(params.content, params.value, params.metadata)
+        check_bounds(params.content, params.value, params.metadata, params.path)
         place = await self._door.place(params.context, writes=True)
         provenance = params.provenance or Provenance()
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
@@ -189,7 +202,7 @@ class MemoryService:
     async def write(self, params: WriteParams) -> WriteResult:
         """Decide on a proposal; a refusal is a result."""
         self._door.require_enabled()
-        check_bounds(params.content, params.value, params.metadata)
+        check_bounds(params.content, params.value, params.metadata, params.path)
         place = await self._door.place(params.context, writes=True)
         given = msgspec.structs.replace(from_write(params, place.workspace_id), began=place.began)
         proposed = await self.vectors.meant(given)
@@ -351,7 +364,10 @@ class MemoryService:
             await means.db.jot(note_looked_through)
 
     async def look_at_index(self) -> Mapping[str, int]:
-        """Have a repair queued where what is derived of records is wrong; return how much of each kind, found in short looks."""
+        """Have a repair queued where what is derived of records is wrong.
+
+        Return how much of each kind, found in short looks.
+        """
         means = self._means
         if found := await self.repairer.damage():
             means.report_index(list(found), False)  # the callable is a port: its parameters have no names

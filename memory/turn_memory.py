@@ -111,7 +111,7 @@ class TurnMemory:
         """What is worth putting into a turn's prompt."""
         return await self._recaller.recall(
             text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, agent_id=turn.agent_id,
-            turn_id=turn.turn_id,
+            turn_id=turn.turn_id, time_zone=turn.time_zone,
         )  # fmt: skip
 
     async def standing(self, turn: TurnContext) -> Brief:
@@ -119,7 +119,10 @@ class TurnMemory:
         return await self._standing.read(self.turn_scopes(turn))
 
     async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
-        """Active and waiting memory near a text, for the extractor; no agent's notes, which are nothing that the user said."""
+        """Active and waiting memory near a text, for the extractor.
+
+        No agent's notes, which are nothing that the user said.
+        """
         scopes = self.turn_scopes(turn)
         found = await self._reader.search(SearchParams(query=text[:4096], limit=limit, voices=["user"]), scopes)
         shown = [
@@ -135,10 +138,14 @@ class TurnMemory:
         return [*shown, *await self._means.db.read(waiting)][:limit]
 
     async def remember_in_turn(
-        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None, is_note: bool = False
+        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None,
+        is_note: bool = False
     ) -> WriteResult:  # fmt: skip
-        """A model's `memory_remember`: a wish of the user where they asked, in the sentence `said`, else a note or a mere proposal."""
-        check_bounds(params.content, params.value, params.metadata)
+        """A model's `memory_remember`.
+
+        A wish of the user where they asked, in the sentence `said`, else a note or a mere proposal.
+        """
+        check_bounds(params.content, params.value, params.metadata, params.path)
         scopes = self.turn_scopes(turn)
         if params.scope is not None:
             required(scopes, params.scope)

@@ -2,7 +2,8 @@
 
 language/    every word of every language, one file each
 
-Rule 1: words that a model reads stand in a `*.md` file of this package, words that people say in `language/`, none between lines of code.
+Rule 1: words that a model reads stand in a `*.md` file of this package, words that people say in `language/`, none
+between lines of code.
 Rule 2: nothing here knows a turn, a store or a provider; the same input gives the same bytes.
 """
 
@@ -15,6 +16,7 @@ from protocol.memory import MAX_FACTS, SemanticFields
 
 NAMES = (
     "memory_recall", "memory_standing", "thread_context", "extraction", "preflight",
+    "project_instructions", "agent_definition", "agent_soul", "agent_memory",
     "mcp_instructions", "mcp_recall", "mcp_remember", "mcp_forget", "mcp_session_brief",
 )  # fmt: skip
 """Every prompt there is."""

@@ -1,8 +1,11 @@
-"""Chooses, orders and renders what always stands in a prompt: what the user wants always, how to speak, and who they are.
+"""Chooses, orders and renders what always stands in a prompt.
 
-Rule 1: pure; the same statements within the same budget give the same bytes. No date, no nonce, nothing of the turn is in them.
-Rule 2: no line can leave its block: it is rendered as a recalled one is, without an angle bracket and without a line break. So the
-delimiters need no nonce.
+What the user wants always, how to speak, and who they are.
+
+Rule 1: pure; the same statements within the same budget give the same bytes. No date, no nonce, nothing of the turn is
+in them.
+Rule 2: no line can leave its block: it is rendered as a recalled one is, without an angle bracket and without a line
+break. So the delimiters need no nonce.
 Rule 3: what does not fit is skipped and named, the next may fit.
 """
 
@@ -41,7 +44,10 @@ class Frame(NamedTuple):
 
 
 class Brief(NamedTuple):
-    """A block of statements, and its budget; without text where none is shown. `left_out` are the ids of those that did not fit."""
+    """A block of statements, and its budget; without text where none is shown.
+
+    `left_out` are the ids of those that did not fit.
+    """
 
     max_chars: int
     text: str

@@ -1,7 +1,8 @@
 """What a message asks of memory, told by the phrases of its language.
 
 Rule 1: the phrases are data (`[intents]` of the languages); this module only knows how to read them.
-Rule 2: only the user's own words speak for the user; that nothing be kept is heard from the edges of any message as well.
+Rule 2: only the user's own words speak for the user; that nothing be kept is heard from the edges of any message as
+well.
 Rule 3: pure, and bounded: only the beginning and the end of a long message are read, for that is where people steer.
 """
 # ruff: noqa: RUF001  # signs of many languages are the subject here
@@ -34,9 +35,11 @@ _YIELDS_TO: Final[dict[str, tuple[str, ...]]] = {
     "history": (),
     "asks": (),
 }
-"""The intents in the order they are sought, each with those it yields to: "keep it out of your memory" says one, not three."""
+"""The intents in the order they are sought, each with those it yields to: "keep it out of your memory" says one, not
+three."""
 _NOT_STEERING: Final = "not_steering"
-"""The list of talk that steers nothing though it has the words: other people's sayings, texts to write, programs, machines."""
+"""The list of talk that steers nothing though it has the words: other people's sayings, texts to write, programs,
+machines."""
 _STEERING: Final = frozenset(("no_save", "no_recall", "remember", "forget"))
 
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -100,7 +103,8 @@ class _Pattern(NamedTuple):
 
     pieces: tuple[str, ...]
     needs: tuple[frozenset[str], ...] = ()
-    """Of each of these sets at least one string occurs in every match, with a blank before it (and after a whole word)."""
+    """Of each of these sets at least one string occurs in every match, with a blank before it (and after a whole
+    word)."""
 
 
 class _Reader:
@@ -142,7 +146,10 @@ class _Reader:
         return read
 
     def _need(self, word: str) -> str:
-        """The word with the blanks around it, so that it is not sought within others; a stem or an ending keeps its other side."""
+        """The word with the blanks around it, so that it is not sought within others.
+
+        A stem or an ending keeps its other side.
+        """
         return f" {word} ".replace("* ", "").replace(" *", "") if self._spaced else word.rstrip("*")
 
     def _group(self, opening: str, parts: deque[str]) -> _Pattern:
@@ -234,7 +241,7 @@ def _clauses(text: str) -> str:
 
 
 class _Language:
-    """A language's phrases by intent, and those that only look like it (`not_…`), each list read when it is first asked for."""
+    """A language's phrases by intent, and those that only look like it (`not_…`), each list read at its first use."""
 
     def __init__(self, language: Language, table: Mapping[str, Any]) -> None:
         self.name = language.code
@@ -245,7 +252,7 @@ class _Language:
         self._read: dict[str, list[_Phrase]] = {}
 
     def may_be(self, text: "_Text") -> bool:
-        """Whether the text has a letter without which nothing can be said in this language, and none that it never writes."""
+        """Whether a text has a letter without which nothing is said in this language, and none that it never writes."""
         if self._foreign is not None and self._foreign.search(text.clauses):
             return False
         return self._letters.search(text.clauses) is not None

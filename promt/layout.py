@@ -26,7 +26,8 @@ _FENCE = compile_late(r"^[ \t]{0,8}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 INLINE_FENCE = compile_late(r"```.*?(?:```|\Z)", re.DOTALL)
 QUOTED = compile_late(
     r"`[^`\n]{1,500}`"
-    r'|"[^"\n]{1,3000}"|“[^”\n]{1,3000}”|„[^“”\n]{1,3000}[“”]|«[^»\n]{1,3000}»|»[^«\n]{1,500}«|‹[^›\n]{1,500}›'
+    r'|"[^"\n]{1,3000}"|“[^”\n]{1,3000}”|„[^“”\n]{1,3000}[“”]|«[^»\n]{1,3000}»'
+    r"|»[^«\n]{1,500}«|‹[^›\n]{1,500}›"
     r"|「[^」\n]{1,3000}」|『[^』\n]{1,500}』"
     r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)"
 )
@@ -55,16 +56,22 @@ _ROLE = compile_late(
     re.IGNORECASE,
 )
 _STRONG = compile_late(
-    r"[ \t]*(?:>|\|.*\||[★☆]|(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$|\d{1,3}(?:\.\d{1,3}){3}\b"
+    r"[ \t]*(?:>|\|.*\||[★☆]|(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$"
+    r"|\d{1,3}(?:\.\d{1,3}){3}\b"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
-    r"|(?:\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b\]?)|Traceback \(|  File \"|at [\w.$]+\([\w.]+:\d+\)"
-    r"|(?:import|from|package|using|include|#include|#!|def|class|public|private|protected|static|function|async|export|const|var)\b[^\n]*[;{(:]\s*$"
-    r"|(?:const|let|var) \w+ ?=|//|/\*|[{}\])]+[;,)]*\s*$|(?:import|from) [\w.]+(?: import [^\n]*)?\s*(?:#[^\n]*)?$|SELECT\b|INSERT\b)"
-    r"|[^\n]*\{[^\n]*\}[\s;]*$|[^\n]*(?:[;{]|=> ?\{)\s*$(?<![^\W\d_] ;)|[ \t]*[\"']?\w+[\"']?\s*[:=]\s*[\[{\"'].*[,;}\]]\s*$",
+    r"|(?:\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b\]?)|Traceback \(|  File \""
+    r"|at [\w.$]+\([\w.]+:\d+\)"
+    r"|(?:import|from|package|using|include|#include|#!|def|class|public|private|protected|static|function|async"
+    r"|export|const|var)\b[^\n]*[;{(:]\s*$"
+    r"|(?:const|let|var) \w+ ?=|//|/\*|[{}\])]+[;,)]*\s*$|(?:import|from) [\w.]+(?: import [^\n]*)?\s*(?:#[^\n]*)?$"
+    r"|SELECT\b|INSERT\b)"
+    r"|[^\n]*\{[^\n]*\}[\s;]*$|[^\n]*(?:[;{]|=> ?\{)\s*$(?<![^\W\d_] ;)"
+    r"|[ \t]*[\"']?\w+[\"']?\s*[:=]\s*[\[{\"'].*[,;}\]]\s*$",
 )
 """A line that no sentence looks like: of a quotation, a table, a diff, markup, a log, a program."""
 _MARKUP = compile_late(
-    r"</?(?:html|head|body|div|span|p|h[1-6]|a|ul|ol|li|table|tr|td|meta|script|style|img|br|title|section|article)\b[^<>]{0,300}>",
+    r"</?(?:html|head|body|div|span|p|h[1-6]|a|ul|ol|li|table|tr|td|meta|script|style|img|br|title|section"
+    r"|article)\b[^<>]{0,300}>",
     re.IGNORECASE,
 )
 _SEPARATOR = r"(?:;(?=\S)|,(?=\S)(?!(?<=\d,)\d))"

@@ -1,8 +1,9 @@
 """Which parts of a user's message are the user speaking; the rest is material: what they pasted, quoted or handed over.
 
-Rule 1: pure, and structure comes first: fences, quotation, layout, position, length. Words only tell a request from a statement,
-and they are those of the languages.
-Rule 2: in doubt it is material. A statement that is missed can be said again; a page that speaks for the user cannot be unsaid.
+Rule 1: pure, and structure comes first: fences, quotation, layout, position, length. Words only tell a request from a
+statement, and they are those of the languages.
+Rule 2: in doubt it is material. A statement that is missed can be said again; a page that speaks for the user cannot be
+unsaid.
 Rule 3: bounded: of a long message only the beginning and the end are read, for that is where people speak themselves.
 """
 # ruff: noqa: RUF001  # marks of many languages are the subject here
@@ -21,7 +22,8 @@ HEAD_CHARS: Final = 4000
 TAIL_CHARS: Final = 2000
 """Of a message longer than `READ_CHARS` these ends are read."""
 LONG_CHARS: Final = 1500
-"""A longer message, fences not counted, is taken sentence by sentence: few people write as much about themselves at once."""
+"""A longer message, fences not counted, is taken sentence by sentence: few people write as much about themselves at
+once."""
 ASIDE_CHARS: Final = 200
 """As much may follow a question that points at nothing and still be the user's: a page is longer."""
 STEERED_CHARS: Final = 300
@@ -40,7 +42,10 @@ _UNSPACED = compile_late("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]
 _BLANK = compile_late(r"\n[ \t]*(?:\n[ \t]*)+")
 
 _POINTS = compile_late(
-    lambda: rf"\b(?:{either('own_words', 'points', spaced=True)})|↑|↓|{either('own_words', 'points', spaced=False)}",
+    lambda: (
+        rf"\b(?:{either('own_words', 'points', spaced=True)})|↑|↓"
+        rf"|{either('own_words', 'points', spaced=False)}"
+    ),
     re.IGNORECASE,
 )
 """Points at a text that stands near."""
@@ -166,7 +171,7 @@ def _spans(text: str) -> tuple[Span, ...]:
 
 
 class _Cover(NamedTuple):
-    """Where a request to work on something leaves off, how sure it is that a text follows, and where the first ends that points at one."""
+    """Where a request to work on something ends, how surely a text follows, and where the first pointer at one ends."""
 
     ends: int
     is_sure: bool

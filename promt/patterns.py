@@ -1,6 +1,7 @@
 """Regular expressions that are compiled at their first use.
 
-Rule 1: a process that starts needs hardly any of them; compiling those of reading a message takes an eighth of its start.
+Rule 1: a process that starts needs hardly any of them; compiling those of reading a message takes an eighth of its
+start.
 """
 
 import re

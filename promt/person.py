@@ -1,6 +1,7 @@
 """Who a sentence is about, as far as its pronouns tell: the one who speaks, or somebody else.
 
-Rule 1: pronouns and possessives only. A language that drops them is read as saying nothing, and ranking goes by the rest.
+Rule 1: pronouns and possessives only. A language that drops them is read as saying nothing, and ranking goes by the
+rest.
 Rule 2: pure and linear in the text; the callers bound its length.
 """
 
@@ -15,14 +16,17 @@ _words_of = re.compile(r"\w+").findall
 
 @cache
 def _self() -> frozenset[str]:
-    """The words that stand by themselves: one pattern of all takes twice as long to compile, and to search each text with."""
+    """The words that stand by themselves.
+
+    One pattern of all takes twice as long to compile, and to search each text with.
+    """
     return frozenset(
         word for row in rows("person", "self", spaced=True) for word in row.split() if re.fullmatch(r"\w+", word)
     )
 
 
 def _others() -> str:
-    """The pattern of words with an apostrophe or vowel signs, which are no word characters, and of scripts without blanks."""
+    """The pattern of words with an apostrophe or vowel signs (no word characters), and of scripts without blanks."""
     others = [word for row in rows("person", "self", spaced=True) for word in row.split() if word not in _self()]
     unspaced = [word for row in rows("person", "self", spaced=False) for word in row.split()]
     return rf"(?<!\w)(?:{'|'.join(others)})(?!\w)|{'|'.join(unspaced)}"

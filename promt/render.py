@@ -1,7 +1,7 @@
 """Recalled text as a block that it cannot leave.
 
-Rule 1: whatever stands in an item, its block ends where we end it: the delimiters carry a nonce, and no item keeps an angle
-bracket, a code fence, a line break or a character that is not seen.
+Rule 1: whatever stands in an item, its block ends where we end it: the delimiters carry a nonce, and no item keeps an
+angle bracket, a code fence, a line break or a character that is not seen.
 Rule 2: an item that does not fit is skipped, not the end; the block says how many were left out.
 Rule 3: pure; the caller chooses the nonce and the budgets.
 """

@@ -6,7 +6,8 @@ Rule 1: rather too many than too few, and never more than there are characters.
 import re
 
 CHARS_PER_TOKEN = 4
-"""Of the letters, digits and signs of Latin text; measured tokenizers need one for four to five characters of English."""
+"""Of the letters, digits and signs of Latin text; measured tokenizers need one for four to five characters of
+English."""
 CHARS_PER_OTHER_TOKEN = 2
 """Of other alphabets."""
 

@@ -1,6 +1,7 @@
 """The lines of a bundle: durable memory as JSON Lines, for a backup, a move or another home.
 
-Rule 1: a bundle is UTF-8 JSON Lines: a header, one object a line, and at last the SHA-256 of every byte before that last line.
+Rule 1: a bundle is UTF-8 JSON Lines: a header, one object a line, and at last the SHA-256 of every byte before that
+last line.
 Rule 2: nothing in it depends on the home that wrote it, except the keyed hashes of a tombstone, which name their key.
 Rule 3: input from anywhere: unknown members are refused, every text and list is bounded.
 """

@@ -53,6 +53,10 @@ DEFAULT_TIMEOUT_MS = 1000
 # -- input of a hook ------------------------------------------------------------------------------------------
 
 
+CALL_PREFIX = "call"
+"""The kind of the id that stands for a turn where a tool is called outside of any."""
+
+
 class TurnContext(Wire):
     """The place and the time of a turn."""
 
@@ -153,6 +157,7 @@ class SectionContribution(Wire, tag_field="kind", tag="prompt_section"):
     One without text is left out; what it used of a budget of its own is told all the same.
 
     `lines` are whole lines of `text`, each with what it shows; `truncated` says that something did not fit.
+    A `verbatim` section has kept to its own budget: it stands first, is not cut again, and takes no room of the others.
     """
 
     section_id: str
@@ -163,6 +168,9 @@ class SectionContribution(Wire, tag_field="kind", tag="prompt_section"):
     lines: list[ShownLine] = []
     truncated: bool = False
     budget: ManifestBudget | None = None
+    verbatim: bool = False
+    source_refs: list[SourceRef] = []
+    """The files that the text was read from."""
 
 
 class DiagnosticContribution(Wire, tag_field="kind", tag="diagnostic"):
@@ -194,7 +202,11 @@ ALLOWED: Mapping[Phase, tuple[type[Any], ...]] = {
 }
 """A contribution of another kind fails that hook run."""
 
-DIAGNOSTIC_CODES: frozenset[str] = frozenset({"extraction_stats", "malformed_fact", "standing_cut", "too_many_facts"})
+DIAGNOSTIC_CODES: frozenset[str] = frozenset({
+    "agent_cut", "cwd_missing", "extraction_stats", "hidden_characters", "include_refused", "instructions_cut",
+    "instructions_off", "instructions_unreadable", "malformed_fact", "model_role_unset", "secret_in_instructions",
+    "standing_cut", "too_many_facts",
+})  # fmt: skip
 """The codes that hooks report of their own work.
 
 Of any other code nothing but the code is kept; with strict diagnostics its run fails.
@@ -203,7 +215,7 @@ Of any other code nothing but the code is kept; with strict diagnostics its run 
 MAX_CONTRIBUTIONS = 64
 """The contributions of one run. A prompt holds 16 contexts and 16 sections; more would flood it."""
 
-MAX_OUTPUT_BYTES = 512 * 1024
+MAX_OUTPUT_BYTES = 2 * 1024 * 1024
 """Of all that one run gives, as JSON: more than the largest budget that any setting allows."""
 
 

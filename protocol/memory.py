@@ -5,9 +5,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, UnsetType, field
 
 from protocol.base import (
+    At,
     Cancelled,
     Cursor,
     Diagnostic,
+    EdgeOrigin,
     Elsewhere,
     Id,
     Limit,
@@ -28,6 +30,8 @@ from protocol.record import (
     Metadata,
     Provenance,
     Record,
+    RecordPath,
+    RouteKind,
     Sensitivity,
     SourceKind,
     Status,
@@ -71,6 +75,7 @@ SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
 SemanticState: TypeAlias = Literal["ready", "pending", "off"]
 SpaceKind: TypeAlias = Literal["static", "model"]
 """Vectors of a static model are means of one vector a token; those of a model come from a network that reads the text whole."""
+EntityType: TypeAlias = Literal["person", "organization", "project", "place", "system", "thing"]
 Order: TypeAlias = Literal["updated_at", "created_at", "importance", "strength"]
 EventName: TypeAlias = Literal[
     "created", "evidence_added", "contested", "uncontested", "superseded", "updated", "expired", "archived", "deleted",
@@ -192,6 +197,10 @@ class SearchParams(Filters):
     min_score: Unit | None = None
     include_provenance: bool = True
     count_elsewhere: bool = False
+    time_zone: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=256)] | None,
+        Meta(description='The IANA zone that "yesterday" is meant in; absent, as `initialize` said.'),
+    ] = None
 
 
 class Hit(Wire):
@@ -204,6 +213,14 @@ class Hit(Wire):
     matched_terms: list[str]
 
 
+class SearchRoute(Wire):
+    """The kind of memory that a query asks for, which moves records up or down, and the time that it names; `kinds` switches it off."""
+
+    kind: RouteKind = "any"
+    from_at: int | None = None
+    to_at: int | None = None
+
+
 class SearchResult(Wire):
     """Hits, best first; where there is none and `count_elsewhere` asks for it, `elsewhere` counts those of other workspaces."""
 
@@ -212,15 +229,18 @@ class SearchResult(Wire):
     semantic: SemanticState
     diagnostics: list[Diagnostic] = []
     elsewhere: list[Elsewhere] = []
+    route: SearchRoute = SearchRoute()
 
 
 class GetParams(Params):
-    """`memory/get`: by `memory_id`, or by `scope` and `key`."""
+    """`memory/get`: by `memory_id`, by `path`, or by `scope` and `key`."""
 
     memory_id: Id | None = None
+    path: RecordPath | None = None
     scope: Scope | None = None
     key: Key | None = None
     include_deleted: bool = False
+    include_enrichment: bool = False
     context: Context = field(default_factory=Context)
 
 
@@ -230,11 +250,66 @@ class SimilarTo(Wire):
     memory_id: str
 
 
+class EnrichedEntity(Wire):
+    """A name in a record's text, and the type of thing that a model takes it for."""
+
+    name: str
+    type: EntityType
+
+
+class EnrichedEdge(Wire):
+    """A link between two names, as a record states it. `strength`: 0 to 1."""
+
+    from_: str = field(name="from")
+    kind: str
+    to: str
+    strength: float
+    origin: EdgeOrigin
+
+
+class Enrichment(Wire):
+    """What a model made of a record's text, and when. It is nobody's word."""
+
+    entities: list[EnrichedEntity]
+    topics: list[str]
+    summary: str | None
+    edges: list[EnrichedEdge]
+    model: str
+    at: At
+
+
 class GetResult(Wire):
-    """The record, or null for what does not exist or is outside the context; with up to five active ones that look like it."""
+    """The record, or null for what does not exist or is outside the context; with up to five active ones that look like it.
+
+    `enrichment` is null where it was not asked for, and where no model has looked at the record's present text.
+    """
 
     record: Record | None
     similar_to: list[SimilarTo] = []
+    enrichment: Enrichment | None = None
+
+
+class LinksParams(Params):
+    """`memory/links`."""
+
+    memory_id: Id
+    depth: Annotated[int, Meta(ge=1, le=2)] = 1
+    context: Context = field(default_factory=Context)
+
+
+class MemoryLink(Wire):
+    """A record that is linked to another one: `out` is where the other's link leads, `in` where one comes from."""
+
+    memory_id: str
+    kind: str
+    origin: EdgeOrigin
+    direction: Literal["in", "out"]
+
+
+class LinksResult(Wire):
+    """The records that are linked to a record, the nearest first; at most a hundred."""
+
+    links: list[MemoryLink]
 
 
 class ListParams(Filters):
@@ -375,6 +450,7 @@ class NoteParams(Params):
     value: Any = None
     tags: Tags = []
     importance: Unit = 0.5
+    path: RecordPath | None = None
     expires_at: Millis | None = None
     idempotency_key: IdempotencyKey | None = None
     context: Context = field(default_factory=Context)
@@ -438,6 +514,12 @@ class ForgetByKey(Params, tag_field="kind", tag="scoped_key"):
     key: Key
 
 
+class ForgetByPath(Params, tag_field="kind", tag="path"):
+    """The active record that a writer filed under a path."""
+
+    path: RecordPath
+
+
 class ForgetByTurn(Params, tag_field="kind", tag="turn"):
     """Everything learnt from a turn."""
 
@@ -456,7 +538,7 @@ class ForgetByScope(Params, tag_field="kind", tag="scope"):
     scope: Scope
 
 
-ForgetTarget: TypeAlias = ForgetById | ForgetByKey | ForgetByTurn | ForgetByThread | ForgetByScope
+ForgetTarget: TypeAlias = ForgetById | ForgetByKey | ForgetByPath | ForgetByTurn | ForgetByThread | ForgetByScope
 
 
 class ForgetParams(Params):
@@ -495,7 +577,7 @@ class SourceItem(Wire):
 
 ForgottenPlace: TypeAlias = Literal[
     "message", "turn", "tool_reply", "hook_run", "thread", "workspace", "artifact", "memory", "candidate", "evidence",
-    "decision", "answer", "exclusion", "config", "log", "backup",
+    "decision", "answer", "exclusion", "config", "log", "backup", "instruction", "agent",
 ]  # fmt: skip
 LeftReason: TypeAlias = Literal[
     "sources_kept", "another_memory", "restorable", "common_word", "identifier", "file_content", "own_file", "log_line",
@@ -684,7 +766,7 @@ class CandidateResult(Wire):
 
 
 class ExplainTarget(Params):
-    """What to explain."""
+    """What to explain. A `turn` may be a call outside of any turn: the `call_…` of a refused proposal over MCP."""
 
     kind: Literal["memory", "candidate", "turn", "hook_run"]
     id: Id
@@ -843,7 +925,7 @@ class ImportParams(Params):
 
 ConflictReason: TypeAlias = Literal[
     "scope_out_of_context", "secret_detected", "own_context_block", "different_record", "newer_there", "key_taken",
-    "forgotten_there",
+    "path_taken", "forgotten_there",
 ]  # fmt: skip
 
 
@@ -851,7 +933,7 @@ class Conflict(Wire):
     """An entry of the bundle that was not taken in and that somebody may want to look at; what is here stayed as it is.
 
     `memory_id` is the entry's id (a candidate's id for a candidate). `different_record`: the id is taken by something else;
-    `newer_there`: the same record, changed there since; `key_taken`: another active record has its key; `forgotten_there`:
+    `newer_there`: the same record, changed there since; `key_taken`, `path_taken`: another active record has its key or its path; `forgotten_there`:
     forgotten in the home that wrote the bundle, and kept here.
     """
 

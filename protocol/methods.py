@@ -10,9 +10,8 @@ from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from protocol import collections as c
 from protocol import gateway as g
-from protocol import knowledge as k
+from protocol import guidance as i
 from protocol import memory as m
 from protocol import passes as p
 from protocol import settings as s
@@ -20,6 +19,8 @@ from protocol import thread_episodic as e
 from protocol import threads as t
 from protocol.base import Empty, Nothing
 from protocol.errors import ErrorReason
+from protocol.files import collections as c
+from protocol.files import knowledge as k
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")
@@ -96,7 +97,12 @@ WORKSPACE_DELETE = Method(
     ("not_found", "conflict"),
 )
 THREAD_START = Method(
-    "thread/start", t.ThreadStartParams, t.ThreadResult, "Open a thread.", ("not_found", "conflict"), "thread"
+    "thread/start",
+    t.ThreadStartParams,
+    t.ThreadResult,
+    "Open a thread.",
+    ("not_found", "conflict", "agent_invalid"),
+    "thread",
 )
 THREAD_GET = Method("thread/get", t.ThreadParams, t.ThreadResult, "One thread.", ("not_found",))
 THREAD_LIST = Method("thread/list", t.ThreadListParams, t.ThreadListResult, "Threads, newest first.")
@@ -132,7 +138,7 @@ TURN_START = Method(
     t.TurnStartParams,
     t.TurnResult,
     "Begin a turn; the rest comes as notifications.",
-    ("not_found", "turn_in_progress", "conflict", "provider_not_configured"),
+    ("not_found", "turn_in_progress", "conflict", "provider_not_configured", "agent_invalid"),
     "thread",
 )
 TURN_PREPARE = Method(
@@ -140,7 +146,7 @@ TURN_PREPARE = Method(
     t.TurnStartParams,
     t.PrepareResult,
     "Everything before the model, for a host that calls its own.",
-    ("not_found", "turn_in_progress", "conflict"),
+    ("not_found", "turn_in_progress", "conflict", "agent_invalid"),
     "thread",
     urgency="first",
 )
@@ -164,6 +170,38 @@ ARTIFACT_LIST = Method(
 ARTIFACT_GET = Method("artifact/get", t.ArtifactGetParams, t.ArtifactGetResult, "A part of a file.", ("not_found",))
 ARTIFACT_DELETE = Method(
     "artifact/delete", t.ArtifactDeleteParams, t.DeleteResult, "Remove a file's bytes.", ("not_found",)
+)
+
+INSTRUCTIONS_PREVIEW = Method(
+    "instructions/preview",
+    i.InstructionsPreviewParams,
+    i.InstructionsPreviewResult,
+    "The instruction files that a turn would be given, and what was cut or refused.",
+    ("not_found",),
+)
+INSTRUCTIONS_SET = Method(
+    "instructions/set",
+    i.InstructionsSetParams,
+    i.InstructionsSetResult,
+    "Switch the instruction files of a workspace on or off.",
+    ("not_found",),
+)
+INSTRUCTIONS_VERSIONS = Method(
+    "instructions/versions",
+    i.InstructionsVersionsParams,
+    i.InstructionsVersionsResult,
+    "The texts that an instruction file had in earlier turns.",
+    ("not_found",),
+)
+AGENTS_LIST = Method(
+    "agents/list", i.AgentsListParams, i.AgentsListResult, "Agent definitions, and those that are invalid."
+)
+AGENTS_GET = Method(
+    "agents/get",
+    i.AgentsGetParams,
+    i.AgentsGetResult,
+    "An agent definition with its texts.",
+    ("not_found", "agent_invalid", "forbidden"),
 )
 
 _WRITES: tuple[ErrorReason, ...] = (
@@ -234,6 +272,13 @@ MEMORY_SIMILAR = Method(
     m.SimilarResult,
     "Pairs of records that look alike.",
     ("scope_out_of_context", "memory_disabled"),
+)
+MEMORY_LINKS = Method(
+    "memory/links",
+    m.LinksParams,
+    m.LinksResult,
+    "The records that are linked to a record.",
+    ("not_found", "scope_out_of_context", "memory_disabled"),
 )
 MEMORY_MERGE = Method(
     "memory/merge",

@@ -123,6 +123,10 @@ class Model(Protocol):
         """Return the tokens that a request to that provider, or the role's, may have; None without a setting."""
         ...
 
+    def window_tokens(self, role: RoleName, provider: str | None = None) -> int | None:
+        """Return the tokens that the model of that provider, or the role's, takes in all; None without a setting."""
+        ...
+
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
         """Return the answer; raises `ProviderFailed`."""
         ...

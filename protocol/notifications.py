@@ -6,6 +6,7 @@ import msgspec
 from msgspec import field
 
 from protocol.base import Scope, Wire
+from protocol.guidance import InstructionChange
 from protocol.memory import Candidate, ChangeKind, Origin, Record
 from protocol.passes import PassName, Run, Trigger
 from protocol.threads import Item, ManifestRun, Turn, TurnError
@@ -117,6 +118,13 @@ class KnowledgeIndexed(Wire):
     collection_id: str
 
 
+class InstructionsChanged(Wire):
+    """`instructions/changed`."""
+
+    workspace_id: str
+    files: list[InstructionChange]
+
+
 class Progress(Wire):
     """`gateway/progress`."""
 
@@ -184,6 +192,9 @@ NOTIFICATIONS: dict[str, Notification] = {
     "thread_episodic/indexed": Notification(ThreadIndexed, "A turn became searchable.", coalescable=True),
     "knowledge/changed": Notification(KnowledgeChanged, "A scan found changed files.", coalescable=True),
     "knowledge/indexed": Notification(KnowledgeIndexed, "Every file of a collection is read.", coalescable=True),
+    "instructions/changed": Notification(
+        InstructionsChanged, "A turn's instruction files differ from those last used in that workspace."
+    ),
     "gateway/progress": Notification(Progress, "Long work goes on.", coalescable=True),
     "gateway/degraded": Notification(GatewayDegraded, "Something stopped working."),
     "gateway/recovered": Notification(GatewayRecovered, "Something works again."),

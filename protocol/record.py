@@ -19,6 +19,11 @@ Category: TypeAlias = Literal[
     "project_decision", "procedure", "todo", "constraint", "communication_style", "custom",
 ]  # fmt: skip
 Kind: TypeAlias = Literal["semantic", "episodic", "procedural", "observation", "session_summary"]
+RouteKind: TypeAlias = Literal["any", "temporal", "preference", "procedure"]
+"""What a question asks for.
+
+What happened, what somebody prefers, how something is done; `any` where it does not say.
+"""
 Status: TypeAlias = Literal["active", "superseded", "expired", "archived", "deleted"]
 Sensitivity: TypeAlias = Literal["normal", "personal", "secret_like", "regulated"]
 SourceKind: TypeAlias = Literal[
@@ -37,6 +42,9 @@ StoredKey: TypeAlias = Annotated[str, Meta(min_length=1, max_length=8192, descri
 Tag: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
 Tags: TypeAlias = Annotated[list[Tag], Meta(max_length=32)]
 Metadata: TypeAlias = Annotated[dict[str, Any], Meta(description="The host's own data; at most 8 KiB of JSON.")]
+RecordPath: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=512, description="A relative path with `/`, such as projects/harbor/plan.md.")
+]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 
 
@@ -69,6 +77,8 @@ class RecordDetails(Fields):
     valid_from: Millis | None
     expires_at: Millis | None
     pinned: bool = False
+    path: RecordPath | None = None
+    """Where a writer files it: no two active records of the home have one path, whatever its case."""
     metadata: Metadata
 
 
@@ -81,6 +91,7 @@ class GivenDetails(RecordDetails):
     valid_from: Millis | None = None
     expires_at: Millis | None = None
     pinned: bool = False
+    path: RecordPath | None = None
     metadata: Metadata = {}
 
 

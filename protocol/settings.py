@@ -19,6 +19,7 @@ RoleName: TypeAlias = Literal["main", "preflight", "extractor"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "scripted"]
 PosInt: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=86_400)]
+HttpNames: TypeAlias = Annotated[list[Annotated[str, Meta(min_length=1, max_length=255)]], Meta(max_length=100)]
 
 MIB = 1024 * 1024
 
@@ -158,6 +159,23 @@ class AgentSettings(Params):
     system_prompt: Annotated[str, Meta(max_length=100_000)] | None = None
 
 
+class InstructionSettings(Params):
+    """`[gateway.instructions]`: instruction files of a project, such as AGENTS.md."""
+
+    enabled: bool = True
+    max_chars: Annotated[int, Meta(ge=0, le=262_144)] = 32_768
+    include_depth: Annotated[int, Meta(ge=0, le=10)] = 5
+
+
+class AgentFileSettings(Params):
+    """`[gateway.agents]`: agent definitions."""
+
+    folder: Annotated[str, Meta(max_length=4096)] | None = None
+    agents_chars: Annotated[int, Meta(ge=0, le=262_144)] = 16_000
+    soul_chars: Annotated[int, Meta(ge=0, le=262_144)] = 4000
+    memory_chars: Annotated[int, Meta(ge=0, le=262_144)] = 8000
+
+
 class ArtifactSettings(Params):
     """`[gateway.artifacts]`."""
 
@@ -171,6 +189,7 @@ class RoleSettings(Params):
     main: str | None = None
     preflight: str | None = None
     extractor: str | None = None
+    agents: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class ProviderConfig(Params):
@@ -208,6 +227,19 @@ class McpSettings(Params):
     workspace_id: Id | None = None
 
 
+class HttpSettings(Params):
+    """`[gateway.http]`: the door of `pioneer http` and `serve --http`."""
+
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 42_069
+    bind: Annotated[str, Meta(min_length=1, max_length=255)] = "127.0.0.1"
+    allow_remote: bool = False
+    allowed_hosts: HttpNames = []
+    allowed_origins: HttpNames = []
+    max_body_bytes: Annotated[int, Meta(ge=64 * 1024, le=64 * MIB)] = 8 * MIB
+    requests_per_second: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    max_streams: Annotated[int, Meta(ge=1, le=256)] = 16
+
+
 class LimitSettings(Params):
     """`[gateway.limits]`."""
 
@@ -226,11 +258,14 @@ class GatewayConfig(Params):
     recall: RecallSettings = field(default_factory=RecallSettings)
     passes: PassSettings = field(default_factory=PassSettings)
     agent: AgentSettings = field(default_factory=AgentSettings)
+    instructions: InstructionSettings = field(default_factory=InstructionSettings)
+    agents: AgentFileSettings = field(default_factory=AgentFileSettings)
     artifacts: ArtifactSettings = field(default_factory=ArtifactSettings)
     roles: RoleSettings = field(default_factory=RoleSettings)
     providers: dict[str, ProviderConfig] = field(default_factory=dict[str, ProviderConfig])
     limits: LimitSettings = field(default_factory=LimitSettings)
     mcp: McpSettings = field(default_factory=McpSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
 
 
 class Settings(Wire):
@@ -244,11 +279,14 @@ class Settings(Wire):
     recall: RecallSettings
     passes: PassSettings
     agent: AgentSettings
+    instructions: InstructionSettings
+    agents: AgentFileSettings
     artifacts: ArtifactSettings
     roles: RoleSettings
     providers: dict[str, ProviderView]
     limits: LimitSettings
     mcp: McpSettings
+    http: HttpSettings
 
 
 def _struct_of(name: str, about: str, members: dict[str, Any]) -> Any:
@@ -274,6 +312,8 @@ PATCHABLE: tuple[str, ...] = (
     "recall",
     "passes",
     "agent",
+    "instructions",
+    "agents",
     "artifacts",
     "roles",
 )
@@ -288,6 +328,8 @@ _GROUPS: dict[str, type[msgspec.Struct]] = {
     "recall": RecallSettings,
     "passes": PassSettings,
     "agent": AgentSettings,
+    "instructions": InstructionSettings,
+    "agents": AgentFileSettings,
     "artifacts": ArtifactSettings,
     "roles": RoleSettings,
 }
@@ -342,6 +384,9 @@ def contradiction(config: GatewayConfig) -> tuple[str, str] | None:
         name = getattr(config.roles, role)
         if name is not None and name not in config.providers:
             return f"roles.{role}", "names no provider of [gateway.providers]"
+    for role, name in config.roles.agents.items():
+        if name not in config.providers:
+            return f"roles.agents.{role}", "names no provider of [gateway.providers]"
     for name, provider in config.providers.items():
         if (provider.max_output_tokens or 0) >= (provider.context_tokens or math.inf):
             return f"providers.{name}.max_output_tokens", "must be less than context_tokens"

@@ -29,11 +29,18 @@ Phase: TypeAlias = Literal[
 ]
 RunStatus: TypeAlias = Literal["queued", "running", "succeeded", "failed", "timed_out", "skipped"]
 Domain: TypeAlias = Literal["memory", "thread", "artifact", "agent"]
+InstructionFiles: TypeAlias = Literal["auto", "off"]
+InstructionProfile: TypeAlias = Literal["default", "claude", "codex", "gemini", "qwen"]
+AgentLayer: TypeAlias = Literal["built_in", "vault"]
 
 MAX_TEXT_CHARS = 4_000_000  # a message of up to half a message line; longer input is a file
 Text: TypeAlias = Annotated[str, matching(WITHOUT_NUL), Meta(max_length=MAX_TEXT_CHARS)]
 Label: TypeAlias = Annotated[str, matching(WITHOUT_NUL), Meta(max_length=256)]
 Path: TypeAlias = Annotated[str, matching(WITHOUT_NUL), Meta(min_length=1, max_length=4096)]
+
+WorkPath: TypeAlias = Annotated[
+    str, matching(WITHOUT_NUL, "The folder that is worked in: an absolute path."), Meta(min_length=1, max_length=4096)
+]
 
 
 # -- workspaces and threads ----------------------------------------------------------------------------------------
@@ -89,6 +96,14 @@ NotStored: TypeAlias = Literal["storage_full", "storage_read_only"]
 """The reasons for which the store takes nothing at all."""
 
 
+class AgentRef(Wire):
+    """The agent definition that a thread acts by: its folder's name, its layer, and a digest of its files."""
+
+    slug: str
+    layer: AgentLayer
+    sha256: str
+
+
 class Thread(Wire):
     """A conversation."""
 
@@ -107,6 +122,8 @@ class Thread(Wire):
     updated_at: int
     not_stored: NotStored | None = None
     """Why the thread is known to this process alone; null for one that is stored."""
+    agent: AgentRef | None = None
+    """The definition that acts in the thread, as its last turn read it; null for a thread without one."""
 
 
 class ThreadStartParams(Params):
@@ -130,6 +147,13 @@ class ThreadStartParams(Params):
     origin: ThreadOrigin = "user"
     task_id: Id | None = None
     instructions: Text | None = None
+    agent: Annotated[bool, Meta(description="Whether the agent definition that `agent_id` names acts here.")] = False
+    cwd: WorkPath | None = None
+    instruction_files: Annotated[
+        InstructionFiles | None,
+        Meta(description="Whether instruction files are added; absent, where a `cwd` is given."),
+    ] = None
+    instruction_profile: InstructionProfile = "default"
 
 
 class ThreadResult(Wire):
@@ -400,6 +424,8 @@ class TurnStartParams(Params):
     provider: Label | None = None
     mode: Mode | None = None
     options: TurnOptions = TurnOptions()
+    cwd: WorkPath | None = None
+    """Absent, the thread's."""
 
 
 TURN_MESSAGES: Mapping[str, str] = {
@@ -468,11 +494,12 @@ class TurnPolicy(Wire):
     extraction: Permission
 
 
-class SourceRef(Wire):
-    """A source of a text."""
+class SourceRef(Wire, omit_defaults=True):
+    """A source of a text; of a file also the digest of its bytes."""
 
-    kind: Literal["memory", "chunk", "artifact", "thread", "workspace"]
+    kind: Literal["memory", "chunk", "artifact", "thread", "workspace", "instruction", "agent"]
     id: str
+    sha256: str | None = None
 
 
 class ManifestSection(Wire):

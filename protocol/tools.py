@@ -6,26 +6,41 @@ import msgspec
 from msgspec import Meta
 
 from protocol.base import ID_TEXT, Cursor, Id, Millis, Params, Query, Reason, Scope, matching, portable
-from protocol.memory import Category, Content, Key
+from protocol.memory import Category, Content
 from protocol.threads import Domain, ToolSpec
 
 MAX_RESULT_CHARS = 8000
 """A tool's whole answer as JSON text; a mark stands at a cut."""
 
-ToolDomain = Literal["memory", "artifact"]
+ToolDomain = Literal["memory", "artifact", "agent"]
 Quote = Annotated[
     str, Meta(min_length=1, max_length=2000, description="The user's own sentence that says it, word for word.")
 ]
 ToolLimit = Annotated[int, Meta(ge=1, le=20, description="At most this many, 1 to 20.")]
 MemoryId = Annotated[str, matching(ID_TEXT, "The `memory_id` of an earlier answer.")]
+ToolThread = Annotated[
+    str, matching(ID_TEXT, "Only in this conversation: the `thread_id` of an earlier answer; left out, in all.")
+]
 ToolScopes = Annotated[
     list[Scope],
     Meta(description="Only in these scopes; left out, in all that are active: the user's and the project's."),
 ]
-ToolScope = Annotated[Scope, Meta(description="Whose fact it is; left out, by its category.")]
+ToolScope = Annotated[
+    Scope | None,
+    Meta(
+        description="Whose fact it is, for the few cases in which its category does not say it: mostly left out. "
+        "An answer's `scope` such as `workspace:ws_1` is the kind `workspace` with the key `ws_1`."
+    ),
+]
+NamedScope = Annotated[
+    Scope | None, Meta(description="With `key`: the scope that an answer shows; left out with `memory_id`.")
+]
 ToolCategories = Annotated[list[Category], Meta(description="Only of these categories; left out, of all.")]
 ToolKey = Annotated[
     str, Meta(min_length=1, max_length=256, description="A name for the fact: a later one of the same key replaces it.")
+]
+NamedKey = Annotated[
+    str, Meta(min_length=1, max_length=256, description="With `scope`: the `key` that an answer shows.")
 ]
 ToolValue = Annotated[
     Any,
@@ -67,8 +82,8 @@ class MemoryGetArgs(Params):
     """
 
     memory_id: MemoryId | None = None
-    scope: ToolScope | None = None
-    key: Key | None = None
+    scope: NamedScope = None
+    key: NamedKey | None = None
 
 
 class MemoryRememberArgs(Params):
@@ -80,7 +95,7 @@ class MemoryRememberArgs(Params):
     quote: Quote | None = None
     category: Annotated[Category, Meta(description="What sort of fact it is; `custom` where none fits.")] = "custom"
     key: ToolKey | None = None
-    scope: ToolScope | None = None
+    scope: ToolScope = None
     value: ToolValue = None
 
 
@@ -91,8 +106,8 @@ class MemoryForgetArgs(Params):
     """
 
     memory_id: MemoryId | None = None
-    scope: ToolScope | None = None
-    key: Key | None = None
+    scope: NamedScope = None
+    key: NamedKey | None = None
     reason: Reason | None = None
 
 
@@ -115,19 +130,58 @@ class ThreadSearchArgs(Params):
     """
 
     query: Query
-    thread_id: Id | None = None
+    thread_id: ToolThread | None = None
     from_at: After | None = None
     to_at: Before | None = None
     limit: ToolLimit = 5
 
 
+class AgentListArgs(Params):
+    """List the agents that are defined here, each with what it is for.
+
+    Use it before you hand a task to another agent.
+    """
+
+
+class AgentInfoArgs(Params):
+    """Read the rules of one agent, by the `slug` of `agent_list`. Use it when you need to know how that agent works."""
+
+    slug: Annotated[Id, Meta(description="The agent's name in `agent_list`.")]
+
+
+class MemoryConsolidateArgs(Params):
+    """Tidy up memory by its own rules: archive faded notes, decide on old candidates; or show what that would do.
+
+    Use it when the user asks for it: as a dry run first, which is the default and changes nothing.
+    """
+
+    dry_run: Annotated[bool, Meta(description="Only show what would be done; false does it.")] = True
+
+
+class MemoryPassesArgs(Params):
+    """Show which upkeep of memory runs, when each part runs next, and how its last run ended.
+
+    Use it when the user asks about it.
+    """
+
+
+class MemoryLinksArgs(Params):
+    """List the facts that one remembered fact replaced, was replaced by, or is linked to.
+
+    Use it when the user asks how a fact came to be or what belongs to it.
+    """
+
+    memory_id: MemoryId
+    depth: Annotated[int, Meta(ge=1, le=2, description="How many links away: 1 or 2.")] = 1
+
+
 class RequestToolsArgs(Params):
     """Ask for more tools of a domain; they are there in the next round.
 
-    Use it when the answer needs memory or a file.
+    Use it when the answer needs memory, a file or another agent's rules.
     """
 
-    domains: Annotated[list[ToolDomain], Meta(min_length=1, max_length=2, description="Whose tools are needed.")]
+    domains: Annotated[list[ToolDomain], Meta(min_length=1, max_length=3, description="Whose tools are needed.")]
     reason: Annotated[str, Meta(max_length=500, description="What they are needed for.")]
 
 
@@ -139,11 +193,20 @@ TOOLS: dict[str, tuple[Domain, type[Params]]] = {
     "memory_forget": ("memory", MemoryForgetArgs),
     "artifact_read": ("artifact", ArtifactReadArgs),
     "request_tools": ("agent", RequestToolsArgs),
+    "agent_list": ("agent", AgentListArgs),
+    "agent_info": ("agent", AgentInfoArgs),
 }
 """Every tool of a turn by name: its domain and its arguments, whose docstring is the description a model reads."""
 
 DOOR_TOOLS: dict[str, tuple[Domain, type[Params]]] = {"thread_search": ("thread", ThreadSearchArgs)}
 """The tools of a model outside of any turn, beside those of memory; a turn is given conversation by its plan."""
+
+ADMIN_TOOLS: dict[str, tuple[Domain, type[Params]]] = {
+    "memory_consolidate": ("memory", MemoryConsolidateArgs),
+    "memory_passes": ("memory", MemoryPassesArgs),
+    "memory_links": ("memory", MemoryLinksArgs),
+}
+"""The tools of a door that was opened for administration; no turn has them."""
 
 
 def _inlined(schema: object, components: dict[str, Any]) -> Any:
@@ -183,7 +246,7 @@ def whole_schema(kind: type) -> dict[str, Any]:
 
 def tool_spec(name: str) -> ToolSpec:
     """Return the tool as a model sees it."""
-    domain, arguments = (TOOLS | DOOR_TOOLS)[name]
+    domain, arguments = (TOOLS | DOOR_TOOLS | ADMIN_TOOLS)[name]
     schema = whole_schema(arguments)
     parameters = {
         key: schema[key] for key in ("type", "properties", "required", "additionalProperties") if key in schema

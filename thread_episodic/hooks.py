@@ -1,10 +1,11 @@
 """The hook `thread_episodic.recall`: runs the conversation part of a turn's plan.
 
 Rule 1: the plan is a wish; visibility and budgets are the service's, as for any other search.
-Rule 2: what the provider sees as history, and what is in the prompt already, is never shown again, nor what a fact there says.
+Rule 2: what the provider sees as history, and what is in the prompt already, is never shown again, nor what a fact
+there says.
 Rule 3: at its deadline it gives what is there, and says `deadline`.
-Rule 4: where the user clearly asks for the past, the best there is is shown. Where they do not speak of it at all, one search is made
-all the same, and only a strong hit is shown.
+Rule 4: where the user clearly asks for the past, the best there is is shown. Where they do not speak of it at all, one
+search is made all the same, and only a strong hit is shown.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from promt.intents import detect
+from promt.time_words import zone_of
 from protocol.hooks import ContextItem, EpisodicPlan, EpisodicQuery, HookInput, HookOutput, PromptContext, Subscription
 from protocol.settings import GatewayConfig
 from protocol.thread_episodic import DiagnosticCode, ThreadHit
@@ -22,7 +24,6 @@ from protocol.threads import ArtifactRef, RecallStatus, SourceRef
 from retrieval.budget import Floor
 from thread_episodic.search.pointing import query_of
 from thread_episodic.search.search import FoundChunks
-from thread_episodic.search.time_words import zone_of
 from thread_episodic.service import EpisodicService
 from thread_episodic.values import Shown, TurnSearch
 
@@ -34,8 +35,9 @@ HAND_OVER_MS = 50
 KEPT_PART = 3  # of the budget: at the usual sizes, two snippets
 UNASKED_FLOOR = 0.4
 UNASKED_FLOOR_MEANT = 0.3
-"""The least score of what is shown to a message that does not speak of the past, by words alone and with a model: the lowest at
-which at most one in twenty of foreign and of innocent questions is shown anything (`python -m benchmarks lookback`: the curve)."""
+"""The least score of what is shown to a message that does not speak of the past, by words alone and with a model:
+the lowest at which at most one in twenty of foreign and of innocent questions is shown anything (`python -m
+benchmarks lookback`: the curve)."""
 UNASKED_HITS = 5
 ASKED_HITS = 8
 ASKED_FLOOR_PART = 0.2  # of the usual floor: who speaks of a conversation had it, so that a weak hit is likelier right
@@ -139,10 +141,11 @@ class EpisodicRecall:
     async def _search(
         self, given: HookInput, wishes: Sequence[TurnSearch], told: list[_Told], answers: list[FoundChunks]
     ) -> None:
-        """Search in order, within one budget; each finds only what those before it did not, and adds it as soon as it is there.
+        """Search in order, within one budget.
 
-        A part of the budget is kept for the last: what the others guessed (a time, a thread) may be wrong, and must not
-        hide what the widest one finds.
+        Each finds only what those before it did not, and adds it as soon as it is there. A part of the budget is kept
+        for the last: what the others guessed (a time, a thread) may be wrong, and must not hide what the widest one
+        finds.
         """
         room = self._settings().thread_episodic.default_prompt_chars
         kept = room // KEPT_PART

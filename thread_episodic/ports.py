@@ -47,7 +47,8 @@ SearchedSpace: TypeAlias = Callable[[Tx], int | None]
 """The space that searches compare in, whether its model is loaded or not; None where there is none."""
 
 ReportDamage: TypeAlias = Callable[[Sequence[str], bool], None]
-"""(reasons, has failed): what of the index is wrong at present; no reasons where it is whole. Called on the event loop."""
+"""(reasons, has failed): what of the index is wrong at present; no reasons where it is whole. Called on the event
+loop."""
 
 RepairState: TypeAlias = Callable[[Tx], IndexRepair]
 """How far the repair of the index is."""

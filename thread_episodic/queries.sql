@@ -486,6 +486,14 @@ SELECT id FROM chunk WHERE id > :after AND id <= :until AND NOT EXISTS (SELECT 1
 -- Some chunks go that are of no message; what the full-text index has of them is found there.
 DELETE FROM chunk WHERE id IN (SELECT value FROM json_each(:rows)) AND NOT EXISTS (SELECT 1 FROM chunk_source AS s WHERE s.id = chunk.source)
 
+-- name: end_of_vectors
+-- Where a look at so many vectors ends.
+SELECT max(id) FROM (SELECT id FROM chunk_vec WHERE id > :after ORDER BY id LIMIT :limit)
+
+-- name: find_lone_vectors
+-- Vectors of chunks that are gone.
+SELECT id FROM chunk_vec WHERE id > :after AND id <= :until AND NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.id = chunk_vec.chunk)
+
 -- name: find_lost_segments
 -- Chunks in a partition that is not there, or is another workspace's, with their own workspace.
 SELECT c.id, c.segment, s.workspace FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source

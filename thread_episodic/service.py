@@ -1,4 +1,6 @@
-"""The conversation index as the rest of the gateway meets it: the wire's methods, the feed of items, the recall of a turn.
+"""The conversation index as the rest of the gateway meets it.
+
+The wire's methods, the feed of items, the recall of a turn.
 
 Rule 1: takes the protocol's Params and returns its Results; one use case, one transaction.
 Rule 2: a search never fails because the index is slow or behind: its status and diagnostics say so.
@@ -11,6 +13,7 @@ from functools import partial
 import anyio.to_thread
 from msgspec import structs
 
+from promt.time_words import TimeRange, asks_when, find_time, zone_of
 from protocol import methods as m
 from protocol.base import DAY_MS, Diagnostic, Elsewhere
 from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
@@ -59,7 +62,6 @@ from thread_episodic.search.elsewhere import MOST_ELSEWHERE, count_hits
 from thread_episodic.search.finding import ChunkQuery
 from thread_episodic.search.pointing import named_thread, subject_of, understood, without_times
 from thread_episodic.search.search import ChunkSearch, FoundChunks, Searcher, is_vague
-from thread_episodic.search.time_words import TimeRange, asks_when, find_time, zone_of
 from thread_episodic.search.vectors import ChunkVectors
 from thread_episodic.values import Filter, Shown, TurnSearch
 
@@ -78,34 +80,43 @@ class EpisodicService:
         self._means = means
         hash_of = self._hash_of = partial(source_hash_of, means.keyed)
         self.vectors = ChunkVectors(
-            db=means.db, jobs=means.jobs, meaning=means.meaning, scanner=means.scanner, read_items=means.read_items, echo_spans=means.echo_spans,
+            db=means.db, jobs=means.jobs, meaning=means.meaning, scanner=means.scanner, read_items=means.read_items,
+            echo_spans=means.echo_spans,
             hash_of=hash_of,
         )  # fmt: skip
         self._indexer = Indexer(
-            db=means.db, clock=means.clock, keyed=means.keyed, lexicon=means.lexicon, scanner=means.scanner, jobs=means.jobs, notify=means.notify,
-            settings=means.settings, read_items=means.read_items, echo_spans=means.echo_spans, turn_items=means.turn_items,
+            db=means.db, clock=means.clock, keyed=means.keyed, lexicon=means.lexicon, scanner=means.scanner,
+            jobs=means.jobs, notify=means.notify,
+            settings=means.settings, read_items=means.read_items, echo_spans=means.echo_spans,
+            turn_items=means.turn_items,
             workspace_threads=means.workspace_threads, vectors=self.vectors,
         )  # fmt: skip
         self._searcher = Searcher(
-            lexicon=means.lexicon, meaning=means.meaning, scanner=means.scanner, hash_of=hash_of, read_items=means.read_items,
+            lexicon=means.lexicon, meaning=means.meaning, scanner=means.scanner, hash_of=hash_of,
+            read_items=means.read_items,
             read_thread=means.read_thread, read_artifacts=means.read_artifacts, workspace_exists=means.workspace_exists,
         )  # fmt: skip
         self.turns = TurnReader(
-            db=means.db, scanner=means.scanner, settings=means.settings, read_items=means.read_items, read_thread=means.read_thread,
+            db=means.db, scanner=means.scanner, settings=means.settings, read_items=means.read_items,
+            read_thread=means.read_thread,
             echo_spans=means.echo_spans, thread_turns=means.thread_turns, turn_items=means.turn_items,
         )  # fmt: skip
         mender = Mender(
-            clock=means.clock, jobs=means.jobs, lexicon=means.lexicon, meaning=means.meaning, indexer=self._indexer, vectors=self.vectors,
-            read_items=means.read_items, hash_of=hash_of, items_after=means.items_after, searched_space=means.searched_space,
+            clock=means.clock, jobs=means.jobs, lexicon=means.lexicon, meaning=means.meaning, indexer=self._indexer,
+            vectors=self.vectors,
+            read_items=means.read_items, hash_of=hash_of, items_after=means.items_after,
+            searched_space=means.searched_space,
         )  # fmt: skip
         self.repair = IndexRepairer(db=means.db, jobs=means.jobs, checks=mender.checks, report=means.report_damage)
         self.reasons = Reasons()
         self._reindexer = Reindexer(
-            db=means.db, clock=means.clock, jobs=means.jobs, vectors=self.vectors, read_thread=means.read_thread, thread_turns=means.thread_turns,
+            db=means.db, clock=means.clock, jobs=means.jobs, vectors=self.vectors, read_thread=means.read_thread,
+            thread_turns=means.thread_turns,
             workspace_exists=means.workspace_exists, workspace_threads=means.workspace_threads, repair=self.repair,
         )  # fmt: skip
         self._status = StatusReader(
-            clock=means.clock, jobs=means.jobs, settings=means.settings, workspace_threads=means.workspace_threads, paused=means.paused,
+            clock=means.clock, jobs=means.jobs, settings=means.settings, workspace_threads=means.workspace_threads,
+            paused=means.paused,
             repair_state=self.repair.state,
         )  # fmt: skip
 
@@ -128,7 +139,10 @@ class EpisodicService:
         self._indexer.on_items(tx, facts)
 
     def on_redacted(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
-        """Messages, or the names of their threads, say something else now: what was made of the old words goes first."""
+        """Messages, or the names of their threads, say something else now.
+
+        What was made of the old words goes first.
+        """
         self._indexer.on_items_removed(tx, [fact.item_id for fact in facts])
         self._indexer.on_items(tx, facts)
 
@@ -221,7 +235,10 @@ class EpisodicService:
         return await anyio.to_thread.run_sync(find_time, query, now, zone, self._means.read_date)
 
     async def _find_by_time(self, wanted: Filter, query: str, when: TimeRange, limits: Limits) -> FoundChunks:
-        """What was said in the time that a query names, and after it what fits of all times: the time may be part of the matter."""
+        """What was said in the time that a query names, and after it what fits of all times.
+
+        The time may be part of the matter.
+        """
         words = without_times(query, when)
         within = replace(wanted, from_at=when.from_at, to_at=when.to_at)
         if not subject_of(words):
@@ -247,7 +264,8 @@ class EpisodicService:
             roles=tuple(query.roles or ()), excluded_turns=tuple(shown.turns),
         )  # fmt: skip
         limits = Limits(
-            floor=wish.floor, hits=wish.hits, room=min(room, query.max_chars or room), snippet_chars=settings.snippet_chars,
+            floor=wish.floor, hits=wish.hits, room=min(room, query.max_chars or room),
+            snippet_chars=settings.snippet_chars,
             hit_chars=settings.max_hit_chars, known_chunks=frozenset(shown.chunks), known_facts=tuple(shown.facts),
             has_answers=True,
         )  # fmt: skip
@@ -281,7 +299,8 @@ class EpisodicService:
         found = await self._found(wanted, query, limits, patience, is_newest=is_newest)
         now = self._means.clock.now()
         event = {
-            "event_id": self._means.ids.new("rec"), "at": now, "workspace_id": wanted.workspace_id, "thread_id": wanted.thread_id,
+            "event_id": self._means.ids.new("rec"), "at": now, "workspace_id": wanted.workspace_id,
+            "thread_id": wanted.thread_id,
             "turn_id": turn_id, "query_hash": self._means.keyed.digest("recall_query", query), "mode": wanted.mode,
             "candidates": found.candidates, "returned": len(found.hits), "cut_reason": found.cut_reason,
             "latency_us": round((self._means.clock.monotonic() - began) * MICROSECONDS),

@@ -20,7 +20,10 @@ WHOLE_ITEM = 2**31
 
 
 def placed(workspace: int, terms: str) -> str:
-    """Terms, a blank between two, as the index has them: with their workspace, so that no search comes upon another's places."""
+    """Terms, a blank between two, as the index has them.
+
+    With their workspace, so that no search comes upon another's places.
+    """
     return f"w{workspace}·" + terms.replace(" ", f" w{workspace}·")
 
 
@@ -106,9 +109,10 @@ def lexicon_digest(lexicon: Lexicon) -> int:
 
 
 class NewChunk(NamedTuple):
-    """A chunk that is to be stored: its range, its words as the index takes them and as its row keeps them, and how it speaks.
+    """A chunk that is to be stored.
 
-    Both forms of the words: packing takes a while, and is done before the write lock is held.
+    Its range, its words as the index takes them and as its row keeps them, and how it speaks. Both forms of the words:
+    packing takes a while, and is done before the write lock is held.
     """
 
     position: int
@@ -129,7 +133,10 @@ class NewChunk(NamedTuple):
 
 
 class ChunkCandidate(NamedTuple):
-    """A chunk that a search may return, as the index remembers it. A tuple: a search makes a hundred and more of them."""
+    """A chunk that a search may return, as the index remembers it.
+
+    A tuple: a search makes a hundred and more of them.
+    """
 
     id: int
     position: int

@@ -1,6 +1,7 @@
 """The one gate that every read path passes: whether a chunk may be shown to a request, and what of it.
 
-Rule 1: pure; the index proposes, the stored message decides. A hit whose message is gone, changed, muted or elsewhere is none.
+Rule 1: pure; the index proposes, the stored message decides. A hit whose message is gone, changed, muted or elsewhere
+is none.
 Rule 2: a reason to hide is a line here and nowhere else.
 """
 

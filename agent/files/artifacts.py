@@ -1,7 +1,7 @@
 """Files of messages: received once, kept by content, listed, read, deleted.
 
-Rule 1: bytes are kept before the transaction that refers to them, and go after the one that refers to them last: a crash
-leaves at most bytes that nobody needs, and a sweep finds those.
+Rule 1: bytes are kept before the transaction that refers to them, and go after the one that refers to them last: a
+crash leaves at most bytes that nobody needs, and a sweep finds those.
 Rule 2: an id belongs to the thread that has its bytes; elsewhere it answers like what does not exist.
 Rule 3: a name is only ever shown; bytes are found by their digest.
 """
@@ -93,7 +93,10 @@ class Artifacts:
     # -- receiving -------------------------------------------------------------------------------------------------
 
     async def receive(self, given: Sequence[tuple[int, ArtifactInput]], workspace_id: str) -> list[Received]:
-        """Check and keep the files; `given` are (place in the input, file). What was kept of refused ones goes again."""
+        """Check and keep the files; `given` are (place in the input, file).
+
+        What was kept of refused ones goes again.
+        """
         received: list[Received] = []
         try:
             for place, file in given:
@@ -156,7 +159,10 @@ class Artifacts:
         return found
 
     async def pictures(self, refs: Sequence[ArtifactRef]) -> list[Picture]:
-        """The pictures among the files, as a model takes them; what is no picture, too large or too much is left out."""
+        """The pictures among the files, as a model takes them.
+
+        What is no picture, too large or too much is left out.
+        """
         found: list[Picture] = []
         room = MAX_PICTURES_BYTES
         for ref in refs:

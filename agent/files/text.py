@@ -8,7 +8,7 @@ Rule 3: decisions over bytes and text; who finds, opens and shows them is elsewh
 import codecs
 import csv
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO, Literal, NamedTuple, TypeAlias
 
 from protocol.seams.ports import SecretSpan
@@ -175,15 +175,6 @@ def masked(text: str, spans: Sequence[SecretSpan], start: int, end: int) -> str:
         pieces += [text[place : max(place, span.start)], f"[secret:{span.kind}]"]
         place = span.end
     return "".join([*pieces, text[min(place, end) : end]])
-
-
-def most_that_fits(count: int, fits: Callable[[int], bool]) -> int:
-    """The largest n up to `count` for which it fits; what fits in more fits in less."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
 
 
 # -- tables --------------------------------------------------------------------------------------------------------

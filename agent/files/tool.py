@@ -13,14 +13,13 @@ import msgspec
 
 from agent.files.pages import READ_AHEAD_CHARS, Document, Documents, PdfProblem, ReadPdf
 from agent.files.reading import Reading, TextWindow
-from agent.files.text import delimiter_of, essence_of, fields_of, masked, most_that_fits, records_of
+from agent.files.text import delimiter_of, essence_of, fields_of, masked, records_of
 from agent.rows.artifacts import find_kept
-from agent.tools import failure
-from protocol.base import encode
+from agent.tools import failure, fits, most_that_fits
 from protocol.hooks import HookInput, HookOutput, Subscription, ToolBundle, ToolCall, ToolContext
 from protocol.seams.ports import SecretScanner, Transact
 from protocol.threads import ArtifactRef, ToolReply
-from protocol.tools import MAX_RESULT_CHARS, ArtifactReadArgs, tool_spec
+from protocol.tools import ArtifactReadArgs, tool_spec
 
 ARTIFACT_READ = "artifact_read"
 
@@ -34,16 +33,15 @@ PDF_FAILURES: Mapping[PdfProblem, tuple[str, str]] = {
     "broken": ("unsupported", "The PDF is damaged and cannot be read."),
     "too_slow": ("deadline_exceeded", "The PDF takes too long to read; asking again goes on where this try ended."),
     "too_large": ("unsupported", "The PDF needs too much memory to be read."),
-    "no_reader": ("unsupported", "Reading PDF files is not installed here (the extra `pdf`)."),
+    "no_reader": (
+        "unsupported",
+        "Reading PDF files is not installed here: `uv tool install '.[pdf]'` in pioneer's clone adds it.",
+    ),
 }
 
 
 async def _offer(_given: HookInput) -> HookOutput:
     return HookOutput(contributions=[ToolBundle(domain="artifact", tools=[tool_spec(ARTIFACT_READ)])])
-
-
-def _fits(data: dict[str, Any]) -> bool:
-    return len(encode({"ok": True, "data": data}).decode()) <= MAX_RESULT_CHARS
 
 
 class ArtifactTool:
@@ -110,7 +108,7 @@ class ArtifactTool:
             return about | {"text": text, "next_offset": end if has_more or end < window.total else None}
 
         most = max(0, min(wanted.limit, len(window.text) - start))
-        return ToolReply(ok=True, data=shown(most_that_fits(most, lambda count: _fits(shown(count)))))
+        return ToolReply(ok=True, data=shown(most_that_fits(most, lambda count: fits(shown(count)))))
 
     async def _document(self, ref: ArtifactRef, wanted: ArtifactReadArgs) -> ToolReply | None:
         sha256, end = ref.sha256 or "", wanted.offset + wanted.limit
@@ -160,7 +158,7 @@ class ArtifactTool:
             end = wanted.offset + (records[count - 1][1] if count else 0)
             return about | {"rows": fields[:count], "next_offset": end if end < window.total else None}
 
-        count = most_that_fits(len(records), lambda count: _fits(shown(count)))
+        count = most_that_fits(len(records), lambda count: fits(shown(count)))
         return ToolReply(ok=True, data=shown(count)) if count else self._text(ref, wanted, window)
 
     async def _header(self, ref: ArtifactRef, wanted: ArtifactReadArgs, window: TextWindow) -> str | None:

@@ -8,6 +8,7 @@ Rule 2: afterwards the files forget as well; what they cannot forget now is left
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
+from agent.rows.instructions import remove_instructions
 from agent.rows.threads import (
     condemn_workspace,
     count_in_thread,
@@ -146,6 +147,7 @@ class Deletions:
             self._remove_thread(tx, thread_id, part)
         for call in self._neighbours.on_workspace_deleted:
             part.removed.update(call(tx, workspace_id))
+        part.removed["instruction_versions"] += remove_instructions(tx, workspace_id)
         part.removed["workspaces"] += remove_workspace(tx, workspace_id)
         self._forgettings.promise(tx)
         return True

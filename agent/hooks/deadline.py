@@ -2,7 +2,8 @@
 
 Rule 1: the caller goes on at the deadline, also when what was called does not end although it was cancelled.
 Rule 2: what does not end when it is cancelled is closed by force a while later, or when the process ends.
-Rule 3: code that keeps the event loop to itself cannot be interrupted: how long it did so at a stretch is measured and told.
+Rule 3: code that keeps the event loop to itself cannot be interrupted: how long it did so at a stretch is measured and
+told.
 """
 
 import asyncio
@@ -142,7 +143,10 @@ async def all_within(calls: Sequence[tuple[Callable[[], Awaitable[Any]], float]]
 
 
 async def call_within(call: Callable[[], Awaitable[Any]], seconds: float) -> CallEnd:
-    """Call and wait no longer than that. Only the cancellation of the caller itself comes out of here as an exception."""
+    """Call and wait no longer than that.
+
+    Only the cancellation of the caller itself comes out of here as an exception.
+    """
     return (await all_within([(call, seconds)]))[0]
 
 

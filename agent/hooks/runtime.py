@@ -205,11 +205,15 @@ class HookRuntime:
             return failed("bad_diagnostic")
         return verdict._replace(diagnostics=[*verdict.diagnostics, *vetted.diagnostics])
 
-    async def dispatch(self, phase: Phase, given: HookInput) -> PhaseResult:
-        """Run a phase; a later batch sees what the earlier ones gave. Raises `RequiredHookFailedError`."""
+    async def dispatch(self, phase: Phase, given: HookInput, own: Sequence[Subscription] = ()) -> PhaseResult:
+        """Run a phase; a later batch sees what the earlier ones gave. Raises `RequiredHookFailedError`.
+
+        `own` are hooks of this turn alone; those of the phase run before all others.
+        """
         runs: list[HookRun] = []
         contributed: list[Contributed] = []
-        for batch in self.registry.batches(phase):
+        first = [s for s in own if s.phase == phase]
+        for batch in ([first] if first else []) + self.registry.batches(phase):
             fresh = [entry.contribution for entry in contributed]
             recalled = given.recalled.joined(recalled_in(fresh))
             seen = msgspec.structs.replace(given, contributions=[*given.contributions, *fresh], recalled=recalled)
@@ -220,7 +224,7 @@ class HookRuntime:
             for subscription, (run, _) in zip(batch, outcomes, strict=True):
                 if subscription.failure_policy == "required" and run.status in {"failed", "timed_out"}:
                     raise RequiredHookFailedError(subscription.hook_id, runs)
-        order = {s.hook_id: index for index, s in enumerate(self.registry.enabled(phase))}
+        order = {s.hook_id: index for index, s in enumerate([*first, *self.registry.enabled(phase)])}
         return PhaseResult(
             sorted(runs, key=lambda run: order.get(run.hook_id, len(order))),
             sorted(contributed, key=lambda entry: order.get(entry.hook_id, len(order))),

@@ -85,14 +85,18 @@ def render_contexts(contributed: Sequence[Contributed], nonce: str) -> list[Rend
 def choose_sections(
     contributed: Sequence[Contributed],
 ) -> tuple[list[tuple[str, SectionContribution]], list[bool]]:
-    """The sections that fit, each cut at a word, with a flag for each that was cut; stable ones first, of these fixed texts first."""
-    chosen: list[tuple[str, SectionContribution]] = []
-    cuts: list[bool] = []
-    used = 0
+    """The sections that fit, each cut at a word, with a flag for each that was cut; stable ones first, of these fixed texts first.
+
+    What is verbatim stands before all others: it is not cut, and takes no room of theirs.
+    """
     sections = [(hook_id, c) for hook_id, c in contributed if isinstance(c, SectionContribution) and c.text]
-    for hook_id, section in sorted(sections, key=lambda entry: (not entry[1].stable, bool(entry[1].lines))):
+    chosen = [(hook_id, section) for hook_id, section in sections if section.verbatim]
+    cuts = [section.truncated for _, section in chosen]
+    used, most = 0, MAX_SECTIONS + len(chosen)
+    others = [entry for entry in sections if not entry[1].verbatim]
+    for hook_id, section in sorted(others, key=lambda entry: (not entry[1].stable, bool(entry[1].lines))):
         text = shorten(section.text, MAX_SECTION_CHARS)
-        if len(chosen) == MAX_SECTIONS or used + len(text) > MAX_SECTIONS_CHARS:
+        if len(chosen) == most or used + len(text) > MAX_SECTIONS_CHARS:
             continue
         cuts.append(section.truncated or len(text) < len(section.text))
         chosen.append((hook_id, msgspec.structs.replace(section, text=text)))
@@ -169,7 +173,7 @@ def compile_prompt(contributed: Sequence[Contributed], *, nonce: str, recall_fai
         manifest=manifest,
         budgets=[
             *budgets_of("context", MAX_CONTEXT_CHARS, [block.rendered.text for block in blocks]),
-            *budgets_of("section", MAX_SECTIONS_CHARS, [section.text for _, section in sections]),
+            *budgets_of("section", MAX_SECTIONS_CHARS, [s.text for _, s in sections if not s.verbatim]),
             *own_budgets,
         ],
         lines={section.section_id: section.lines for _, section in sections if section.lines},
@@ -189,7 +193,7 @@ def _entry(
         domain=section.domain,
         chars=len(section.text) + sum(len(block.rendered.text) for block in blocks),
         truncated=was_cut or any(block.rendered.truncated for block in blocks),
-        source_refs=[*(line.ref for line in section.lines), *_refs(blocks)],
+        source_refs=[*section.source_refs, *(line.ref for line in section.lines), *_refs(blocks)],
     )
 
 

@@ -70,6 +70,11 @@ def size_of(text: str, pictures: int = 0) -> Size:
     return Size(len(text), len(text.encode()) + pictures * PICTURE_TOKENS * BYTES_PER_TOKEN)
 
 
+def size_beside(text: str) -> Size:
+    """How large a text is that has a budget of its own: it takes nothing of the characters, but of what the model takes."""
+    return Size(0, len(text.encode()))
+
+
 def size_of_all(messages: Sequence[Message]) -> Size:
     """How large messages are together."""
     sizes = (size_of(message.content, len(message.pictures)) for message in messages)

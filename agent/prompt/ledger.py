@@ -31,7 +31,10 @@ def _is_edge(edge: re.Match[str], text: str) -> bool:
 
 
 def blocks(text: str) -> list[tuple[int, int]]:
-    """Ranges from an opening of ours to its own end, whatever stands between; in time linear in the text, which may be hostile."""
+    """Ranges from an opening of ours to its own end, whatever stands between.
+
+    In time linear in the text, which may be hostile.
+    """
     edges = [edge for edge in _EDGE.finditer(text) if _is_edge(edge, text)]
     ends: dict[str, list[int]] = {}
     for edge in edges:

@@ -1,8 +1,9 @@
 """Decides, before the model, what a turn should look up and which tools it may need.
 
-Rule 1: the local planner decides first, from the message alone; its memory and conversation parts come from their owners.
-Rule 2: pure. The local planner is unsure where a message hints at the past and names nothing of it: only then may a model be
-asked (`preflight_advice`).
+Rule 1: the local planner decides first, from the message alone; its memory and conversation parts come from their
+owners.
+Rule 2: pure. The local planner is unsure where a message hints at the past and names nothing of it: only then may a
+model be asked (`preflight_advice`).
 """
 
 from typing import Any, NamedTuple
@@ -32,7 +33,10 @@ class Planners(NamedTuple):
 
 
 def shown(plan: RecallPlan) -> dict[str, Any]:
-    """A plan as the manifest shows it, without words: a manifest is kept, and an erase does not read it for every way to say a thing."""
+    """A plan as the manifest shows it, without words.
+
+    A manifest is kept, and an erase does not read it for every way to say a thing.
+    """
     queries = [replace(query, query="") for query in plan.episodic.queries]
     durable = replace(plan.durable, targets=[]) if "query" in plan.durable.modes else plan.durable
     episodic = replace(plan.episodic, queries=queries)

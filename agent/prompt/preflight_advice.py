@@ -29,7 +29,7 @@ FAULTS: Mapping[ProviderFault, PlanFault] = {"timeout": "timeout", "bad_json": "
 
 
 class Advisor(NamedTuple):
-    """The model that may be asked, the tools that it may choose from, and what tells it how much there is to look up."""
+    """The model that may be asked, the tools that it may choose from, and how much there is to look up."""
 
     model: Model
     tools: Sequence[str]
@@ -40,7 +40,10 @@ class Advisor(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A turn about which the local planner is unsure: the message, its place, how many memories its prompt has already."""
+    """A turn about which the local planner is unsure.
+
+    The message, its place, how many memories its prompt has already.
+    """
 
     text: str
     context: TurnContext

@@ -1,8 +1,9 @@
 """Reads a model's plan, and says in one code why it is not to be used.
 
 Rule 1: pure. A plan is taken whole or not at all: a plan that was mended would be nobody's.
-Rule 2: the code goes into the manifest; nothing that the model wrote does. There are six codes: what is not of the agreed
-shape, or says nothing that could be carried out, is `invalid_json`; what wants more than a plan may is `too_broad`.
+Rule 2: the code goes into the manifest; nothing that the model wrote does. There are six codes: what is not of the
+agreed shape, or says nothing that could be carried out, is `invalid_json`; what wants more than a plan may is
+`too_broad`.
 """
 
 import re

@@ -38,7 +38,10 @@ def add_artifacts(tx: Tx, item: Item, *, are_kept: bool) -> None:
 
 
 def find_kept(tx: Tx, artifact_id: str, version_id: str | None, workspace_id: str | None) -> ArtifactRef | None:
-    """Return a version whose bytes were received, the newest without a version; in one workspace unless None is given."""
+    """Return a version whose bytes were received, the newest without a version.
+
+    In one workspace unless None is given.
+    """
     values = {"artifact_id": artifact_id, "version_id": version_id, "workspace_id": workspace_id}
     row = tx.one(SQL["find_artifact"], values)
     return _ref_of(row) if row is not None else None
@@ -50,7 +53,7 @@ def is_kept_elsewhere(tx: Tx, artifact_id: str, thread_id: str) -> bool:
 
 
 def list_artifacts(tx: Tx, thread_id: str, before: int, limit: int) -> list[tuple[int, ArtifactRef]]:
-    """Return the files of a thread before a row, newest first, each version where it was last referred to, with its row."""
+    """Return the files of a thread before a row, newest first: each version with the row that last referred to it."""
     values = {"thread_id": thread_id, "before": before, "limit": limit}
     return [(row[8], _ref_of(row)) for row in tx.all(SQL["list_artifacts"], values)]
 

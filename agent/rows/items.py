@@ -25,7 +25,8 @@ _TOOL_USE: Final = msgspec.json.Decoder(ToolUse)
 def _item_of(tx: Tx, row: Row) -> Item:
     tool = _TOOL_USE.decode(row[9]) if row[9] else None
     return Item(
-        item_id=row[0], turn_id=row[1], thread_id=row[2], kind=row[3], role=row[4], status=row[5], text=row[6], at=row[7],
+        item_id=row[0], turn_id=row[1], thread_id=row[2], kind=row[3], role=row[4], status=row[5], text=row[6],
+        at=row[7],
         name=row[8], artifacts=artifacts_of(tx, row[0]), tool=tool,
     )  # fmt: skip
 
@@ -65,7 +66,7 @@ def read_history_page(
 
 
 def turn_items(tx: Tx, turn_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Return the items and tool events of some turns by turn and id, in order, with how many bytes each one's text has."""
+    """Return the items and tool events of some turns by turn and id, in order, with the bytes of each one's text."""
     items: dict[str, dict[str, int]] = {turn_id: {} for turn_id in turn_ids}
     for turn_id, item_id, size in tx.all(
         SQL["item_ids_of_turns"], {"turn_ids": json.dumps(list(items)), "behind": BEHIND}
@@ -89,7 +90,8 @@ def read_items(tx: Tx, item_ids: Collection[str]) -> Mapping[str, ItemFact]:
         row[1]: ItemFact(
             item_id=row[1], turn_id=row[2], thread_id=row[3], workspace_id=row[4], role=row[5],
             name=None if row[11] == "tool_event" else row[6],
-            text=f"{row[6]}: {row[7]}" if row[11] == "tool_event" else row[7], at=row[8], turn_seq=row[9], item_seq=row[10],
+            text=f"{row[6]}: {row[7]}" if row[11] == "tool_event" else row[7], at=row[8], turn_seq=row[9],
+            item_seq=row[10],
             indexable=is_indexable(row[11], row[12], row[13], row[14], row[7], row[6]), thread_name=row[15],
         )
         for row in tx.all(SQL["get_items"], values)
@@ -118,7 +120,7 @@ def _add_mentions(tx: Tx, turn_id: str, text: str) -> None:
         tx.run(SQL["add_mention"], {"memory_id": memory_id, "turn_id": turn_id})
 
 
-# -- what tools answered hosts -------------------------------------------------------------------------------------------
+# -- what tools answered hosts -----------------------------------------------------------------------------------------
 
 
 class StoredReply(NamedTuple):
@@ -140,7 +142,7 @@ def add_tool_reply(tx: Tx, turn_id: str, call_id: str, reply: StoredReply) -> No
     _add_mentions(tx, turn_id, reply.result)
 
 
-# -- forgetting ----------------------------------------------------------------------------------------------------------
+# -- forgetting --------------------------------------------------------------------------------------------------------
 
 
 class ToolText(NamedTuple):

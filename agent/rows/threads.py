@@ -1,11 +1,16 @@
 """Rows of workspaces and threads."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from agent.rows.statements import SQL
+import msgspec
+
+from agent.rows.statements import SQL, to_json
 from protocol.hooks import ThreadFact
 from protocol.seams.ports import Row, Tx
-from protocol.threads import MemoryMode, Thread, Workspace
+from protocol.threads import AgentRef, InstructionFiles, InstructionProfile, MemoryMode, Thread, Workspace
+
+_AGENT: Final = msgspec.json.Decoder(AgentRef)
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 COUNTED = {
     "turns": "count_turns_of_thread",
@@ -66,6 +71,14 @@ def remove_workspace(tx: Tx, workspace_id: str) -> int:
 # -- threads -----------------------------------------------------------------------------------------------------------
 
 
+class WorkFolder(NamedTuple):
+    """The folder that a thread works in, and how its instruction files are taken; `files` is None where nobody said."""
+
+    cwd: str | None = None
+    files: InstructionFiles | None = None
+    profile: InstructionProfile = "default"
+
+
 class StoredThread(NamedTuple):
     """A thread with what only this house needs."""
 
@@ -74,15 +87,16 @@ class StoredThread(NamedTuple):
     model: str | None
     provider: str | None
     row: int
+    folder: WorkFolder = WorkFolder()
 
 
 def _thread_of(row: Row) -> StoredThread:
     thread = Thread(
         thread_id=row[0], workspace_id=row[1], agent_id=row[2], parent_thread_id=row[3], name=row[4], mode=row[5],
         memory_mode=row[6], origin=row[7], task_id=row[8], archived=bool(row[9]), turn_count=row[10],
-        created_at=row[11], updated_at=row[12],
+        created_at=row[11], updated_at=row[12], agent=_AGENT.decode(row[20]) if row[20] else None,
     )  # fmt: skip
-    return StoredThread(thread, row[13], row[14], row[15], row[16])
+    return StoredThread(thread, row[13], row[14], row[15], row[16], WorkFolder(*row[17:20]))
 
 
 def get_thread(tx: Tx, thread_id: str) -> StoredThread | None:
@@ -135,7 +149,8 @@ def add_thread(tx: Tx, found: StoredThread) -> None:
         "thread_id": t.thread_id, "workspace_id": t.workspace_id, "agent_id": t.agent_id,
         "parent_thread_id": t.parent_thread_id, "name": t.name, "mode": t.mode, "memory_mode": t.memory_mode,
         "origin": t.origin, "task_id": t.task_id, "instructions": found.instructions, "model": found.model,
-        "provider": found.provider, "now": t.created_at,
+        "provider": found.provider, "now": t.created_at, "cwd": found.folder.cwd, "instruction_files": found.folder.files,
+        "instruction_profile": found.folder.profile, "agent": to_json(t.agent) if t.agent else None,
     })  # fmt: skip
 
 
@@ -145,6 +160,11 @@ def change_thread(
     """Store the members of a thread that a client may change."""
     values = {"thread_id": thread_id, "now": now, "name": name, "memory_mode": memory_mode, "archived": archived}
     tx.run(SQL["change_thread"], values)
+
+
+def keep_agent(tx: Tx, thread_id: str, agent: AgentRef) -> None:
+    """Store the definition by which a thread's agent acts now."""
+    tx.run(SQL["keep_agent"], {"thread_id": thread_id, "agent": to_json(agent)})
 
 
 def touch_thread(tx: Tx, thread_id: str, now: int) -> None:

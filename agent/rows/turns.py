@@ -14,6 +14,7 @@ from protocol.seams.ports import Row, Tx
 from protocol.seams.transitions import after
 from protocol.threads import (
     Driver,
+    MemoryMode,
     Mode,
     PromptManifest,
     ToolEvent,
@@ -42,6 +43,8 @@ class StoredTurn(NamedTuple):
     position: int
     owner: str | None
     tool_events: list[ToolEvent]
+    memory_mode: MemoryMode | None = None
+    """The mode that its agent's definition asked for, where one acted."""
 
 
 def _turn_of(row: Row) -> StoredTurn:
@@ -55,7 +58,7 @@ def _turn_of(row: Row) -> StoredTurn:
     )  # fmt: skip
     options = _OPTIONS.decode(row[14])
     events = _EVENTS.decode(row[19])
-    return StoredTurn(turn, row[13], options, row[15], bool(row[16]), row[17], row[18], events)
+    return StoredTurn(turn, row[13], options, row[15], bool(row[16]), row[17], row[18], events, row[20])
 
 
 def get_turn(tx: Tx, turn_id: str) -> StoredTurn | None:
@@ -140,6 +143,7 @@ class NewTurn(NamedTuple):
     owner: str | None = None
     """The process that runs it; None for one that has ended elsewhere."""
     origin: str | None = None
+    memory_mode: MemoryMode | None = None
 
 
 def add_turn(tx: Tx, new: NewTurn) -> None:

@@ -80,7 +80,7 @@ Words: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def echoed(live: Mapping[str, Words], incoming: Sequence[tuple[str | None, Words | None]]) -> set[int]:
-    """Places of the incoming turns that are live turns given back (each live turn is at most one), or say nothing of their own."""
+    """Places of the incoming turns that say nothing of their own, or give back a live turn (each one at most)."""
     there: dict[Words, list[str]] = {}
     for turn_id, words in live.items():
         there.setdefault(words, []).append(turn_id)
@@ -106,9 +106,9 @@ def plan_import(
 ) -> ThreadImportPlan:
     """Compare a source, or a part of one, with a thread.
 
-    Replacing makes the turns of that source equal to it, in the place where they stood; those of other sources stay, and live
-    ones come behind all. A part leaves the `offset` turns before it alone, and with `has_more` those behind it. Appending only adds.
-    Raises `Refused("conflict")` when the source names a live turn.
+    Replacing makes the turns of that source equal to it, in the place where they stood; those of other sources stay,
+    and live ones come behind all. A part leaves the `offset` turns before it alone, and with `has_more` those behind
+    it. Appending only adds. Raises `Refused("conflict")` when the source names a live turn.
     """
     present = {turn.turn_id: turn for turn in known}
     named = {entry.turn_id for entry in incoming}
@@ -153,8 +153,8 @@ def identified(
 ) -> list[Incoming]:
     """Each turn that is no echo, with its id: the one it has, else one made from the source and its place.
 
-    What is appended without an `offset` may be any part of the source: a turn that is there already is known by its content.
-    A place that is taken by another turn makes the content a part of the id.
+    What is appended without an `offset` may be any part of the source: a turn that is there already is known by its
+    content. A place that is taken by another turn makes the content a part of the id.
     """
     taken = {turn.turn_id for turn in known} | {turn.turn_id for turn in turns if turn.turn_id is not None}
     there: dict[bytes | None, list[str]] = {}
@@ -201,8 +201,8 @@ class Imports:
         work = _Import(params, thread_id, self._ledger, self._neighbours, self._clock.now(), began)
 
         def apply(tx: Tx) -> ThreadImportResult:
-            if self._forgettings.is_forgotten(tx, thread_id, began):
-                raise Refused("conflict", "The thread was forgotten or deleted while it was on its way in.")
+            if self._forgettings.is_forgotten(tx, params.workspace_id, thread_id, began):
+                raise Refused("conflict", "The thread or its workspace was forgotten while it was on its way in.")
             return work.apply(tx)
 
         return await (self._db.read(work.rehearse) if params.dry_run else self._db.write(apply))
@@ -316,7 +316,8 @@ def _messages(tx: Tx, turn_id: str) -> list[Item]:
 
 def _item(said: ImportItem, item_id: str, turn_id: str, thread_id: str, at: int) -> Item:
     return Item(
-        item_id=item_id, turn_id=turn_id, thread_id=thread_id, kind=KINDS[said.role], role=said.role, status="completed",
+        item_id=item_id, turn_id=turn_id, thread_id=thread_id, kind=KINDS[said.role], role=said.role,
+        status="completed",
         text=said.text, at=at, name=said.name, artifacts=[artifact_ref(ref) for ref in said.artifacts], tool=None,
     )  # fmt: skip
 

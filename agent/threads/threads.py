@@ -4,19 +4,22 @@ Rule 1: what other houses must do when something is stored or goes happens in th
 hands in; nothing here knows what they do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from agent.guidance.agents import invalid
+from agent.guidance.definitions import Judged, stricter
 from agent.rows.items import HistoryPlace, items_of_turn, read_history_page, read_items, turn_items
 from agent.rows.runs import list_runs
 from agent.rows.statements import LAST
 from agent.rows.threads import (
     StoredThread,
+    WorkFolder,
     add_thread,
     add_workspace,
     change_thread,
@@ -32,6 +35,7 @@ from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.gateway import HooksRunsParams, HooksRunsResult
+from protocol.guidance import InvalidAgent
 from protocol.hooks import OnDeleted, OnItems, OnItemsRemoved
 from protocol.methods import Bound, bind
 from protocol.seams.ports import Clock, Ids, Transact, Tx
@@ -57,6 +61,9 @@ from protocol.threads import (
     WorkspaceResult,
 )
 
+Define: TypeAlias = Callable[[ThreadStartParams], Awaitable[Judged | None]]
+"""Returns the definition of the agent that shall act in a thread, or None."""
+
 
 class Neighbours(NamedTuple):
     """What wiring has other houses do in this house's transactions."""
@@ -70,8 +77,11 @@ class Neighbours(NamedTuple):
 class Threads:
     """The wire methods of workspaces and threads."""
 
-    def __init__(self, *, db: Transact, clock: Clock, ids: Ids, neighbours: Neighbours, unstored: Unstored) -> None:
+    def __init__(
+        self, *, db: Transact, clock: Clock, ids: Ids, neighbours: Neighbours, unstored: Unstored, define: Define
+    ) -> None:
         self._db = db
+        self._define = define
         self._clock = clock
         self._ids = ids
         self._neighbours = neighbours
@@ -151,9 +161,10 @@ class Threads:
     async def thread_start(self, params: ThreadStartParams) -> ThreadResult:
         """Open a thread, or return the one of that id as it is; where the store takes nothing, it lives as long as the process."""
         thread_id = params.thread_id or self._ids.new("thr")
+        definition = await self._define(params)
 
         def start(tx: Tx) -> Thread:
-            planned = self._planned(tx, params, thread_id)
+            planned = self._planned(tx, params, thread_id, definition)
             if not isinstance(planned, Thread):
                 if params.parent_thread_id is not None:
                     self._unstored.store_thread(tx, params.parent_thread_id)
@@ -164,7 +175,7 @@ class Threads:
             return planned
 
         def start_unstored(tx: Tx, why: NotStored) -> Thread:
-            planned = self._planned(tx, params, thread_id)
+            planned = self._planned(tx, params, thread_id, definition)
             if isinstance(planned, Thread):
                 return planned
             return self._unstored.keep_thread(planned._replace(thread=replace(planned.thread, not_stored=why)))
@@ -176,7 +187,9 @@ class Threads:
                 raise
         return ThreadResult(thread=await self._db.read(partial(start_unstored, why=why)))
 
-    def _planned(self, tx: Tx, params: ThreadStartParams, thread_id: str) -> Thread | StoredThread:
+    def _planned(
+        self, tx: Tx, params: ThreadStartParams, thread_id: str, definition: Judged | None
+    ) -> Thread | StoredThread:
         """Return the thread of that id, or a new one as it is to be stored. Raises `CallerError` and `Refused`."""
         found = self._unstored.find_thread(tx, thread_id)
         if found is not None:
@@ -190,13 +203,18 @@ class Threads:
             raise CallerError.missing("workspace")
         if inherited not in {None, workspace_id}:
             raise Refused("conflict", "The parent thread is in another workspace.")
+        if isinstance(definition, InvalidAgent):
+            raise invalid(definition)
         now = self._clock.now()
+        asked_mode = definition.about.memory_mode if definition is not None else "normal"
         thread = Thread(
             thread_id=thread_id, workspace_id=workspace_id, agent_id=params.agent_id,
-            parent_thread_id=params.parent_thread_id, name=params.name, mode=params.mode, memory_mode=params.memory_mode,
-            origin=params.origin, task_id=params.task_id, archived=False, turn_count=0, created_at=now, updated_at=now,
+            parent_thread_id=params.parent_thread_id, name=params.name, mode=params.mode, origin=params.origin,
+            memory_mode=stricter(params.memory_mode, asked_mode), task_id=params.task_id, archived=False, turn_count=0,
+            created_at=now, updated_at=now, agent=definition.ref if definition is not None else None,
         )  # fmt: skip
-        return StoredThread(thread, params.instructions, params.model, params.provider, 0)
+        folder = WorkFolder(params.cwd, params.instruction_files, params.instruction_profile)
+        return StoredThread(thread, params.instructions, params.model, params.provider, 0, folder)
 
     async def thread_get(self, params: ThreadParams) -> ThreadResult:
         """One thread."""

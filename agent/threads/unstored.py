@@ -1,6 +1,7 @@
 """Threads and turns that the store did not take, because its disk is full or its home may only be read.
 
-Rule 1: nothing of such a turn is stored, then or later. The turn says so (`not_stored`), and its policy denies what would be written.
+Rule 1: nothing of such a turn is stored, then or later. The turn says so (`not_stored`), and its policy denies what
+would be written.
 Rule 2: such a thread lives as long as the process. It is stored with its first turn that can be.
 Rule 3: any other failure of the store is an error.
 """

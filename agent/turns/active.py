@@ -1,7 +1,7 @@
 """A turn while it runs: its items so far, and its notifications with their numbers.
 
-Rule 1: `seq` counts every notification of a turn from 1 without a gap: one that could not be sent is not counted, and what
-it told is not kept.
+Rule 1: `seq` counts every notification of a turn from 1 without a gap: one that could not be sent is not counted, and
+what it told is not kept.
 """
 
 from collections.abc import Awaitable, Callable

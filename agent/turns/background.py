@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import anyio
 import msgspec
 
+from agent.guidance.definitions import stricter
 from agent.hooks.runtime import HookOutcome, HookRuntime, ended, failed, manifest_run, settled, skipped
 from agent.prompt.ledger import Ledger
 from agent.rows.items import items_of_turn, read_items, turn_items
@@ -36,7 +37,7 @@ from protocol.gateway import HookRun, InterruptedTurn
 from protocol.hooks import HookInput, OnItems, Recalled, Subscription, TranscriptItem, TurnContext
 from protocol.notifications import PostCompletedNotice
 from protocol.seams.ports import Clock, JobHandle, JobQueue, Notify, RetryJob, Transact, Tx
-from protocol.threads import Thread, ToolEvent, Turn, TurnOptions, TurnStatus
+from protocol.threads import MemoryMode, Thread, ToolEvent, Turn, TurnOptions, TurnStatus
 
 MAX_LOST_ATTEMPTS = 3
 """How many processes may end under a run, beyond its own attempts, before it is taken for the cause."""
@@ -54,11 +55,13 @@ def context_of(tx: Tx, stored: StoredTurn, now: int) -> TurnContext:
     found = get_thread(tx, stored.turn.thread_id)
     if found is None:
         raise KeyError(stored.turn.thread_id)
-    return context_in(found.thread, stored.turn, stored.options, now)
+    return context_in(found.thread, stored.turn, stored.options, now, stored.memory_mode)
 
 
-def context_in(thread: Thread, turn: Turn, options: TurnOptions, now: int) -> TurnContext:
-    """Return where and when a turn of a thread happens."""
+def context_in(
+    thread: Thread, turn: Turn, options: TurnOptions, now: int, memory_mode: MemoryMode | None
+) -> TurnContext:
+    """Return where and when a turn of a thread happens; `memory_mode` is what its agent's definition asks for."""
     return TurnContext(
         workspace_id=thread.workspace_id,
         thread_id=thread.thread_id,
@@ -67,7 +70,7 @@ def context_in(thread: Thread, turn: Turn, options: TurnOptions, now: int) -> Tu
         task_id=thread.task_id,
         parent_thread_id=thread.parent_thread_id,
         mode=turn.mode,
-        memory_mode=thread.memory_mode,
+        memory_mode=stricter(thread.memory_mode, memory_mode or "normal"),
         origin=thread.origin,
         driver=turn.driver,
         options=options,

@@ -8,10 +8,11 @@ from functools import partial
 from typing import NamedTuple
 
 from agent.files.artifacts import Received
-from agent.prompt.history import RESERVED, read_history, rewritten, room_of, size_of
+from agent.guidance.steering import NO_GUIDANCE, TurnGuidance
+from agent.prompt.history import RESERVED, read_history, rewritten, room_of, size_beside, size_of
 from agent.prompt.ledger import Ledger
 from agent.rows.items import add_item
-from agent.rows.threads import StoredThread, touch_thread
+from agent.rows.threads import StoredThread, keep_agent, touch_thread
 from agent.rows.turns import NewTurn, add_turn, get_turn, last_position, running_turn
 from agent.states import BEGINNINGS
 from agent.threads.unstored import Unstored
@@ -41,6 +42,7 @@ class AskedTurn(NamedTuple):
     digest: bytes
     driver: Driver
     admit: Callable[[StoredThread], int | None]
+    guidance: TurnGuidance = NO_GUIDANCE
 
     @property
     def text(self) -> str:
@@ -109,7 +111,7 @@ class Beginnings:
             item_id=self._ids.new("itm"), turn_id=turn_id, thread_id=params.thread_id, kind="user_message", role="user",
             status="completed", text=asked.text, at=now, name=None, artifacts=[one.ref for one in received], tool=None,
         )  # fmt: skip
-        context = context_in(found.thread, turn, params.options, now)
+        context = context_in(found.thread, turn, params.options, now, asked.guidance.memory_mode)
         said = self._said_before(tx, asked, found, position, sum(one.ref.kind == "image" for one in received))
         return StoredBeginning(turn, context, item, said), position
 
@@ -128,8 +130,11 @@ class Beginnings:
                 turn.started_at,
                 options=asked.params.options,
                 owner=self._owner,
+                memory_mode=asked.guidance.memory_mode,
             ),
         )
+        if asked.guidance.agent is not None:
+            keep_agent(tx, turn.thread_id, asked.guidance.agent)
         touch_thread(tx, turn.thread_id, turn.started_at)
         if item is not None:
             add_item(tx, item, 0, keeps_files=True)
@@ -155,7 +160,9 @@ class Beginnings:
             tx,
             asked.params.thread_id,
             position,
-            room=room_of(settings.context_chars, asked.admit(found)).minus(size_of(words)),
+            room=room_of(settings.context_chars, asked.admit(found))
+            .minus(size_of(words))
+            .minus(size_beside(asked.guidance.text)),
             reserved=RESERVED.plus(size_of("", pictures)),
             min_turns=settings.history_turns_min,
         )

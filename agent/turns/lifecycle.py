@@ -17,6 +17,7 @@ import anyio
 import msgspec
 
 from agent.files.artifacts import Artifacts, ContentGoneError
+from agent.guidance.steering import NO_GUIDANCE, TurnGuidance
 from agent.prompt.compiler import injected
 from agent.prompt.ledger import Ledger
 from agent.rows.items import add_item, read_items, turn_items
@@ -96,7 +97,11 @@ class TurnLifecycle:
         return self.running.get(turn_id)
 
     async def begin(
-        self, params: TurnStartParams, driver: Driver, admit: Callable[[StoredThread], int | None]
+        self,
+        params: TurnStartParams,
+        driver: Driver,
+        admit: Callable[[StoredThread], int | None],
+        guidance: TurnGuidance = NO_GUIDANCE,
     ) -> Begun:
         """Admit a turn and store its beginning: the first of its two durable commits.
 
@@ -104,7 +109,7 @@ class TurnLifecycle:
         """
         turn_id = params.turn_id or self._means.ids.new("trn")
         digest = hashlib.sha256(encode([params.thread_id, params.input])).digest()
-        asked = AskedTurn(params, turn_id, digest, driver, admit)
+        asked = AskedTurn(params, turn_id, digest, driver, admit, guidance)
         while turn_id in self._beginning:  # asked for twice at once
             await self._beginning[turn_id].wait()
         begun = self._beginning[turn_id] = anyio.Event()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import anyio.to_thread
 import msgspec
 
+from agent.guidance.steering import NO_GUIDANCE, TurnGuidance
 from agent.hooks.runtime import HookRuntime, PhaseResult, RequiredHookFailedError, manifest_run
 from agent.prompt.compiler import Compiled, compile_prompt
 from agent.prompt.preflight import Planners, plan_turn
@@ -18,7 +19,15 @@ from agent.prompt.preflight_advice import Advisor, Case, advise
 from agent.tools import Toolset
 from agent.values import Contributed, History
 from protocol.gateway import HookRun
-from protocol.hooks import HookInput, PolicyContribution, Recalled, ToolBundle, TurnContext, recalled_in
+from protocol.hooks import (
+    HookInput,
+    PolicyContribution,
+    Recalled,
+    Subscription,
+    ToolBundle,
+    TurnContext,
+    recalled_in,
+)
 from protocol.settings import GatewayConfig
 from protocol.threads import (
     ManifestBudget,
@@ -82,8 +91,9 @@ class PreparedTurn(NamedTuple):
 class _Run:
     """One pass through the phases."""
 
-    def __init__(self, runtime: HookRuntime, base: HookInput) -> None:
+    def __init__(self, runtime: HookRuntime, base: HookInput, own: Sequence[Subscription]) -> None:
         self._runtime = runtime
+        self._own = own
         self.base = base
         self.phases: list[ManifestPhase] = []
         self.runs: list[HookRun] = []
@@ -92,7 +102,7 @@ class _Run:
     async def phase(self, phase: Phase) -> PhaseResult:
         given = msgspec.structs.replace(self.base, phase=phase)
         try:
-            result = await self._runtime.dispatch(phase, given)
+            result = await self._runtime.dispatch(phase, given, self._own)
         except RequiredHookFailedError as failed:
             raise RequiredHookFailedError(failed.hook_id, [*self.runs, *failed.runs]) from failed
         self.phases.append(ManifestPhase(phase=phase, hook_runs=[manifest_run(run) for run in result.runs]))
@@ -122,7 +132,15 @@ class Pipeline:
         self._advisor = advisor
         self._settings = settings
 
-    async def prepare(self, context: TurnContext, text: str, history: History, *, calls_tools: bool) -> PreparedTurn:
+    async def prepare(
+        self,
+        context: TurnContext,
+        text: str,
+        history: History,
+        *,
+        calls_tools: bool,
+        guidance: TurnGuidance = NO_GUIDANCE,
+    ) -> PreparedTurn:
         """From the user's words to a prompt."""
         run = _Run(
             self._runtime,
@@ -135,6 +153,7 @@ class Pipeline:
                 history_turn_ids=history.unrecalled_turn_ids,
                 provider_calls_tools=calls_tools,
             ),
+            guidance.hooks,
         )
         policy, told = _policy_of(await run.phase("TurnPrePolicy"), context)
         run.tell(policy=told)
@@ -150,9 +169,8 @@ class Pipeline:
         await run.phase("TurnPostPreflightPromptContext")
         run.tell(recalled=run.recalled())
         await run.phase("TurnPreToolMaterialization")
-        toolset = self._toolset(
-            run.contributed, preflight.plan.visible_tools if preflight.plan else [], calls_tools=calls_tools
-        )
+        bundles = [c for _, c in run.contributed if isinstance(c, ToolBundle)] if calls_tools else []
+        toolset = Toolset(bundles, preflight.plan.visible_tools if preflight.plan else [], guidance.tools)
         run.tell(
             existing_tools=toolset.visible_names(), contributions=[entry.contribution for entry in run.contributed]
         )
@@ -165,10 +183,6 @@ class Pipeline:
             off_reason=off_reason,
         )
         return PreparedTurn(policy, preflight.manifest, toolset, compiled, run.phases, run.runs)
-
-    def _toolset(self, contributed: Sequence[Contributed], planned: Sequence[str], *, calls_tools: bool) -> Toolset:
-        bundles = [c for _, c in contributed if isinstance(c, ToolBundle)] if calls_tools else []
-        return Toolset(bundles, planned)
 
 
 def _policy_of(decided: PhaseResult, context: TurnContext) -> tuple[TurnPolicy, TurnPolicy | None]:

@@ -1,4 +1,6 @@
-"""What a host is told again: the prompt of a turn that it prepared before, and the answer of a tool that it called before.
+"""What a host is told again.
+
+The prompt of a turn that it prepared before, and the answer of a tool that it called before.
 
 Rule 1: nothing that was kept is answered again but through here, and what was forgotten since is not in it any more.
 Rule 2: what nobody vouches for now counts as forgotten.
@@ -67,7 +69,10 @@ def _shown_in(compiled: Compiled) -> list[SourceRef]:
 
 
 def _section_again(section: PromptSection, compiled: Compiled, kept: set[str]) -> PromptSection | None:
-    """The section without those of its lines whose source is not kept; None where no line is left of a section of lines."""
+    """The section without those of its lines whose source is not kept.
+
+    None where no line is left of a section of lines.
+    """
     lines = compiled.lines.get(section.section_id, [])
     gone = {line.text for line in lines if line.ref.id not in kept}
     if not gone:

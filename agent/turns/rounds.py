@@ -44,7 +44,10 @@ class Tools(NamedTuple):
 async def run_tool(
     active: ActiveTurn, tools: Tools, request: ToolRequest, show: Callable[[Picture], None] | None = None
 ) -> ToolReply:
-    """One tool call with its deadline; `show` takes pictures, where the model does. Never raises for what the model wrote."""
+    """One tool call with its deadline; `show` takes pictures, where the model does.
+
+    Never raises for what the model wrote.
+    """
     if request.name not in tools.toolset.visible_names():
         return failure(
             "unknown_tool", f"There is no tool of that name here. Visible: {', '.join(tools.toolset.visible_names())}"
@@ -89,7 +92,10 @@ def _unsoundness(result: Any) -> Exception | None:
 
 
 async def run_rounds(active: ActiveTurn, tools: Tools, model: Model, request: ModelRequest, max_rounds: int) -> bool:
-    """Ask until the model answers without tools, or the rounds are used up; whether it answered. Raises `ProviderFailed`."""
+    """Ask until the model answers without tools, or the rounds are used up; whether it answered.
+
+    Raises `ProviderFailed`.
+    """
     messages = list(request.messages)
     for number in range(1, max_rounds + 1):
         active.rounds = number

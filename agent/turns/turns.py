@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import anyio
 import msgspec
 
+from agent.guidance.steering import Guidance, TurnGuidance
 from agent.hooks.runtime import RequiredHookFailedError
 from agent.prompt.compiler import context_blocks, injected, messages_of, system_text
 from agent.prompt.history import fit_history, room_of
@@ -62,9 +63,9 @@ FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
 }
 
 
-def _provider_of(asked: TurnStartParams, found: StoredThread | None) -> str | None:
-    """The provider that the turn names, else its thread; None for the role's."""
-    return asked.provider or (found.provider if found is not None else None)
+def _provider_of(asked: TurnStartParams, found: StoredThread | None, guidance: TurnGuidance) -> str | None:
+    """The provider that the turn names, else its thread, else its agent's role; None for that of `main`."""
+    return asked.provider or (found.provider if found is not None else None) or guidance.provider
 
 
 class Turns:
@@ -72,7 +73,7 @@ class Turns:
 
     def __init__(
         self, means: TurnMeans, *, pipeline: Pipeline, model: Model, tools: Mapping[str, ToolCall], spawn: Spawn,
-        mask: Callable[[str], str], marks: Marks,
+        mask: Callable[[str], str], marks: Marks, guidance: Guidance,
     ) -> None:  # fmt: skip
         self._means = means
         self._pipeline = pipeline
@@ -80,6 +81,7 @@ class Turns:
         self._tools = tools
         self._spawn = spawn
         self._mask = mask
+        self._guidance = guidance
         self._again = Again(marks)
         self._life = TurnLifecycle(means)
 
@@ -103,20 +105,24 @@ class Turns:
     async def turn_start(self, params: TurnStartParams) -> TurnResult:
         """Begin a turn; the rest comes as notifications."""
         is_configured = self._model.is_configured("main")
+        guidance = await self._guidance.gather(params, "gateway")
 
         def admit(thread: StoredThread) -> int | None:
-            provider = _provider_of(params, thread)
+            guidance.require_sound()
+            provider = _provider_of(params, thread, guidance)
             if not is_configured and provider is None:
                 raise Unavailable("provider_not_configured")
             return self._model.prompt_tokens("main", provider)
 
-        begun = await self._life.begin(params, "gateway", admit)
+        begun = await self._life.begin(params, "gateway", admit, guidance)
         active = begun.active
         if active is not None:
-            self._spawn(lambda: self._drive(active, begun.history, params), "turn")
+            self._spawn(lambda: self._drive(active, begun.history, params, guidance), "turn")
         return TurnResult(turn=begun.turn)
 
-    async def _drive(self, active: ActiveTurn, history: History, params: TurnStartParams) -> None:
+    async def _drive(
+        self, active: ActiveTurn, history: History, params: TurnStartParams, guidance: TurnGuidance
+    ) -> None:
         prepared: PreparedTurn | None = None
         event: TurnEvent = "fail"
         error: TurnError | None = None
@@ -125,9 +131,12 @@ class Turns:
             with active.scope:
                 active.started()
                 found = await self._means.db.read(lambda tx: self._life.unstored.find_thread(tx, active.turn.thread_id))
-                calls_tools = self._model.calls_tools("main", _provider_of(params, found))
-                prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=calls_tools)
-                request, prepared = await self._request(active, prepared, history, params, found)
+                provider = _provider_of(params, found, guidance)
+                calls_tools = self._model.calls_tools("main", provider)
+                prepared = await self._prepared(active, history, guidance, calls_tools=calls_tools)
+                request, prepared = await self._request(
+                    active, prepared, history, model=params.model, provider=provider, found=found, guidance=guidance
+                )
                 tools = Tools(prepared.toolset, self._tools, prepared.policy, self._means.incident)
                 if await run_rounds(active, tools, self._model, request, self._means.settings().agent.max_rounds):
                     event = "complete"
@@ -146,16 +155,28 @@ class Turns:
         finally:
             await self._life.end(active, event, prepared, error=error, runs=runs)
 
+    async def _prepared(
+        self, active: ActiveTurn, history: History, guidance: TurnGuidance, *, calls_tools: bool
+    ) -> PreparedTurn:
+        """Everything before the model, for both drivers."""
+        if active.turn.not_stored is None:
+            await self._guidance.record(guidance)
+        return await self._pipeline.prepare(
+            active.context, active.text, history, calls_tools=calls_tools, guidance=guidance
+        )
+
     async def _request(
         self,
         active: ActiveTurn,
         prepared: PreparedTurn,
         history: History,
-        asked: TurnStartParams,
+        *,
+        model: str | None,
+        provider: str | None,
         found: StoredThread | None,
+        guidance: TurnGuidance,
     ) -> tuple[ModelRequest, PreparedTurn]:
         """The first request of a turn, and the turn with what was left out of its history."""
-        provider = _provider_of(asked, found)
         settings = self._means.settings().agent
         instructions = found.instructions if found is not None else None
         system = system_text(prepared.compiled.sections, settings.system_prompt, instructions)
@@ -166,7 +187,7 @@ class Turns:
             history,
             messages_of(system, NOTHING_SAID, blocks, active.text, pictures),
             prepared.toolset.visible(),
-            room=room_of(settings.context_chars, self._model.prompt_tokens("main", provider)),
+            room=room_of(settings.context_chars + len(guidance.text), self._model.prompt_tokens("main", provider)),
             min_turns=settings.history_turns_min,
             recalled={parts[0] for chunk in prepared.compiled.recall.chunk_ids if (parts := parts_of_chunk(chunk))},
         )
@@ -177,7 +198,7 @@ class Turns:
             messages=messages_of(
                 system, history, blocks, active.text, pictures, active.context.options.context_placement
             ),
-            model=asked.model or (found.model if found is not None else None),
+            model=model or (found.model if found is not None else None),
             provider=provider,
         )
         return request, prepared.with_budgets(budgets)
@@ -186,16 +207,18 @@ class Turns:
 
     async def turn_prepare(self, params: TurnStartParams) -> PrepareResult:
         """Everything before the model, for a host that calls its own."""
-        begun = await self._life.begin(params, "host", lambda _thread: None)
+        guidance = await self._guidance.gather(params, "host")
+        begun = await self._life.begin(params, "host", lambda _thread: guidance.require_sound(), guidance)
         if begun.active is not None:
-            return self._prepared_result(begun.active, await self._prepare_for_host(begun.active, begun.history))
+            prepared = await self._prepare_for_host(begun.active, begun.history, guidance)
+            return self._prepared_result(begun.active, prepared)
         active = self._life.running.get(begun.turn.turn_id)
         hosted = active.hosted if active is not None else None
         if active is None or hosted is None:
             raise Refused("conflict", "That turn has ended, or another process runs it.")
         return self._prepared_result(active, await self._means.db.read(lambda tx: self._again.prepared(tx, hosted)))
 
-    async def _prepare_for_host(self, active: ActiveTurn, history: History) -> PreparedTurn:
+    async def _prepare_for_host(self, active: ActiveTurn, history: History, guidance: TurnGuidance) -> PreparedTurn:
         """Let the host call its model, once all that led to this is stored; else the turn is ended."""
         prepared: PreparedTurn | None = None
         hosted: Hosted | None = None
@@ -205,7 +228,7 @@ class Turns:
         try:
             with active.scope:
                 active.started()
-                prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=True)
+                prepared = await self._prepared(active, history, guidance, calls_tools=True)
                 with anyio.CancelScope(shield=True):
                     hosted = await self._store_prepared(active, prepared)
             if active.scope.cancel_called:

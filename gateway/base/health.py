@@ -25,19 +25,20 @@ class Health:
         self._degraded: dict[tuple[str, str | None], Degraded] = {}
         self._errors: deque[LastError] = deque(maxlen=LAST_ERRORS)
 
-    def degrade(self, component: str, reason: str, key: str | None = None, **more: Any) -> None:
+    def degrade(self, component: str, reason: str, key: str | None = None, **more: Any) -> bool:
         """Note that a component (or its part `key`) does not work, with `more` members of the entry.
 
-        A repetition changes nothing and sends no notification.
+        Return whether this is new; a repetition changes nothing and sends no notification.
         """
         present = self._degraded.get((component, key))
         if present is not None and present.reason == reason:
-            return
+            return False
         is_news = all((entry.component, entry.reason) != (component, reason) for entry in self._degraded.values())
         entry = Degraded(component=component, reason=reason, since=self._clock.now(), key=key, **more)
         self._degraded[component, key] = entry
         if is_news:
             self._notify("gateway/degraded", GatewayDegraded(component=component, reason=reason))
+        return True
 
     def recover(self, component: str, reason: str | None = None, key: str | None = None) -> None:
         """Note that the component works again: as a whole, or as far as one reason or its part `key` goes."""

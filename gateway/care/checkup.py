@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from agent.guidance.definitions import AGENTS_FILE, judge
 from agent.rows.artifacts import needed_contents
 from agent.rows.items import items_after, read_items
 from gateway.care.damage_checks import REPAIRED, RESTORE, find_page_damage, find_wrong_parts
@@ -19,10 +20,13 @@ from gateway.care.findings import Finding, Subject
 from gateway.embedding.choice import choose
 from gateway.embedding.spaces import find_current, known_spaces
 from gateway.files.artifact_files import ArtifactFiles
+from gateway.files.guidance_files import AgentFolders, agents_folder
 from gateway.home.config_check import find_environment_problems, find_problems
 from gateway.home.folder import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.home.keys import KEY_BYTES, KEY_FILE, HomeKey
 from gateway.home.owners import SQL, fact_of_home, living_owners
+from gateway.home.run_files import find_run_files
+from gateway.home.tokens import FILES, is_open_to_others, token_path
 from gateway.jobs.runner import STUCK_MS
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.copy import find_complaints, open_snapshot, read_version
@@ -34,6 +38,7 @@ from memory.rows.repair import state_of
 from memory.rows.vectors import coverage as facts_with_vector
 from memory.rows.withheld import count_numbers
 from protocol.errors import GatewayError
+from protocol.guidance import InvalidAgent
 from protocol.settings import ProviderConfig
 from retrieval.terms import SnowballLexicon
 from thread_episodic.index.repair_checks import missing_sources
@@ -160,6 +165,22 @@ def _disk(subject: Subject) -> Iterator[Finding]:
             "warning",
             f"only {free // (1024 * 1024)} MiB are free",
             "make room; forgetting works even on a full disk",
+        )
+
+
+def _doors(subject: Subject) -> Iterator[Finding]:
+    opened = [door for door in FILES if is_open_to_others(token_path(subject.root, door))]
+    if opened:
+        text = f"other users of this machine may read the token of: {', '.join(opened)}"
+        advice = "--fix closes it to them and makes a new one"
+        yield Finding("doors", "warning", text, advice, "tokens")
+    listening = list(find_run_files(subject.root / "run"))
+    for _, entry in listening:
+        if entry is not None:
+            yield Finding("doors", "ok", f"{entry.url} is open (pid {entry.pid})")
+    if stale := sum(entry is None for _, entry in listening):
+        yield Finding(
+            "doors", "note", f"{stale} run files are of processes that ended", "--fix removes them", "run_files"
         )
 
 
@@ -323,11 +344,22 @@ def _vectors(subject: Subject) -> Iterator[Finding]:
 
 def _providers(subject: Subject) -> Iterator[Finding]:
     config = subject.config()
-    used = {getattr(config.roles, role) for role in config.roles.__struct_fields__}
+    roles = config.roles
+    used = {roles.main, roles.preflight, roles.extractor, *roles.agents.values()}
     for name, provider in config.providers.items():
         problem = _problem_of(provider, subject.config_path.parent)
         if problem is not None:
             yield Finding("providers", "warning" if name in used else "note", f"{name}: {problem[0]}", problem[1])
+
+
+def _agents(subject: Subject) -> Iterator[Finding]:
+    shelf = AgentFolders(lambda: agents_folder(subject.config().agents, subject.root))
+    for slug in shelf.slugs():
+        folder = shelf.read(slug, {AGENTS_FILE})
+        judged = judge(folder) if folder is not None else None
+        if isinstance(judged, InvalidAgent):
+            problems = ", ".join(f"{one.code} {one.key or ''}".strip() for one in judged.problems)
+            yield Finding("agents", "warning", f"{judged.slug}: {problems}", "no turn of it begins until it is mended")
 
 
 def _problem_of(provider: ProviderConfig, folder: Path) -> tuple[str, str] | None:
@@ -347,6 +379,7 @@ CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
     ("leftovers", _leftovers),
     ("key", _key),
     ("config", _config),
+    ("doors", _doors),
     ("disk", _disk),
     ("database", _database),
     ("memory", _memory),
@@ -356,5 +389,6 @@ CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
     ("model", _model),
     ("vectors", _vectors),
     ("providers", _providers),
+    ("agents", _agents),
 )
 """Every check by its name, in the order in which a person would check."""

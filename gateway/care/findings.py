@@ -10,7 +10,17 @@ from protocol.settings import GatewayConfig
 Level: TypeAlias = Literal["ok", "note", "warning", "error"]
 LEVELS: Sequence[Level] = ("ok", "note", "warning", "error")
 Mend: TypeAlias = Literal[
-    "pages", "rows", "permissions", "key", "memory", "conversation", "jobs", "processes", "leftovers"
+    "pages",
+    "rows",
+    "permissions",
+    "key",
+    "memory",
+    "conversation",
+    "jobs",
+    "processes",
+    "leftovers",
+    "tokens",
+    "run_files",
 ]
 
 

@@ -5,11 +5,9 @@ Rule 2: every scalar is text here; whoever knows a field decides its type.
 """
 
 import re
-from importlib import import_module
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-MAX_CHARS = 16 * 1024
-MAX_DEPTH = 32
+from gateway.files.plain_yaml import MAX_BYTES, NotPlainYamlError, read_plain_yaml
 
 _BLOCK = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\n|\r)(.*?)(?:\r\n|\n|\r)---[ \t]*(?:\r\n|\n|\r|\Z)", re.DOTALL)
 
@@ -23,27 +21,10 @@ class FrontMatter(NamedTuple):
 
 def read_front_matter(text: str) -> FrontMatter:
     """Return the fields at the beginning of a text; none, and an end of 0, where there is no front matter."""
-    found = _BLOCK.match(text[: MAX_CHARS + 16])
+    found = _BLOCK.match(text[: MAX_BYTES + 16])
     if found is None:
         return FrontMatter({}, 0)
-    fields = read_plain_yaml(found[1])
-    return FrontMatter(fields, found.end()) if fields is not None else FrontMatter({}, 0)
-
-
-def read_plain_yaml(text: str) -> dict[str, Any] | None:
-    """Return a mapping of texts, lists and mappings of them; None for any other YAML."""
-    if len(text) > MAX_CHARS:
-        return None
-    yaml: Any = import_module("yaml")  # 20 ms, and without types
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        depth = 0
-        for event in yaml.parse(text, Loader=loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            is_tagged = getattr(event, "tag", None) is not None
-            if isinstance(event, yaml.AliasEvent) or is_tagged or getattr(event, "anchor", None) or depth > MAX_DEPTH:
-                return None
-        fields = yaml.load(text, Loader=loader)  # makes texts, lists and mappings alone
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return None
-    return cast("dict[str, Any]", fields) if isinstance(fields, dict) else None
+        return FrontMatter(read_plain_yaml(found[1]), found.end())
+    except NotPlainYamlError:
+        return FrontMatter({}, 0)

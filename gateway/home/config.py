@@ -157,7 +157,7 @@ def patch_text(text: str, update: msgspec.Struct) -> str:
         if group not in root and any(value is not None for value in members.values()):
             root[group] = new_table()
         for name, value in members.items():
-            if isinstance(value, msgspec.Struct):  # a table of a few keys stands in one line
+            if isinstance(value, (msgspec.Struct, dict)):  # a table of a few keys stands in one line
                 members_of = msgspec.to_builtins(value)
                 root[group][name] = tomlkit.inline_table()
                 root[group][name].update({key: one for key, one in members_of.items() if one is not None})

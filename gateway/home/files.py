@@ -1,7 +1,7 @@
 """The files of a home beside its database, searched for forgotten words.
 
-Rule 1: nothing is changed: the configuration is the user's own, a file that a message carried is theirs, and a log
-holds no words.
+Rule 1: nothing is changed: the configuration and the agents are the user's own, a file that a message carried is
+theirs, and a log holds no words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,6 +34,9 @@ class HomeFiles:
         config = self._home.root / "config.toml"
         if _says(config, saying):
             yield LeftPlace(place="config", id=config.name, reason="own_file")
+        for path in sorted((self._home.root / "agents").glob("*/*")):
+            if path.is_file() and not path.is_symlink() and _says(path, saying):
+                yield LeftPlace(place="agent", id=f"{path.parent.name}/{path.name}", reason="own_file")
         for path in sorted(self._home.logs.iterdir()):
             if _says(path, saying):
                 yield LeftPlace(place="log", id=path.name, reason="log_line")

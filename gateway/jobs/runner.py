@@ -109,7 +109,7 @@ class JobRunner:
         bell: Bell,
         work: Mapping[JobKind, Work],
         limits: Callable[[JobKind], RetryLimits],
-        on_paused: Callable[[str, str], None],
+        on_paused: Callable[[str, str], object],
         on_resumed: Callable[[str], None],
         let_pass: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
     ) -> None:

@@ -3,19 +3,27 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from gateway.base.time_zone import system_zone
 from gateway.foundations import Foundations
 from gateway.home.owners import fact_of_home
-from gateway.passes.dream import Census, Prune
+from gateway.passes.dream import Census, DailySweep, Prune
 from gateway.passes.methods import Passes
+from gateway.passes.rows import old_runs
 from gateway.passes.runs import RunMeans, Runs
 from gateway.passes.scheduler import ScheduleMeans, Scheduler
+from gateway.passes.table import REVERSIBLE_MS
 from gateway.passes.undoing import Undoing, UndoMeans
 from memory.aging.stages import Consolidation
 from memory.rows.aging import count_rows
+from memory.rows.repair import prunings as prunings_of_records
 from protocol.passes import PassName
+from protocol.seams.checks import Check
 from protocol.seams.passes import PassStage
 from protocol.seams.ports import JobQueue, Notify, Tx
+from retrieval.rows.graph import count_graph
+from retrieval.rows.pruning import prunings as prunings_of_graph
 from thread_episodic.rows.counts import count_chunks
+from thread_episodic.rows.pruning import prunings as prunings_of_conversations
 
 
 def _count_chunks(tx: Tx) -> dict[str, int]:
@@ -28,18 +36,26 @@ class PassParts(NamedTuple):
     runs: Runs
     scheduler: Scheduler
     methods: Passes
+    sweep: DailySweep
 
 
 def build_passes(
     base: Foundations, jobs: JobQueue, notify: Notify, consolidation: Consolidation, *,
-    queue_repairs: Callable[[Tx], None], has_turn: Callable[[], bool],
+    queue_index_repair: Callable[[Tx], None], has_turn: Callable[[], bool],
 ) -> PassParts:  # fmt: skip
     """Build scheduler, runs and methods."""
+    db, clock, ids = base.database, base.clock, base.ids
+
+    def prunings(now: int) -> Sequence[Check]:
+        return [
+            old_runs(now - REVERSIBLE_MS), *prunings_of_records(), *prunings_of_conversations(queue_index_repair),
+            *prunings_of_graph(now),
+        ]  # fmt: skip
+
     stages: Mapping[PassName, Sequence[PassStage]] = {
         "consolidate": consolidation.stages(),
-        "dream": [Census([count_rows, _count_chunks]), Prune(queue_repairs)],
+        "dream": [Census([count_rows, _count_chunks, count_graph]), Prune(prunings)],
     }
-    db, clock, ids = base.database, base.clock, base.ids
 
     def names(name: PassName) -> list[str]:
         return [stage.name for stage in stages[name]]
@@ -54,7 +70,7 @@ def build_passes(
         ScheduleMeans(
             db=db, clock=clock, ids=ids, jobs=jobs, settings=lambda: base.config.config.passes,
             is_memory_on=is_memory_on, home_id=home_id, has_turn=has_turn,
-            stages=names,
+            stages=names, zone=system_zone,
         )
     )  # fmt: skip
     runs = Runs(
@@ -67,4 +83,4 @@ def build_passes(
         db=db, ids=ids, runs=runs, scheduler=scheduler, undoing=undoing, stages=names,
         settings=lambda: base.config.config,
     )  # fmt: skip
-    return PassParts(runs, scheduler, methods)
+    return PassParts(runs, scheduler, methods, DailySweep(db, clock, prunings))

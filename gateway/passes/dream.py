@@ -1,15 +1,23 @@
-"""The nightly census: counts the rows of a home, drops old logs of runs, and has orphaned index rows mended.
+"""The nightly census, and what it prunes: rows that hang on nothing any more, old inferences, old logs of runs.
 
-Rule 1: records, evidence, messages and tombstones are out of its reach.
+Rule 1: records, evidence, messages, explicit edges and tombstones are out of its reach.
+Rule 2: what a night prunes the daily sweep prunes as well, whether the pass is on or not.
 """
 
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from gateway.passes import rows
-from gateway.passes.table import REVERSIBLE_MS
+from protocol.seams.checks import Check, mend_all
 from protocol.seams.passes import StageRun, StageSlice
-from protocol.seams.ports import Tx
+from protocol.seams.ports import Clock, JobHandle, Transact, Tx
+
+SLICE_SECONDS = 0.005
+"""How long a slice looks for what is to be dropped: a writer that waits for it waits milliseconds."""
+
+Prunings = Callable[[int], Sequence[Check]]
+"""(now): what is dropped at a time, in this order."""
 
 
 class Census(NamedTuple):
@@ -25,15 +33,32 @@ class Census(NamedTuple):
 
 
 class Prune(NamedTuple):
-    """Drops logs of runs that are too old to undo, and queues the repair that drops orphans. Satisfies `PassStage`."""
+    """Drops what is due. A place is the number of a check and the place in it. Satisfies `PassStage`."""
 
-    queue_repairs: Callable[[Tx], None]
+    prunings: Prunings
     name: str = "prune"
 
     def work(self, tx: Tx, run: StageRun) -> StageSlice:
-        """Drop a part of the old runs; queue the repair with the last part."""
-        gone = rows.forget_runs(tx, run.now - REVERSIBLE_MS, run.limit)
-        if gone == run.limit:
-            return StageSlice(place="more", moved=gone, counts={"runs": gone})
-        self.queue_repairs(tx)
-        return StageSlice(moved=gone, counts={"runs": gone})
+        """Look on from the place, until enough was dropped or the time of a slice is over."""
+        checks, until, dropped = self.prunings(run.now), time.perf_counter() + SLICE_SECONDS, Counter[str]()
+        number, after = (int(part) for part in (run.place or "0:0").split(":"))
+        while number < len(checks) and dropped.total() < run.limit and time.perf_counter() < until:
+            check = checks[number]
+            found = check.find(tx, after)
+            if found.subjects:
+                dropped[check.name] += check.mend(tx, rows=found.subjects)
+            number, after = (number, found.after) if found.after is not None else (number + 1, 0)
+        place = f"{number}:{after}" if number < len(checks) else None
+        return StageSlice(place=place, seen=dropped.total(), moved=dropped.total(), counts=+dropped)
+
+
+class DailySweep(NamedTuple):
+    """Drops the same once a day: the handler of its job."""
+
+    db: Transact
+    clock: Clock
+    prunings: Prunings
+
+    async def work(self, handle: JobHandle) -> None:  # noqa: ARG002  # a handler's signature
+        """Drop all that is due."""
+        await mend_all(self.db, self.prunings(self.clock.now()), "quick")

@@ -11,6 +11,7 @@ import msgspec
 from gateway.home.owners import SQL
 from protocol.base import encode_sorted
 from protocol.passes import PassName, Run, RunChange, RunStage, RunState, Trigger
+from protocol.seams.checks import BATCH, Check, LookResult, row_mender
 from protocol.seams.passes import StageChange
 from protocol.seams.ports import Row, Tx
 
@@ -140,17 +141,22 @@ def mark_undone(tx: Tx, number: int) -> None:
     tx.run(SQL["mark_change"], {"id": number})
 
 
-def planned(tx: Tx, name: PassName) -> int | None:
+def planned(tx: Tx, name: str) -> int | None:
     """Return when a pass is planned to run next."""
     row = tx.one(SQL["planned_pass"], {"name": name})
     return row[0] if row else None
 
 
-def plan(tx: Tx, name: PassName, at: int) -> None:
+def plan(tx: Tx, name: str, at: int) -> None:
     """Plan the next run of a pass."""
     tx.run(SQL["plan_pass"], {"name": name, "at": at})
 
 
-def forget_runs(tx: Tx, before: int, limit: int) -> int:
-    """Drop runs that ended before a time, with their changes; return how many."""
-    return tx.run(SQL["forget_runs"], {"before": before, "limit": limit})
+def old_runs(before: int) -> Check:
+    """Return the check that drops runs which ended before a time, with their changes."""
+
+    def find(tx: Tx, after: int) -> LookResult:
+        found = tx.all(SQL["old_runs"], {"before": before, "limit": BATCH})
+        return LookResult(found, after + 1 if len(found) == BATCH else None)  # those that were found are gone then
+
+    return Check("runs", find, row_mender(SQL["forget_runs"]))

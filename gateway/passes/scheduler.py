@@ -7,17 +7,22 @@ Rule 2: a look costs nothing while nothing is due; where the plan lies is rememb
 import math
 import time
 from collections.abc import Callable
-from datetime import UTC, tzinfo
+from datetime import UTC
 from typing import NamedTuple
 
 from gateway.passes import rows
 from gateway.passes.rows import NewRun
 from gateway.passes.schedule import Activity, jitter_of, may_begin, next_night, next_run, outlook, trigger_of
 from gateway.passes.table import PASSES
+from protocol.base import DAY_MS
 from protocol.passes import PassName, WaitingFor
 from protocol.seams.ports import Clock, Ids, JobQueue, Transact, Tx
 from protocol.settings import PassSettings
+from protocol.zones import find_zone
 
+SWEEP = "sweep"
+"""The plan of the daily sweep, which is no pass: it runs whether passes do or not."""
+SWEEP_SUBJECT = "derived"
 JOB_SUBJECT = "home"
 """The subject of every job of a pass: of one kind and subject one is leased at a time, so one run goes on in a home."""
 
@@ -34,7 +39,8 @@ class ScheduleMeans(NamedTuple):
     home_id: Callable[[Tx], str]
     has_turn: Callable[[], bool]
     stages: Callable[[PassName], list[str]]
-    zone: Callable[[], tzinfo] = lambda: UTC
+    zone: Callable[[], str]
+    """The IANA name of the zone of clients that name none."""
 
 
 class Scheduler:
@@ -46,10 +52,15 @@ class Scheduler:
         self._began = self._asked = time.monotonic()
         self._next_look: float = -math.inf
         self._looked_at = -math.inf
+        self._zone: str | None = None
 
     def note_request(self) -> None:
         """Note that a client asked something now."""
         self._asked = time.monotonic()
+
+    def live_in(self, zone: str) -> None:
+        """Note the IANA name of a client's time zone: nights are those of the last client that named one."""
+        self._zone = zone
 
     def forget_plan(self) -> None:
         """Read the plan again at the next look: settings changed."""
@@ -62,9 +73,12 @@ class Scheduler:
             return
         activity = self._activity() if waits_for_idle else None
         names: list[PassName] = [name for name, row in PASSES.items() if row.is_enabled(self._means.settings())]
-        planned = await self._means.db.read(lambda tx: [rows.planned(tx, name) for name in names])
-        if any(self._is_ready(name, now, at, activity) for name, at in zip(names, planned, strict=True)):
-            planned = await self._means.db.note(lambda tx: [self._queue(tx, name, now, activity) for name in names])
+        planned = await self._means.db.read(lambda tx: [rows.planned(tx, name) for name in (*names, SWEEP)])
+        intervals = [*(PASSES[name].interval_ms(self._means.settings()) for name in names), DAY_MS]
+        if any(self._is_ready(one, now, at, activity) for one, at in zip(intervals, planned, strict=True)):
+            planned = await self._means.db.note(
+                lambda tx: [self._queue(tx, name, now, activity) for name in names] + [self._sweep(tx, now, activity)]
+            )
         self._looked_at = now
         self._next_look = min((at for at in planned if at is not None), default=math.inf)
 
@@ -87,15 +101,15 @@ class Scheduler:
         now = time.monotonic()
         return Activity(now - self._began, now - self._asked, self._means.has_turn())
 
-    def _is_ready(self, name: PassName, now: int, planned: int | None, activity: Activity | None) -> bool:
-        interval = PASSES[name].interval_ms(self._means.settings())
+    @staticmethod
+    def _is_ready(interval: int, now: int, planned: int | None, activity: Activity | None) -> bool:
         seen = outlook(now, planned, interval)
         return seen == "plan" or (seen == "due" and (activity is None or may_begin(now, planned or now, activity)))
 
     def _queue(self, tx: Tx, name: PassName, now: int, activity: Activity | None) -> int:
         """Plan the pass or queue its run, where there is reason for it still; return when it is looked at next."""
         interval, planned = PASSES[name].interval_ms(self._means.settings()), rows.planned(tx, name)
-        if planned is not None and not self._is_ready(name, now, planned, activity):
+        if planned is not None and not self._is_ready(interval, now, planned, activity):
             return planned
         following = self._after(tx, name, self._started_at if planned is None else now)
         if planned is not None and outlook(now, planned, interval) == "due" and rows.unfinished_run(tx, name) is None:
@@ -104,8 +118,19 @@ class Scheduler:
         rows.plan(tx, name, following)
         return max(now, following)
 
+    def _sweep(self, tx: Tx, now: int, activity: Activity | None) -> int:
+        """Plan the daily sweep or queue its job, as with a pass."""
+        planned = rows.planned(tx, SWEEP)
+        if planned is not None and not self._is_ready(DAY_MS, now, planned, activity):
+            return planned
+        if planned is not None and outlook(now, planned, DAY_MS) == "due":
+            self._means.jobs.enqueue(tx, "sweep", SWEEP_SUBJECT)
+        following = next_run(now, DAY_MS, jitter_of(self._means.home_id(tx), SWEEP))
+        rows.plan(tx, SWEEP, following)
+        return following
+
     def _after(self, tx: Tx, name: PassName, end: int) -> int:
         row, settings = PASSES[name], self._means.settings()
         if row.is_nightly:
-            return next_night(end, settings.night_hour, self._means.zone())
+            return next_night(end, settings.night_hour, find_zone(self._zone or self._means.zone()) or UTC)
         return next_run(end, row.interval_ms(settings), jitter_of(self._means.home_id(tx), name))

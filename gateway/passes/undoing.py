@@ -66,8 +66,9 @@ class Undoing:
     def _part(self, tx: Tx, run_id: str, own_id: str) -> _Part:
         """Take the next changes back. With each part the undoing has ended, so that no process goes on with it."""
         now = self._means.clock.now()
-        stored = _reversible(tx, run_id, now)
+        stored = rows.find_run(tx, run_id)
         if rows.find_run(tx, own_id) is None:
+            stored = _reversible(stored, now)
             rows.add_run(tx, NewRun(own_id, stored.run.pass_, "manual", [STAGE]), now)
         undone, skipped = list[StageChange](), list[SkippedChange]()
         changes = rows.changes_to_undo(tx, run_id, SLICE_ROWS)
@@ -80,7 +81,7 @@ class Undoing:
             rows.mark_undone(tx, number)
         rows.add_changes(tx, own_id, undone)
         is_last = len(changes) < SLICE_ROWS
-        if is_last:
+        if is_last and stored is not None:  # else a census has dropped its log meanwhile
             rows.put_run(tx, stored._replace(run=msgspec.structs.replace(stored.run, state="undone")))
         run = self._grow(tx, own_id, len(undone), len(skipped), now)
         return _Part(run, len(undone), skipped, is_last)
@@ -112,13 +113,15 @@ def _joined(parts: Sequence[_Part]) -> PassesUndoResult:
     )
 
 
-def _reversible(tx: Tx, run_id: str, now: int) -> StoredRun:
-    stored = rows.find_run(tx, run_id)
+def _reversible(stored: StoredRun | None, now: int) -> StoredRun:
+    """Return a run that an undoing may begin with. Raises as `Undoing.undo` does."""
     if stored is None:
         raise CallerError.missing("run")
     run = stored.run
     if run.state == "undone":
         raise Refused("conflict", "That run is undone already.")
+    if run.state in {"queued", "running"}:
+        raise Refused("conflict", "That run is in progress.")
     if run.reversible_until is None:
         raise Refused("conflict", "That run changed nothing that could be undone.")
     if now > run.reversible_until:

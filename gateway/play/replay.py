@@ -7,7 +7,7 @@ Rule 2: every step goes over the wire to a real process on a temporary home; not
 import asyncio
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -39,7 +39,8 @@ class BadReplay(Exception):
 class Setup(msgspec.Struct, forbid_unknown_fields=True):
     """The process's surroundings: config.toml's text, script.jsonl's rules, the clock, more arguments of `serve`.
 
-    `files` are texts by their paths in a folder that `{"$ref": "files"}` names.
+    `files` are texts by their paths below the session's folder, which the name `folder` stands for;
+    `folder/NAME` stands for a folder that they make there.
     """
 
     config: str = ""
@@ -116,7 +117,7 @@ class Player:
         self._clock: int | None = None
         self._client: GatewayClient | None = None
         self._is_down = True
-        self._bound: dict[str, Any] = {}
+        self._bound: dict[str, Any] = {"folder": str(self._folder)}
         self._replies: list[Any] = []
         self._matched: set[int] = set()
         self._verbs: dict[str, Callable[[Any], Awaitable[None]]] = {
@@ -161,13 +162,8 @@ class Player:
         if self._setup is not None or self._client is not None:
             raise BadPattern("setup comes once, and before the first send")
         self._setup = setup
-        folder = (self._folder / "files").resolve()
-        for name, text in setup.files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="")
-        if setup.files:
-            self._bound = {**self._bound, "files": str(folder)}
+        folders = {name.partition("/")[0] for name in setup.files if "/" in name}
+        self._bound = {**self._bound, **{f"folder/{name}": str(self._folder / name) for name in folders}}
 
     async def _spawn(self) -> GatewayClient:
         setup = self._setup = self._setup or Setup()
@@ -175,6 +171,7 @@ class Player:
         if self._client is None:
             publish(config, setup.config.encode())
             publish(self._folder / "script.jsonl", b"".join(msgspec.json.encode(r) + b"\n" for r in setup.script))
+            self._put(setup.files)
             self._set_clock(setup.clock)
         clock = [] if self._clock is None else ["--clock-file", str(self._clock_file)]
         home = str(self._folder / "home")
@@ -184,6 +181,14 @@ class Player:
         self._client = await GatewayClient.start([*self._command, *arguments])
         self._is_down = False
         return self._client
+
+    def _put(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            path = (self._folder / name).resolve()
+            if not path.is_relative_to(self._folder.resolve()):
+                raise BadPattern("a file lies below the session's folder")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            publish(path, text.encode())
 
     @property
     def _clock_file(self) -> Path:

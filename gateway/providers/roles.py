@@ -137,6 +137,11 @@ class Providers:
             return None
         return config.context_tokens - (config.max_output_tokens or config.context_tokens // OUTPUT_SHARE)
 
+    def window_tokens(self, role: RoleName, provider: str | None = None) -> int | None:
+        """Return the tokens that the model of that provider, or the role's, takes in all; None without a setting."""
+        config = self._settings_of(role, provider)
+        return config.context_tokens if config is not None else None
+
     def _provider(self, name: str, model: str | None = None) -> Provider:
         config = self._config().providers.get(name)
         if config is None or problem_of(config, model) is not None:

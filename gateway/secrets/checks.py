@@ -28,13 +28,17 @@ MIN_ENTROPY = 2.9
 MIN_ISSUED = 2.3
 """Bits a character of the poorest key that is no row of one letter."""
 MIN_JAGGED = 0.2
-"""Changes of kind (small, capital, digit) for a character: random text has 0.3 to 0.5, names of things in code 0 to 0.15."""
+"""Changes of kind (small, capital, digit) for a character: random text has 0.3 to 0.5, names of things in code 0 to
+0.15."""
 MIN_RUN = 10
 """A random value has letters and digits in a row; what hyphens and dots cut shorter is a name, a version, a date."""
 
 
 class RuleMatch(msgspec.Struct, frozen=True):
-    """A rule's match: the cleaned text, its lower case (same length), where the match begins and where its value stands."""
+    """A rule's match.
+
+    The cleaned text, its lower case (same length), where the match begins and where its value stands.
+    """
 
     text: str
     lowered: str
@@ -65,37 +69,49 @@ def _ordinary() -> frozenset[str]:
 
 
 _TECHNICAL = Pattern(
-    r"^(?:sha-?[0-9]{1,3}|sha3-[0-9]+|md[45]|hs[0-9]+|rs[0-9]+|es[0-9]+|base[0-9]+|utf-?[0-9]+|aes-?[0-9]+.*|argon2(?:id|i|d)?|pbkdf2|scrypt2?|oauth-?2?(?:\.[0-9])?"
-    r"|http/?[0-9]?|x\.?509|[23]fa|mfa|rfc-?[0-9]+|ed25519|p-?256|1password[0-9]?|keepass(?:xc|[0-9])?|ipv[46]|h2o|s3|ec2|k8s|i18n|win(?:dows)?[0-9]+)$"
+    r"^(?:sha-?[0-9]{1,3}|sha3-[0-9]+|md[45]|hs[0-9]+|rs[0-9]+|es[0-9]+|base[0-9]+|utf-?[0-9]+|aes-?[0-9]+.*"
+    r"|argon2(?:id|i|d)?|pbkdf2|scrypt2?|oauth-?2?(?:\.[0-9])?"
+    r"|http/?[0-9]?|x\.?509|[23]fa|mfa|rfc-?[0-9]+|ed25519|p-?256|1password[0-9]?|keepass(?:xc|[0-9])?|ipv[46]|h2o|s3"
+    r"|ec2|k8s|i18n|win(?:dows)?[0-9]+)$"
 )
 _QUANTITY = Pattern(
-    r"^[0-9][0-9.,:/x-]*(?:%|\+|-?(?:st|nd|rd|th|[dhmswyxk]|ms|am|pm|px|[kmg]i?b|hrs?|mins?|secs?|bits?|bytes?|chars?|digits?|times|"
-    r"(?:second|minute|hour|day|week|month|year|character|letter|word|user|account|step|factor|percent)s?(?:-[a-z]+)?))?$"
+    r"^[0-9][0-9.,:/x-]*(?:%|\+|-?(?:st|nd|rd|th|[dhmswyxk]|ms|am|pm|px|[kmg]i?b|hrs?|mins?|secs?|bits?|bytes?|chars?"
+    r"|digits?|times|"
+    r"(?:second|minute|hour|day|week|month|year|character|letter|word|user|account|step|factor"
+    r"|percent)s?(?:-[a-z]+)?))?$"
 )
 _MOMENT = Pattern(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:t[0-9:.]+(?:z|[+-][0-9:]+)?)?$")
 _REFERENCE = Pattern(
-    r"^(?:https?://|[a-z_]{3,}=[a-z0-9_.-]*$|www\.|[~.]{0,2}/|[a-z]:\\|#[0-9]+$|[a-z]{2,10}-[0-9]+$|v?[0-9]+(?:\.[0-9]+)+$|[a-z0-9_.+-]+@[a-z0-9_-]+\.[a-z]{2,}|[a-z0-9_-]+\.[a-z]{2,4}$"
+    r"^(?:https?://|[a-z_]{3,}=[a-z0-9_.-]*$|www\.|[~.]{0,2}/|[a-z]:\\|#[0-9]+$|[a-z]{2,10}-[0-9]+$"
+    r"|v?[0-9]+(?:\.[0-9]+)+$|[a-z0-9_.+-]+@[a-z0-9_-]+\.[a-z]{2,}|[a-z0-9_-]+\.[a-z]{2,4}$"
     r"|[a-z_][a-z0-9_.]*[(\[]|(?:self|this|os|env|config|settings|process|args|options|request|user)\.)"
 )
 _PLACEHOLDER = Pattern(
-    r"^(?:[x*.•_#?:-]+|\$[a-z0-9_{(].*|\$|%\(?[a-z0-9_]+[)%][sd]?|<[^>]*>?|[\[{][a-z \[\]{}<>_.$!:-]*|&?lt;.*|(?:your|my|the|some|any|insert|enter|replace|put|add|use|dummy|fake|sample)[_ -].*"
-    r"|(.*[_-])?(?:here|placeholder|changeme|example|redacted|goes)(?:[_-].*)?|(?:pass(?:word|wd)?|pwd|secret|token|hunter))$"
+    r"^(?:[x*.•_#?:-]+|\$[a-z0-9_{(].*|\$|%\(?[a-z0-9_]+[)%][sd]?|<[^>]*>?|[\[{][a-z \[\]{}<>_.$!:-]*|&?lt;.*|(?:your"
+    r"|my|the|some|any|insert|enter|replace|put|add|use|dummy|fake|sample)[_ -].*"
+    r"|(.*[_-])?(?:here|placeholder|changeme|example|redacted|goes)(?:[_-].*)?|(?:pass(?:word|wd)?|pwd|secret|token"
+    r"|hunter))$"
 )
 _BLANK = Pattern(r"placeholder|redacted|changeme|your[_-]|_here|-here|x{5}|\*{3}|\.{3}|<|\$\{")
 """What documentation writes where a token would stand."""
 _MADE_UP = Pattern(r"0{12}|a{25}|1234567890abcdef|0123456789abcdef|abcdef1234567890|abcdefghijklm|deadbeefdeadbeef")
-"""What people type when they want something that looks random. In a vendor's own format even that may be a token: better one too many."""
+"""What people type when they want something that looks random. In a vendor's own format even that may be a token:
+better one too many."""
 
 """What documentation writes in a token's place. No random text holds one."""
 _HASH = Pattern(r"^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$")
 _UUID = Pattern(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 NOT_ITSELF = Pattern(
-    r"\b(?:reset|policy|policies|manager|field|length|hash(?:es|ed)?|generator|strength|rules?|requirements?|links?|page|form|input|column"
-    r"|table|parameter|param|variable|file|hint|expir[a-z]+|rotation|attempts?|count|id|ids|uid|pid|name|url|uri|path|type|size|limit|uuid|commit"
-    r"|checksum|digest|sha[0-9]*|md5|version|issue|ticket|ttl|index|prefix|format|regex|pattern|style|label|error|port|status|row|line|digits?|public)\b"
+    r"\b(?:reset|policy|policies|manager|field|length|hash(?:es|ed)?|generator|strength|rules?|requirements?|links?"
+    r"|page|form|input|column"
+    r"|table|parameter|param|variable|file|hint|expir[a-z]+|rotation|attempts?|count|id|ids|uid|pid|name|url|uri|path"
+    r"|type|size|limit|uuid|commit"
+    r"|checksum|digest|sha[0-9]*|md5|version|issue|ticket|ttl|index|prefix|format|regex|pattern|style|label|error"
+    r"|port|status|row|line|digits?|public)\b"
 )
 _NOT_A_KEY = Pattern(
-    r"(?:idempotency|request|correlation|trace|cache|partition|sort|primary|foreign|row|object|public|publishable|site|map|dedup|sequence|cursor|page|csrf)[ _-]?(?:key|token|id)"
+    r"(?:idempotency|request|correlation|trace|cache|partition|sort|primary|foreign|row|object|public|publishable"
+    r"|site|map|dedup|sequence|cursor|page|csrf)[ _-]?(?:key|token|id)"
 )
 """Names of things that may be shown."""
 MIN_MIXED = 0.1
@@ -112,7 +128,10 @@ def _kind(char: str) -> int:
 
 
 def jaggedness(value: str) -> float:
-    """Changes between small letters, capitals and digits for a letter; a capital that begins a word is one change, not two."""
+    """Changes between small letters, capitals and digits for a letter.
+
+    A capital that begins a word is one change, not two.
+    """
     kinds = [_kind(c) for c in value]
     changes = sum(1 for a, b in pairwise(kinds) if a and b and a != b and (a, b) != (3, 2))
     return changes / max(1, sum(1 for kind in kinds if kind))
@@ -197,7 +216,8 @@ _DOCUMENTED = frozenset(
         "ad71fb4165536675",
     ]
 )
-"""The beginnings of the SHA-256 of keys that Stripe, Azure's emulator, GitHub, Telegram, the makers of JWT and RFCs print as examples."""
+"""The beginnings of the SHA-256 of keys that Stripe, Azure's emulator, GitHub, Telegram, the makers of JWT and RFCs
+print as examples."""
 _AWS_EXAMPLE = re.compile(r"(?:A[A-Z]{3}[A-Z0-9]{9}|[A-Za-z0-9/+]{30})EXAMPLE(?:KEY)?")
 
 
@@ -253,7 +273,10 @@ def bare_password(found: RuleMatch) -> Range | None:
 
 
 def strange(found: RuleMatch) -> Range | None:
-    """Made of three kinds of characters, or of two as chance mixes them: what stands somewhere after a name for a password."""
+    """Made of three kinds of characters, or of two as chance mixes them.
+
+    What stands somewhere after a name for a password.
+    """
     start, end = _trimmed(found)
     value = found.text[start:end]
     if end - start < 6 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value) or _is_fingerprint(value):
@@ -269,7 +292,10 @@ _ADJECTIVE = Pattern(r"(?:ed|ing|[ai]ble|ful|ous|ive|less|ly|ent|ant|al|ic|est)$
 
 
 def worded_password(found: RuleMatch) -> Range | None:
-    """One plain word that ends the line: `password: swordfish`, `my password is swordfish`; no form's word, no adjective."""
+    """One plain word that ends the line: `password: swordfish`, `my password is swordfish`.
+
+    No form's word, no adjective.
+    """
     start, end = _trimmed(found)
     value = found.text[start:end]
     if end - start < 5 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value):
@@ -292,7 +318,10 @@ def element(found: RuleMatch) -> Range | None:
 
 
 def assigned_password(found: RuleMatch) -> Range | None:
-    """What code or a file of settings gives a password variable: a literal in quotes, or a value that is no expression."""
+    """What code or a file of settings gives a password variable.
+
+    A literal in quotes, or a value that is no expression.
+    """
     if found.quoted:
         return quoted_password(found)
     return None if found.text[found.end : found.end + 1] in set("([") else stated_password(found)
@@ -314,7 +343,10 @@ def assigned_key(found: RuleMatch) -> Range | None:
 
 
 def jagged_key(found: RuleMatch) -> Range | None:
-    """As `assigned_key`, where less tells that a key follows: it must look like chance itself, and be no one's fingerprint."""
+    """As `assigned_key`, where less tells that a key follows.
+
+    It must look like chance itself, and be no one's fingerprint.
+    """
     narrowed = assigned_key(found)
     if narrowed is None:
         return None

@@ -1,8 +1,9 @@
 r"""The engine of the secret rules: google-re2, linear in the text whatever the text is.
 
-Rule 1: the one place that knows the library, which is imported, and a pattern compiled, when first used: starting costs nothing.
-Rule 2: pattern and text are UTF-8 seen as bytes: a letter beyond ASCII is two or more bytes above 0x7f, so a class cannot hold
-one (alternatives can), and for `\b` it is no letter.
+Rule 1: the one place that knows the library, which is imported, and a pattern compiled, when first used: starting costs
+nothing.
+Rule 2: pattern and text are UTF-8 seen as bytes: a letter beyond ASCII is two or more bytes above 0x7f, so a class
+cannot hold one (alternatives can), and for `\b` it is no letter.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +17,8 @@ MAX_BYTES = 4 << 20
 """What one pattern's automaton may hold; beyond it the engine goes on in less memory, more slowly."""
 
 WINDOW_BYTES = 512
-"""The automaton of many patterns has a state for each set of them that it met: it stays small when it begins anew often."""
+"""The automaton of many patterns has a state for each set of them that it met: it stays small when it begins anew
+often."""
 MAX_HINT_BYTES = 48
 """No hint matches more than this, so none is lost between two windows."""
 

@@ -1,6 +1,7 @@
 """The numbers by which a state knows a person: which digits can have been given out, and how they are written.
 
-Rule 1: check digits decide. One that passes by chance more often than once in fifty needs its usual groups or its name beside it.
+Rule 1: check digits decide. One that passes by chance more often than once in fifty needs its usual groups or its name
+beside it.
 Rule 2: a number that is named as another thing, or stands inside one (an address, an amount, a fraction), is no id.
 """
 
@@ -42,7 +43,10 @@ def _is_day(year: int, month: int, day: int) -> bool:
 
 
 def _german(d: str) -> bool:
-    """Of the first ten digits one stands two or three times, the others once at most; the last is ISO 7064's check digit."""
+    """Of the first ten digits one stands two or three times, the others once at most.
+
+    The last is ISO 7064's check digit.
+    """
     counts = sorted(Counter(d[:10]).values())
     product = 10
     for digit in d[:10]:

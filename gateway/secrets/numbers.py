@@ -15,17 +15,21 @@ from gateway.secrets.tables import any_word
 _CARD_WORDS = Pattern(partial(any_word, "card"))
 _CARD_GROUPS = ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4], [4, 4, 4, 4, 3])
 _CARD_FORMS = Pattern(
-    r"^(?:4[0-9]{15}|(?:5[1-5]|2[3-6])[0-9]{14}|22(?:0[0-4]|2[1-9]|[3-9][0-9])[0-9]{12}|27(?:[01][0-9]|20)[0-9]{12}|3[47][0-9]{13}"
+    r"^(?:4[0-9]{15}|(?:5[1-5]|2[3-6])[0-9]{14}|22(?:0[0-4]|2[1-9]|[3-9][0-9])[0-9]{12}|27(?:[01][0-9]|20)[0-9]{12}"
+    r"|3[47][0-9]{13}"
     r"|6(?:011|4[4-9][0-9]|5[0-9]{2}|2[0-9]{2}|0[0-9]{2}|[78]1[0-9])[0-9]{12}|35(?:2[89]|[3-8][0-9])[0-9]{12})$"
 )
-"""Networks with the lengths of nearly all their cards: Visa, Mastercard, Mir, American Express, Discover, UnionPay, RuPay, JCB. Of numbers of sixteen
-digits drawn by chance one in thirty begins so and passes Luhn; what else a number may be is named beside it."""
+"""Networks with the lengths of nearly all their cards: Visa, Mastercard, Mir, American Express, Discover, UnionPay,
+RuPay, JCB. Of numbers of sixteen digits drawn by chance one in thirty begins so and passes Luhn; what else a number
+may be is named beside it."""
 _IBAN_LENGTHS = {
     country: int(length)
     for country, length in re.findall(
         r"([A-Z]{2})(\d{2})",
-        "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BR29BY28CH21CR22CY28CZ24DE22DK18DO28EE20EG29ES24FI18FO18FR27GB22GE22GI23GL18GR27"
-        "GT28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21MC27MD24ME22MK19MR27MT31MU30NL18NO15PK24PL28PS29"
+        "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BR29BY28CH21CR22CY28CZ24DE22DK18DO28EE20EG29ES24FI18FO18FR27GB22GE22GI23"
+        "GL18GR27"
+        "GT28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21MC27MD24ME22MK19MR27MT31MU30NL18NO15PK24"
+        "PL28PS29"
         "PT25QA29RO24RS22RU33SA24SC31SE24SI19SK24SM27ST25SV28TL23TN24TR26UA29VA22VG24XK20",
     )
 }

@@ -1,4 +1,4 @@
-"""The rules of what a credential looks like, read from `rules.toml`, and the words of the checks, read from `words.toml`.
+"""What a credential looks like: the rules of `rules.toml`, and the words of the checks, which stand in `words.toml`.
 
 Rule 1: the tables are data; a check that a row names is a function of one of the modules of checks.
 Rule 2: they are read when a text is first looked through: starting costs nothing.
@@ -26,7 +26,10 @@ _PART = re.compile(r"\{([a-z_]+)\}")
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A kind of secret, looked for only where one of the keywords (short patterns on the lower case; none = always) and `needs` match."""
+    """A kind of secret.
+
+    It is looked for only where one of the keywords (short patterns on the lower case; none: always) and `needs` match.
+    """
 
     kind: str
     view: View

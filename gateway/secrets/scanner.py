@@ -1,7 +1,7 @@
 """Finds credentials in text: the table of rules run over the text as a person reads it.
 
-Rule 1: what cannot be seen does not hide a secret: compatibility forms, invisible characters, line breaks, quotes joined by a plus,
-escapes, letters set apart, base64 and hex are undone, and each span is told in the original text.
+Rule 1: what cannot be seen does not hide a secret: compatibility forms, invisible characters, line breaks, quotes
+joined by a plus, escapes, letters set apart, base64 and hex are undone, and each span is told in the original text.
 Rule 2: one pass finds which hints match; only the rules of those run. What most messages cost is that pass.
 Rule 3: it knows no store and no log; it never keeps a value.
 """
@@ -58,7 +58,8 @@ Edit: TypeAlias = tuple[int, int, str]
 
 
 _Words: TypeAlias = tuple[bool, list[int], bytes]
-"""Whether a typewriter has every character of a text, and the lengths of its words: as they are, and up to what a byte holds."""
+"""Whether a typewriter has every character of a text, and the lengths of its words: as they are, and up to what a
+byte holds."""
 
 
 class _Reading(dict[int, str]):
@@ -126,7 +127,10 @@ class _View:
 
 
 class _Read(_View):
-    """What a reader sees of a text: each of its characters stands for one of the text's, which may stand for some or none."""
+    """What a reader sees of a text.
+
+    Each of its characters stands for one of the text's, which may stand for some or none.
+    """
 
     def __init__(self, text: str, source: str) -> None:
         super().__init__(text)
@@ -194,7 +198,7 @@ def _escapes(view: _View) -> Iterator[Edit]:
 
 
 def _spaces(view: _View) -> Iterator[Edit]:
-    """The blanks within what is written letter by letter, or in groups of one size, as the lengths of the words tell."""
+    """Blanks within what is written letter by letter, or in groups of one size, by the lengths of the words."""
     is_seen, lengths, told = view.words()
     runs = _groups(told)
     if not runs:
@@ -213,7 +217,10 @@ def _spaces(view: _View) -> Iterator[Edit]:
 
 
 def _groups(told: bytes) -> list[Range]:
-    """The words that may be one token written in groups, by their lengths: which are the first, and the one behind the last."""
+    """The words that may be one token written in groups, by their lengths.
+
+    Which are the first, and the one behind the last.
+    """
     runs: list[Range] = []
     behind = 0
     for m in _ALIKE.finditer(told):
@@ -326,7 +333,10 @@ def _packed_hits(view: _View) -> Iterator[Hit]:
 
 
 def _listed_hits(view: _View) -> Iterator[Hit]:
-    """Words in a row that may be the words of a wallet, as their lengths tell: most texts have a shorter word, or a longer one, among twelve."""
+    """Words in a row that may be the words of a wallet, as their lengths tell.
+
+    Most texts have a shorter word, or a longer one, among twelve.
+    """
     if _WORDS.search(view.words()[2]) or view.text.count("\n") >= MIN_LISTED:
         wallet = _ranked().wallet
         for start, end in _matches(find_rules()[wallet], view):
@@ -346,7 +356,10 @@ def _merged(hits: list[Hit]) -> list[Hit]:
 
 
 def _adds(hit: Hit, known: list[Hit], text: str) -> bool:
-    """Whether a hit that spans an undone joint says more than the hits without it: a token's end is no start of the next line."""
+    """Whether a hit that spans an undone joint says more than the hits without it.
+
+    A token's end is no start of the next line.
+    """
     for start, end, rank in known:
         if (
             hit[0] < end

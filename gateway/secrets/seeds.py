@@ -1,6 +1,7 @@
 """The words that a wallet is made again from: known by their list and by the checksum in the last one.
 
-Rule 1: the words are those of BIP-39's English list, of which the first four letters tell each; the package `mnemonic` brings the list.
+Rule 1: the words are those of BIP-39's English list, of which the first four letters tell each; the package `mnemonic`
+brings the list.
 Rule 2: words of a sentence are words of the list as well: without the checksum they have to stand by themselves.
 """
 
@@ -34,7 +35,10 @@ def _has_checksum(places: Sequence[int]) -> bool:
 
 
 def bare(found: RuleMatch) -> Range | None:
-    """Twelve to twenty-four words of the list: with the right checksum, or with nothing but a line's end or a colon around."""
+    """Twelve to twenty-four words of the list.
+
+    With the right checksum, or with nothing but a line's end or a colon around.
+    """
     words = [(m[0], m.start(), m.end()) for m in re.finditer("[a-z]+", found.value)]
     places = [_places().get(word[:TOLD_BY]) for word, _, _ in words]
     before, after = found.text[: found.start].rstrip(" \"'`"), found.text[found.end :].lstrip(" \"'`.")

@@ -22,7 +22,7 @@ from memory.rows.record_terms import FORMAT as FORMAT_OF_RECORDS
 from protocol.seams.ports import Tx
 from thread_episodic.rows.statements import FORMAT as FORMAT_OF_CHUNKS
 
-HOUSES = ("gateway", "agent", "memory", "thread_episodic", "knowledge")
+HOUSES = ("gateway", "retrieval", "agent", "memory", "thread_episodic", "knowledge")
 """Each keeps its tables in `schema.sql`; version 1 is their sum, in this order."""
 
 _SHAPE = re.compile(r"^CREATE (?:UNIQUE )?(TRIGGER|INDEX|VIEW|VIRTUAL TABLE|TABLE) (\w+)", re.MULTILINE)

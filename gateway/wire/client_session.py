@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from gateway.base.time_zone import system_zone
 from protocol.base import DEFAULT_WORKSPACE, Scope
-from protocol.collections import CollectionAddParams, CollectionListParams
 from protocol.errors import CallerError
+from protocol.files.collections import CollectionAddParams, CollectionListParams
+from protocol.files.knowledge import KnowledgeStatusParams
 from protocol.gateway import InitializeParams
-from protocol.knowledge import KnowledgeStatusParams
-from protocol.memory import Context
+from protocol.guidance import InstructionsPreviewParams
+from protocol.memory import Context, SearchParams
 from protocol.thread_episodic import ThreadSearchParams
 from protocol.threads import ThreadStartParams, TurnStartParams
 from protocol.zones import find_zone
@@ -26,10 +27,16 @@ P = TypeVar("P", bound=msgspec.Struct)
 class SessionClient:
     """The client's own description, as `initialize` brought it."""
 
-    def __init__(self) -> None:
+    def __init__(self, agent_id: str | None = None) -> None:
+        self._agent = agent_id
         self._workspace: str | None = None
         self._zone: str | None = None
         self.parent_pid: int | None = None
+
+    @property
+    def workspace_id(self) -> str | None:
+        """Return the workspace that the client named."""
+        return self._workspace
 
     def sees(self, scope: Scope) -> bool:
         """Return whether a change to the scope is news to the client: the user's own memory, and its workspace's."""
@@ -38,6 +45,10 @@ class SessionClient:
     def time_zone(self) -> str:
         """Return the IANA name of the zone that "yesterday" is meant in."""
         return self._zone or system_zone()
+
+    def enter(self, workspace_id: str) -> None:
+        """Go on in another workspace."""
+        self._workspace = workspace_id
 
     def introduce(self, params: InitializeParams) -> None:
         """Store the handshake's parameters. Raises `CallerError` for a time zone that does not exist."""
@@ -56,6 +67,8 @@ class SessionClient:
         match params:
             case ThreadSearchParams(time_zone=zone):
                 return replace(params, time_zone=self._zone_of(zone, "$.time_zone"))
+            case SearchParams(time_zone=zone):
+                return self._in_context(replace(params, time_zone=self._zone_of(zone, "$.time_zone")))
             case TurnStartParams(options=options):
                 zone = self._zone_of(options.time_zone, "$.options.time_zone")
                 return replace(params, options=replace(options, time_zone=zone))
@@ -63,6 +76,8 @@ class SessionClient:
                 return replace(params, default_workspace_id=self._workspace)
             case CollectionAddParams() | CollectionListParams() | KnowledgeStatusParams():
                 return replace(params, workspace_id=params.workspace_id or self._workspace)
+            case InstructionsPreviewParams(thread_id=None, workspace_id=None):
+                return replace(params, workspace_id=self._workspace)
             case InitializeParams():
                 self.introduce(params)
                 return params
@@ -71,9 +86,10 @@ class SessionClient:
 
     def _in_context(self, params: P) -> P:
         context = getattr(params, "context", None)
-        if self._workspace is None or not isinstance(context, Context) or context.workspace_id is not None:
+        if not isinstance(context, Context) or (self._workspace is None and self._agent is None):
             return params
-        return replace(params, context=replace(context, workspace_id=self._workspace))
+        workspace_id, agent_id = context.workspace_id or self._workspace, context.agent_id or self._agent
+        return replace(params, context=replace(context, workspace_id=workspace_id, agent_id=agent_id))
 
     def _zone_of(self, zone: str | None, path: str) -> str:
         if zone is None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.statements import SQL
-from protocol.knowledge import ChangeEvent, FileVersion, KnowledgeChange
+from protocol.files.knowledge import ChangeEvent, FileVersion, KnowledgeChange
 from protocol.seams.ports import SqlValue, Tx
 
 

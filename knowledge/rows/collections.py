@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from knowledge.rows.statements import SQL
-from protocol.collections import Collection, FileCounts, PatternProblem
+from protocol.files.collections import Collection, FileCounts, PatternProblem
 from protocol.seams.ports import SqlValue, Tx
 
 USER = ""

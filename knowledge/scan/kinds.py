@@ -6,7 +6,7 @@ Rule 1: a name says what a file is read as; what is in it may still keep it out.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from protocol.knowledge import FileKind
+from protocol.files.knowledge import FileKind
 
 
 class Kind(NamedTuple):

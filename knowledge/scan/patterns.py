@@ -9,21 +9,15 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import NamedTuple
 
-from protocol.collections import PatternProblem
-from protocol.knowledge import PatternRule, SkipReason
+from protocol.files.collections import PatternProblem
+from protocol.files.knowledge import PatternRule, SkipReason
+from protocol.seams.safe_files import INSTRUCTION_FILES, SECRET_FILES
 
-SAFETY = (
-    ".git", ".ssh/", ".gnupg/", ".aws/", ".env*", "*.pem", "*.key", "*.p12", "*.kdbx", "id_rsa*", "id_ed25519*", ".netrc",
-    ".npmrc", ".pypirc",
-)  # fmt: skip
-"""What holds keys and passwords by its name; nothing brings it back."""
 DEFAULTS = (
     "node_modules/", ".venv/", "venv/", "__pycache__/", "dist/", "build/", "target/", ".next/", ".cache/", "coverage/", "*.min.*",
     "*.map", "*.lock", "package-lock.json",
 )  # fmt: skip
 """What programs make; a negation in `exclude` or `.pioneerignore` brings it back."""
-INSTRUCTION_FILES = frozenset({"AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md"})
-"""Files that steer a turn; they are read as they are, and never searched as evidence."""
 GITIGNORE = ".gitignore"
 PIONEERIGNORE = ".pioneerignore"
 GIT_EXCLUDE = ".git/info/exclude"
@@ -84,7 +78,7 @@ class Rules:
     def __init__(
         self, include: Sequence[str], exclude: Sequence[str], git_exclude: Sequence[str], *, follows_git: bool
     ) -> None:
-        self._safety = PatternList("safety", "", SAFETY)
+        self._safety = PatternList("safety", "", SECRET_FILES)
         self._defaults = PatternList("defaults", "", DEFAULTS)
         self._exclude = PatternList("exclude", "", exclude)
         self._include = PatternList("include", "", include)

@@ -37,7 +37,7 @@ from knowledge.rows.files import (
 )
 from knowledge.scan.comparing import FolderPlan, compare, find_gone, is_below, is_mass
 from knowledge.scan.walking import FolderSight, SeenFile, Walk, WalkLimits, rules_of
-from protocol.collections import LargeFile, Preview
+from protocol.files.collections import LargeFile, Preview
 from protocol.notifications import KnowledgeChanged
 from protocol.seams.ports import JobHandle, SqlValue, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from knowledge.scan.kinds import Kind, kind_of
 from knowledge.scan.patterns import GIT_EXCLUDE, GITIGNORE, PIONEERIGNORE, LeftOut, Rules
-from protocol.collections import PatternProblem
-from protocol.knowledge import SkipReason
+from protocol.files.collections import PatternProblem
+from protocol.files.knowledge import SkipReason
 from protocol.seams.safe_files import FolderEntry, SafeRoot, UnsafeFileError
 
 PATTERN_BYTES = 256 * 1024

@@ -16,7 +16,7 @@ from knowledge.rows.files import ContentPlace, places_of
 from knowledge.search.addresses import write_address
 from knowledge.search.ranking import card_score, topics_factor, total_of, weights_of, words_score
 from knowledge.search.visible import Part
-from protocol.knowledge import KnowledgeSearchArgs, ScoreParts
+from protocol.files.knowledge import KnowledgeSearchArgs, ScoreParts
 from protocol.seams.ports import Tx
 from retrieval.weights import best_of
 

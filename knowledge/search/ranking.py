@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from protocol.knowledge import ScoreParts
+from protocol.files.knowledge import ScoreParts
 
 WORDS_PART = 0.8
 CARD_PART = 0.2

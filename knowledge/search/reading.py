@@ -23,7 +23,7 @@ from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_
 from knowledge.search.verifying import decode, read_range
 from knowledge.search.visible import visible_collections
 from protocol.errors import CallerError
-from protocol.knowledge import KnowledgeReadParams, KnowledgeReadResult, OutlineEntry, ReadState
+from protocol.files.knowledge import KnowledgeReadParams, KnowledgeReadResult, OutlineEntry, ReadState
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError
 

@@ -23,7 +23,14 @@ from knowledge.search.visible import Part, chosen, part_of, visible_collections,
 from promt.render import shorten
 from protocol.base import Diagnostic
 from protocol.errors import GatewayError
-from protocol.knowledge import Freshness, HitRef, KnowledgeHit, KnowledgeSearchParams, KnowledgeSearchResult, Location
+from protocol.files.knowledge import (
+    Freshness,
+    HitRef,
+    KnowledgeHit,
+    KnowledgeSearchParams,
+    KnowledgeSearchResult,
+    Location,
+)
 from protocol.memory import Context, SearchParams
 from protocol.seams.ports import Tx
 from protocol.thread_episodic import ThreadSearchParams

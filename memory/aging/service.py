@@ -1,4 +1,6 @@
-"""What a person does about records that age: keeps one alive, puts one into the archive, looks at those that have faded.
+"""What a person does about records that age.
+
+Keeps one alive, puts one into the archive, looks at those that have faded.
 
 Rule 1: a record of the user's voice is archived by a person alone, and stays in the archive until it is forgotten.
 """

@@ -1,6 +1,7 @@
 """The export walk: what the scopes hold, page by page, as lines of bundles.
 
-Rule 1: what is forgotten is in no export but as a tombstone without content; a candidate with its words goes the same way.
+Rule 1: what is forgotten is in no export but as a tombstone without content; a candidate with its words goes the same
+way.
 Rule 2: a record or candidate travels whole; where it is larger than a page, every part says again what it belongs to.
 Rule 3: what is damaged, or holds a number that is not kept any more, is left out and named.
 """

@@ -1,6 +1,7 @@
 """Taking a bundle in: all of it is checked before any of it is stored, and stored in transactions of a bounded size.
 
-Rule 1: an import is no proposal: nothing is weighed; but a secret, our own context block or what was forgotten is not let in.
+Rule 1: an import is no proposal: nothing is weighed; but a secret, our own context block or what was forgotten is not
+let in.
 Rule 2: an import that was cut off is completed by importing again.
 """
 

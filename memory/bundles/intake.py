@@ -28,6 +28,7 @@ from memory.rows.store import (
     Change,
     Stored,
     active_by_key,
+    active_by_path,
     active_duplicate,
     add_event,
     add_first_text,
@@ -152,7 +153,9 @@ class Intake:
             return nothing._replace(twin=self._twin_of_record(entry, found))
         is_active = status_at(entry, self._now) == "active"
         value = encoded(entry.value) if entry.value is not None else None
-        duplicate = holder = None
+        duplicate = holder = path_holder = None
+        if is_active and (path := entry.path) is not None:
+            path_holder = self._live(lambda: active_by_path(self._tx, path))
         if is_active:
             duplicate = self._live(lambda: active_duplicate(self._tx, scope_id, identity, value))
             holder = self._live(lambda: active_by_key(self._tx, scope_id, identity))
@@ -164,6 +167,7 @@ class Intake:
             or self._is_late(entry, entry.provenance, identity),
             duplicate=duplicate.record.memory_id if duplicate is not None else None,
             key_holder=holder.record.memory_id if holder is not None else None,
+            path_holder=self._shown_id(path_holder) if path_holder is not None else None,
         )
 
     def _twin_of_record(self, entry: BundleRecord, found: Stored) -> Twin:
@@ -182,6 +186,9 @@ class Intake:
             is_older=ours.updated_at < entry.updated_at,
             memory_id=found.record.memory_id if ours.scope in self._scopes else None,
         )
+
+    def _shown_id(self, found: Stored) -> str:
+        return found.record.memory_id if found.record.scope in self._scopes else ""
 
     def _live(self, find: Callable[[], Stored | None]) -> Stored | None:
         """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""

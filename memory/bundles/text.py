@@ -148,8 +148,8 @@ def _check_entry(entry: BundleEntry, number: int) -> None:
     if not entry.key.startswith(f"{entry.scope.kind}:{entry.scope.key}:"):
         raise _wrong(number, "key", "The key is not one of the entry's scope")
     try:
-        metadata = entry.metadata if isinstance(entry, BundleRecord) else entry.proposal.metadata
-        check_bounds(entry.content, entry.value, metadata)
+        details = entry if isinstance(entry, BundleRecord) else entry.proposal
+        check_bounds(entry.content, entry.value, details.metadata, details.path)
     except CallerError as error:
         found = error.details or {}
         raise _wrong(number, found["path"].removeprefix("$."), found["problem"]) from None

@@ -1,7 +1,9 @@
 """Candidates: proposals that a person looks at, and what the person decides.
 
-Rule 1: a decision is made once, in one transaction, and leaves a policy decision; who comes second is told who was first.
-Rule 2: what becomes a record goes through the write pipeline as the approver's explicit wish; nothing here creates a record.
+Rule 1: a decision is made once, in one transaction, and leaves a policy decision; who comes second is told who was
+first.
+Rule 2: what becomes a record goes through the write pipeline as the approver's explicit wish; nothing here creates a
+record.
 Rule 3: a candidate outside the active scopes is answered exactly like one that does not exist.
 """
 

@@ -1,6 +1,7 @@
 """Merging two records that say the same, by a person's word.
 
-Rule 1: it goes through the write pipeline, as what the user says again in the words of the record that stays; the other one is superseded.
+Rule 1: it goes through the write pipeline, as what the user says again in the words of the record that stays; the other
+one is superseded.
 Rule 2: what the merged record rests upon stays with it, so that `memory/restore` brings it back whole.
 """
 
@@ -12,9 +13,9 @@ from msgspec.structs import replace
 from memory.doorway import Doorway
 from memory.ports import Collaborators
 from memory.proposals.proposal_sources import explicit_wish
-from memory.rows.notes import is_note
 from memory.rows.store import Stored
 from memory.rows.withheld import find_kept
+from memory.rules.notes import is_note
 from memory.rules.visibility import status_at
 from memory.write.answers import kept
 from memory.write.idempotency import write_once
@@ -36,7 +37,8 @@ class Merger:
     async def merge(self, params: MergeParams) -> MergeResult:
         """Supersede one record by another one of its scope that says the same.
 
-        Raises `CallerError("not_found")`, and `Refused("conflict")` for what is not active, not of one scope, or an agent's note.
+        Raises `CallerError("not_found")`, and `Refused("conflict")` for what is not active, not of one scope, or an
+        agent's note.
         """
         self._door.require_enabled()
         if params.memory_id == params.into_memory_id:

@@ -1,6 +1,7 @@
 """What may be done with notes over the wire: an agent keeps one, a person confirms it.
 
-Rule 1: a note goes through the write pipeline as every proposal does; it creates a record beside what the user said, and changes none.
+Rule 1: a note goes through the write pipeline as every proposal does; it creates a record beside what the user said,
+and changes none.
 Rule 2: what is the user's already is confirmed as it is; confirming twice is confirming once.
 """
 
@@ -18,11 +19,11 @@ from memory.proposals.proposal import Proposed
 from memory.proposals.proposal_sources import check_bounds
 from memory.read.vectors import RecordVectors
 from memory.rows.decisions import Decided, add_decision
-from memory.rows.notes import is_note, may_note
 from memory.rows.notices import changed, note_change
 from memory.rows.record_columns import ADOPTED
 from memory.rows.store import Change, Stored
 from memory.rows.withheld import find_kept
+from memory.rules.notes import is_note, may_note
 from memory.rules.visibility import status_at
 from memory.write.adopting import adopt
 from memory.write.answers import note_answer, refusal
@@ -56,9 +57,12 @@ class Notes:
         ]
 
     async def note(self, params: NoteParams) -> NoteResult:
-        """Keep an agent's own note; a refusal is a result. Raises `Refused("write_refused")` where notes are switched off."""
+        """Keep an agent's own note; a refusal is a result.
+
+        Raises `Refused("write_refused")` where notes are switched off.
+        """
         self._door.require_enabled()
-        check_bounds(params.content, params.value, None)
+        check_bounds(params.content, params.value, None, params.path)
         if not may_note(self._means.settings().agent_notes, is_door=True):
             raise refusal("agent_notes_disabled")
         agent_id = params.context.agent_id or params.agent_id
@@ -76,7 +80,10 @@ class Notes:
         return self._writer.write(tx, proposed, scopes)
 
     async def confirm(self, params: ConfirmParams) -> ConfirmResult:
-        """Take an agent's note for the user's word, by a person. Raises `CallerError("not_found")`, `Refused("conflict")`."""
+        """Take an agent's note for the user's word, by a person.
+
+        Raises `CallerError("not_found")`, `Refused("conflict")`.
+        """
         self._door.require_enabled()
         scopes = (await self._door.place(params.context)).scopes
 

@@ -1,9 +1,11 @@
 """Facts that the user states in so many words, found without a model.
 
-Rule 1: explicit statements only, where a sentence of the user's own begins; precision before yield: what may be a question,
-a quotation, a joke, a text to be worked on or a passing wish is left alone.
-Rule 2: the wording is kept; nothing is inferred, and only a verb takes the place that it has in a main clause. Forgetting is never done by rule, and a credential is never picked up.
-Rule 3: pure. How a language says it is a row of a table (`wordings.py`), what a kind of statement means a row of `MEANING`.
+Rule 1: explicit statements only, where a sentence of the user's own begins; precision before yield: what may be a
+question, a quotation, a joke, a text to be worked on or a passing wish is left alone.
+Rule 2: the wording is kept; nothing is inferred, and only a verb takes the place that it has in a main clause.
+Forgetting is never done by rule, and a credential is never picked up.
+Rule 3: pure. How a language says it is a row of a table (`wordings.py`), what a kind of statement means a row of
+`MEANING`.
 """
 # ruff: noqa: RUF001  # statements of many languages are the subject here
 
@@ -47,7 +49,10 @@ _OF_PROJECT = _Owner("project_workspace", "project_lifetime", "none")
 def _meaning(
     category: Category, attribute: str = "custom", *, owner: _Owner = _OF_USER, said: bool = False
 ) -> SemanticFields:
-    """Return the meaning of a kind. A statement that is only `said`, without a wish to keep it, is weighed like any other."""
+    """Return the meaning of a kind.
+
+    A statement that is only `said`, without a wish to keep it, is weighed like any other.
+    """
     return SemanticFields(
         intent="implicit_candidate" if said else "explicit_store",
         explicitness="explicit",
@@ -119,7 +124,10 @@ def _clauses() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
 
 
 class _Said(NamedTuple):
-    """A sentence of a message: where it is, its words, those that are the user's own, and the languages it may be in."""
+    """A sentence of a message.
+
+    Where it is, its words, those that are the user's own, and the languages it may be in.
+    """
 
     start: int
     end: int

@@ -1,7 +1,7 @@
 """Whether words that have the form of a statement are meant as one, and for good.
 
-Rule 1: precision before yield. What may be of the moment, about the work at hand, conditional, a role, a joke or a question
-is not meant; the weaker the licence of a kind, the more it takes.
+Rule 1: precision before yield. What may be of the moment, about the work at hand, conditional, a role, a joke or a
+question is not meant; the weaker the licence of a kind, the more it takes.
 Rule 2: it judges by form, mood and surroundings of the words; what a language says for them is a row of `wordings.py`.
 """
 # ruff: noqa: RUF001  # statements of many languages are the subject here

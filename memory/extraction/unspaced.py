@@ -1,6 +1,7 @@
 """What is told in scripts without blanks, compared by the pieces between small words: Chinese, Japanese, Thai.
 
-Rule 1: pure. A piece is compared by the pairs of its characters, so that another order of the pieces is no other matter.
+Rule 1: pure. A piece is compared by the pairs of its characters, so that another order of the pieces is no other
+matter.
 """
 
 from itertools import pairwise

@@ -17,12 +17,14 @@ from promt.patterns import compile_late
 
 Kind: TypeAlias = Literal[
     "remember", "project", "decided", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "home", "job",
-    "person", "constraint", "favourite", "preference", "style", "address", "language", "instruction", "policy", "no_longer",
+    "person", "constraint", "favourite", "preference", "style", "address", "language", "instruction", "policy",
+    "no_longer",
     "no_longer_home", "no_longer_job",
 ]  # fmt: skip
 
 _ROWS: tuple[Kind, ...] = (
-    "remember", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "no_longer_home", "no_longer_job", "no_longer",
+    "remember", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "no_longer_home", "no_longer_job",
+    "no_longer",
     "home", "job", "person", "constraint", "favourite", "address", "instruction", "preference",
 )  # fmt: skip
 """The kinds that have wordings, in the order in which they are tried; the others are told apart afterwards."""
@@ -142,7 +144,7 @@ def _latin() -> list[str]:
 
 @cache
 def _scripts() -> Sequence[tuple[Language, re.Pattern[str], re.Pattern[str]]]:
-    """Return the languages that are known by their letters, with the pattern of these and of letters that they never write."""
+    """Return the languages that are known by their letters: the pattern of these, and of letters they never write."""
     known = [languages()[name] for name in statements() if not languages()[name].is_latin]
     return [
         (one, _pattern(f"[{one.letters}]"), _pattern(f"[{one.foreign}]" if one.foreign else "(?!)")) for one in known

@@ -1,7 +1,7 @@
 """What goes with a deleted thread or workspace: its own memory, to the last byte, and whatever is under way from it.
 
-Rule 1: what the user was taught there about themselves stays theirs; the scopes of what is deleted are erased, and nothing
-of them can be restored.
+Rule 1: what the user was taught there about themselves stays theirs; the scopes of what is deleted are erased, and
+nothing of them can be restored.
 Rule 2: a part is what one transaction does while other writers wait; the files forget once, after the last part.
 """
 
@@ -44,9 +44,10 @@ class DeletedScopes:
         """How much has been forgotten in this home."""
         return read_generation(tx)
 
-    def is_forgotten(self, tx: Tx, thread_id: str, since: int) -> bool:
-        """Whether a thread was forgotten or deleted after that generation."""
-        return is_forgotten_since(tx, self._means, Mark("thread", thread_id), since)
+    def is_forgotten(self, tx: Tx, workspace_id: str, thread_id: str, since: int) -> bool:
+        """Whether a thread was forgotten or deleted after that generation, or its workspace deleted."""
+        marks = (Mark("thread", thread_id), Mark("workspace", workspace_id))
+        return any(is_forgotten_since(tx, self._means, mark, since) for mark in marks)
 
     def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:
         """Let nothing be learnt from what was said in a thread up to now; the learning that this cancelled."""
@@ -58,8 +59,9 @@ class DeletedScopes:
         return cancel_runs(tx, self._means, lambda run: run.thread_id == thread_id)
 
     def forget_workspace(self, tx: Tx, workspace_id: str) -> None:
-        """Let nothing that has begun be written into a workspace's scope."""
-        note_forgotten(tx, self._means, [Mark("scope", str(Scope(kind="workspace", key=workspace_id)))])
+        """Let nothing that has begun be written into a workspace or its scope."""
+        scope = Scope(kind="workspace", key=workspace_id)
+        note_forgotten(tx, self._means, [Mark("workspace", workspace_id), Mark("scope", str(scope))])
 
     def erase_part(self, tx: Tx, scope: Scope) -> Mapping[str, int]:
         """Erase some of a scope's memory, forgotten or not; nothing once all of it is gone."""

@@ -1,9 +1,11 @@
-"""Forgetting to the last byte: every row that holds or names what is erased, then the files, then the word that it is done.
+"""Forgetting to the last byte.
+
+Every row that holds or names what is erased, then the files, then the word that it is done.
 
 Rule 1: an erase leaves keyed hashes, so that the same does not come back unasked, and nothing else.
 Rule 2: a receipt is `complete` only when no file of the home holds the bytes any more. Until then the tombstone says
-`is_pending`, in the transaction of the erase itself, so that no crash loses the promise; and a job waits from that transaction
-on, so that whoever asked may go away.
+`is_pending`, in the transaction of the erase itself, so that no crash loses the promise; and a job waits from that
+transaction on, so that whoever asked may go away.
 """
 
 from collections import Counter
@@ -231,7 +233,8 @@ class Eraser:
     async def _finish(self, memory_ids: Sequence[str], then: Callable[[Tx], object]) -> bool:
         """Have the files forget as well; False while another reader or writer holds them.
 
-        The files forget everything that was erased before: whoever finishes first does it for all processes of the home.
+        The files forget everything that was erased before: whoever finishes first does it for all processes of the
+        home.
         """
         means, before = self._means, await self._means.db.read(pending_erases)
         is_done_by_another = bool(memory_ids) and not {*memory_ids} & {*before}

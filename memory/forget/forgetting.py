@@ -1,13 +1,16 @@
 """Forgetting: what a target names, tombstones that can be undone, expiry by the clock.
 
 Rule 1: what is forgotten is out of every index in the same transaction, and in no answer that starts after it.
-Rule 2: what was learnt from a turn or thread goes with it; what was learnt elsewhere stays and loses the quotes from there.
-Rule 3: whatever is under way from what is forgotten comes too late: it is marked in the same transaction, and named in the answer.
+Rule 2: what was learnt from a turn or thread goes with it; what was learnt elsewhere stays and loses the quotes from
+there.
+Rule 3: whatever is under way from what is forgotten comes too late: it is marked in the same transaction, and named in
+the answer.
 Rule 4: a rehearsal does all of it and is rolled back, so that it counts what the real run will count.
 """
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -39,6 +42,7 @@ from memory.rows.records import is_key_taken, reinforce, set_status, status_befo
 from memory.rows.store import (
     Change,
     Stored,
+    active_by_path,
     add_event,
     add_text,
     get_record,
@@ -52,6 +56,7 @@ from memory.rows.vectors import remove_vectors
 from memory.rows.withheld import is_shown, withheld_of
 from memory.rules.identity import key_part
 from memory.rules.lifecycle import RESTORED_TO
+from memory.rules.paths import require_path
 from memory.rules.scopes import required
 from memory.rules.visibility import ALL, KEPT, View, is_visible
 from memory.write.idempotency import KEEP_ANSWERS_MS
@@ -61,6 +66,7 @@ from protocol.memory import (
     Actor,
     ForgetById,
     ForgetByKey,
+    ForgetByPath,
     ForgetByScope,
     ForgetByThread,
     ForgetByTurn,
@@ -76,6 +82,8 @@ from protocol.seams.ports import Tx
 
 SWEEP_LIMIT = 100  # records of one sweep transaction; a writer that waits for it waits milliseconds
 SWEEP_ROWS = 5000  # rows of bookkeeping, which cost a hundredth of a record
+OfOneRecord: TypeAlias = ForgetById | ForgetByKey | ForgetByPath
+"""The targets that name a record, and no source of several."""
 KEPT_MS: Mapping[Bookkeeping, int] = {
     "answers": KEEP_ANSWERS_MS,
     "changes": DAY_MS,
@@ -83,7 +91,8 @@ KEPT_MS: Mapping[Bookkeeping, int] = {
     "decisions": 180 * DAY_MS,
     "repetitions": 180 * DAY_MS,
 }
-"""How long bookkeeping is kept: long enough for a retry, for every process to look, to ask why last season's message was not kept."""
+"""How long bookkeeping is kept: long enough for a retry, for every process to look, to ask why last season's message
+was not kept."""
 
 
 class Forgetter:
@@ -110,6 +119,9 @@ class Forgetter:
         if isinstance(target, ForgetByKey):
             scope_id = scope_id_of(tx, required(scopes, target.scope))
             found = record_by_key(tx, scope_id, target.key, key_part(target.key)) if scope_id is not None else None
+            return [found.record.memory_id] if found is not None else []
+        if isinstance(target, ForgetByPath):
+            found = active_by_path(tx, require_path(target.path, "$.target.path"))
             return [found.record.memory_id] if found is not None else []
         if isinstance(target, ForgetByScope):
             return self._in_scope(tx, target, scopes)
@@ -170,7 +182,10 @@ class Forgetter:
         return ForgottenRecords(result, notices, said)
 
     def _hold(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], found: Sequence[Stored]) -> list[Cancelled]:
-        """Forget for what is under way as well: the target, the words of its records, and the turns that taught them."""
+        """Forget for what is under way as well.
+
+        The target, the words of its records, and the turns that taught them.
+        """
         target = params.target
         marks = [mark for s in found for mark in marks_of_words(s.record.scope, (s.text_hash, s.fingerprint))]
         turns = {stored.record.provenance.turn_id or "" for stored in found}
@@ -181,7 +196,7 @@ class Forgetter:
         if isinstance(target, ForgetByScope):
             note_forgotten(tx, self._means, [*marks, Mark("scope", str(target.scope))])
             return cancel_in_scope(tx, self._means, required(scopes, target.scope))
-        source = ForgottenSource(None, None) if isinstance(target, ForgetById | ForgetByKey) else _source_of(target)
+        source = ForgottenSource(None, None) if isinstance(target, OfOneRecord) else _source_of(target)
         if source.turn_id is not None:
             marks.append(Mark("turn", source.turn_id))
             turns.add(source.turn_id)
@@ -199,7 +214,7 @@ class Forgetter:
         """Take a source's quotes from what was learnt elsewhere, and forget the candidates that came from it."""
         target, removed = params.target, Counter[str]()
         active = scope_ids_of(tx, scopes)
-        if isinstance(target, ForgetById | ForgetByKey):
+        if isinstance(target, OfOneRecord):
             return removed
         if isinstance(target, ForgetByScope):
             scope_id = scope_id_of(tx, required(scopes, target.scope))
@@ -277,7 +292,10 @@ class Forgetter:
         return [changed(_current(tx, memory_id), "restored", None)]
 
     def restore(self, tx: Tx, memory_id: str, scopes: Sequence[Scope], actor: Actor) -> tuple[Record, list[Notice]]:
-        """Undo a tombstone or a merge: the record is again what it was, and what was brought back in its place is replaced again."""
+        """Undo a tombstone or a merge.
+
+        The record is again what it was, and what was brought back in its place is replaced again.
+        """
         now = self._means.clock.now()
         stored = get_record(tx, memory_id)
         view = View(frozenset(scope_ids_of(tx, scopes)), ALL, now, shows_regulated=True)
@@ -322,7 +340,10 @@ class Forgetter:
     # -- the clock -------------------------------------------------------------------------------------------------
 
     def sweep(self, tx: Tx, retention_days: int) -> tuple[int, list[Notice]]:
-        """Do a part of what the clock has made due: expiry, the end of retention, old answers. Returns how much was done."""
+        """Do a part of what the clock has made due: expiry, the end of retention, old answers.
+
+        Returns how much was done.
+        """
         means, now = self._means, self._means.clock.now()
         expired = expired_by(tx, now, SWEEP_LIMIT)
         notices = [expire(tx, means, stored) for stored in expired]

@@ -86,7 +86,10 @@ def _values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
 
 
 def _names(content: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
-    """The words of a statement that name one thing alone: codes, and names in a language that writes other words small."""
+    """The words of a statement that name one thing alone.
+
+    Codes, and names in a language that writes other words small.
+    """
     words = content.split()
     has_names = _beside_nouns().isdisjoint(map(str.casefold, words))
     for before, told in pairwise(["", *words]):
@@ -128,7 +131,10 @@ class RedactionPlan(NamedTuple):
 
 
 class KeptRecords(NamedTuple):
-    """What the user keeps: records by id that are there, those that can be restored, and those that are forgotten now."""
+    """What the user keeps.
+
+    Records by id that are there, those that can be restored, and those that are forgotten now.
+    """
 
     active: Collection[str]
     restorable: Collection[str]

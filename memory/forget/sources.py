@@ -1,6 +1,7 @@
 """Searches the home for what a forgotten memory said, and takes it out of every place that may lose it.
 
-Rule 1: a search reads each house in short snapshots; what is found is compared again in the transaction that changes it.
+Rule 1: a search reads each house in short snapshots; what is found is compared again in the transaction that changes
+it.
 Rule 2: what cannot be read is named like what stays: nobody says that nothing is there.
 """
 

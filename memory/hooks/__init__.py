@@ -19,7 +19,8 @@ from protocol.models import Model
 from protocol.settings import GatewayConfig
 
 POLICY_TIMEOUT_MS = 10_000
-"""It only reads the message, so that nothing can hold it up but a machine with too much to do; and a turn without it learns nothing."""
+"""It only reads the message, so that nothing can hold it up but a machine with too much to do; and a turn without it
+learns nothing."""
 ACTIVE_RECALL_TIMEOUT_MS = 800
 EXTRACTION_TIMEOUT_MS = 60_000
 EXTRACTION_RETRY = Retry(attempts=3)

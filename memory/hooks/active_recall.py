@@ -10,7 +10,7 @@ from typing import get_args
 from memory.hooks.policy import policy_of
 from memory.hooks.recall import MAX_ITEMS, context_of, skipped
 from memory.ports_hooks import MemoryForTurns
-from memory.rows.notes import is_note, noted_by
+from memory.rules.notes import is_note, noted_by
 from protocol.hooks import DurablePlan, HookInput, HookOutput, TurnContext
 from protocol.memory import Category, GetParams, Hit, ListParams, Record
 

@@ -169,7 +169,8 @@ class Extraction:
     async def _facts(self, given: HookInput, said: Mapping[str, str]) -> "_Found":
         """Return what a model found; where it found nothing or there is none, what was stated by rule.
 
-        A model that finds nothing in a turn that kept something by a tool has seen that: rules would keep it a second time.
+        A model that finds nothing in a turn that kept something by a tool has seen that: rules would keep it a second
+        time.
         """
         answer = await self._answer(given, said)
         if answer is not None and (answer.facts or _has_kept(given)):

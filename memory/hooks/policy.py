@@ -1,7 +1,8 @@
 """What a turn may do with memory: one table, one function.
 
 Rule 1: every reason to say no is a row of `DENIALS`; the first row that denies a permission names its reason.
-Rule 2: a pure function of the turn and its words. The user's own words of this message count, quoted words do not; an advisor's absence changes nothing.
+Rule 2: a pure function of the turn and its words. The user's own words of this message count, quoted words do not; an
+advisor's absence changes nothing.
 """
 
 from collections.abc import Callable
@@ -76,7 +77,10 @@ def wishes_only(turn: TurnContext, text: str) -> TurnPolicy:
 
 
 def policy_of(given: HookInput) -> TurnPolicy:
-    """The turn's policy; where no policy hook ran, the one that it would have given; where it failed, that for wishes only."""
+    """The turn's policy; where no policy hook ran, the one that it would have given.
+
+    Where it failed, that for wishes only.
+    """
     if given.policy is None:
         return turn_policy(given.context, detect(given.text))
     has_failed = given.policy.remember.reason_code == POLICY_FAILED

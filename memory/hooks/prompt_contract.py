@@ -1,6 +1,7 @@
 """The part of the system prompt that says how to use what was recalled.
 
-Rule 1: it depends on settings and policy alone, never on what was recalled, so that it is byte-identical from turn to turn.
+Rule 1: it depends on settings and policy alone, never on what was recalled, so that it is byte-identical from turn to
+turn.
 Rule 2: recalled text itself is no part of it: that goes into blocks, as data.
 """
 

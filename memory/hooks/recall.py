@@ -10,7 +10,7 @@ from datetime import UTC, datetime, tzinfo
 from memory.hooks.policy import policy_of
 from memory.ports_hooks import ALREADY_SHOWN, MemoryForTurns, RecallOutcome
 from memory.read.presentation import MAX_ITEM_CHARS, text_of
-from memory.rows.notes import NOTE_LABEL, is_note
+from memory.rules.notes import NOTE_LABEL, is_note
 from protocol.hooks import ContextItem, HookInput, HookOutput, PromptContext
 from protocol.memory import Hit
 from protocol.threads import RecallStatus, SourceRef

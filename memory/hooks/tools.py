@@ -1,8 +1,9 @@
 """The memory tools of a model: which of them a turn has, and what a call answers.
 
 Rule 1: a tool can do nothing that the turn's policy denies; policy is asked again at every call.
-Rule 2: a write is the user's wish only if the user agreed to this very call, or asked in this message and its own words bear out
-what is written (`quotes.py`); else it may become a note of the model's own (`notes.py`); a forgetting needs a wish that names the memory, or a yes (`forget_consent.py`).
+Rule 2: a write is the user's wish only if the user agreed to this very call, or asked in this message and its own words
+bear out what is written (`quotes.py`); else it may become a note of the model's own (`notes.py`); a forgetting needs a
+wish that names the memory, or a yes (`forget_consent.py`).
 Rule 3: an answer is short, bounded and data; a failure is an answer, never an exception.
 """
 
@@ -16,8 +17,8 @@ from msgspec.structs import replace
 from memory.hooks.forget_consent import ForgetConsent
 from memory.hooks.policy import FORGET, POLICY_FAILED, READ_TOOLS, REMEMBER, USER_ASKED, policy_of, wishes_only
 from memory.ports_hooks import MemoryForTurns
-from memory.rows.notes import how_to_confirm, is_note, may_note
 from memory.rules.categories import PROJECT_CATEGORIES
+from memory.rules.notes import how_to_confirm, is_note, may_note
 from memory.rules.quotes import Claim, as_said_category, bear_out_wish
 from promt.render import UNSEEN, shorten
 from protocol.errors import CallerError, GatewayError
@@ -154,7 +155,7 @@ class MemoryTools:
             return _failure("unknown_tool", "There is no such tool.")
         try:
             context = self._with_policy(context)
-        except Exception:  # noqa: BLE001  # whatever broke the policy hook breaks this: the answer says so, and may be asked again
+        except Exception:  # noqa: BLE001  # whatever broke the policy hook breaks this: the answer says so
             message = "What this turn allows could not be found out. Try again."
             return ToolReply(ok=False, error=ToolFailure(code=POLICY_UNAVAILABLE, message=message, retryable=True))
         refused = self._refusal(context, name)

@@ -17,6 +17,8 @@ class RecordPlacement(NamedTuple):
     scope_id: int
     supersedes: str | None
     now: int
+    path: str | None
+    """Where it is filed if the proposal does not say."""
 
 
 def columns_of(
@@ -34,5 +36,5 @@ def columns_of(
         "provenance": provenance, "evidence_count": len(checked.evidence), "created_at": place.now,
         "updated_at": place.now, "expires_at": p.expires_at,
         "supersedes": place.supersedes, "metadata": p.metadata or {}, "fingerprint": identity.fingerprint,
-        "text_hash": identity.text_hash,
+        "text_hash": identity.text_hash, "path": p.path if p.path is not None else place.path,
     }  # fmt: skip

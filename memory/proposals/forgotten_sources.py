@@ -1,9 +1,13 @@
-"""What was forgotten, and since when: every writer asks here, in its own transaction, before it stores what a source taught.
+"""What was forgotten, and since when.
 
-Rule 1: a forgetting marks what it names with the home's new generation; only keyed hashes are kept, and they are kept for good.
-Rule 2: a source is as old as the turn in which it was said. What it teaches is not kept once its turn or thread was forgotten.
-Rule 3: work is as old as its beginning; an extraction begins with its turn. A scope or a record that was forgotten since gets
-nothing of it.
+Every writer asks here, in its own transaction, before it stores what a source taught.
+
+Rule 1: a forgetting marks what it names with the home's new generation; only keyed hashes are kept, and they are kept
+for good.
+Rule 2: a source is as old as the turn in which it was said. What it teaches is not kept once its turn or thread was
+forgotten.
+Rule 3: work is as old as its beginning; an extraction begins with its turn. A scope or a record that was forgotten
+since gets nothing of it.
 Rule 4: an explicit wish and an approval are a new word: their sources are as old as the call.
 """
 
@@ -24,8 +28,10 @@ from protocol.seams.ports import Tx
 GONE = -1
 """The generation of work whose source is not there any more: older than every mark."""
 
-Kind: TypeAlias = Literal["turn", "thread", "scope", "words", "taught", "place"]
-"""`words`: what a forgotten record said, in its scope. `taught`: a turn that a forgotten record came from. `place`: a thread with its workspace."""
+Kind: TypeAlias = Literal["turn", "thread", "workspace", "scope", "words", "taught", "place"]
+"""`workspace`: one that was deleted with its conversations; `scope`: a scope whose memory was forgotten. `words`:
+what a forgotten record said, in its scope. `taught`: a turn that a forgotten record came from. `place`: a thread
+with its workspace."""
 
 
 class Mark(NamedTuple):

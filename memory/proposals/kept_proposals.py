@@ -56,6 +56,9 @@ def approved_proposal(tx: Tx, found: StoredCandidate, content: str, value: Any, 
 
 
 def approved_evidence(proposed: Proposed) -> Checked:
-    """Return the evidence of an approved candidate: it moves with it, nothing is added, and the approver stands for it."""
+    """Return the evidence of an approved candidate.
+
+    It moves with it, nothing is added, and the approver stands for it.
+    """
     turns = {evidence.turn_id for evidence in proposed.evidence if evidence.turn_id is not None and evidence.item_id}
     return Checked([], "user", proposed.provenance.source_kind, turns, has_failed_quote=False, owner="user")

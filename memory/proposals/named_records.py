@@ -2,7 +2,8 @@
 
 Rule 1: what is outside the active scopes, or no longer active, does not exist.
 Rule 2: what a person merged stays merged: words of a record that was merged are those of the one that stayed.
-Rule 3: an extractor's word that a record says the same counts only where the user's words bear it out; a person's word always does.
+Rule 3: an extractor's word that a record says the same counts only where the user's words bear it out; a person's word
+always does.
 """
 
 from collections.abc import Sequence
@@ -10,16 +11,16 @@ from typing import NamedTuple
 
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import restates
-from memory.rows.notes import is_note
 from memory.rows.records import find_merged
 from memory.rows.store import Stored, get_record
+from memory.rules.notes import is_note
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused
 from protocol.seams.ports import Lexicon, Tx
 
 
 class Meeting(NamedTuple):
-    """Where a proposal is written, the record of its key, and the hash of its words where any record has or had them."""
+    """Where a proposal is written, the record of its key, and the hash of its words if a record has or had them."""
 
     scope_id: int
     same_key: Stored | None
@@ -27,7 +28,10 @@ class Meeting(NamedTuple):
 
 
 def find_superseded(tx: Tx, proposed: Proposed, scope: Scope, active: Sequence[Scope]) -> Stored | None:
-    """Return the record to supersede, None where none is named. Raises `CallerError("not_found")`, `Refused("conflict")`."""
+    """Return the record to supersede, None where none is named.
+
+    Raises `CallerError("not_found")`, `Refused("conflict")`.
+    """
     if proposed.supersedes is None:
         return None
     found = get_record(tx, proposed.supersedes)

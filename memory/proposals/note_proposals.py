@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from memory.proposals.proposal import Proposed, cleaned
-from memory.rows.notes import NOTE_SOURCE, scope_of_note
 from memory.rules.identity import value_text
+from memory.rules.notes import NOTE_SOURCE, scope_of_note
 from memory.rules.obligations import Ask, find_ask
 from protocol.base import Scope
 from protocol.memory import Actor, Evidence, NoteParams, Provenance, RememberParams, SemanticFields
@@ -34,7 +34,7 @@ def from_note(params: NoteParams, active: Sequence[Scope], workspace_id: str | N
     author = Actor(kind=params.agent_kind, id=params.agent_id)
     members: Mapping[str, Any] = {
         "scope": scope_of_note(active, params.scope), "value": params.value, "kind": params.kind, "tags": params.tags,
-        "importance": params.importance, "expires_at": params.expires_at,
+        "importance": params.importance, "path": params.path, "expires_at": params.expires_at,
     }  # fmt: skip
     place = Provenance(thread_id=params.context.thread_id)
     return _note(params.content, SemanticFields(category=params.category), author, place, workspace_id, members)

@@ -71,7 +71,8 @@ class Proposed(ProposalFields):
     """The generation of forgetting in which the work began; None where nothing was read before the write."""
     meant: Vector | None = None
     same_as: str | None = None
-    """The active record that it restates, as an extractor says; with `supersedes`, the one that a person merges that record into."""
+    """The active record that it restates, as an extractor says; with `supersedes`, the one that a person merges that
+    record into."""
     is_note: bool = False
     """Whether it is an agent's own note, and no claim about what the user said."""
     ask: Ask | None = None
@@ -198,7 +199,8 @@ def keep_evidence(
     for said in checked.evidence:
         values = {
             "memory_id": memory_id, "candidate_id": candidate_id, "quote": said.quote, "item_id": said.item_id,
-            "turn_id": said.turn_id, "source_kind": said.source_kind or checked.source_kind, "thread_id": said.thread_id,
+            "turn_id": said.turn_id, "source_kind": said.source_kind or checked.source_kind,
+            "thread_id": said.thread_id,
             "at": said.at if said.at is not None else now,
         }  # fmt: skip
         add_evidence(tx, values, is_new=is_new)

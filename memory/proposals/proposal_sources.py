@@ -13,6 +13,7 @@ from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
 from memory.rows.store import Stored, encoded
 from memory.rules.categories import PROJECT_CATEGORIES
+from memory.rules.paths import require_path
 from memory.rules.quotes import Borne, Claim, bear_out, compared, find_sentence
 from memory.rules.sensitivity import clean
 from promt.intents import detect
@@ -56,8 +57,10 @@ def explicit_fields(params: RememberParams) -> SemanticFields:
     )
 
 
-def check_bounds(content: str | None, value: Any, metadata: Mapping[str, Any] | None) -> None:
-    """Sizes that the schema cannot say, in bytes. Raises `CallerError`."""
+def check_bounds(content: str | None, value: Any, metadata: Mapping[str, Any] | None, filed: str | None = None) -> None:
+    """Check what the schema cannot say: sizes in bytes, and the path of a record. Raises `CallerError`."""
+    if filed is not None:
+        require_path(filed)
     for path, size, limit in (
         ("$.content", len(content.encode()) if content is not None else 0, MAX_CONTENT_BYTES),
         ("$.value", len(encoded(value).encode()) if value is not None else 0, MAX_VALUE_BYTES),
@@ -111,7 +114,10 @@ def from_fact(
     policy_allows: bool,
     is_by_rule: bool = False,
 ) -> Proposed:
-    """A fact of the extractor, as far as the user's own words of this turn bear it out; what a rule found is their words."""
+    """A fact of the extractor, as far as the user's own words of this turn bear it out.
+
+    What a rule found is their words.
+    """
     item_id = _item_with(fact.evidence, user_items)
     borne = _as_found(fact) if is_by_rule else _borne(fact, user_items.get(item_id or "", ""), lexicon)
     evidence = Evidence(
@@ -129,7 +135,8 @@ def from_fact(
         semantic = replace(semantic, intent="implicit_candidate")
     return Proposed(
         semantic=semantic, content=content, workspace_id=turn.workspace_id, value=value,
-        evidence=[evidence], run_id=run_id, same_as=None if is_by_rule else fact.same_as, heard="\n".join(user_items.values()), forbidden=refused,
+        evidence=[evidence], run_id=run_id, same_as=None if is_by_rule else fact.same_as,
+        heard="\n".join(user_items.values()), forbidden=refused,
         is_explicit=semantic.intent == "explicit_store" and semantic.explicitness == "explicit",
         owner="user" if turn.origin == "user" else turn.origin, retold=None if is_by_rule else sentence,
         provenance=Provenance(
@@ -203,7 +210,10 @@ def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
 
 
 def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None) -> Proposed:
-    """A model's call of `memory_remember`: the user's wish only where they asked for it in this turn; `said` is their sentence."""
+    """A model's call of `memory_remember`: the user's wish only where they asked for it in this turn.
+
+    `said` is their sentence.
+    """
     given = params.provenance or Provenance()
     source = "explicit_user_request" if explicit else "assistant_inference"
     provenance = replace(

@@ -40,7 +40,10 @@ def is_same_matter(one: str, other: str, lexicon: Lexicon) -> bool:
 
 
 def restates(proposed: Proposed, known: Record, lexicon: Lexicon) -> bool:
-    """Return whether all figures, names and denials of what is said stand in a record, its value is no other one, and nothing is corrected."""
+    """Return whether a record has all figures, names and denials of what is said, and no other value.
+
+    False for what corrects something.
+    """
     said = [proposed.content, *(evidence.quote for evidence in proposed.evidence)]
     if proposed.value not in (None, known.value) or any(map(corrects, [proposed.retold or "", *said])):
         return False

@@ -13,6 +13,7 @@ from memory.ports import Collaborators
 from memory.read.recall import NEAR_MISSES, Recall
 from memory.rows.decisions import (
     StoredDecision,
+    decisions_of_call,
     decisions_of_candidate,
     decisions_of_record,
     decisions_of_run,
@@ -24,7 +25,7 @@ from memory.rules.visibility import ALL, View, hidden_by, status_at
 from protocol.base import Scope
 from protocol.errors import CallerError
 from protocol.gateway import HookRun
-from protocol.hooks import TurnTrace
+from protocol.hooks import CALL_PREFIX, TurnTrace
 from protocol.memory import (
     BudgetUse,
     CandidateStatus,
@@ -50,11 +51,13 @@ GATE_OF: dict[ReasonCode, GateName] = {
     "secret_detected": "secret", "no_memory_requested": "policy", "memory_write_disabled": "policy",
     "not_own_words": "own_words", "quote_too_short": "own_words", "beyond_quote": "own_words",
     "invalid_scope": "scope", "quote_not_found": "quote", "missing_evidence": "quote", "task_owned": "eligibility",
-    "source_forgotten": "eligibility", "thread_owned": "eligibility", "system_source": "eligibility", "assistant_inference": "eligibility",
+    "source_forgotten": "eligibility", "thread_owned": "eligibility", "system_source": "eligibility",
+    "assistant_inference": "eligibility",
     "tool_or_web_source": "eligibility", "generated_summary": "eligibility", "regulated_needs_request": "admission",
     "transient": "admission", "session_only": "admission", "suppressed_by_rejection": "duplicate",
     "duplicate_active": "duplicate", "duplicate_candidate": "duplicate", "near_duplicate": "duplicate",
-    "low_score": "admission", "review_disabled_middle_confidence": "admission", "proactive_writes_disabled": "admission",
+    "low_score": "admission", "review_disabled_middle_confidence": "admission",
+    "proactive_writes_disabled": "admission",
     "note_would_instruct": "instruction", "agent_notes_disabled": "policy",
     "candidate_created": "admission", "contradiction_candidate": "admission",
 }  # fmt: skip
@@ -75,10 +78,12 @@ WRITE_GATES: tuple[GateName, ...] = (
 """In the order in which a proposal meets them."""
 
 SKIP_GATES: dict[str, GateName] = {
-    "memory_disabled": "memory_enabled", "extraction_disabled": "extraction_enabled", "hook_disabled": "extraction_enabled",
+    "memory_disabled": "memory_enabled", "extraction_disabled": "extraction_enabled",
+    "hook_disabled": "extraction_enabled",
     "not_succeeded": "turn_succeeded", "extractor_unavailable": "extractor", "no_user_text": "eligibility",
     "no_own_words": "own_words",
-    "source_forgotten": "eligibility", "system_or_tool_only": "eligibility", "subagent": "eligibility", "task_owned": "eligibility",
+    "source_forgotten": "eligibility", "system_or_tool_only": "eligibility", "subagent": "eligibility",
+    "task_owned": "eligibility",
 }  # fmt: skip
 """The gate that a skipped extraction stands for; every other skip reason is the turn's policy."""
 
@@ -234,6 +239,8 @@ class Explainer:
 
     def _turn(self, tx: Tx, turn_id: str, scopes: Sequence[Scope]) -> Told:
         trace = self._means.read_turn(tx, turn_id)
+        if trace is None and turn_id.startswith(f"{CALL_PREFIX}_"):
+            return self._call(tx, turn_id, scopes)
         if trace is None or Scope(kind="workspace", key=trace.turn.workspace_id) not in scopes:
             raise CallerError.missing("turn")
         decisions = decisions_of_turn(tx, turn_id, MAX_DECISIONS)
@@ -258,6 +265,17 @@ class Explainer:
         waiting = any(run.completed_at is None for run in trace.runs)
         reason = "post_turn_work_is_not_done" if waiting else "nothing_was_proposed"
         return told._replace(reason=reason, missing=[*recall.missing, Missing(kind="decision", reason=reason)])
+
+    def _call(self, tx: Tx, call_id: str, scopes: Sequence[Scope]) -> Told:
+        """Why a call outside of any turn kept something, or nothing.
+
+        Raises `CallerError` where nothing is known of it.
+        """
+        decisions = decisions_of_call(tx, call_id, scope_ids_of(tx, scopes), MAX_DECISIONS)
+        if not decisions:
+            raise CallerError.missing("call")
+        last = decisions[-1]
+        return Told(OUTCOMES[last.action], last.reason_code, gates_of(last), decisions)
 
     def _recall(self, tx: Tx, trace: TurnTrace) -> Told:
         """Why a turn's prompt was given something to remember, or nothing; the ranked list where it was kept."""
@@ -335,7 +353,10 @@ def _budgets(manifest: PromptManifest | None) -> list[BudgetUse]:
 def explain_recall(
     recall: Recall | None, *, is_enabled: bool, limit: int, are_unwanted: bool = False
 ) -> ExplainResult:  # fmt: skip
-    """Why a query would, or would not, recall something now; and whether just these words were forgotten or rejected."""
+    """Why a query would, or would not, recall something now.
+
+    And whether just these words were forgotten or rejected.
+    """
     enabled = Gate(gate="memory_enabled", passed=is_enabled, reason_code=None if is_enabled else "memory_disabled")
     if recall is None:
         return result_of(Told("not_recalled", "memory_disabled", [enabled]))

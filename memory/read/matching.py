@@ -2,7 +2,8 @@
 
 Rule 1: filter first, cut after; what is not visible or not asked for takes no place among the candidates.
 Rule 2: user text is never query syntax: it becomes quoted terms, at most 32 of them.
-Rule 3: what a query costs is bounded: of words that are in more records than can be looked through, those that tell most count.
+Rule 3: what a query costs is bounded: of words that are in more records than can be looked through, those that tell
+most count.
 Rule 4: what is chosen is chosen by the weights that score it, and those come from the scopes in view alone.
 """
 
@@ -19,22 +20,26 @@ from memory.rows.records import records_by_row
 from memory.rows.search import RecordCandidate, count_active, count_with, read_candidates, rows_with
 from memory.rows.store import body_terms, gist_of
 from memory.rows.text_scan import rows_of_terms
+from memory.rules.routes import ANY_KIND, QueryRoute
 from memory.rules.scopes import NEARNESS
+from memory.rules.strength import has_faded
 from memory.rules.visibility import View, is_visible
 from promt.person import is_about_user
 from protocol.base import Scope
 from protocol.memory import Filters
 from protocol.seams.ports import Lexicon, Nearness, Tx, Vector
+from protocol.settings import Aging
 from retrieval.weights import best_of
 
 MATCH_BUDGET = 10_000
-"""Places of its words that are looked at for one query: about 2 ms. A memory that holds no more records is looked through whole."""
+"""Places of its words that are looked at for one query: about 2 ms. A memory that holds no more records is looked
+through whole."""
 
 
 BY_WORDS = 40
 BY_MEANING = 50
-"""Candidates that are scored together, by their words and by their meaning: a page of an answer is a part of one order of them, whatever
-its size; what comes after them is another order of as many."""
+"""Candidates that are scored together, by their words and by their meaning: a page of an answer is a part of one
+order of them, whatever its size; what comes after them is another order of as many."""
 FULL = min(BY_WORDS, BY_MEANING)
 """Fewer candidates than this are all that there are."""
 WALKED = 4000
@@ -42,12 +47,16 @@ WALKED = 4000
 
 
 class RecordQuery(NamedTuple):
-    """A query: its words, their terms, what it means where a model can tell, and whether the user asks about themselves."""
+    """A query.
+
+    Its words, their terms, what it means where a model can tell, and whether the user asks about themselves.
+    """
 
     text: str
     terms: Sequence[str]
     vector: Vector | None
     is_about_user: bool = False
+    route: QueryRoute = ANY_KIND
 
     @property
     def asked(self) -> QueryTerms:
@@ -68,7 +77,7 @@ class RecordFinder:
 
     def __init__(
         self, tx: Tx, lexicon: Lexicon, scopes: Mapping[int, Scope], view: View, filters: Filters, *,
-        is_looked_through: bool = False,
+        aging: Aging, is_looked_through: bool = False,
     ) -> None:  # fmt: skip
         self.tx = tx
         self._lexicon = lexicon
@@ -76,6 +85,7 @@ class RecordFinder:
         self.scope_ids = sorted(scopes)
         self._view = view
         self._filters = filters
+        self._aging: Aging = aging
         self._rows_of = rows_of_terms(tx, self.scope_ids, lexicon) if is_looked_through else None
         self._population = sum(count_active(tx, scope_id) for scope_id in self.scope_ids)
 
@@ -83,10 +93,10 @@ class RecordFinder:
         """The next candidates beside the known ones, best first: by words and, with a vector, by meaning alone."""
         found = self._by_words(question.terms, BY_WORDS, known)
         if near is None:
-            return self._rank(question.asked, found, {}, {})
+            return self._rank(question, found, {}, {})
         found += self._by_meaning(near, BY_MEANING, known | {c.row for c in found})
         rows = [c.row for c in found]
-        return self._rank(question.asked, found, near.of(rows), near.crowding(rows))
+        return self._rank(question, found, near.of(rows), near.crowding(rows))
 
     def _by_words(self, terms: Sequence[str], enough: int, known: AbstractSet[int]) -> list[RecordCandidate]:
         """Those that share the most telling words with the query, beside the known ones."""
@@ -107,19 +117,22 @@ class RecordFinder:
 
     def _rank(
         self,
-        asked: QueryTerms,
+        question: RecordQuery,
         found: Sequence[RecordCandidate],
         cosines: Mapping[int, float],
         crowding: Mapping[int, float],
     ) -> list[Match]:
         """Candidates by score, equal ones by id."""
+        asked, route = question.asked, question.route
         words = [self._words(candidate) for candidate in found]
         weights = rarity(asked.terms, [own for own, _ in words], self._population)
         records = [
             Scored(
                 terms=own, gist=gist, nearness=NEARNESS[self._scopes[c.seen.scope_id].kind], updated_at=c.updated_at,
-                importance=c.importance, confidence=c.confidence, evidence_count=c.evidence_count,
+                standing=c.standing, confidence=c.confidence, evidence_count=c.evidence_count,
                 cosine=cosines.get(c.row), crowding=crowding.get(c.row), is_about_user=is_about_user(c.head),
+                is_machine=c.seen.noted_by is not None, is_faded=has_faded(self._aging, c.life, self._view.now),
+                kind_factor=route.factor(c.kind, c.valid_from, c.created_at),
             )
             for c, (own, gist) in zip(found, words, strict=True)
         ]  # fmt: skip
@@ -150,7 +163,10 @@ class RecordFinder:
         return count_with(self.tx, self.scope_ids, together, MATCH_BUDGET + 1)
 
     def _rows_with(self, together: Sequence[str]) -> list[int]:
-        """The newest records that have all of the terms: as the index tells, or, where that is in doubt, the records themselves."""
+        """The newest records that have all of the terms.
+
+        As the index tells, or, where that is in doubt, the records themselves.
+        """
         if self._rows_of is None:
             return rows_with(self.tx, self.scope_ids, together, MATCH_BUDGET)
         first, *others = (self._rows_of.get(term, ()) for term in together)

@@ -1,6 +1,7 @@
 """What the later pages of an answer rest on: which question a cursor belongs to, and the ranking that it goes on with.
 
-Rule 1: all pages of a search are one ranking: what is written meanwhile moves nothing, and what is forgotten is left out.
+Rule 1: all pages of a search are one ranking: what is written meanwhile moves nothing, and what is forgotten is left
+out.
 Rule 2: a ranking is kept as ids and scores, never as text, and only so many of them; one that is gone is made anew.
 """
 
@@ -14,7 +15,8 @@ from memory.rows.store import encoded
 from protocol.memory import CandidateListParams, Context, ListParams, SearchParams, SimilarParams
 
 KEPT_RANKINGS = 16
-"""A ranking has 70 matches, and 240 more for each time that somebody turned every page: a few MB in all, and more than one person pages at a time."""
+"""A ranking has 70 matches, and 240 more for each time that somebody turned every page: a few MB in all, and more
+than one person pages at a time."""
 
 
 def mark_of(params: SearchParams | ListParams | CandidateListParams | SimilarParams) -> int:

@@ -15,7 +15,7 @@ def text_of(hit: Hit) -> str:
 
 
 def is_presentable(hit: Hit, floors: RecallFloors) -> bool:
-    """Return whether a hit says something, is none of our own blocks, and is above each floor that is set and applies."""
+    """Return whether a hit says something, is none of our own blocks, and is above each floor that applies."""
     measured = [
         (floors.lexical, hit.breakdown.get("lexical")),
         (floors.semantic, hit.breakdown.get("semantic")),

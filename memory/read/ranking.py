@@ -1,14 +1,17 @@
 """How likely a record is to be what a query needs: 0 to 1, for any size of memory, with and without a model.
 
 Rule 1: pure, and only from what the caller may see: no statistic of another scope has a part in a score.
-Rule 2: a score is a logistic function of a weighted sum of few features; `benchmarks recall` prints what each kind of data says of it.
+Rule 2: a score is a logistic function of a weighted sum of few features; `benchmarks recall` prints what each kind of
+data says of it.
 
 The features of a record, given a query:
 
 - `lexical`: overlap weighted by rarity (the idf of Robertson and Spärck Jones over the records in view), 0 to 1;
-- `distinct`: the record's part of the overlap that the best candidates have together. A word that many share tells little;
+- `distinct`: the record's part of the overlap that the best candidates have together. A word that many share tells
+  little;
 - `semantic`: the cosine of both vectors;
-- `crowding`: the mean cosine of the record to its nearest neighbours. Records that lie close together are near to every query;
+- `crowding`: the mean cosine of the record to its nearest neighbours. Records that lie close together are near to every
+  query;
   the correction is that of cross-domain similarity local scaling (Conneau et al., 2018, arXiv 1710.04087);
 - whether the record is about the user, and whether the user asks about themselves.
 """
@@ -24,8 +27,9 @@ from protocol.base import DAY_MS
 from retrieval.weights import logistic
 
 RECALL_FLOOR = 0.05
-"""The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of some 25 tokens:
-at this floor one unrelated prompt in seven gets a fact (`python -m benchmarks recall` shows the curve)."""
+"""The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of
+some 25 tokens: at this floor one unrelated prompt in seven gets a fact (`python -m benchmarks recall` shows the
+curve)."""
 RECALL_ODDS = 5.0
 """Records whose odds are at most so many times lower than those of the best are recalled with it."""
 SEARCH_FLOOR = 0.002
@@ -39,7 +43,10 @@ COINCIDENCE = 0.5  # one shared word of several is as likely a coincidence as a 
 POPULATION_FLOOR = 50  # in a memory of three records every word is "rare"; statistics begin to mean something here
 RECENCY_DAYS = 30.0
 RECENCY_GAIN = 0.03
-IMPORTANCE_GAIN = 0.04
+STANDING_GAIN = 0.04
+USUAL_STANDING = 0.9  # of what the user said with the importance that is usual: it neither wins nor loses
+MACHINE_FACTOR = 0.9
+FADED_FACTOR = 0.9
 CONFIDENCE_GAIN = 0.02
 EVIDENCE_GAIN = 0.01
 RIVALS = 10
@@ -64,25 +71,30 @@ BY_WORDS = RecordGains(
     lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, about_user=0.25, asked_by_user=0.15, slope=5.3, center=1.22
 )  # fmt: skip
 BY_MEANING = RecordGains(
-    lexical=0.3, distinct=0.05, semantic=1.0, crowding=-0.6, about_user=0.05, asked_by_user=0.16, slope=10.0, center=0.62
+    lexical=0.3, distinct=0.05, semantic=1.0, crowding=-0.6, about_user=0.05, asked_by_user=0.16, slope=10.0,
+    center=0.62
 )  # fmt: skip
-"""Fitted on facts and questions of two English personas, of personas in eight other languages and on LoCoMo's observations, each kind
-weighing the same, with a transformer's and a static model's vectors; both want the same gains. `python -m benchmarks recall`."""
+"""Fitted on facts and questions of two English personas, of personas in eight other languages and on LoCoMo's
+observations, each kind weighing the same, with a transformer's and a static model's vectors; both want the same
+gains. `python -m benchmarks recall`."""
 
 
 class Scored(NamedTuple):
-    """A record's terms, those of them that are no function words, and the other properties that its score is made of."""
+    """A record's terms, those of them that are no function words, and what else its score is made of."""
 
     terms: Collection[str]
     gist: Sequence[str]
     nearness: float
     updated_at: int
-    importance: float
+    standing: float
     confidence: float
     evidence_count: int
     cosine: float | None = None
     crowding: float | None = None
     is_about_user: bool = False
+    is_machine: bool = False
+    is_faded: bool = False
+    kind_factor: float = 1.0
 
 
 class QueryTerms(NamedTuple):
@@ -93,7 +105,8 @@ class QueryTerms(NamedTuple):
     is_about_user: bool = False
 
 
-BOOSTS = ("scope", "recency", "importance", "confidence", "evidence")
+BOOSTS = ("scope", "recency", "standing", "confidence", "evidence")
+FACTORS = ("voice", "faded", "kind")
 
 
 class Score(NamedTuple):
@@ -105,6 +118,7 @@ class Score(NamedTuple):
     cosine: float | None
     crowding: float | None
     boosts: tuple[float, ...]
+    factors: tuple[float, ...]
     shared: list[str]
 
     @property
@@ -122,6 +136,7 @@ class Score(NamedTuple):
             "distinct": self.distinct,
             **known,
             **dict(zip(BOOSTS, self.boosts, strict=True)),
+            **{name: value for name, value in zip(FACTORS, self.factors, strict=True) if value != 1.0},
         }
 
 
@@ -148,7 +163,10 @@ class _Shared(NamedTuple):
 
 
 def lexical_of(query: Sequence[str], record: Scored, weights: Mapping[str, float], shared: _Shared) -> float:
-    """Return the share of the query's weight that the record has, or of the record's where the record is the shorter: 0 to 1."""
+    """Return the share of the query's weight that the record has, or of the record's where the record is the shorter.
+
+    0 to 1.
+    """
     share = shared.weight / (sum(map(weights.__getitem__, query)) or 1.0)
     if len(shared.terms) >= MIN_SHARED and (
         has := sum([weights[term] for term in record.gist if term in record.terms])
@@ -163,10 +181,16 @@ def _boosts_of(record: Scored, now: int) -> tuple[float, ...]:
     return (
         record.nearness,
         1 + RECENCY_GAIN * math.exp(-max(0, now - record.updated_at) / DAY_MS / RECENCY_DAYS),
-        1 + IMPORTANCE_GAIN * (record.importance - 0.5),
+        1 + STANDING_GAIN * (min(1.0, record.standing) - USUAL_STANDING),
         1 + CONFIDENCE_GAIN * (record.confidence - 1),
         1 + EVIDENCE_GAIN * min(3.0, math.log(max(1, record.evidence_count))),
     )
+
+
+def _factors_of(record: Scored) -> tuple[float, ...]:
+    """Return what multiplies the odds as it is: the factors of `FACTORS`."""
+    voice = MACHINE_FACTOR if record.is_machine else 1.0
+    return voice, FADED_FACTOR if record.is_faded else 1.0, record.kind_factor
 
 
 def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str, float], now: int) -> list[Score]:
@@ -192,8 +216,10 @@ def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str
             + gains.about_user * record.is_about_user
             + gains.asked_by_user * asked.is_about_user
         )
-        log_odds = gains.slope * (total - gains.center) + BOOST_POWER * math.log(math.prod(boosts))
-        found.append(Score(log_odds, lexical, distinct, record.cosine, record.crowding, boosts, own.terms))
+        factors = _factors_of(record)
+        moved = BOOST_POWER * math.log(math.prod(boosts)) + math.log(math.prod(factors))
+        log_odds = gains.slope * (total - gains.center) + moved
+        found.append(Score(log_odds, lexical, distinct, record.cosine, record.crowding, boosts, factors, own.terms))
     return found
 
 

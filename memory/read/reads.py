@@ -12,6 +12,7 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import msgspec
+from anyio import to_thread
 
 from memory.ports import Collaborators
 from memory.read.matching import FULL, Match, RecordFinder, RecordQuery
@@ -21,6 +22,7 @@ from memory.rows.listings import places_after, workspaces_with_records
 from memory.rows.records import note_access, records_by_row
 from memory.rows.store import (
     Stored,
+    active_by_path,
     encoded,
     get_record,
     record_by_key,
@@ -31,10 +33,13 @@ from memory.rows.text_scan import is_doubted
 from memory.rows.vectors import TABLE, is_any_pending
 from memory.rows.withheld import holds_number, is_looked_through
 from memory.rules.identity import key_part
+from memory.rules.paths import require_path
+from memory.rules.routes import ANY_KIND, QueryRoute, find_route
 from memory.rules.scopes import required
 from memory.rules.strength import Lifetime, fade_time, strength_of
 from memory.rules.visibility import ACTIVE, ALL, KEPT, View, is_visible, status_at
 from promt.person import speaks_of_self
+from promt.time_words import find_time, zone_of
 from protocol.base import Diagnostic, Elsewhere, Scope
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
@@ -50,6 +55,7 @@ from protocol.memory import (
     SearchMode,
     SearchParams,
     SearchResult,
+    SearchRoute,
     SemanticState,
 )
 from protocol.seams.ports import Tx, Vector
@@ -96,7 +102,10 @@ class WantedHits(NamedTuple):
 
 
 class RankedHits(NamedTuple):
-    """As many of the best hits as were wanted, in order, of which matches, whether there may be more, and how far meaning took part."""
+    """The best hits in order, as many as were wanted, and the matches that they are of.
+
+    With whether there may be more, and how far meaning took part.
+    """
 
     found: list[FoundRecord]
     matches: list[Match]
@@ -149,7 +158,9 @@ class RecordReader:
         mark = mark_of(params)
         begin, ticket, _ = _place(params.cursor, (0, 0, mark))
         matches = self._rankings.of(ticket)
-        question = await self.ask(params.query, params.mode, SEARCH_PATIENCE)
+        question = await self.ask(
+            params.query, params.mode, SEARCH_PATIENCE, params.time_zone, is_routed=params.kinds is None
+        )
         diagnostics = [Diagnostic(code="semantic_off")] if params.mode != "lexical" and question.vector is None else []
         floor = SEARCH_FLOOR if params.min_score is None else params.min_score
         wanted = WantedHits(params.limit + 1, begin, matches)  # one more tells of a next page
@@ -166,7 +177,12 @@ class RecordReader:
         is_asked = params.count_elsewhere and not hits and params.cursor is None
         elsewhere = await self._elsewhere(question, params, scopes, floor) if is_asked else []
         return SearchResult(
-            hits=page, next_cursor=following, semantic=ranking.semantic, diagnostics=diagnostics, elsewhere=elsewhere
+            hits=page,
+            next_cursor=following,
+            semantic=ranking.semantic,
+            diagnostics=diagnostics,
+            elsewhere=elsewhere,
+            route=SearchRoute(**question.route._asdict()),
         )
 
     async def _elsewhere(
@@ -185,17 +201,26 @@ class RecordReader:
         counts = Counter(one.hit.record.scope.key for one in found if one.hit.score >= floor)
         return [Elsewhere(workspace_id=key, count=count) for key, count in counts.most_common()]
 
-    async def ask(self, text: str, mode: SearchMode, patience: float) -> RecordQuery:
-        """A query with its terms, and its vector where a model makes one in time."""
+    async def ask(
+        self, text: str, mode: SearchMode, patience: float, time_zone: str | None, *, is_routed: bool = True
+    ) -> RecordQuery:
+        """A query with its terms, its vector if a model makes one in time, and the kind of memory that it asks for."""
         terms = self._means.lexicon.query_terms(text)
         is_about_user = speaks_of_self(text)
+        # not on the loop: the first date that is ever named loads what reads dates
+        route = await to_thread.run_sync(self._route, text, time_zone) if is_routed else ANY_KIND
         if not terms or mode == "lexical":
-            return RecordQuery(text, terms, None, is_about_user)
+            return RecordQuery(text, terms, None, is_about_user, route)
         vector = await self._means.meaning.of_query(text, patience)
-        return RecordQuery(text, [] if mode == "semantic" else terms, vector, is_about_user)
+        return RecordQuery(text, [] if mode == "semantic" else terms, vector, is_about_user, route)
+
+    def _route(self, text: str, time_zone: str | None) -> QueryRoute:
+        now, zone = self._means.clock.now(), zone_of(time_zone or "UTC")
+        return find_route(text, lambda asked: find_time(asked, now, zone, self._means.read_date))
 
     async def rank(
-        self, question: RecordQuery, filters: Filters, scopes: Sequence[Scope], wanted: WantedHits, prompt: PromptAudience | None = None
+        self, question: RecordQuery, filters: Filters, scopes: Sequence[Scope], wanted: WantedHits,
+        prompt: PromptAudience | None = None
     ) -> RankedHits:  # fmt: skip
         """The best hits of a query in some scopes, in order, as far as they may go into that prompt.
 
@@ -213,7 +238,15 @@ class RecordReader:
                 return RankedHits([], [], may_be_more=False, semantic=state)
             view = _into(View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive), prompt)
             is_looked_through = is_looked_through or is_doubted(tx)
-            finder = RecordFinder(tx, self._means.lexicon, ids, view, filters, is_looked_through=is_looked_through)
+            finder = RecordFinder(
+                tx,
+                self._means.lexicon,
+                ids,
+                view,
+                filters,
+                aging=self._means.settings().aging,
+                is_looked_through=is_looked_through,
+            )
             near = None
             if vector is not None:
                 near = self._means.meaning.nearness(tx, TABLE, finder.scope_ids, vector)
@@ -282,13 +315,16 @@ class RecordReader:
     async def get(
         self, params: GetParams, scopes: Sequence[Scope], counts: Callable[[str, int], bool] = lambda _id, _now: True
     ) -> GetResult:
-        """Return one record by id or key, or null. `counts(memory_id, now)` says whether this counts as a read of it."""
+        """Return one record by id or key, or null.
+
+        `counts(memory_id, now)` says whether this counts as a read of it.
+        """
         now = self._means.clock.now()
         statuses, aging = ALL if params.include_deleted else KEPT, self._means.settings().aging
 
         def read(tx: Tx) -> Record | None:
             view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, shows_regulated=True)
-            stored = _find(tx, params, scopes)
+            stored = _find(tx, params, scopes, now)
             return at_time(stored.record, now, aging) if stored is not None and self._shows(tx, stored, view) else None
 
         record = await self._read(read)
@@ -315,7 +351,7 @@ class RecordReader:
     def _listed(
         self, tx: Tx, params: ListParams, view: View, place: Sequence[int], began_at: int
     ) -> Iterator[tuple[Record, tuple[int, int]]]:
-        """Yield records after a place with their places, in the order of the moment at which the first page was read."""
+        """Yield records after a place with their places, in the order that held when the first page was read."""
         limit = params.limit + 1
         asked = {
             "statuses": listed(view.statuses), "categories": listed(params.categories), "kinds": listed(params.kinds),
@@ -346,11 +382,14 @@ def _place(cursor: str | None, start: tuple[int, ...]) -> tuple[int, ...]:
     return place
 
 
-def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope]) -> Stored | None:
+def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope], now: int) -> Stored | None:
     if params.memory_id is not None:
         return get_record(tx, params.memory_id)
+    if params.path is not None:
+        found = active_by_path(tx, require_path(params.path))
+        return found if found is not None and status_at(found.record, now) == "active" else None
     if params.scope is None or params.key is None:
-        raise CallerError.at("$", "Give `memory_id`, or `scope` and `key`")
+        raise CallerError.at("$", "Give `memory_id`, `path`, or `scope` and `key`")
     scope_id = scope_id_of(tx, required(scopes, params.scope))
     return record_by_key(tx, scope_id, params.key, key_part(params.key)) if scope_id is not None else None
 

@@ -1,9 +1,14 @@
-"""What a turn is given of durable memory: the best few of each scope, within budgets, and the same again for the same words.
+"""What a turn is given of durable memory.
+
+The best few of each scope, within budgets, and the same again for the same words.
 
 Rule 1: each scope is a query of its own with tokens of its own, so that no scope crowds another out.
-Rule 2: nothing is recalled for a query whose best record is below the floor; with the best come those that are nearly as likely.
-Rule 3: the cache holds ids and scores, never text; what it gives passes the visibility gate at each use, and any change empties it.
-Rule 4: a scope that fails or is late is left out, and the outcome says that it is partial.
+Rule 2: nothing is recalled for a query whose best record is below the floor; with the best come those that are nearly
+as likely.
+Rule 3: the cache holds ids and scores, never text; what it gives passes the visibility gate at each use, and any change
+empties it.
+Rule 4: where a question names a time and nothing is known to have happened then, nothing else is shown instead.
+Rule 5: a scope that fails or is late is left out, and the outcome says that it is partial.
 """
 
 import time
@@ -18,15 +23,17 @@ from memory.read.matching import Match, RecordQuery
 from memory.read.presentation import is_presentable, text_of
 from memory.read.ranking import RECALL_FLOOR, recallable
 from memory.read.reads import FoundRecord, PromptAudience, RecordReader, WantedHits
-from memory.rows.notes import MAX_IN_PROMPT, is_note
 from memory.rows.recalls import add_recall, generation_of_recall
 from memory.rows.store import encoded
+from memory.rules.categories import ABOUT_THE_USER
 from memory.rules.identity import folded
+from memory.rules.notes import MAX_IN_PROMPT, is_note
+from memory.rules.routes import QueryRoute
 from memory.rules.same_words import words_in_order
 from promt.tokens import estimated_tokens
 from protocol.base import Scope
 from protocol.errors import Unavailable
-from protocol.memory import Filters, Hit, RankedCandidate
+from protocol.memory import Filters, Hit, RankedCandidate, Record
 from protocol.seams.ports import Tx
 from protocol.settings import RecallSettings
 
@@ -40,7 +47,8 @@ CACHED = 64
 class Recall(NamedTuple):
     """What is worth showing a model, what was considered, and why there is no more.
 
-    `reason`: `recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable`, where nothing was found and a scope failed.
+    `reason`: `recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable`, where nothing
+    was found and a scope failed.
     """
 
     hits: list[Hit]
@@ -66,7 +74,10 @@ class _Kept(NamedTuple):
 
 
 def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int], max_chars: int) -> str:
-    """Return what is searched for a message: its beginning, after what was said just before where it says too little itself."""
+    """Return what is searched for a message.
+
+    Its beginning, after what was said just before where it says too little itself.
+    """
     own = text.strip()[:max_chars]
     is_repeated = any(folded(part) == folded(own) for part in before)
     if is_repeated or count_terms(own) >= ENOUGH_TERMS:
@@ -76,9 +87,10 @@ def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int]
 
 
 def choose(scopes: Sequence[Given], most: int) -> list[FoundRecord]:
-    """Return at most so many hits of all scopes by score: the best of each scope, then the others, each scope within its tokens.
+    """Return at most so many hits of all scopes by score.
 
-    The user's come first; of notes there are at most `MAX_IN_PROMPT`. Hits of the same words and value are one; `similar` ones are not.
+    The best of each scope, then the others, each scope within its tokens. The user's come first; of notes there are at
+    most `MAX_IN_PROMPT`. Hits of the same words and value are one; `similar` ones are not.
     """
     fitting: list[tuple[bool, FoundRecord]] = []
     for given in scopes:
@@ -105,8 +117,20 @@ def is_noted(found: FoundRecord) -> bool:
     return is_note(found.hit.record)
 
 
+def is_within(route: QueryRoute, record: Record) -> bool:
+    """Whether a record is of something that happened in the time that a question names, or that was decided or learnt then.
+
+    What is told about the user themselves holds at any time: when it was learnt is no event.
+    """
+    is_event = route.is_within(record.kind, record.valid_from, record.created_at)
+    return is_event or (record.category not in ABOUT_THE_USER and route.covers(record.created_at))
+
+
 def nearly_as_good(ranked: Sequence[FoundRecord]) -> list[FoundRecord]:
-    """The best of a ranking with those that are nearly as likely; notes among themselves, so that none pushes out what is the user's."""
+    """The best of a ranking with those that are nearly as likely.
+
+    Notes among themselves, so that none pushes out what is the user's.
+    """
     voices = ([one for one in ranked if is_noted(one) is noted] for noted in (False, True))
     return [one for voice in voices for one in voice[: recallable([found.log_odds for found in voice])]]
 
@@ -124,17 +148,32 @@ class Recaller:
         return by_kind.get(scope.kind, settings.other_tokens)
 
     async def recall(
-        self, text: str, scopes: Sequence[Scope], *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = (),
-        agent_id: str | None = None, turn_id: str | None = None, is_rehearsal: bool = False,
+        self, text: str, scopes: Sequence[Scope], *, limit: int, exclude: Sequence[str] = (),
+        before: Sequence[str] = (),
+        agent_id: str | None = None, turn_id: str | None = None, time_zone: str | None = None,
+        is_rehearsal: bool = False,
     ) -> Recall:  # fmt: skip
-        """What is worth a place in an agent's prompt for some words; a rehearsal neither uses the cache nor leaves a trace."""
+        """What is worth a place in an agent's prompt for some words.
+
+        A rehearsal neither uses the cache nor leaves a trace.
+        """
         begun = time.perf_counter()
         means, settings, prompt = self._means, self._means.recall_settings(), PromptAudience(agent_id)
         searched = query_of(text, before, lambda part: len(means.lexicon.query_terms(part)), settings.query_chars)
-        question = await self._reader.ask(searched, "hybrid", EMBEDDING_PATIENCE)
+        question = await self._reader.ask(searched, "hybrid", EMBEDDING_PATIENCE, time_zone)
         key = means.keyed.digest(
             "recall",
-            encoded([folded(searched), scopes, agent_id, question.vector is not None, means.settings(), settings]),
+            encoded(
+                [
+                    folded(searched),
+                    scopes,
+                    agent_id,
+                    question.vector is not None,
+                    question.route,
+                    means.settings(),
+                    settings,
+                ]
+            ),
         )
         generation = () if is_rehearsal else await means.db.read(generation_of_recall)
         kept = None if is_rehearsal else self._cached(key, generation, settings)
@@ -147,7 +186,7 @@ class Recaller:
             )
             if not (is_rehearsal or is_partial):
                 self._keep(key, generation, found, settings)
-        result = self._result(found, limit, exclude, settings, is_partial=is_partial)
+        result = self._result(found, question.route, limit, exclude, settings, is_partial=is_partial)
         if kept is not None and result.hits:
             result = result._replace(reason="cached")
         if not is_rehearsal:
@@ -178,13 +217,17 @@ class Recaller:
         return found, is_partial
 
     def _result(
-        self, found: Mapping[Scope, Sequence[FoundRecord]], limit: int, exclude: Sequence[str], settings: RecallSettings, *,
+        self, found: Mapping[Scope, Sequence[FoundRecord]], route: QueryRoute, limit: int, exclude: Sequence[str],
+        settings: RecallSettings, *,
         is_partial: bool,
     ) -> Recall:  # fmt: skip
         given: list[Given] = []
         is_shown = False
+        is_for_naught = route.from_at is not None and not any(
+            is_within(route, one.hit.record) for ranked in found.values() for one in ranked
+        )
         for scope, ranked in found.items():
-            best = nearly_as_good(ranked)
+            best = [] if is_for_naught else nearly_as_good(ranked)
             good = [one for one in best if is_presentable(one.hit, settings.floors)]
             fresh = [one for one in good if one.hit.record.memory_id not in exclude]
             is_shown |= len(fresh) < len(good)
@@ -198,6 +241,8 @@ class Recaller:
                 return None
             if hit.record.memory_id in exclude:
                 return ALREADY_SHOWN
+            if is_for_naught:
+                return "time"
             return "budget" if hit.record.memory_id in good_ids else "floor"
 
         considered = [_considered(n, one.hit, cut_of(one.hit)) for n, one in enumerate(seen[:NEAR_MISSES], 1)]
@@ -218,7 +263,8 @@ class Recaller:
         return None
 
     def _keep(
-        self, key: bytes, generation: tuple[int, ...], found: Mapping[Scope, Sequence[FoundRecord]], settings: RecallSettings
+        self, key: bytes, generation: tuple[int, ...], found: Mapping[Scope, Sequence[FoundRecord]],
+        settings: RecallSettings
     ) -> None:  # fmt: skip
         if settings.cache_seconds:
             matches = {scope: [one.match for one in ranked] for scope, ranked in found.items()}
@@ -233,7 +279,8 @@ class Recaller:
         ranked = encoded(recall.considered) if means.settings().debug_trace_enabled else None
         values = {
             "at": now, "turn_id": turn_id, "query_hash": means.keyed.digest("query", question.text),
-            "mode": "lexical" if question.vector is None else "hybrid", "candidates": len(recall.considered), "returned": len(recall.hits),
+            "mode": "lexical" if question.vector is None else "hybrid", "candidates": len(recall.considered),
+            "returned": len(recall.hits),
             "latency_us": latency_us, "cut_reason": None if recall.hits else recall.reason, "ranked": ranked,
         }  # fmt: skip
 
@@ -245,5 +292,6 @@ class Recaller:
 
 def _considered(rank: int, hit: Hit, cut_by: str | None) -> RankedCandidate:
     return RankedCandidate(
-        rank=rank, score=hit.score, factors=hit.breakdown, cut_by=cut_by, memory_id=hit.record.memory_id, lexical_rank=rank
+        rank=rank, score=hit.score, factors=hit.breakdown, cut_by=cut_by, memory_id=hit.record.memory_id,
+        lexical_rank=rank
     )  # fmt: skip

@@ -1,4 +1,7 @@
-"""The active records that share the most telling words with a statement; the fewer records a word is in, the more it tells."""
+"""The active records that share the most telling words with a statement.
+
+The fewer records a word is in, the more it tells.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence

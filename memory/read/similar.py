@@ -1,7 +1,9 @@
 """Find records that look alike, for a person to merge. Nothing is stored: a link is computed when somebody asks.
 
-Rule 1: two records are linked within one scope only, and only where figures, names and denials agree; a value in both is the same.
-Rule 2: beyond that they have the same words, or are near in meaning and share a telling word. Without vectors only words count.
+Rule 1: two records are linked within one scope only, and only where figures, names and denials agree; a value in both
+is the same.
+Rule 2: beyond that they have the same words, or are near in meaning and share a telling word. Without vectors only
+words count.
 Rule 3: a link merges nothing and hides nothing. What a call may not show has no links.
 """
 
@@ -13,12 +15,12 @@ from memory.ports import Collaborators
 from memory.read.pages import mark_of
 from memory.read.shared_words import sharing_words
 from memory.rows.listings import active_before
-from memory.rows.notes import is_note
 from memory.rows.records import records_by_row
 from memory.rows.search import ScopedCategory
 from memory.rows.store import Stored, get_record, scope_ids_of
 from memory.rows.vectors import TABLE, vector_of
 from memory.rows.withheld import is_shown
+from memory.rules.notes import is_note
 from memory.rules.same_words import agree, words_in_order
 from memory.rules.visibility import ACTIVE, View
 from protocol.base import Scope
@@ -28,9 +30,9 @@ from protocol.memory import Record, SimilarPair, SimilarParams, SimilarResult, S
 from protocol.seams.ports import Lexicon, Tx
 
 NEAR_COSINE = 0.6
-"""From here on two statements that agree are linked. With all-MiniLM-L6-v2 these are 0.65 to 0.78 of the labelled paraphrases, with the
-static model 0.56 to 0.73 (`pytest -s tests/corpora/test_identity_corpus.py`), and no two of 200 English facts of sixteen persons.
-It is no bound of being the same: opposites reach 0.98."""
+"""From here on two statements that agree are linked. With all-MiniLM-L6-v2 these are 0.65 to 0.78 of the labelled
+paraphrases, with the static model 0.56 to 0.73 (`pytest -s tests/corpora/test_identity_corpus.py`), and no two of
+200 English facts of sixteen persons. It is no bound of being the same: opposites reach 0.98."""
 NEAREST = 32
 MOST_LINKS = 5
 LOOKED_AT = 50
@@ -77,7 +79,10 @@ class Similar:
         return await self._means.db.read(read)
 
     async def pairs(self, params: SimilarParams, scopes: Sequence[Scope]) -> SimilarResult:
-        """Return a page of pairs, each once, those of the newest records first. A page may be empty and have a next one."""
+        """Return a page of pairs, each once, those of the newest records first.
+
+        A page may be empty and have a next one.
+        """
         mark = mark_of(params)
         begin, skipped, marked = place_of(params.cursor, (LAST, 0, mark))
         if marked != mark:

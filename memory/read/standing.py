@@ -1,4 +1,6 @@
-"""The standing records of a turn: read only when one of them has changed, and shown only if the user stands for their words.
+"""The standing records of a turn.
+
+Read only when one of them has changed, and shown only if the user stands for their words.
 
 Rule 1: every record passes the visibility gate; regulated ones never stand in a prompt.
 Rule 2: whose words may stand there is decided by the rows of `VOUCHERS`, and nowhere else.

@@ -1,6 +1,7 @@
 """Vectors of records: which are missing, how they are made, and which records a text is near to.
 
-Rule 1: a vector is derived: whatever is missing is made again from the words, and a record is found by its words meanwhile.
+Rule 1: a vector is derived: whatever is missing is made again from the words, and a record is found by its words
+meanwhile.
 Rule 2: a partition is a scope; what another scope holds has no part in an answer.
 """
 

@@ -27,7 +27,10 @@ def _aged(row: Row) -> Aged:
 
 
 def move_tiers(tx: Tx, scope_id: int | None, limit: int) -> tuple[int, int]:
-    """Note the tiers of records whose inputs changed; return how many there were, and how many had another tier before."""
+    """Note the tiers of records whose inputs changed.
+
+    Return how many there were, and how many had another tier before.
+    """
     rows = tx.all(SQL["unscored_records"], {"scope_id": scope_id, "limit": limit})
     tx.run_many(SQL["note_tier"], [{"id": row, "days": days} for row, _, days in rows])
     return len(rows), sum(before is not None for _, before, _ in rows)

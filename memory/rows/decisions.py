@@ -3,7 +3,7 @@
 Rule 1: a decision is added and never changed; what it is about may be taken from it when that is erased.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from memory.rows.record_columns import SQL
@@ -51,6 +51,12 @@ def decisions_of_candidate(tx: Tx, candidate_id: str, limit: int) -> list[Stored
 def decisions_of_turn(tx: Tx, turn_id: str, limit: int) -> list[Decision]:
     """Return the decisions on what a turn proposed, oldest first; on a candidate, the last one of the turn."""
     return [decision_of(row) for row in tx.all(SQL["decisions_of_turn"], {"turn_id": turn_id, "limit": limit})]
+
+
+def decisions_of_call(tx: Tx, call_id: str, scope_ids: Iterable[int], limit: int) -> list[Decision]:
+    """Return the decisions on what a call outside of any turn proposed in one of the scopes, oldest first."""
+    asked = {"turn_id": call_id, "scope_ids": encoded(list(scope_ids)), "limit": limit}
+    return [decision_of(row) for row in tx.all(SQL["decisions_of_call"], asked)]
 
 
 def decisions_of_run(tx: Tx, run_id: str, limit: int) -> list[Decision]:

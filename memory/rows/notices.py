@@ -57,7 +57,10 @@ def archive(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> Notic
 
 
 def reactivate(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> Notice:
-    """Let a record hold again that was archived or merged, with a lifetime that begins anew; return the notification."""
+    """Let a record hold again that was archived or merged, with a lifetime that begins anew.
+
+    Return the notification.
+    """
     now = means.clock.now()
     set_status(tx, stored, "restore", actor, now)
     reinforce(tx, stored.record.memory_id, now)

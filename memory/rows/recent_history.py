@@ -1,10 +1,10 @@
-"""Looking back over durable memory: what happened to a record, and how much of what there is.
+"""Looking back over durable memory: what happened to a record, what was made of it, how much of what there is.
 
 Rule 1: only within the caller's scopes; what is outside answers like what does not exist.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -12,10 +12,26 @@ from memory.rows.store import SQL, get_record, scope_id_of, scope_ids_of
 from memory.rules.identity import text_hash_of
 from protocol.base import Scope
 from protocol.errors import CallerError
-from protocol.memory import Actor, DecisionCounts, Event, IndexCounts, Record, RecordCounts, ScopeCount, StatsResult
+from protocol.memory import (
+    Actor,
+    DecisionCounts,
+    EnrichedEdge,
+    EnrichedEntity,
+    Enrichment,
+    Event,
+    IndexCounts,
+    Record,
+    RecordCounts,
+    ScopeCount,
+    StatsResult,
+)  # fmt: skip
 from protocol.seams.ports import KeyedHash, Tx
+from retrieval.rows.graph import stated_edges
 
+MOST_EDGES = 50
 _ACTOR: Final = msgspec.json.Decoder(Actor)
+_ENTITIES: Final = msgspec.json.Decoder(list[EnrichedEntity])
+_TOPICS: Final = msgspec.json.Decoder(list[str])
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
@@ -89,3 +105,28 @@ def read_stats(tx: Tx, scopes: Sequence[Scope], now: int) -> StatsResult:
     index = IndexCounts(**totals["index"])
     decisions = DecisionCounts(by_reason_code=totals["reasons"])
     return StatsResult(records=records, candidates=totals["candidates"], decisions=decisions, index=index)
+
+
+def enrichment_of(tx: Tx, memory_id: str) -> Enrichment | None:
+    """Return what a model made of a record's present text, with the links that the record states; None where none did."""
+    row = tx.one(SQL["enrichment_of"], {"memory_id": memory_id})
+    if row is None:
+        return None
+    entities, topics, summary, model, at = row
+    edges = [
+        EnrichedEdge(from_=edge.start, kind=edge.kind, to=edge.end, strength=edge.strength, origin=edge.origin)
+        for edge in stated_edges(tx, "memory", memory_id, MOST_EDGES)
+    ]
+    return Enrichment(
+        entities=_ENTITIES.decode(entities),
+        topics=_TOPICS.decode(topics),
+        summary=summary,
+        edges=edges,
+        model=model,
+        at=at,
+    )
+
+
+def replacements(tx: Tx, memory_id: str) -> list[tuple[str, Literal["in", "out"]]]:
+    """Return the records that a record replaced (`out`), and those that replaced it (`in`)."""
+    return [(row[0], row[1]) for row in tx.all(SQL["replacements"], {"memory_id": memory_id})]

@@ -1,7 +1,8 @@
 """The columns of a record, derived once from the fields of `Record`: a new field is a column without a line here.
 
 Rule 1: the statements of this house are filled here when they are loaded, with names of the product and nothing else.
-Rule 2: a column that came after the first version is sealed only where it holds something, so that what was sealed before it stays whole.
+Rule 2: a column that came after the first version is sealed only where it holds something, so that what was sealed
+before it stays whole.
 """
 
 import hashlib
@@ -12,7 +13,8 @@ from typing import Any, Final, Literal, NamedTuple, Optional, cast, get_args, ge
 
 import msgspec
 
-from memory.rows.notes import noted_by, voice_of
+from memory.rules.notes import noted_by, voice_of
+from memory.rules.paths import fold_path
 from memory.rules.visibility import WITHHELD, Seen
 from protocol.base import Id, Scope, encode_sorted
 from protocol.memory import UpdateParams
@@ -21,12 +23,13 @@ from protocol.seams.ports import Row
 from protocol.statements import Statements
 
 _WITHOUT_COLUMN = frozenset({"scope", "namespace", "voice", "strength", "faded", "derived_from"})
-"""A scope has a table of its own, a voice is read from the provenance, a namespace is always null, time gives the rest."""
+"""A scope has a table of its own, a voice is read from the provenance, a namespace is always null, time gives the
+rest."""
 FIELDS: Final = tuple(name for name in Record.__struct_fields__ if name not in _WITHOUT_COLUMN)
 """The fields that have a column."""
 GENERATED: Final = ("standing", "fades_at")
 """The columns that the table computes itself."""
-_IDENTITY = ("scope_id", "alias", "is_single", "thread_id", "turn_id")
+_IDENTITY = ("scope_id", "alias", "is_single", "path_key", "thread_id", "turn_id")
 _BYTES = ("fingerprint", "text_hash", "checksum")
 COLUMNS: Final = (*FIELDS, *_IDENTITY, *_BYTES, "deleted_at")
 """The columns of a record without its row number."""
@@ -36,7 +39,8 @@ READ: Final = ("id", *COLUMNS, "scope_kind", "scope_key")
 
 _UNSEALED = frozenset({
     "id", "evidence_count", "updated_at", "last_accessed_at", "access_count", "supersedes", "superseded_by",
-    "contested", "index_state", "pinned", "reinforced_at", *GENERATED, "checksum", "scope_kind", "scope_key",
+    "contested", "index_state", "pinned", "path_key", "reinforced_at", *GENERATED, "checksum", "scope_kind",
+    "scope_key",
 })  # fmt: skip
 """The columns that may change without the checksum: bookkeeping, and those that repair can find out from elsewhere."""
 _SEALED_AT_FIRST = (
@@ -92,7 +96,7 @@ def _holds_words(name: str) -> bool:
     return _KINDS[name] in (str, str | None) and _BOUNDED.get(name) not in _IDS
 
 
-WORDS: Final = (*filter(_holds_words, FIELDS), "alias")
+WORDS: Final = (*filter(_holds_words, FIELDS), "alias", "path_key")
 """The columns that hold free text: an erase searches them."""
 SAID_DETAILS: Final = tuple(name for name in DETAILS if name in WORDS)
 """The details that hold free text: it is searched for credentials before it is kept."""
@@ -104,7 +108,7 @@ UPDATABLE: Final = tuple(
 """The fields that `memory/update` changes in place."""
 ADOPTED: Final = (
     *(name for name in DETAILS if name != "metadata"), "category", "key", "value", "sensitivity", "confidence",
-    "provenance", "alias", "is_single", "thread_id", "turn_id", "fingerprint",
+    "provenance", "alias", "is_single", "path_key", "thread_id", "turn_id", "fingerprint",
 )  # fmt: skip
 """The columns that say whose word a record is and where it is filed."""
 
@@ -114,7 +118,9 @@ def _assigned(names: Iterable[str]) -> str:
 
 
 SQL: Final = Statements("memory", {
-    "record": ", ".join([*(f"whole.raw_{name}" for name in ("id", *COLUMNS)), "scope.kind AS scope_kind", "scope.key AS scope_key"]),
+    "record": ", ".join([
+        *(f"whole.raw_{name}" for name in ("id", *COLUMNS)), "scope.kind AS scope_kind", "scope.key AS scope_key",
+    ]),
     "columns": ", ".join(WRITTEN),
     "values": ", ".join(f":{name}" for name in WRITTEN),
     "generated": ", ".join(GENERATED),
@@ -157,10 +163,15 @@ def texts_of_details(source: RecordDetails) -> Iterator[str]:
 
 
 def to_columns(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields and columns of a record as the table takes them; its provenance gives the thread and the turn."""
+    """Return fields and columns of a record as the table takes them.
+
+    Its provenance gives thread and turn, its path the key of that.
+    """
     columns = dict(values)
     if (provenance := columns.get("provenance")) is not None:
         columns |= {"thread_id": provenance.thread_id, "turn_id": provenance.turn_id}
+    if "path" in columns:
+        columns["path_key"] = fold_path(columns["path"]) if columns["path"] is not None else None
     for name, value in columns.items():
         if value is None:
             continue
@@ -190,7 +201,7 @@ def with_checksum(columns: Mapping[str, Any], scope: Scope) -> Row:
 
 
 def as_inserted(row: Row, returned: Row) -> Row:
-    """Return a new record's row with its number and the columns that the table has computed, as `add_record` returns them."""
+    """Return a new record's row with what `add_record` returns: its number and the columns that the table computes."""
     whole = [returned[0], *row[1:]]
     for place, value in zip(_GENERATED_PLACES, returned[1:], strict=True):
         whole[place] = value

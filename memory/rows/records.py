@@ -7,8 +7,8 @@ Rule 2: whatever changes a sealed column seals the record again, in the same fun
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from memory.rows.record_columns import SQL
-from memory.rows.store import Change, Stored, add_event, encoded, get_record, seal, stored_of
+from memory.rows.record_columns import SQL, to_columns
+from memory.rows.store import Change, Stored, active_by_path, add_event, encoded, get_record, seal, stored_of
 from memory.rules.lifecycle import RECORDS, RecordEvent
 from protocol.errors import Defect
 from protocol.memory import Actor, EventName, Record, Status
@@ -57,6 +57,12 @@ def update_record(tx: Tx, memory_id: str, values: Mapping[str, Any], now: int) -
     seal(tx, memory_id)
 
 
+def file_record(tx: Tx, memory_id: str, path: str, now: int) -> None:
+    """File a record under a path that no active record has."""
+    tx.run(SQL["file_record"], {**to_columns({"path": path}), "memory_id": memory_id, "now": now})
+    seal(tx, memory_id)
+
+
 def note_access(tx: Tx, memory_id: str, now: int) -> None:
     """Count that a record was read."""
     tx.run(SQL["note_access"], {"memory_id": memory_id, "now": now})
@@ -95,9 +101,11 @@ def has_records(tx: Tx) -> bool:
 
 
 def is_key_taken(tx: Tx, stored: Stored) -> bool:
-    """Return whether an active record has the key or the alias of a record that is not active."""
+    """Return whether an active record has the key, the alias or the path of a record that is not active."""
     taken = {"scope_id": stored.scope_id, "key": stored.record.key, "alias": stored.alias}
-    return tx.one(SQL["active_by_key"], taken) is not None
+    path = stored.record.path
+    is_path_taken = path is not None and active_by_path(tx, path) is not None
+    return is_path_taken or tx.one(SQL["active_by_key"], taken) is not None
 
 
 def find_same(tx: Tx, stored: Stored, key: str, fingerprint: bytes) -> list[str]:

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from memory.rows.record_terms import placed, terms_digest, unpacked
-from memory.rows.store import SQL, Stored, encoded, packed_terms, stored_of
+from memory.rows.store import SQL, Stored, packed_terms, remove_text, stored_of
 from memory.rows.tombstones import pending_erases
 from protocol.gateway import RepairState
-from protocol.seams.checks import BATCH, Check, Find, Mend, digest_of, finder, row_finder
+from protocol.seams.checks import BATCH, Check, Find, digest_of, finder, row_finder, row_mender
 from protocol.seams.ports import Lexicon, Row, Tx
 from retrieval.audit import AuditedIndex, audit_finder
 
@@ -79,14 +79,24 @@ def _is_wrong_vector(row: Row) -> bool:
 
 def corrections() -> list[Check]:
     """Return the checks that statements alone find and mend, in the order in which they are run."""
-    return [Check(name, finder(one.end_of, one.find), _mender(one.mend)) for name, one in _CORRECTIONS.items()]
+    return [Check(name, finder(one.end_of, one.find), row_mender(one.mend)) for name, one in _CORRECTIONS.items()]
 
 
-def _mender(statement: str) -> Mend:
-    def mend(tx: Tx, rows: Sequence[Any]) -> int:
-        return tx.run(statement, {"rows": encoded([row[0] for row in rows])})
+def prunings() -> list[Check]:
+    """Return what of records that are gone is dropped by the clock, in this order."""
+    return [
+        Check("terms", finder(_TEXTS, SQL["find_lone_texts"]), _remove_texts),
+        Check("vectors", finder(SQL["end_of_vectors"], SQL["find_lone_vectors"]), row_mender(SQL["drop_lone_vectors"])),
+        Check(
+            "enrichment",
+            finder(SQL["end_of_enrichment"], SQL["find_lone_enrichment"]),
+            row_mender(SQL["drop_enrichment"]),
+        ),
+    ]
 
-    return mend
+
+def _remove_texts(tx: Tx, rows: Sequence[Any]) -> int:
+    return sum(remove_text(tx, row) for (row,) in rows)
 
 
 def find_unfinished_erases() -> Find:

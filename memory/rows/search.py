@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memory.rows.notes import noted_by_bytes
 from memory.rows.record_terms import SQL, placed
 from memory.rows.store import encoded
+from memory.rules.notes import noted_by_bytes
+from memory.rules.strength import Lifetime
 from memory.rules.visibility import Seen
-from protocol.memory import Category
+from protocol.memory import Category, Kind
 from protocol.seams.ports import Row, Tx
 
 _decode_rows = msgspec.json.Decoder(list[int]).decode
@@ -32,13 +33,21 @@ class RecordCandidate(NamedTuple):
     memory_id: str
     seen: Seen
     tags: str
-    importance: float
+    kind: Kind
+    life: Lifetime
     confidence: float
     evidence_count: int
     updated_at: int
+    created_at: int
+    valid_from: int | None
     terms: bytes | None
     head: str
     """The beginning of its content."""
+
+    @property
+    def standing(self) -> float:
+        """How strong it is without regard to time."""
+        return self.life.standing
 
 
 def match_of(scope_ids: Sequence[int], together: Sequence[str]) -> str:
@@ -86,9 +95,12 @@ def read_candidates(tx: Tx, rows: Sequence[int], asked: Mapping[str, Any]) -> di
 
 def _candidate_of(row: Row) -> RecordCandidate:
     """Read a row of `candidates_by_row`, of a damaged record too: the gate sees the whole record before it is shown."""
-    texts: Any = [value.decode("utf-8", "replace") for value in (*row[2:6], row[-1])]
-    memory_id, status, sensitivity, tags, head = texts
+    texts: Any = [value.decode("utf-8", "replace") for value in (*row[2:7], row[-1])]
+    memory_id, status, sensitivity, tags, kind, head = texts
     author = noted_by_bytes(row[-2]) if row[-2] is not None else None
-    seen = Seen(row[1], status, sensitivity, row[6], is_intact=True, noted_by=author)
-    rest: Any = row[7:-2]
-    return RecordCandidate(row[0], memory_id, seen, tags, *rest, head=head)
+    expires_at, standing, reinforced_at, fades_at, confidence, evidence_count, updated_at, *rest = row[7:-2]
+    seen = Seen(row[1], status, sensitivity, expires_at, is_intact=True, noted_by=author)
+    life = Lifetime(standing, reinforced_at, updated_at, fades_at)
+    return RecordCandidate(
+        row[0], memory_id, seen, tags, kind, life, confidence, evidence_count, updated_at, *rest, head=head
+    )

@@ -11,7 +11,10 @@ SHELVES: Final = (
           (Column("content"), Column("value"), Column("key"), Column("proposal"))),
     Shelf("evidence", "evidence", "said_in_evidence", "keep_said_evidence", (Column("quote"),)),
     Shelf("decision", "decision", "said_in_decisions", "keep_said_decision", (Column("factors", ("value", "why")),)),
-    Shelf("answer", "idempotency", "said_in_answers", "keep_said_answer", (Column("answer", ("value", "why", "canonical_key")),)),
+    Shelf(
+        "answer", "idempotency", "said_in_answers", "keep_said_answer",
+        (Column("answer", ("value", "why", "canonical_key")),),
+    ),
 )  # fmt: skip
 
 TEXTS: Final = Shelves(SQL, SHELVES, lambda _tx, _found: None)

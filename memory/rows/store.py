@@ -23,6 +23,7 @@ from memory.rows.record_columns import (
 )
 from memory.rows.record_terms import placed, terms_digest, unpacked
 from memory.rules.identity import FactIdentity, value_text
+from memory.rules.paths import fold_path
 from protocol.base import Scope
 from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Record, Status
 from protocol.record import GivenDetails, details_of
@@ -45,14 +46,18 @@ def _one(tx: Tx, name: str, values: dict[str, Any]) -> Stored | None:
 
 
 _FRESH: Mapping[str, Any] = details_of(GivenDetails()) | {
-    "status": "active", "evidence_count": 0, "last_accessed_at": None, "access_count": 0, "superseded_by": None, "contested": False,
+    "status": "active", "evidence_count": 0, "last_accessed_at": None, "access_count": 0, "superseded_by": None,
+    "contested": False,
     "index_state": "indexed", "deleted_at": None,
 }  # fmt: skip
 """What a record is unless something else is said of it."""
 
 
 def add_record(tx: Tx, scope: Scope, values: Mapping[str, Any]) -> Stored:
-    """A new record, sealed, as it would be read. `values` are its fields and columns, as far as they are not those of any new record."""
+    """A new record, sealed, as it would be read.
+
+    `values` are its fields and columns, as far as they are not those of any new record.
+    """
     columns = to_columns({**_FRESH, "reinforced_at": values["updated_at"], **values})
     row = with_checksum(columns, scope)
     (returned,) = tx.all(SQL["add_record"], columns | {"checksum": checksum_in(row)})
@@ -82,6 +87,11 @@ def active_duplicate(tx: Tx, scope_id: int, identity: FactIdentity, value: str |
         "by_text": int(identity.alias is None), "value": value,
     }  # fmt: skip
     return _one(tx, "active_by_fingerprint", values)
+
+
+def active_by_path(tx: Tx, path: str) -> Stored | None:
+    """The active record that is filed under a path, of whichever scope."""
+    return _one(tx, "active_by_path", {"path_key": fold_path(path)})
 
 
 class Met(NamedTuple):
@@ -155,7 +165,8 @@ def active_in(tx: Tx, scope: Scope) -> int:
 
 
 WINDOW_BITS = 12
-"""A record's words fit into 4 KiB; the usual window of 32 KiB takes fifty microseconds to set up, and packs them no better."""
+"""A record's words fit into 4 KiB; the usual window of 32 KiB takes fifty microseconds to set up, and packs them no
+better."""
 
 
 def body_terms(record: Record, alias: str | None, lexicon: Lexicon) -> list[str]:
@@ -187,7 +198,10 @@ def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
 
 
 def add_first_text(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> None:
-    """Make a record findable of which nothing was ever in the index. `gist` is that of its content, where it is known."""
+    """Make a record findable of which nothing was ever in the index.
+
+    `gist` is that of its content, where it is known.
+    """
     scope, terms = put_terms(tx, stored, lexicon, gist)
     tx.run(SQL["add_text"], {"row": stored.row, "body": placed(scope, unpacked(terms))})
 

@@ -13,13 +13,16 @@ from protocol.seams.ports import Coverage, Space, Tx, Vector, VectorTable
 from retrieval.filling import FillingStatements, count_coverage
 
 TABLE: Final = VectorTable(
-    name="memory", number_bytes=2, added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
+    name="memory", number_bytes=2, added=SQL["vectors_added"], present=SQL["vectors_present"],
+    losses=SQL["vector_losses"],
     numbers=SQL["vectors_of_records"],
 )  # fmt: skip
 
 FILLING: Final = FillingStatements(
-    await_all=SQL["await_vectors"], settle=SQL["settle_vectors"], pending=SQL["pending_without_vector"], lacking=SQL["without_vector"],
-    look=SQL["look_for_lack"], end_of_look=SQL["end_of_records"], drop=SQL["drop_vectors"], coverage=SQL["count_vectors_of_space"],
+    await_all=SQL["await_vectors"], settle=SQL["settle_vectors"], pending=SQL["pending_without_vector"],
+    lacking=SQL["without_vector"],
+    look=SQL["look_for_lack"], end_of_look=SQL["end_of_records"], drop=SQL["drop_vectors"],
+    coverage=SQL["count_vectors_of_space"],
 )  # fmt: skip
 
 

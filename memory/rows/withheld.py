@@ -1,8 +1,8 @@
 """Records of an earlier time that hold a number which is not kept any more: a card's, a bank account's, a person's.
 
 Rule 1: such a record is in no answer; it can be erased, and nothing else happens to it unasked.
-Rule 2: a home is looked through once for each edition of the numbers, by repair, a page at a time. Until that is done a read
-looks at what it is about to show.
+Rule 2: a home is looked through once for each edition of the numbers, by repair, a page at a time. Until that is done a
+read looks at what it is about to show.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,10 @@ def is_shown(tx: Tx, stored: Stored, view: View, scanner: SecretScanner) -> bool
 
 
 def find_kept(tx: Tx, means: Collaborators, memory_id: str, scopes: Sequence[Scope]) -> Stored | None:
-    """Return a record of the scopes that is kept, whatever its status, also a regulated one; None where an answer may not show it."""
+    """Return a record of the scopes that is kept, whatever its status, also a regulated one.
+
+    None where an answer may not show it.
+    """
     stored = get_record(tx, memory_id)
     view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, means.clock.now(), shows_regulated=True)
     return stored if stored is not None and is_shown(tx, stored, view, means.scanner) else None
@@ -58,7 +61,10 @@ def note_looked_through(tx: Tx) -> None:
 
 
 def find_numbers(tx: Tx, after: int, scanner: SecretScanner) -> tuple[list[tuple[int]], int | None]:
-    """The rows of a page that hold such a number unmarked, and where the next page begins; a home is looked through once."""
+    """The rows of a page that hold such a number unmarked, and where the next page begins.
+
+    A home is looked through once.
+    """
     if after == 0 and is_looked_through(tx):
         return [], None
     page = [stored_of(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]

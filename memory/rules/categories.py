@@ -20,11 +20,13 @@ class CategoryFacts(NamedTuple):
     is_obeyed: bool = False
     """A model obeys such a record: it is kept only in the user's own words."""
     fades: bool = True
-    """Its records have a lifetime. The list of the others stands in `tier_days` of schema.sql, too: a test compares them."""
+    """Its records have a lifetime. The list of the others stands in `tier_days` of schema.sql, too: a test compares
+    them."""
     standing_order: int | None = None
     """Its place in what stands in every prompt; None for what is recalled when it is needed. The smallest is first."""
     profile_order: int | None = None
-    """Its place in the answer to "what do you know about me", whose words are in no record; None for what is no part of it."""
+    """Its place in the answer to "what do you know about me", whose words are in no record; None for what is no part
+    of it."""
 
 
 CATEGORIES: Final[Mapping[Category, CategoryFacts]] = {

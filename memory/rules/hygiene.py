@@ -1,4 +1,6 @@
-"""What an extractor proposes that is no fact: greetings, questions, talk about the talk, moods, orders to a model, fragments.
+"""What an extractor proposes that is no fact.
+
+Greetings, questions, talk about the talk, moods, orders to a model, fragments.
 
 Rule 1: pure, and only for what a model proposed; what the user asks to be kept is theirs to choose.
 Rule 2: every sort of junk is one row: how it is known, what it is called, and the contract's reason for refusing it.
@@ -32,8 +34,10 @@ class Junk(NamedTuple):
 
 
 _FEELING = (
-    r"tired|sleepy|exhausted|hungry|thirsty|bored|busy|stressed|annoyed|angry|upset|sad|happy|excited|anxious|nervous|sick|ill|cold|confused|frustrated|"
-    r"in a (?:good|bad|great) mood|late|in a hurry|having a (?:good|bad|great) day|feeling (?:well|good|bad|sick|down|great|better)"
+    r"tired|sleepy|exhausted|hungry|thirsty|bored|busy|stressed|annoyed|angry|upset|sad|happy|excited|anxious|nervous"
+    r"|sick|ill|cold|confused|frustrated|"
+    r"in a (?:good|bad|great) mood|late|in a hurry|having a (?:good|bad|great) day|feeling (?:well|good|bad|sick|down"
+    r"|great|better)"
 )
 _NOW = r"today|tonight|right now|at the moment|just now|this (?:morning|afternoon|evening)|currently|now"
 _THIRD = r"(?:i|he|she|they|the user|user|[A-Z][\w'-]+)"
@@ -53,7 +57,8 @@ def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
         (
             "malformed_fact", "placeholder", "it stands for a fact that is not there",
             (r"\A\W*(?:n/?a|none|null|nil|undefined|unknown|tbd|todo|nothing|no facts?|no (?:new |relevant |lasting |durable )*(?:facts?|information)\b.*|"
-            r"not (?:specified|mentioned|provided|applicable)|empty|test|lorem ipsum\b.*|example|string|content|fact)\W*\Z"),
+            r"not (?:specified|mentioned|provided|applicable)|empty|test|lorem ipsum\b.*|example|string|content"
+            r"|fact)\W*\Z"),
         ),
         ("malformed_fact", "markup", "it is markup or code", r"\A\s*(?:[{\[]\s*[\"'{\[]|```|~~~|<[/!?a-z])|\{\s*\"facts\"\s*:|\A\s*(?:#{1,6}\s|(?:system|assistant|user)\s*:)"),
         ("malformed_fact", "order_to_model", "it is an order to a model in a fact's clothes", said("order_to_model")),

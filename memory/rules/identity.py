@@ -93,7 +93,10 @@ def identify(
 def identity_at(
     scope: Scope, key: str, alias: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
 ) -> FactIdentity:
-    """The identity of a fact that was stored under a key, perhaps in a home with another secret: the key stays as it is."""
+    """The identity of a fact that was stored under a key, perhaps in a home with another secret.
+
+    The key stays as it is.
+    """
     base = key
     if alias is not None:
         base = key.removesuffix(f":{alias}")
@@ -103,7 +106,10 @@ def identity_at(
 
 
 def identity_with(known: FactIdentity, scope: Scope, content: str, value: Any, keyed: KeyedHash) -> FactIdentity:
-    """The identity of a fact once it has another value: of a set it is another member, by whatever name it keeps its key."""
+    """The identity of a fact once it has another value.
+
+    Of a set it is another member, by whatever name it keeps its key.
+    """
     found = identity_at(scope, known.key, known.alias, content, value, keyed, is_single=known.is_single)
     if known.is_single:
         return found

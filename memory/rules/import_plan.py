@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from protocol.memory import ConflictReason
 
 Fate: TypeAlias = Literal["import", "attach", "skip", "tombstone", "conflict"]
-"""`attach`: the same is here; what hangs on it and is not here yet is added. `tombstone`: it is forgotten, and stays so."""
+"""`attach`: the same is here; what hangs on it and is not here yet is added. `tombstone`: it is forgotten, and stays
+so."""
 
 
 class EntryVerdict(NamedTuple):
@@ -46,6 +47,8 @@ class EntrySituation(NamedTuple):
     """The active record, or waiting candidate, that says the same, where the entry would be another one of these."""
     key_holder: str | None
     """The active record that has its key and says something else."""
+    path_holder: str | None = None
+    """The active record that has its path, where the entry would have it; "" for one that the caller may not see."""
 
 
 def plan_import(s: EntrySituation) -> EntryVerdict:
@@ -62,6 +65,8 @@ def plan_import(s: EntrySituation) -> EntryVerdict:
         return EntryVerdict("skip")
     if s.key_holder is not None:
         return EntryVerdict("conflict", "key_taken", s.key_holder)
+    if s.path_holder is not None:
+        return EntryVerdict("conflict", "path_taken", s.path_holder or None)
     return EntryVerdict("import")
 
 

@@ -1,9 +1,10 @@
 """Whether new words say what old words say, and add a detail: `May 6` and `May 6, 1990`.
 
 Rule 1: pure. The old words stand in the new ones, in their order and unbroken but for one place, where the detail is.
-Rule 2: a detail is one of `_DETAILS`: it narrows nothing that the old words leave open for another case. A word that is not known
-there makes it another fact: two facts that stay apart cost less than one that was lost.
-Rule 3: what is denied or holds always is not made more precise: `never on Fridays` says more than `never on Fridays at 16:00`.
+Rule 2: a detail is one of `_DETAILS`: it narrows nothing that the old words leave open for another case. A word that is
+not known there makes it another fact: two facts that stay apart cost less than one that was lost.
+Rule 3: what is denied or holds always is not made more precise: `never on Fridays` says more than `never on Fridays at
+16:00`.
 """
 
 # ruff: noqa: RUF001  (details are told in many languages)
@@ -22,7 +23,8 @@ _TOKEN: Final = compile_late(
     r"\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|er|º|ª)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]+(?:['’.][^\W\d_]+)*"
 )
 _CLOSED_SIGNS: Final = compile_late(lambda: rf"[?？¿]|{either('precision', 'closed_signs')}")
-"""Signs of languages without blanks that deny, or say of everything, or make it hang on something; words that do are `closed`."""
+"""Signs of languages without blanks that deny, or say of everything, or make it hang on something; words that do are
+`closed`."""
 
 
 def _any(key: str) -> str:
@@ -141,7 +143,10 @@ def _is_closed(said: Sequence[str], text: str) -> bool:
 
 
 def _fuller_date(old: str, new: str) -> str | None:
-    """The fuller of two dates as programs write them, `--05-06` and `1990-05-06`: all that the old one says the new one says."""
+    """The fuller of two dates as programs write them, `--05-06` and `1990-05-06`.
+
+    All that the old one says the new one says.
+    """
     parts = [_PARTIAL.fullmatch(text.strip()) for text in (old, new)]
     if not parts[0] or not parts[1] or not any(parts[0].groups()):
         return None
@@ -154,12 +159,18 @@ _HAS_DETAIL: Final = compile_late(lambda: rf"\d|(?i:{_any('called')}|\b{_any('st
 
 
 def may_add_detail(new: str) -> bool:
-    """Whether the words hold anything that could be a detail of a fact without a key: most facts do not, and need no comparison."""
+    """Whether the words hold anything that could be a detail of a fact without a key.
+
+    Most facts do not, and need no comparison.
+    """
     return _HAS_DETAIL.search(new) is not None
 
 
 def detail_of(known: Record, content: str, value: Any, *, is_one_slot: bool) -> str | None:
-    """The detail that a proposal adds to a record: to its value where both have one, else to its words. Nothing may differ otherwise."""
+    """The detail that a proposal adds to a record: to its value where both have one, else to its words.
+
+    Nothing may differ otherwise.
+    """
     if known.value is None or value is None:
         added = added_detail(known.content, content, is_one_slot=is_one_slot)
         return added if known.value is None or (added is not None and value is not None) else None

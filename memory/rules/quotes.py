@@ -68,7 +68,7 @@ class Claim(NamedTuple):
 
 
 class Borne(NamedTuple):
-    """What of a claim the user's words bear out, the sentence that it rests on, and whether that is kept as it was said."""
+    """What of a claim the user's words bear out, and the sentence that it rests on, which may be kept as it was said."""
 
     content: str
     value: Any
@@ -120,7 +120,10 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
 
 
 def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
-    """What of a wish the user's message bears out: the claim where it says the same, else the sentence as it was said."""
+    """What of a wish the user's message bears out.
+
+    The claim where it says the same, else the sentence as it was said.
+    """
     quote = claim.quote or _sentence_like(claim.content, text, lexicon)
     sentence = find_sentence(quote, text) if quote else None
     if sentence is None or not (_is_statement(quote, sentence, lexicon) or _asks_to_keep(quote, sentence, lexicon)):
@@ -136,7 +139,10 @@ def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
 
 
 def as_said_category(category: Category, borne: Borne) -> Category:
-    """The category of what is kept for a wish: one that a model obeys only where the user's sentence orders something."""
+    """The category of what is kept for a wish.
+
+    One that a model obeys only where the user's sentence orders something.
+    """
     if not borne.is_as_said or category not in OBEYED:
         return category
     stated = {fact.semantic.category for fact in extract_statements({"": borne.sentence})}
@@ -268,7 +274,10 @@ def _says_the_same(content: str, sentence: str, lexicon: Lexicon) -> bool:
 
 
 def _sentence_like(content: str, text: str, lexicon: Lexicon) -> str:
-    """The first own sentence that holds all that a claim without a quote says, else that asks to keep some of it; or nothing."""
+    """The first own sentence that holds all that a claim without a quote says, else that asks to keep some of it.
+
+    Or nothing.
+    """
     said = [stretch[start:end] for stretch in own_stretches(text) for start, end in sentences(stretch)]
     whole = (one for one in said if telling_terms(content, lexicon) and not _adds(content, one, lexicon))
     asked = (one for one in said if shares_words(content, one, lexicon) and detect(one).remember)

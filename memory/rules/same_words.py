@@ -1,7 +1,7 @@
 """Compare two statements by what can be read off them without knowing their meaning: words, figures, names, denials.
 
-Rule 1: pure. Two statements have the same words only if every word of one is a word of the other, in the same order around a circle:
-a part that is moved ("in winter I ski") says the same, two that change places ("Ann pays Bob") do not.
+Rule 1: pure. Two statements have the same words only if every word of one is a word of the other, in the same order
+around a circle: a part that is moved ("in winter I ski") says the same, two that change places ("Ann pays Bob") do not.
 Rule 2: no word is too small to count: `for` and `from`, `few` and `a few` make two facts of one.
 Rule 3: figures, names and denials that differ always make two facts; where they agree, nothing is known yet.
 """
@@ -33,7 +33,10 @@ _ANY: Final = "qzx"
 
 
 def words_in_order(text: str) -> tuple[str, ...]:
-    """Return the folded words, from the smallest beginning of the circle that they form: equal for texts of the same words."""
+    """Return the folded words, from the smallest beginning of the circle that they form.
+
+    Equal for texts of the same words.
+    """
     found = [word for part in folded(text.translate(TYPOGRAPHY)).split() if (word := part.strip(_AROUND))]
     if not LEAST_MOVED <= len(found) <= MOST_MOVED:
         return tuple(found)

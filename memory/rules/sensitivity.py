@@ -27,7 +27,8 @@ _REGULATED = compile_late(lambda: rf"(?<!\w)(?:{either('sensitivity', 'regulated
 """Health, and numbers of accounts and papers."""
 
 _UNSEEN = compile_late(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+    "\U000e0000-\U000e007f]"
 )
 
 

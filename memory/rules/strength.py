@@ -1,10 +1,10 @@
 """How strong a record is, and when its lifetime ends: pure.
 
-Rule 1: standing is free of time; schema.sql computes it as a column of the record, by the same factors, so that no write can leave it stale.
+Rule 1: standing is free of time; schema.sql computes it as a column of the record, by the same factors, so that no
+write can leave it stale.
 Rule 2: strength is standing times recency, computed when it is read; no row changes by mere waiting.
 
-The factors are those of the seed's importance score; passes.md of the design says where they differ. A test compares the column with
-`factors_of`.
+docs/passes.md tells a person what they mean. A test compares the column with `factors_of`.
 """
 
 import math
@@ -30,7 +30,8 @@ READS_FOR_GOOD = 5
 """Explicit reads that save a record for good."""
 
 TIERS: tuple[tuple[float, int], ...] = ((0.5, 90), (0.3, 30), (0.0, 7))
-"""The least standing, rounded to six digits, and the days that a record of it lasts; above `FOR_GOOD` it lasts for good."""
+"""The least standing, rounded to six digits, and the days that a record of it lasts; above `FOR_GOOD` it lasts for
+good."""
 FOR_GOOD = 0.8
 
 
@@ -93,8 +94,8 @@ class Lifetime(NamedTuple):
 def fade_time(aging: Aging, life: Lifetime) -> int | None:
     """Return the Unix milliseconds from which a record is faded; None: never.
 
-    With `literal` the tier sinks with strength, and the time of each runs from the last change. Strength falls below x when
-    (standing / x) ** (1 / 0.3) hours have passed, so the end of each tier is known in advance.
+    With `literal` the tier sinks with strength, and the time of each runs from the last change. Strength falls below x
+    when (standing / x) ** (1 / 0.3) hours have passed, so the end of each tier is known in advance.
     """
     if aging == "off" or life.fades_at is None:
         return None

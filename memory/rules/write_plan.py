@@ -20,7 +20,8 @@ Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
 
 ORIGINS: dict[SourceKind, Origin] = {
     "explicit_user_request": "user", "user_statement": "user", "user_correction": "user", "import": "user",
-    "assistant_inference": "assistant", "agent_note": "assistant", "background_extractor": "summary", "tool_observation": "tool", "file": "tool",
+    "assistant_inference": "assistant", "agent_note": "assistant", "background_extractor": "summary",
+    "tool_observation": "tool", "file": "tool",
     "system": "system",
 }  # fmt: skip
 
@@ -192,10 +193,15 @@ def _decided(verdict: AdmissionScore, action: Action, reason: ReasonCode, extra:
 
 
 def _noted(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
-    """A note is kept beside what the user said, and changes nothing of it; what is known already is not kept again."""
+    """A note is kept beside what the user said, and changes nothing of it; what is known already is not kept again.
+
+    It takes the place of its author's note of the same path.
+    """
     if s.duplicate is not None:
         return WritePlan("merge", "duplicate", _decided(verdict, "merge", "duplicate_active"), s.duplicate.memory_id)
-    return WritePlan("activate", "novel", _decided(verdict, "activate", "agent_note_created"))
+    action: Action = "activate" if s.supersedes is None else "supersede"
+    relation: Relation = "novel" if s.supersedes is None else "compatible_update"
+    return WritePlan(action, relation, _decided(verdict, action, "agent_note_created"), supersede=s.supersedes)
 
 
 def _merged(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
@@ -211,7 +217,10 @@ def _merged(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -
 
 
 def _more_precise(s: ProposalSituation, known: Refined, verdict: AdmissionScore) -> WritePlan:
-    """What is believed is said again with a detail: it gives way without a contest, where the new words are believed at all."""
+    """What is believed is said again with a detail.
+
+    It gives way without a contest, where the new words are believed at all.
+    """
     plan = _novel(s, verdict)
     if plan.action != "activate":
         return plan if plan.relation == "duplicate" else plan._replace(relation="compatible_update")

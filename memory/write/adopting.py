@@ -1,6 +1,7 @@
 """Making an agent's note the user's word: because the user said the same, or a person confirmed it.
 
-Rule 1: the record stays the record, with its id and its words; whose word it is, where it is filed and when it ends are written anew.
+Rule 1: the record stays the record, with its id and its words; whose word it is, where it is filed and when it ends are
+written anew.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,12 @@ import msgspec
 from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
 from memory.rows.evidence import take_evidence
-from memory.rows.notes import is_note
 from memory.rows.notices import Notice, changed, note_change
 from memory.rows.record_columns import ADOPTED, to_columns
 from memory.rows.records import adopt_record, find_notes, set_status
 from memory.rows.store import Change, Stored, add_event, add_text, get_record, scope_id_of
 from memory.rules.identity import FactIdentity, text_hash_of
+from memory.rules.notes import is_note
 from protocol.base import Scope
 from protocol.errors import Defect
 from protocol.memory import Actor
@@ -24,7 +25,10 @@ from protocol.seams.ports import Lexicon, Tx
 
 
 def adopt(tx: Tx, memory_id: str, values: Mapping[str, Any], change: Change, now: int, lexicon: Lexicon) -> Stored:
-    """Write the fields and columns that say whose word a record is and where it is filed; return it as it is now, sealed and findable."""
+    """Write the fields and columns that say whose word a record is and where it is filed.
+
+    Return it as it is now, sealed and findable.
+    """
     adopt_record(tx, memory_id, to_columns({name: values.get(name) for name in ADOPTED}), now)
     found = get_record(tx, memory_id)
     if found is None:
@@ -37,7 +41,7 @@ def adopt(tx: Tx, memory_id: str, values: Mapping[str, Any], change: Change, now
 def replace_notes(
     tx: Tx, means: Collaborators, said: Stored, proposed: Proposed, active: Sequence[Scope]
 ) -> list[Notice]:  # fmt: skip
-    """Let what the user said take the place of notes of other scopes in just these words, and take over what supported them."""
+    """Let what the user said replace notes of other scopes in just these words, and take over what supported them."""
     notices: list[Notice] = []
     for scope in active if proposed.is_explicit and not proposed.is_note else ():
         scope_id = scope_id_of(tx, scope)
@@ -62,7 +66,10 @@ def _give_way(tx: Tx, means: Collaborators, note: Stored, said: Stored) -> Notic
 
 
 def may_adopt(found: Stored, proposed: Proposed, identity: FactIdentity, same_key: Stored | None) -> bool:
-    """Whether what was found can be taken for what is said: an agent's note only where it says just that, and no other record has the key."""
+    """Whether what was found can be taken for what is said.
+
+    An agent's note only where it says just that, and no other record has the key.
+    """
     if not is_note(found.record):
         return True
     is_alone = same_key is None or same_key.row == found.row

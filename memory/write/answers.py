@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from memory.read.reads import at_time
-from memory.rows.notes import how_to_confirm, is_note
 from memory.rows.store import get_candidate, get_record
+from memory.rules.notes import how_to_confirm, is_note
 from memory.rules.sensitivity import LABEL_ADVICE, NUMBER_KINDS
 from memory.write.writing import Outcome
 from protocol.errors import Refused
@@ -63,7 +63,7 @@ def remembered(outcome: Outcome) -> RememberResult:
     )  # fmt: skip
 
 
-_NOTE_STATUS: Mapping[Action, NoteStatus] = {"activate": "noted", "merge": "duplicate"}
+_NOTE_STATUS: Mapping[Action, NoteStatus] = {"activate": "noted", "supersede": "noted", "merge": "duplicate"}
 
 
 def note_answer(result: WriteResult) -> NoteResult:
@@ -97,8 +97,10 @@ def answered(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
         stored = None  # what was forgotten since is in no answer
     waiting = get_candidate(tx, kept["candidate_id"]) if kept["candidate_id"] else None
     result = WriteResult(
-        relation=kept["relation"], canonical_key=kept["canonical_key"], semantic_fingerprint=kept["semantic_fingerprint"],
-        decision=msgspec.convert(kept["decision"], Decision), record=at_time(stored.record, now, aging) if stored else None,
+        relation=kept["relation"], canonical_key=kept["canonical_key"],
+        semantic_fingerprint=kept["semantic_fingerprint"],
+        decision=msgspec.convert(kept["decision"], Decision),
+        record=at_time(stored.record, now, aging) if stored else None,
         candidate=waiting.candidate if waiting else None, superseded_memory_id=kept["superseded_memory_id"],
         evidence_merged=kept["evidence_merged"],
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """Writes with their notifications, once under an idempotency key.
 
-Rule 1: a repeat of the same request gets the same answer with the record as it is now; another request under the key is refused.
+Rule 1: a repeat of the same request gets the same answer with the record as it is now; another request under the key is
+refused.
 Rule 2: notifications go out after the commit, and only then.
 """
 
@@ -21,7 +22,10 @@ KEEP_ANSWERS_MS = 30 * DAY_MS
 
 
 def tell_after(tx: Tx, means: Collaborators, notices: Sequence[Notice]) -> None:
-    """Send the notices once the transaction is committed, whoever still waits for it; none while memory is switched off."""
+    """Send the notices once the transaction is committed, whoever still waits for it.
+
+    None while memory is switched off.
+    """
 
     def send() -> None:
         for notice in notices if means.settings().enabled else ():

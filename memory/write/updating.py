@@ -1,7 +1,8 @@
 """Changing a record: new words are a correction, everything else is written in place.
 
 Rule 1: what is not named stays as it is.
-Rule 2: a record is known by what it says now: another value gives it another fingerprint, and in a set another key, in the same statement.
+Rule 2: a record is known by what it says now: another value gives it another fingerprint, and in a set another key, in
+the same statement.
 Rule 3: two active records never say the same: what another one says already is a conflict.
 """
 
@@ -87,7 +88,10 @@ class Updater:
         return current.record
 
     def _identity(self, tx: Tx, stored: Stored, record: Record, notices: list[Notice]) -> FactIdentity:
-        """What a record is from now on. Raises `Refused` where another one is that; one whose time is over makes room."""
+        """What a record is from now on.
+
+        Raises `Refused` where another one is that; one whose time is over makes room.
+        """
         old = stored.record
         known = FactIdentity(old.key, stored.alias, stored.fingerprint, stored.text_hash, stored.is_single)
         if record.value == old.value:

@@ -36,9 +36,8 @@ from memory.rows.candidates import (
 )
 from memory.rows.decisions import Decided, add_decision
 from memory.rows.evidence import recount_evidence
-from memory.rows.notes import is_note
-from memory.rows.notices import Notice, changed, expire, note_change
-from memory.rows.records import set_contested, set_status
+from memory.rows.notices import Notice, changed, note_change
+from memory.rows.records import file_record, set_contested, set_status
 from memory.rows.store import (
     Change,
     Stored,
@@ -60,15 +59,16 @@ from memory.rows.store import (
 )
 from memory.rules.admission import Proposal
 from memory.rules.identity import identify
+from memory.rules.notes import is_note
 from memory.rules.scopes import default_of
-from memory.rules.visibility import status_at
 from memory.rules.write_plan import KnownCandidate, KnownRecord, ProposalSituation, Refined, WritePlan, plan_write
 from memory.write.adopting import adopt, may_adopt, replace_notes
+from memory.write.filing import still_active, take_path
 from memory.write.refining import find_refined
 from promt.render import carries_own_block
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
-from protocol.memory import Actor, Candidate, Decision, Record, WriteResult
+from protocol.memory import Candidate, Decision, Record, WriteResult
 from protocol.notifications import CandidateCreated
 from protocol.seams.ports import Tx
 
@@ -105,7 +105,7 @@ class RecordWriter:
 
     def write(self, tx: Tx, given: Proposed, active: Sequence[Scope]) -> Outcome:
         """Gather, decide, apply. Raises `CallerError` for what is no proposal at all."""
-        proposed = cleaned(given)
+        proposed, notices = take_path(tx, self._means, cleaned(given), active)
         if not proposed.content.strip() and proposed.forbidden is None:
             raise CallerError.at("$.content", "There are no words in it")
         scope, is_clear = proposed.scope, True
@@ -113,7 +113,7 @@ class RecordWriter:
             corrected = get_record(tx, proposed.supersedes) if proposed.supersedes is not None else None
             stood = corrected.record.scope if corrected is not None else None
             scope, is_clear = default_of(active, proposed.semantic.category, proposed.semantic.scope_hint, stood)
-        work = _Write(tx, self._means, self._vectors, proposed, scope or NO_SCOPE, active)
+        work = _Write(tx, self._means, self._vectors, proposed, scope or NO_SCOPE, active, notices)
         situation, checked = work.gather(is_clear=is_clear, has_scope=scope is not None)
         return work.apply(plan_write(situation), checked)
 
@@ -122,7 +122,8 @@ class _Write:
     """One proposal on one transaction."""
 
     def __init__(
-        self, tx: Tx, means: Collaborators, vectors: RecordVectors, proposed: Proposed, scope: Scope, active: Sequence[Scope]
+        self, tx: Tx, means: Collaborators, vectors: RecordVectors, proposed: Proposed, scope: Scope,
+        active: Sequence[Scope], notices: list[Notice],
     ) -> None:  # fmt: skip
         self._tx, self._means, self._p, self._active = tx, means, proposed, active
         self._value = encoded(proposed.value) if proposed.value is not None else None
@@ -130,7 +131,7 @@ class _Write:
         self._gist = means.lexicon.query_terms(proposed.content)
         self._now = means.clock.now()
         self._vectors = vectors
-        self._notices: list[Notice] = []
+        self._notices = notices
         self._meets_candidate = False
         self._findings = findings_of(self._p, means.scanner)
         self._identity = identify(scope, self._p.semantic, self._p.content, self._p.value, self._p.alias, means.keyed)
@@ -186,17 +187,15 @@ class _Write:
         """What an agent's note meets: what says the same, and whether that was forgotten. It touches nothing else."""
         said = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
         is_unwanted = is_suppressed(self._tx, self._scope_id, self._identity)
-        return _Known(said, None, None, None, None, None, set[str](), is_unwanted)
+        superseded = find_superseded(self._tx, self._p, self._scope, self._active)
+        if said is not None and superseded is not None and said.row == superseded.row:
+            superseded = None
+        return _Known(said, None, None, superseded, None, None, set[str](), is_unwanted)
 
     def _live(self, found: Stored | None) -> Stored | None:
-        """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
-        if found is not None and not found.is_intact:  # nobody can see it; it makes room for what is said now
-            set_status(self._tx, found, "archive", Actor(kind="system"), self._now, reason_code="damaged")
-            return None
-        if found is None or status_at(found.record, self._now) == "active":
-            return found
-        self._notices.append(expire(self._tx, self._means, found))
-        return None
+        alive, notices = still_active(self._tx, self._means, found)
+        self._notices += notices
+        return alive
 
     def gather(self, *, is_clear: bool, has_scope: bool) -> tuple[ProposalSituation, Checked]:
         """Everything that the decision depends on."""
@@ -286,7 +285,8 @@ class _Write:
         tx, memory_id = self._tx, self._means.ids.new("mem")
         if replaced is not None:
             self._supersede(replaced, memory_id, plan.decision)
-        stored = add_record(tx, self._scope, self._columns(memory_id, checked, replaced))
+        path = replaced.record.path if replaced is not None else None
+        stored = add_record(tx, self._scope, self._columns(memory_id, checked, replaced, path))
         keep_evidence(tx, checked, self._now, memory_id=memory_id, is_new=True)
         if self._meets_candidate:
             stored = self._take_over(plan.promote, memory_id)
@@ -308,8 +308,9 @@ class _Write:
         recount_evidence(self._tx, memory_id, self._now)
         return self._stored(memory_id)
 
-    def _columns(self, memory_id: str, checked: Checked, replaced: Stored | None) -> dict[str, Any]:
-        place = RecordPlacement(memory_id, self._scope_id, replaced.record.memory_id if replaced else None, self._now)
+    def _columns(self, memory_id: str, checked: Checked, replaced: Stored | None, path: str | None) -> dict[str, Any]:
+        supersedes = replaced.record.memory_id if replaced else None
+        place = RecordPlacement(memory_id, self._scope_id, supersedes, self._now, path)
         return columns_of(self._p, self._identity, checked, place, is_regulated=self._findings.is_regulated)
 
     def _supersede(self, old: Stored, memory_id: str, decision: Decision) -> None:
@@ -320,13 +321,16 @@ class _Write:
 
     def _merge(self, plan: WritePlan, checked: Checked) -> Record:
         tx, memory_id = self._tx, plan.merge_into or ""
-        before = self._stored(memory_id).record.evidence_count
+        before = self._stored(memory_id).record
         if self._p.is_note:
-            return self._stored(memory_id).record
+            return before
         keep_evidence(tx, checked, self._now, memory_id=memory_id, is_new=plan.adopts)
         if plan.adopts:
             change = Change("confirmed", actor_of(self._p), plan.decision.reason_code, "active", "active")
-            adopt(tx, memory_id, self._columns(memory_id, checked, None), change, self._now, self._means.lexicon)
+            columns = self._columns(memory_id, checked, None, before.path)
+            adopt(tx, memory_id, columns, change, self._now, self._means.lexicon)
+        elif self._p.path is not None and self._p.path != before.path:
+            file_record(tx, memory_id, self._p.path, self._now)
         if plan.promote is not None:
             self._end(plan.promote, End("merge", self._decider(), merged_into=memory_id))
         if plan.uncontest is not None:
@@ -334,7 +338,7 @@ class _Write:
             self._notices += lift_doubt(tx, memory_id, actor_of(self._p), self._now, plan.decision.reason_code)
         recount_evidence(tx, memory_id, self._now)
         record = self._stored(memory_id).record
-        if record.evidence_count > before:
+        if record.evidence_count > before.evidence_count:
             add_event(tx, memory_id, self._now, Change("evidence_added", actor_of(self._p), plan.decision.reason_code))
             self._notices.append(changed(record, "updated", plan.decision.reason_code, self._p.provenance))
         return self._stored(memory_id).record

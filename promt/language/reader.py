@@ -1,9 +1,10 @@
 """Reads the languages: one TOML file each, one section a use. `grammar.md` says what each section and key is for.
 
-Rule 1: a file of this folder is a language. No code names one, but where its words are stemmed; `order` in the file decides
-which comes first, then the name.
+Rule 1: a file of this folder is a language. No code names one, but where its words are stemmed; `order` in the file
+decides which comes first, then the name.
 Rule 2: a section is parsed when a use first asks for it: a start needs the function words, a turn needs hardly more.
-Rule 3: rows of text are regular expressions, or parts of one. Those of a language that writes blanks are sought as whole words.
+Rule 3: rows of text are regular expressions, or parts of one. Those of a language that writes blanks are sought as
+whole words.
 """
 
 import re
@@ -68,7 +69,7 @@ def tables(use: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def rows(use: str, key: str, *, spaced: bool | None = None) -> list[str]:
-    """Return the rows of all languages under a key, or of those that write blanks between words, or of those that do not."""
+    """Return the rows of a key: of all languages, or of those that write blanks between words or do not."""
     found: list[str] = []
     for code, table in tables(use).items():
         if key in table and spaced in (None, languages()[code].spaced):
@@ -88,5 +89,8 @@ def either(use: str, key: str, *, spaced: bool | None = None) -> str:
 
 
 def whole(use: str, key: str) -> str:
-    r"""Return the pattern of any row under a key: a whole word of a language with blanks, any part of a text without."""
+    r"""Return the pattern of any row under a key.
+
+    A whole word of a language with blanks, any part of a text without.
+    """
     return rf"\b(?:{either(use, key, spaced=True)})\b|{either(use, key, spaced=False)}"

@@ -74,9 +74,9 @@ each value.
 
 A table, key or variable that does not exist is an error of `config check` and of every command (exit code 78, with
 its line and the nearest name that exists). `serve` and `mcp` start and say so in `gateway/status`: `degraded
-{component: config, reason: unknown_key, key, nearest, line}`. A value of the file that a setting does not take is
-refused by all. One of the environment is refused by commands; `serve` and `mcp` take the file's or the default
-instead, and say so: `degraded {component: config, reason: invalid_value, key}`.
+{component: config, reason: unknown_key, key, nearest, line}`, and in their log, which goes to stderr as well. A value
+of the file that a setting does not take is refused by all. One of the environment is refused by commands; `serve` and
+`mcp` take the file's or the default instead, and say so: `degraded {component: config, reason: invalid_value, key}`.
 """
 
 

@@ -6,7 +6,7 @@ Rule 2: the same contract gives the same bytes, so that a difference is a change
 
 import inspect
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,11 +16,9 @@ import msgspec
 from protocol import (
     base,
     bundle,
-    collections,
     envelope,
     errors,
     gateway,
-    knowledge,
     memory,
     notifications,
     record,
@@ -31,6 +29,7 @@ from protocol import (
 )
 from protocol.base import PROTOCOL_VERSION, Params, Wire, portable
 from protocol.errors import REASONS, ErrorObject, ErrorReason
+from protocol.files import collections, knowledge
 from protocol.methods import CLIENT_NOTIFICATIONS, COMMON_ERRORS, METHODS, Method
 from protocol.notifications import NOTIFICATIONS
 
@@ -77,16 +76,16 @@ def documents() -> dict[str, bytes]:
     return {f"{name}.json": _encoded(document) for name, document in (bundles | {"openrpc": _openrpc()}).items()}
 
 
-def write(folder: Path) -> None:
-    """Write the present documents into the folder; its other files stay, and `stale` names them."""
+def write(folder: Path, of_doors: Mapping[str, bytes]) -> None:
+    """Write the present documents, and those of doors, into the folder; its other files stay: `stale` names them."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, data in documents().items():
+    for name, data in {**documents(), **of_doors}.items():
         (folder / name).write_bytes(data)
 
 
-def stale(folder: Path) -> list[str]:
+def stale(folder: Path, of_doors: Mapping[str, bytes]) -> list[str]:
     """Return the names of files that are missing, different or no longer wanted."""
-    wanted = documents()
+    wanted = {**documents(), **of_doors}
     found = {path.name: path.read_bytes().replace(b"\r\n", b"\n") for path in folder.glob("*.json")}
     return sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
 

@@ -41,11 +41,11 @@ class Setting(NamedTuple):
         return "unset" if self.default is None or self.is_required else toml(self.default)
 
     def parse(self, text: str) -> Any:
-        """Return the value that words mean: `true`, `30`, a text without quotes, a table as TOML has it.
+        """Return the value that words mean: `true`, `30`, a text without quotes, a table or a list as TOML has it.
 
         Raises `ValueError`.
         """
-        if toml(self.default).startswith("{"):
+        if toml(self.default).startswith(("{", "[")):
             return msgspec.convert(msgspec.toml.decode(f"value = {text}")["value"], self.kind)
         value = msgspec.convert(text, self.kind, strict=False)
         if isinstance(value, float) and math.isnan(value):  # fits every bound, as it is neither above nor below
@@ -55,8 +55,8 @@ class Setting(NamedTuple):
 
 def toml(value: Any) -> str:
     """Return a setting's value as TOML: JSON where both agree, and a table in one line."""
-    if isinstance(value, msgspec.Struct):
-        members = ((name, getattr(value, name)) for name in value.__struct_fields__)
+    if isinstance(value, (msgspec.Struct, dict)):
+        members = msgspec.to_builtins(value).items()
         inner = ", ".join(f"{name} = {toml(member)}" for name, member in members if member is not None)
         return f"{{ {inner} }}" if inner else "{}"
     return json.dumps(value, ensure_ascii=False)
@@ -96,11 +96,15 @@ def allowed(kind: Any) -> str:
     origin = get_origin(kind)
     if origin in {Union, types.UnionType}:
         return " or ".join(allowed(part) for part in get_args(kind) if part is not type(None))
+    if origin is list:
+        return f"list of: {allowed(get_args(kind)[0])}"
     if origin is Literal:
         return ", ".join(json.dumps(value) for value in get_args(kind))
     if origin is Annotated:
         base, *metas = get_args(kind)
         return f"{allowed(base)}{''.join(_bounds(meta) for meta in metas if isinstance(meta, msgspec.Meta))}"
+    if origin is dict:
+        return f"a table of names, each with: {allowed(get_args(kind)[1])}"
     return {bool: "true or false", int: "whole number", float: "number", str: "text"}[kind]
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 from zlib import crc32
 
+from protocol.base import encode
 from protocol.errors import IndexDamaged, PagesDamaged
 from protocol.seams.ports import Row, SqlValue, Transact, Tx
 
@@ -67,6 +68,15 @@ def finder(end_of: str, statement: str, **values: SqlValue) -> Find:
         return LookResult(tx.all(statement, {**values, "after": after, "until": end[0]}), end[0])
 
     return find
+
+
+def row_mender(statement: str) -> Mend:
+    """Return a mend that runs a statement upon the numbers of the rows that were found, as a JSON array `rows`."""
+
+    def mend(tx: Tx, rows: Sequence[Any]) -> int:
+        return tx.run(statement, {"rows": encode([row[0] for row in rows]).decode()})
+
+    return mend
 
 
 def row_finder(statement: str, is_wrong: Callable[[Row], bool], **values: SqlValue) -> Find:

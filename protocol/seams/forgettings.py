@@ -37,8 +37,8 @@ class Forgettings(Protocol):
         """Return a number that every forgetting raises."""
         ...
 
-    def is_forgotten(self, tx: Tx, thread_id: str, since: int) -> bool:
-        """Return whether a thread was forgotten or deleted after that generation."""
+    def is_forgotten(self, tx: Tx, workspace_id: str, thread_id: str, since: int) -> bool:
+        """Return whether a thread was forgotten or deleted after that generation, or its workspace deleted."""
         ...
 
     def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:
@@ -46,7 +46,7 @@ class Forgettings(Protocol):
         ...
 
     def forget_workspace(self, tx: Tx, workspace_id: str) -> None:
-        """Forbid writes into a workspace's scope that began before now."""
+        """Forbid writes into a workspace and its scope that began before now."""
         ...
 
     def erase_part(self, tx: Tx, scope: Scope) -> Mapping[str, int]:

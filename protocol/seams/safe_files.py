@@ -1,5 +1,6 @@
 """The shape of a folder of the user that is read safely: what a house sees of it, and why something is not opened."""
 
+from collections.abc import Sequence
 from typing import BinaryIO, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 Refusal: TypeAlias = Literal[
@@ -13,6 +14,15 @@ Refusal: TypeAlias = Literal[
     "unreadable",
 ]
 """Why a file or folder is not opened."""
+
+SECRET_FILES: Sequence[str] = (
+    ".git", ".ssh", ".gnupg", ".aws", ".env*", "*.pem", "*.key", "*.p12", "*.kdbx", "id_rsa*", "id_ed25519*", ".netrc",
+    ".npmrc", ".pypirc",
+)  # fmt: skip
+"""Names of files and folders that hold keys and passwords, in any spelling of capital letters. None is read."""
+
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md")
+"""Names of files that steer a turn; they are read as they are, and never searched as evidence."""
 
 EntryKind: TypeAlias = Literal["file", "folder", "link", "other"]
 

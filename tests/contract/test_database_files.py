@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from small_store import COUNT, adding, counting, grouped, make, play
 
 from gateway.store import database as database_module
 from gateway.store import file as database_file
+from gateway.store import wiping
 from gateway.store.database import Database
 from gateway.store.sqlite import connect
 from gateway.store.wiping import wipe
@@ -333,5 +335,50 @@ def test_an_erase_comes_to_its_end_while_another_process_erases_all_the_time(tmp
         finally:
             other.kill()
             await other.wait()
+
+    play(scene, tmp_path)
+
+
+class PacedTime:
+    """A clock that goes on by what is slept, and by nothing else; the first sleep lasts until it may."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.sleeps = threading.Event()
+        self.may_go_on = threading.Event()
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.sleeps.set()
+        self.may_go_on.wait()
+        self.now += seconds
+
+
+def test_an_erase_that_cannot_end_yields_to_writers_within_two_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paced = PacedTime()
+    for module in (database_file, wiping):
+        monkeypatch.setattr(module, "time", paced)
+
+    async def scene(db: Database) -> None:
+        await db.write(adding("before"))
+        reader = apsw.Connection(str(db.path))
+        reader.execute("BEGIN").fetchall()
+        reader.execute("SELECT count(*) FROM t").fetchall()  # as long as it looks, the log cannot be moved
+        await db.write(adding("in the log"))
+        erase = asyncio.ensure_future(wipe(db))
+        await asyncio.to_thread(paced.sleeps.wait)  # it keeps writers out now
+        written = asyncio.ensure_future(db.write(lambda tx: (paced.now, adding("behind the erase")(tx))))
+        await asyncio.sleep(0)
+        paced.may_go_on.set()
+        assert await erase is False
+        at, _ = await written
+        assert 0 < at <= 2.0 + database_file.ASK_SECONDS
+        reader.execute("COMMIT").fetchall()
+        reader.close()
+        assert await wipe(db)
 
     play(scene, tmp_path)

@@ -15,10 +15,11 @@ from protocol.statements import Statements
 
 OTHERS = {
     "item": "turn_id thread_id kind role status",
-    "turn": "thread_id driver mode status options origin error_reason usage owner",
+    "turn": "thread_id driver mode memory_mode status options origin error_reason usage owner",
     "tool_reply": "turn_id",
     "hook_run": "run_id hook_id phase thread_id turn_id status contribution_hashes error_code",
-    "thread": "workspace_id parent_thread_id mode memory_mode origin",
+    "thread": "workspace_id parent_thread_id mode memory_mode origin instruction_files instruction_profile agent",
+    "instruction_version": "workspace_id sha256",
     "workspace": "state",
     "artifact": "version_id item_id thread_id role sha256",
     "record": "memory_id category kind status sensitivity provenance thread_id turn_id supersedes superseded_by index_state",

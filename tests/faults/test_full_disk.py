@@ -16,7 +16,8 @@ import pytest
 from fault_vfs import CODES, Fault, FaultVFS, Kind, faulty
 from fresh import fresh_database
 from memory_home import HERE, MemoryHome
-from spawned import Den, hello, journey, refusal, remember, take_turn
+from spawned import Den, every, hello, journey, refusal, remember, take_turn
+from timed_den import DAY, TimedDen
 
 from gateway.store.database import Database
 from gateway.store.reserved_space import RESERVED_BYTES, ReservedSpace
@@ -297,6 +298,40 @@ async def test_a_gateway_on_a_full_disk_forgets_and_mends(tmp_path: Path) -> Non
         assert (disk / "ballast").stat().st_size == RESERVED_BYTES
         status = await client.request("gateway/status")
         assert "storage" not in {entry["component"] for entry in status["degraded"]}
+
+
+@journey
+async def test_21_a_full_disk_pauses_passes_which_go_on_when_there_is_room(tmp_path: Path) -> None:
+    den, notes = TimedDen(tmp_path), 5
+    den.home.mkdir()
+    if not may_mount(den.home):
+        pytest.skip("nobody may mount a small disk here")
+    command = ["unshare", "-rm", "sh", "-c", MOUNT, "sh", str(den.home), *den.command()]
+    async with await GatewayClient.start(command) as client:
+        await hello(client)
+        disk = Path(f"/proc/{client.pid}/root{den.home}")
+        mine = await remember(client, "My locker has the number 4711.", importance=0.05)
+        noted = {"agent_id": "agt_pilot", "agent_kind": "system", "importance": 0.05}
+        for n in range(notes):
+            await client.request("memory/note", {**noted, "content": f"The relay {n} clicks twice."})
+        await client.request("gateway/drain", {"timeout_ms": 30_000})
+        while not (disk / "ballast").exists():
+            await client.request("ping")
+        filler = fill(disk / "filler")
+        with pytest.raises(CallFailed):
+            await keep_remembering(client)
+        await told(client, "gateway/degraded", "storage")
+        den.forward(8 * DAY)
+        assert (await refusal(client, "passes/run", {"pass": "consolidate"})).reason == "storage_full"
+        assert (await every(client, "passes/runs", "runs")) == []
+        assert len(await every(client, "memory/list", "records", voices=["machine"])) == notes
+        filler.unlink()
+        await told(client, "gateway/recovered", "storage")
+        await client.request("gateway/drain", {"timeout_ms": 30_000})
+        (run,) = await every(client, "passes/runs", "runs")
+        assert (run["state"], run["trigger"], run["changes"]) == ("completed", "catch_up", notes)
+        records = await every(client, "memory/list", "records", voices=["user"])
+        assert mine in {record["memory_id"] for record in records}
 
 
 STORY = """

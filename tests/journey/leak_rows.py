@@ -88,6 +88,12 @@ ROWS = [
     Row("knowledge/retry", "addressed", {"collection_id": "{collection}"}),
     Row("knowledge/retry", "addressed", {"file_id": "{file}"}),
     Row("knowledge/explain", "addressed", {"collection_id": "{collection}", "path": "note.md"}),
+    Row("agents/list", "open"),
+    Row("agents/get", "open", {"slug": "nobody", "parts": ["agents", "soul", "memory"], "context": {"thread_id": "{thread}"}}),
+    Row("instructions/set", "addressed", {"workspace_id": "{workspace}", "mode": "on"}),
+    Row("instructions/versions", "addressed", {"workspace_id": "{workspace}", "path": "AGENTS.md"}),
+    Row("instructions/preview", "addressed", {"thread_id": "{thread}"}),
+    Row("instructions/preview", "addressed", {"workspace_id": "{workspace}", "cwd": "/"}),
     # -- a tenant's own thread or workspace, with another one's things in it
     Row("thread/start", "scoped", {"thread_id": "{own_thread}", "parent_thread_id": "{thread}", "default_workspace_id": "{workspace}"}),
     Row("thread/start", "scoped", {"workspace_id": "{own_workspace}", "parent_thread_id": "{thread}"}, "a thread is addressed by its id"),
@@ -113,10 +119,11 @@ ROWS = [
     Row("memory/list", "scoped", {"tags": ["{tag}"]}),
     Row("memory/list", "scoped", {"cursor": "{cursor}"}, "a cursor is opaque; nobody's cannot be made up"),
     *(Row("memory/list", "scoped", {"scopes": [scope]}) for scope in SCOPES),
-    *(Row("memory/get", "scoped", {"memory_id": memory, "include_deleted": True})
+    *(Row("memory/get", "scoped", {"memory_id": memory, "include_deleted": True, "include_enrichment": True})
       for memory in ("{memory}", "{old_memory}", "{deleted_memory}", "{thread_memory}", "{agent_memory}", "{task_memory}")),
     *(Row("memory/get", "scoped", {"scope": scope, "key": "{key}"}) for scope in SCOPES),
     Row("memory/get", "scoped", {"scope": {"kind": "user", "key": "default"}, "key": "{key}"}),
+    Row("memory/get", "scoped", {"path": "{path}"}),
     *(Row("memory/update", "scoped", {"memory_id": memory, **change})
       for memory in ("{memory}", "{deleted_memory}") for change in ({"content": GREEN}, {"importance": 0.9}, {"expected_updated_at": 1})),
     *(Row("memory/forget", "scoped", {"target": target, "mode": mode, "dry_run": dry, "include_sources": True})
@@ -124,9 +131,10 @@ ROWS = [
           {"kind": "id", "memory_id": "{memory}"}, {"kind": "id", "memory_id": "{deleted_memory}"},
           {"kind": "turn", "turn_id": "{turn}"}, {"kind": "thread", "thread_id": "{thread}"},
           *({"kind": "scope", "scope": scope} for scope in SCOPES),
-          *({"kind": "scoped_key", "scope": scope, "key": "{key}"} for scope in SCOPES),
+          *({"kind": "scoped_key", "scope": scope, "key": "{key}"} for scope in SCOPES), {"kind": "path", "path": "{path}"},
       ) for mode in ("tombstone", "erase") for dry in (True, False)),
     *(Row("memory/confirm", "scoped", {"memory_id": memory}) for memory in ("{memory}", "{old_memory}", "{deleted_memory}")),
+    Row("memory/links", "scoped", {"memory_id": "{memory}", "depth": 2}),
     Row("memory/similar", "scoped", {"include_sensitive": True}),
     *(Row("memory/similar", "scoped", {"scopes": [scope], "include_sensitive": True}) for scope in SCOPES),
     *(Row("memory/merge", "scoped", {"memory_id": memory, "into_memory_id": into, "idempotency_key": "{idempotency}-merge"})
@@ -199,7 +207,9 @@ TOOL_ROWS = [
     *(("memory_forget", {"scope": scope, "key": "{key}"}) for scope in SCOPES),
     ("artifact_read", {"artifact_id": "{artifact}"}),
     ("artifact_read", FILE_VERSION),
-    ("request_tools", {"domains": ["memory", "artifact"], "reason": "{canary}"}),
+    ("request_tools", {"domains": ["memory", "artifact", "agent"], "reason": "{canary}"}),
+    ("agent_list", {}),
+    ("agent_info", {"slug": "{agent}"}),
 ]  # fmt: skip
 
 CONTROLS = [

@@ -6,14 +6,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from spawned import Den, drain, every, fact, hello, journey, remember, take_turn
-
-from gateway.wire.client import GatewayClient
+from spawned import Den, drain, every, fact, journey, remember, take_turn
+from timed_den import DAY, TimedDen
 
 GONE = "zz-gone"
 """Stands in every id and every text that the doomed thread and workspace own."""
 
-DAY_MS = 86_400_000
 TAUGHT = "what the user taught there is the user's own, with the words that it rests on"
 AUDIT = "why something was or was not kept, as ids, codes and numbers"
 A_WEEK = "finished work and recalls are known by their ids for a week"
@@ -35,7 +33,7 @@ BY_NUMBER = {
     "memory_change": "its scope", "memory_event": "its record", "memory_vec_loss": "its scope",
     "pass_change": "ids of records and candidates, for 90 days", "pass_run": "counts, for 90 days",
     "chunk_vec_loss": "its segment", "knowledge_content": "its owner", "knowledge_chunk": "its content",
- "forgotten": "a keyed hash", "mention": "its turn",
+    "enrichment": "its record", "alias": "its entity", "entity": "what it stands for", "edge": "what states it", "forgotten": "a keyed hash", "mention": "its turn",
 }  # fmt: skip
 """Tables whose rows name their owner by a number or through another row."""
 
@@ -119,8 +117,9 @@ def check_gone(den: Den, before: dict[str, int], *, taught: int) -> None:
 
 async def live(client: Any, den: Den, workspace_id: str, thread_id: str, word: str) -> None:
     """All that can be done in a thread."""
+    (den.folder / "AGENTS.md").write_text("Use tabs.", encoding="utf-8")
     await client.request("thread/start", {
-        "thread_id": thread_id, "workspace_id": workspace_id, "name": f"name {word}", "agent_id": f"agent-{word}",
+        "thread_id": thread_id, "workspace_id": workspace_id, "cwd": str(den.folder), "name": f"name {word}", "agent_id": f"agent-{word}",
         "task_id": f"task-{word}", "instructions": f"instructions {word}",
     })  # fmt: skip
     data = base64.b64encode(f"a file about {word}".encode()).decode()
@@ -190,14 +189,11 @@ async def live(client: Any, den: Den, workspace_id: str, thread_id: str, word: s
 
 @journey
 async def test_what_a_thread_or_a_workspace_owned_goes_with_it(tmp_path: Path) -> None:
-    den = Den(tmp_path, scripted=True)
-    clock = tmp_path / "clock"
-    clock.write_text("1800000000000", encoding="utf-8")
+    den = TimedDen(tmp_path, scripted=True)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Any]:
-        async with await GatewayClient.start([*den.command(), "--clock-file", str(clock)]) as client:
-            await hello(client, "ws-stays")
+        async with den.client("ws-stays") as client:
             yield client
             await drain(client)
 
@@ -231,7 +227,7 @@ async def test_what_a_thread_or_a_workspace_owned_goes_with_it(tmp_path: Path) -
         await client.request("workspace/delete", {"workspace_id": f"ws-{GONE}"})
     check_gone(den, before, taught=3)
 
-    clock.write_text(str(1800000000000 + 60 * DAY_MS), encoding="utf-8")
+    den.forward(60 * DAY)
     async with opened():
         pass
     assert {name: count for name, count in traces(den).items() if name not in KEPT} == {}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 from command_line import Ended, propose, run
+from guidance_stage import agent, put
 
 from gateway.doors.commands import COMMANDS
 from gateway.doors.commands.parsing import parser
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.loop("test")  # every command
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-ONLY_PARSED = frozenset({"serve", "mcp", "demo", "models", "replay", "schemas"})
+ONLY_PARSED = frozenset({"serve", "http", "mcp", "demo", "models", "replay", "schemas"})
 """What speaks to a program, to the network or to this repository: its options are checked, its work is tested elsewhere."""
 ANSWERS_NO = frozenset({"why", "doctor", "candidates", "knowledge"})
 """What may truly end with 1 in a home that holds little."""
@@ -104,6 +105,8 @@ def test_what_a_page_shows_works(page: Path, tmp_path: Path, monkeypatch: pytest
     (tmp_path / "notes" / "process" / "release.md").write_text(
         "# Release\n\n## Checklist\n\nTag it.\n", encoding="utf-8"
     )
+    put(tmp_path, {"AGENTS.md": "Use tabs.\n"})
+    put(home / "agents", agent("reviewer", soul="Calm.\n"))
     assert run("remember", "The ferry to Pellworm leaves at ten.").code == 0  # a home that somebody lives in
     forgotten.clear()
     for line in commands_of(page):

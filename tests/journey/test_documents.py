@@ -15,6 +15,7 @@ import pytest
 
 from gateway.wire.client import console_script
 from protocol.methods import METHODS
+from protocol.reference.setting_table import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,6 +36,8 @@ def test_the_readme_says_in_ten_lines_who_it_is_for_and_why_and_shows_a_picture(
     )
     assert f"{ours[1:]} of LoCoMo" in lines
     assert f"mem0 and Chroma find {mem0[1:]}" in lines
+    [start] = re.findall(r"^\| spawn → `initialize`, CPU \| ([\d.]+) \| ms .*\| NO \|$", figures, re.MULTILINE)
+    assert f"A start takes {float(start) / 1000:.2f} s of CPU, which misses its goal." in lines
     assert 'src="docs/demo.svg"' in lines
 
 
@@ -58,6 +61,13 @@ def test_nothing_names_a_package_that_no_index_has() -> None:
     for place in said:
         named = re.findall(r"(?:install|uvx|pip)[^\n]{0,40}pioneer[-_]gateway", place.read_text(encoding="utf-8"))
         assert not named, place.name
+
+
+def test_the_documents_name_settings_as_the_file_does() -> None:
+    keys = [re.escape(setting.key) for setting in settings() if setting.group != "providers"]
+    short = re.compile(rf"(?<![\w./])(?:{'|'.join(keys)})(?![\w(])")
+    for document in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        assert not short.findall(document.read_text(encoding="utf-8")), document.name
 
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:
@@ -84,6 +94,9 @@ def test_who_wants_the_demo_is_given_nothing_for_tests(tmp_path: Path) -> None:
 
     assert "pip install" in steps("demo")
     assert "pioneer demo" in steps("demo")
+    [install] = [line for line in steps("demo").splitlines() if "pip install" in line]
+    assert not {"-q", "--quiet"} & set(install.split())  # who waits sees what is being done
+    assert "setting up the gateway" in steps("demo")
     assert "requirements" not in steps("demo")
     assert all(name in steps("test") for name in ("requirements-dev.txt", "requirements-sdk1.txt"))
 

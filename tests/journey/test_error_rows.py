@@ -31,7 +31,6 @@ NOT_OVER_STDIO = {
     "overloaded": "needs a process that holds the write lock for half a minute: test_database.py",
     "pass_running": "needs a run under way: test_passes.py",
     "home_locked": "needs a migration that takes half a minute: test_migrations.py",
-    "forbidden": "stands for refusals without a better reason; there is none at present",
 }
 
 

@@ -5,6 +5,7 @@ import base64
 import subprocess
 from fnmatch import fnmatch
 
+from guidance_stage import agent, put
 from spawned import Den, drain, journey, remember, take_turn
 from stored_text import FILES
 
@@ -27,6 +28,7 @@ async def test_every_file_of_a_home_is_on_the_list(tmp_path):
         await client.request("thread/start", {"thread_id": "thr_a"})
         await take_turn(client, "thr_a", "", "trn_a", input=[{"type": "text", "text": "Hello"}, file])
         await drain(client)
+        put(den.home / "agents", agent("clerk"))
         (den.home / "backups").mkdir()
         backup = [*console_script(), "backup", str(den.home / "backups" / "one.backup"), "--home", str(den.home)]
         await asyncio.to_thread(subprocess.run, backup, check=True, capture_output=True)

@@ -67,6 +67,36 @@ def test_help_and_version_are_had_by_every_name(newcomer: Newcomer) -> None:
     wrong = newcomer.run("help", "serach")
     assert (wrong.returncode, wrong.stdout) == (64, "")
     assert "did you mean 'search'?" in wrong.stderr
+    assert "did you mean 'help'?" in newcomer.run("helo").stderr
+    assert "did you mean 'forget'?" in newcomer.run("delete", "tea").stderr
+    for early in (["--home", "x", "list"], ["--json"]):
+        ended = newcomer.run(*early)
+        assert (ended.returncode, "options stand after the command" in ended.stderr) == (64, True), early
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_a_door_for_programs_says_at_a_terminal_what_it_waits_for(newcomer: Newcomer, command: str) -> None:
+    pty = pytest.importorskip("pty", reason="there are no such terminals here")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*console_script(), command], cwd=newcomer.folder, env=newcomer.environ, stdin=theirs, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, start_new_session=True,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(f"pioneer {command} waits here for messages of ".encode())
+        os.close(ours)
+        assert process.communicate(timeout=60)[0] == b""
+    assert (
+        b"waits here"
+        not in subprocess.run(
+            [*console_script(), command],
+            env=newcomer.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+        ).stderr
+    )
 
 
 COFFEE, BEANS, TEA = "I take my coffee without sugar.", "Coffee beans are from Trieste.", "The tea shop is in Graz."
@@ -164,12 +194,17 @@ def test_a_named_category_is_taken_as_it_is(newcomer: Newcomer) -> None:
 
 
 def test_a_home_without_conversations_says_so(newcomer: Newcomer) -> None:
-    keep(newcomer, COFFEE)
-    ended = newcomer.run("threads")
-    assert (ended.returncode, ended.stdout) == (0, "")
-    assert "there are no conversations yet" in ended.stderr
-    assert newcomer.run("threads", "--json").returncode == 1
-    assert newcomer.json("threads")["threads"] == []
+    for is_there in (False, True):
+        ended = newcomer.run("threads")
+        assert (ended.returncode, ended.stdout) == (0, "")
+        assert "there are no conversations yet" in ended.stderr
+        assert newcomer.run("threads", "--json").returncode == 1
+        assert newcomer.json("threads")["threads"] == []
+        assert newcomer.home.exists() == is_there
+        keep(newcomer, COFFEE)
+    newcomer.configure(FORGOT_GATEWAY)
+    assert newcomer.run("threads").returncode == 78
+    assert newcomer.run("threads", "--home", str(newcomer.folder / "none")).returncode == 0
 
 
 def test_an_empty_list_says_so_beside_the_data(newcomer: Newcomer) -> None:
@@ -178,6 +213,61 @@ def test_an_empty_list_says_so_beside_the_data(newcomer: Newcomer) -> None:
         ended = newcomer.run("list", *more)
         assert (ended.returncode, ended.stdout) == (0, ""), more
         assert ended.stderr, more
+
+
+def test_who_asks_for_what_is_not_kept_is_told_that_nothing_fits(newcomer: Newcomer) -> None:
+    """Every memory is a little like every question; what fits has a word of it, or is near enough in meaning."""
+    bello, _, colour = keep(
+        newcomer, "My dog is called Bello and she is 4 years old", COFFEE, "Meine Lieblingsfarbe ist Grün"
+    )
+    assert {hit["record"]["memory_id"] for hit in newcomer.json("search", "dog")["hits"]} == {
+        bello,
+        colour,
+    }  # as by RPC
+    found = newcomer.run("search", "dog")
+    assert [line.split("\t")[0] for line in found.stdout.splitlines()] == [bello]
+    assert found.stderr == ""
+    nothing = newcomer.run("search", "quantum chromodynamics")
+    assert (nothing.returncode, nothing.stdout) == (1, "")
+    assert nothing.stderr.startswith("nothing f")
+    nearest = newcomer.run("search", "tea")
+    assert (nearest.returncode, nearest.stdout) == (1, "")
+    assert nearest.stderr.startswith("nothing fits; nearest in meaning")
+    assert "mem_" in nearest.stderr
+    assert newcomer.run("search", "tea", "--min-score", "0").returncode == 0
+    assert newcomer.run("search", "years", "--words").stdout.startswith(bello)
+    assert "no word that could be looked for" in newcomer.run("search", "🎉").stderr
+
+
+def test_what_is_sensitive_is_told_where_it_is_kept_and_missed(newcomer: Newcomer) -> None:
+    kept = newcomer.run("remember", "I am allergic to cats.")
+    assert "sensitive: `search` and `list` show it with --sensitive alone\n" in kept.stderr
+    for command in ("search", "list"):
+        asked = ["allergic"] if command == "search" else ["--category", "constraint"]
+        ended = newcomer.run(command, *asked)
+        assert (ended.stdout, "cats" in ended.stderr) == ("", False)
+        assert "1 sensitive memory" in ended.stderr
+        assert "cats" in newcomer.run(command, *asked, "--sensitive").stdout
+
+
+def test_what_is_known_already_has_nothing_to_undo(newcomer: Newcomer) -> None:
+    keep(newcomer, COFFEE)
+    again = newcomer.run("remember", COFFEE)
+    assert again.stderr.startswith("known already:\n")
+    assert "to undo" not in again.stderr
+
+
+def test_a_correction_is_shown_with_what_it_replaces_and_the_way_back(newcomer: Newcomer) -> None:
+    keep(newcomer, BEANS)
+    edited = newcomer.run("edit", "trieste", "Coffee beans are from Rijeka.")
+    assert [line.split("\t")[-1] for line in edited.stdout.splitlines()] == ["Coffee beans are from Rijeka."]
+    assert edited.stderr.startswith(f"corrected:\nin place of: {BEANS}\n")
+    undo = re.search(r"^to undo: pioneer (.+)$", edited.stderr, re.MULTILINE)
+    assert undo is not None
+    assert newcomer.run(*shlex.split(undo[1])).returncode == 0
+    assert [one["content"] for one in newcomer.json("list")["records"]] == [BEANS]
+    changed = newcomer.run("edit", "trieste", "--importance", "0.9")
+    assert (changed.stderr, len(changed.stdout.splitlines())) == ("changed:\n", 1)
 
 
 def test_into_a_pipe_go_data_only(newcomer: Newcomer) -> None:
@@ -278,7 +368,7 @@ FORGOT_GATEWAY = "# mine\n[memory]\nretention_days = 3\n"
     "arguments",
     [
         ["config", "check"], ["remember", "Tea."], ["search", "tea", "--words"], ["settings"], ["models"], ["status"], ["doctor"],
-        ["import", "."], ["settings", "set", "memory.enabled", "false"],
+        ["import", "."], ["list"], ["forget", "tea"], ["threads"], ["settings", "set", "memory.enabled", "false"],
     ],
     ids=" ".join,
 )  # fmt: skip

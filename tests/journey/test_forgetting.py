@@ -5,8 +5,7 @@ import secrets
 
 import apsw
 from spawned import Den, drain, every, fact, hello, journey, refusal, remember, take_turn
-
-from gateway.wire.client import GatewayClient
+from timed_den import DAY, START, TimedDen
 
 
 def needle():
@@ -172,33 +171,15 @@ async def test_what_one_process_erases_the_other_does_not_have_either(tmp_path):
 
 # -- the clock -------------------------------------------------------------------------------------------------------
 
-NOW = 1_800_000_000_000
-DAY = 86_400_000
-
-
-def set_clock(den, now):
-    """The time that the process reads at every use."""
-    fresh = den.folder / "clock.new"
-    fresh.write_text(str(now), encoding="ascii")
-    fresh.replace(den.folder / "clock")
-
-
-async def timed(den):
-    """A process that reads its time from a file."""
-    set_clock(den, NOW)
-    client = await GatewayClient.start([*den.command(), "--clock-file", str(den.folder / "clock")])
-    await hello(client)
-    return client
-
 
 @journey
 async def test_expiry_is_exact_and_told_without_being_asked(tmp_path):
-    den, word = Den(tmp_path), needle()
-    async with await timed(den) as client:
-        memory_id = await remember(client, f"The vault is called {word}.", expires_at=NOW + 5000)
-        set_clock(den, NOW + 4999)
+    den, word = TimedDen(tmp_path), needle()
+    async with den.client() as client:
+        memory_id = await remember(client, f"The vault is called {word}.", expires_at=START + 5000)
+        den.set(START + 4999)
         assert (await client.request("memory/search", {"query": word}))["hits"]
-        set_clock(den, NOW + 5000)
+        den.set(START + 5000)
         assert (await client.request("memory/search", {"query": word}))["hits"] == []
         assert await every(client, "memory/list", "records") == []
         assert (await client.request("memory/get", {"memory_id": memory_id}))["record"]["status"] == "expired"
@@ -208,29 +189,29 @@ async def test_expiry_is_exact_and_told_without_being_asked(tmp_path):
 
 @journey
 async def test_old_bookkeeping_goes_where_nothing_else_is_ever_due(tmp_path):
-    den = Den(tmp_path)
+    den = TimedDen(tmp_path)
     semantic = {"category": "preference", "durability": "session_only", "certainty": "low", "sensitivity": "none"}
-    async with await timed(den) as client:
+    async with den.client() as client:
         passing = {"content": "Is at the bus stop", "semantic": semantic, "evidence": [{"quote": "at the bus stop"}]}
         assert (await client.request("memory/write", passing))["record"] is None
         assert sum((await client.request("memory/stats", {}))["decisions"]["by_reason_code"].values()) == 1
-        set_clock(den, NOW + 181 * DAY)
+        den.set(START + 181 * DAY)
         while (await client.request("memory/stats", {}))["decisions"]["by_reason_code"]:
             pass
 
 
 @journey
 async def test_retention_ends_by_the_clock_and_by_a_changed_setting(tmp_path):
-    den, word = Den(tmp_path), needle()
-    async with await timed(den) as client:
+    den, word = TimedDen(tmp_path), needle()
+    async with den.client() as client:
         ids = [await remember(client, f"The vault number {n} is called {word}.") for n in range(2)]
         await client.request("memory/forget", {"target": {"kind": "id", "memory_id": ids[0]}})
-        set_clock(den, NOW + 2 * DAY)
+        den.set(START + 2 * DAY)
         await drain(client)
         await client.request("memory/restore", {"memory_id": ids[0]})
         for memory_id in ids:
             await client.request("memory/forget", {"target": {"kind": "id", "memory_id": memory_id}})
-        set_clock(den, NOW + 4 * DAY)
+        den.set(START + 4 * DAY)
         assert holding(den, word)
         await client.request("settings/update", {"update": {"memory": {"retention_days": 1}}})
         told = await client.wait_for("memory/erased")

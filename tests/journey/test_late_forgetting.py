@@ -7,8 +7,9 @@ import contextlib
 import pytest
 from spawned import Den, drain, every, fact, hello, journey, refusal, remember
 from test_forgetting import holding, needle
+from timed_den import TimedDen
 
-from gateway.wire.client import ConnectionClosed, GatewayClient
+from gateway.wire.client import ConnectionClosed
 
 USER = {"kind": "user", "key": "default"}
 SECONDS_LATER = 60_000
@@ -93,12 +94,10 @@ async def bring(client, thread_id, workspace_id, word, count, **more):
 
 @journey
 async def test_an_interrupted_deletion_of_a_workspace_is_told_and_comes_to_its_end(tmp_path):
-    den, clock, word = Den(tmp_path), tmp_path / "clock", needle()
-    clock.write_text("1800000000000", encoding="utf-8")
-    command = [*den.command(), "--clock-file", str(clock)]
+    den, word = TimedDen(tmp_path), needle()
     scope = {"kind": "workspace", "key": "ws_gone"}
     context = {"workspace_id": "ws_gone"}
-    first, second = await GatewayClient.start(command), await GatewayClient.start(command)
+    first, second = await den.spawn(), await den.spawn()
     async with second:
         await hello(first, "ws_here")
         await hello(second, "ws_here")
@@ -125,7 +124,7 @@ async def test_an_interrupted_deletion_of_a_workspace_is_told_and_comes_to_its_e
             ("workspace/create", {"workspace_id": "ws_gone"}),
         ):
             assert (await refusal(second, method, params)).reason in {"not_found", "conflict"}
-        clock.write_text(str(1800000000000 + SECONDS_LATER), encoding="utf-8")
+        den.forward(SECONDS_LATER)
         gone = None
         while gone is None:
             await drain(second)
@@ -188,33 +187,6 @@ async def test_deleting_a_thread_or_a_file_leaves_no_byte_of_it(tmp_path):
         assert holding(den, name) == []
         assert (await client.request("thread/delete", {"thread_id": "thr_a"}))["complete"]
         assert holding(den, word) == []
-
-
-@journey
-async def test_a_thread_is_ignored_whole_or_not_at_all(tmp_path):
-    den = Den(tmp_path)
-    for n, asked_before in enumerate((0, 1, 2)):
-        word = needle()
-        client = await den.spawn()
-        await hello(client)
-        await bring(client, f"thr_{n}", "ws_here", word, 200)
-        await drain(client)
-        updating = asyncio.ensure_future(
-            client.request("thread/update", {"thread_id": f"thr_{n}", "memory_mode": "ignored"})
-        )
-        for _ in range(asked_before):
-            await client.request("ping")
-        client.kill()
-        with contextlib.suppress(ConnectionClosed):
-            await updating
-        async with den.client() as client:
-            await drain(client)
-            mode = (await client.request("thread/get", {"thread_id": f"thr_{n}"}))["thread"]["memory_mode"]
-            counts = await client.request(
-                "thread_episodic/status", {"workspace_id": "ws_here", "thread_id": f"thr_{n}"}
-            )
-            found = await client.request("thread_episodic/search", {"workspace_id": "ws_here", "query": word})
-            assert (mode == "ignored") == (found["hits"] == []), counts
 
 
 @journey

@@ -34,7 +34,7 @@ def names_of_nobody():
     names = (
         "memory old_memory deleted_memory thread_memory agent_memory task_memory thread open_thread turn open_turn item"
     )
-    names += " chunk run job candidate artifact version workspace agent task key tag idempotency canary cursor call collection file folder"
+    names += " path chunk run job candidate artifact version workspace agent task key tag idempotency canary cursor call collection file folder"
     return {name: f"nobody-{name}" for name in names.split()} | {"chunk": "thread:nobody/nobody/chunk_9"}
 
 
@@ -44,6 +44,7 @@ async def settle_tenant(client, n, folder):
     t = {kind: f"{kind}_t{n}" for kind in ("thread", "open_thread", "turn", "open_turn", "artifact", "agent", "task")}
     t |= {"workspace": f"ws_t{n}", "key": f"key.t{n}", "idempotency": f"once-t{n}", "canary": canary, "tag": f"tag{n}"}
     t |= {"new_thread": f"new_thread_t{n}", "call": f"call-t{n}", "collection": f"files_t{n}"}
+    t["path"] = f"notes/t{n}.md"
     text = f"The {canary} {WORDS}"
     await client.request("workspace/create", {"workspace_id": t["workspace"], "name": f"{canary} works"})
     t["folder"] = str(folder / f"files-t{n}")
@@ -75,6 +76,8 @@ async def settle_tenant(client, n, folder):
                         (("thread", t["thread"]), "thread_memory"), (("agent", t["agent"]), "agent_memory"), (("task", t["task"]), "task_memory")):  # fmt: skip
         own = {"context": {**context, f"{scope[0]}_id": scope[1]}, "scope": {"kind": scope[0], "key": scope[1]}}
         own |= {"key": t["key"], "tags": [t["tag"]], "value": {"of": f"{canary} {name}"}, "metadata": {"of": canary}}
+        if name == "memory":
+            own["path"] = t["path"]
         t[name] = await remember(client, f"{text}; {name}", **own)
     scope = {"kind": "workspace", "key": t["workspace"]}
     t["deleted_memory"] = await remember(
@@ -104,7 +107,7 @@ async def settle_tenant(client, n, folder):
         "turn_id": t["open_turn"],
         "call_id": "reveal",
         "name": "request_tools",
-        "arguments": {"domains": ["memory", "artifact"], "reason": "x"},
+        "arguments": {"domains": ["memory", "artifact", "agent"], "reason": "x"},
     }
     await client.request("turn/tool_call", reveal)
     return t

@@ -23,7 +23,8 @@ from mcp_stage import (
     spoken_to,
     text_of,
 )
-from spawned import clean_environment, journey, on_posix
+from spawned import clean_environment, journey, on_posix, remember
+from timed_den import DAY, START, TimedDen
 
 from gateway.doors.mcp.answers import ANSWERS
 
@@ -55,7 +56,7 @@ async def test_everything_that_is_offered_answers(tmp_path, revision):
         assert tools == (await client.list_tools()).tools
         hints = {tool.name: tool.annotations or types.ToolAnnotations() for tool in tools}
         reads = {name for name, hint in hints.items() if hint.read_only_hint}
-        assert reads == {"memory_search", "memory_list", "memory_get", "thread_search"}
+        assert reads == {"memory_search", "memory_list", "memory_get", "thread_search", "agent_list", "agent_info"}
         assert [name for name, hint in hints.items() if hint.destructive_hint] == ["memory_forget"]
         assert all(hints[tool.name].open_world_hint is False and tool.output_schema for tool in tools)
 
@@ -100,7 +101,9 @@ async def test_everything_that_is_offered_answers(tmp_path, revision):
         assert "green tea" in await prompt(client, "session_brief")
         assert "memory_forget" in await prompt(client, "forget", what="my tea")
 
-        forgotten = await data_of(client, "memory_forget", memory_id=ids["tea"])
+        result = await client.call_tool("memory_forget", {"memory_id": ids["tea"]})
+        forgotten = result.structured_content
+        assert f"pioneer restore {ids['tea']}" in text_of(result)
         assert (forgotten["status"], forgotten["forgotten_memory_ids"]) == ("forgotten", [ids["tea"]])
         another = await data_of(client, "memory_list")
         (kept, *_) = [row["memory_id"] for row in another["records"]]
@@ -130,6 +133,7 @@ async def test_what_is_wrong_is_told_and_never_a_traceback(tmp_path, revision):
             ("memory_search", {}, "`query` is missing - at `$.query`"),
             ("memory_get", {"memory_id": "a b"}, "must be an id: letters, digits and _ . : -, at most 128 of them - at `$.memory_id`"),
             ("memory_remember", {"content": "x" * 20_000}, "must have at most 16384 characters - at `$.content`"),
+            ("memory_list", {"category": "todo"}, "there is no `category` - at `$.category`. It takes: categories, scopes, limit, cursor"),
             ("thread_search", {"query": 3}, "must be text, not a whole number - at `$.query`"),
         ):  # fmt: skip
             assert await failure_of(client, tool, **arguments) == f"invalid_params: {words}"
@@ -137,8 +141,9 @@ async def test_what_is_wrong_is_told_and_never_a_traceback(tmp_path, revision):
         other = {"kind": "workspace", "key": "ws_other"}
         assert (await data_of(client, "memory_get", memory_id=ids["elsewhere"]))["record"] is None
         for memory_id in (ids["elsewhere"], "mem_none"):
-            forgotten = await data_of(client, "memory_forget", memory_id=memory_id)
-            assert forgotten["forgotten_memory_ids"] == []
+            forgotten = await client.call_tool("memory_forget", {"memory_id": memory_id})
+            assert forgotten.structured_content["forgotten_memory_ids"] == []
+            assert "there is no such memory" in text_of(forgotten)
         assert (await failure_of(client, "memory_search", query="keys", scopes=[other])).startswith(
             "scope_out_of_context"
         )
@@ -228,6 +233,11 @@ async def test_the_user_is_asked_where_their_program_can(tmp_path, revision):
         assert len(asked) == count  # nobody agrees to what they cannot see whole
         listed = (await data_of(client, "memory_list"))["records"]
         assert [row["memory_id"] for row in listed if row["voice"] == "user"] == [kept["memory_id"]]
+        answers["Forget this"] = types.ElicitResult(action="decline")
+        del answers["cello"]
+        stays = await client.call_tool("memory_forget", {"memory_id": kept["memory_id"]})
+        assert stays.structured_content["status"] == "declined"
+        assert "wants to keep it" in text_of(stays)
 
 
 @journey
@@ -247,10 +257,11 @@ async def test_the_words_of_a_prompt_license_nothing_beyond_them(tmp_path):
         assert poison["reason_code"] == "no_memory_requested"
         assert "obey evil" in asked[0]
         assert "curl evil.example" in asked[0]
-        ordered = await data_of(
-            client, "memory_remember", content="User's accountant is Anna Smith", category="recurring_instruction"
-        )
+        order = {"content": "User's accountant is Anna Smith", "category": "recurring_instruction"}
+        result = await client.call_tool("memory_remember", order)
+        ordered = result.structured_content
         assert (ordered["status"], ordered["reason_code"]) == ("saved", "stored_as_said")
+        assert "in the user's own words" in text_of(result)
         kept = await data_of(
             client, "memory_remember", content="User's accountant is Anna Smith", category="relationship"
         )
@@ -430,3 +441,18 @@ async def test_a_request_that_was_taken_back_takes_no_room(tmp_path):
             await raw.send({"method": "notifications/cancelled", "params": {"requestId": f"ask-{n}"}})
         assert (await raw.result("tools/call", call(0, "memory_list")["params"]))["structuredContent"]["records"] == []
         assert {message["method"] for message in raw.others} <= {"notifications/cancelled"}  # and no answer
+
+
+@journey
+async def test_7_what_has_faded_is_found_and_is_not_in_the_brief(tmp_path):
+    den, old = McpDen(tmp_path), TimedDen(tmp_path)
+    old.set(START - 1000 * DAY)
+    async with old.client() as client:
+        context = {"workspace_id": "ws_here"}
+        faded = await remember(client, "I like the blue mug best.", category="preference", importance=0.05)
+        await remember(client, TEA, category="preference", context=context)
+    async with den.assistant("auto") as client:
+        brief = await resource(client, "memory://brief")
+        assert ("green tea" in brief, "blue mug" in brief) == (True, False)
+        hits = (await data_of(client, "memory_search", query="blue mug"))["hits"]
+        assert [hit["memory_id"] for hit in hits] == [faded]

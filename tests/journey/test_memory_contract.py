@@ -2,21 +2,10 @@
 
 import pytest
 from spawned import Den, every, journey, refusal, remember, take_turn
+from timed_den import START, TimedDen
 
 USER = {"kind": "user", "key": "default"}
 HERE = {"kind": "workspace", "key": "ws_here"}
-DAY = 86_400_000
-
-
-class Clocked(Den):
-    """A den whose gateway reads its time from a file."""
-
-    def at(self, now):
-        (self.folder / "clock.new").write_text(str(now))
-        (self.folder / "clock.new").replace(self.folder / "clock")
-
-    def command(self):
-        return [*super().command(), "--clock-file", str(self.folder / "clock")]
 
 
 async def wish(client, content, **more):
@@ -248,13 +237,12 @@ async def test_a_repeat_may_name_the_default_workspace_and_never_brings_back_wha
 
 @journey
 async def test_statistics_count_by_the_clock(tmp_path):
-    den, now = Clocked(tmp_path), 1_800_000_000_000
-    den.at(now)
+    den = TimedDen(tmp_path)
     async with den.client() as client:
-        await remember(client, "The sale is on.", expires_at=now + 1000)
-        den.at(now + 999)
+        await remember(client, "The sale is on.", expires_at=START + 1000)
+        den.set(START + 999)
         assert (await client.request("memory/stats"))["records"]["by_status"] == {"active": 1}
-        den.at(now + 1000)
+        den.set(START + 1000)
         counted = (await client.request("memory/stats"))["records"]
         assert (counted["by_status"], counted["by_scope"][0]["count"]) == ({"expired": 1}, 0)
 

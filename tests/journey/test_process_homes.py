@@ -1,8 +1,10 @@
 """Homes and configurations, good and bad, as a starting process meets them."""
 
+import json
 import os
 import random
 import stat
+import subprocess
 
 import apsw
 import pytest
@@ -47,6 +49,21 @@ def test_an_unknown_key_is_told_and_does_not_stop_the_start(tmp_path):
         ]
 
     story()
+
+
+def test_an_unknown_key_stands_in_the_log_of_a_door_that_has_no_status(tmp_path):
+    den = Den(tmp_path, config="# mine\n[memory]\nenabled = false\n")
+    command = [*console_script(), "mcp", "--home", str(den.home), "--config", str(den.config)]
+    served = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True)
+    lines = [json.loads(line) for line in served.stderr.splitlines()]
+    told = {
+        "event": "config_degraded",
+        "reason": "unknown_key",
+        "key": "memory",
+        "nearest": "gateway.memory",
+        "line": 4,  # a den writes three before
+    }
+    assert [{name: line.get(name) for name in told} for line in lines] == [told]
 
 
 @pytest.fixture

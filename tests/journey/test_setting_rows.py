@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from guidance_stage import agent, put
 from spawned import Den, drain, every, fact, journey, refusal, remember
 from test_hostile_process import command
 
 from gateway.wire.client import CallFailed, GatewayClient
-from protocol.settings import AgentSettings, MemorySettings, PreflightSettings
+from protocol.settings import AgentFileSettings, AgentSettings, InstructionSettings, MemorySettings, PreflightSettings
 
 AWAITED = {
     "memory.capsules_dir": "no capsule is published yet; an unsafe folder is refused",
@@ -43,6 +44,11 @@ class Turn(NamedTuple):
         return self.turn["prompt_manifest"]
 
     @property
+    def system(self) -> str:
+        """The system prompt."""
+        return self.asked[0]["messages"][0]["content"]
+
+    @property
     def prompt(self) -> str:
         """All that the model was told first."""
         return "\n".join(message["content"] for message in self.asked[0]["messages"])
@@ -59,6 +65,10 @@ class Seen:
         self.client = client
         self.clock = clock
         self._den = den
+        self.project = put(
+            den.folder / "project",
+            {".git/": "", "AGENTS.md": "A rule.\n\n" * 90 + "@deep.md", "deep.md": "the included rule"},
+        )
 
     async def live(self, text: str, **thread: Any) -> Turn:
         """A turn in a thread of its own, or in the one named."""
@@ -245,6 +255,29 @@ async def caps_the_inbox(seen: Seen) -> str:
     return found["candidate"]["status"]
 
 
+async def is_instructed(seen: Seen) -> bool:
+    return "A rule." in (await seen.live("hello there", cwd=str(seen.project))).system
+
+
+async def cuts_instructions(seen: Seen) -> bool:
+    return "left out" in (await seen.live("hello there", cwd=str(seen.project))).system
+
+
+async def includes(seen: Seen) -> bool:
+    return "the included rule" in (await seen.live("hello there", cwd=str(seen.project))).system
+
+
+async def names_an_agent(seen: Seen) -> list[str]:
+    return [one["name"] for one in (await seen.client.request("agents/list", {}))["agents"]]
+
+
+def cuts(file: str) -> Callable[[Seen], Awaitable[bool]]:
+    async def look(seen: Seen) -> bool:
+        return f"[{file}: lines" in (await seen.live("hello there", agent_id="clerk", agent=True)).system
+
+    return look
+
+
 class Row(NamedTuple):
     """A value, what shows it, and what that is before and after."""
 
@@ -279,6 +312,13 @@ ROWS: dict[str, Row] = {
     "agent.history_turns_min": Row(2, history, 0, 2),
     "agent.context_chars": Row(24_000, history, 0, 3),
     "agent.system_prompt": Row("Be a pirate.", says_its_prompt, False, True),
+    "instructions.enabled": Row(False, is_instructed, True, False),
+    "instructions.max_chars": Row(600, cuts_instructions, False, True),
+    "instructions.include_depth": Row(0, includes, True, False),
+    "agents.folder": Row("others", names_an_agent, ["Clerk"], []),
+    "agents.agents_chars": Row(200, cuts("AGENTS.md"), False, True),
+    "agents.soul_chars": Row(200, cuts("SOUL.md"), False, True),
+    "agents.memory_chars": Row(200, cuts("MEMORY.md"), False, True),
     "preflight.timeout_ms": Row(100, waits_for_a_plan, "unsure", "timeout"),
     "preflight.enabled": Row(False, plans, "planned", "preflight_disabled"),
 }
@@ -287,7 +327,10 @@ RESET = {"agent.context_chars": 1000, "agent.history_turns_min": 0}
 
 
 def test_every_setting_has_a_row() -> None:
-    groups = {"memory": MemorySettings, "agent": AgentSettings, "preflight": PreflightSettings}
+    groups = {
+        "memory": MemorySettings, "agent": AgentSettings, "preflight": PreflightSettings,
+        "instructions": InstructionSettings, "agents": AgentFileSettings,
+    }  # fmt: skip
     keys = {f"{name}.{key}" for name, group in groups.items() for key in group.__struct_fields__}
     assert keys == {*ROWS, *AWAITED}
 
@@ -295,6 +338,8 @@ def test_every_setting_has_a_row() -> None:
 @journey
 async def test_every_setting_does_something_here_and_in_another_process(tmp_path: Path) -> None:
     den = Den(tmp_path, scripted=True, config="[gateway.agent]\ncontext_chars = 1000\nhistory_turns_min = 0\n")
+    long = "A line of it.\n\n" * 60
+    put(den.home / "agents", agent("clerk", text=long, soul=long, memory=long))
     reveal = {"name": "request_tools", "arguments": {"domains": ["memory"], "reason": "again"}}
     den.write_script([
         {"role": "main", "input_contains": "LOOP", "respond": {"tool_calls": [reveal]}},
@@ -314,8 +359,8 @@ async def test_every_setting_does_something_here_and_in_another_process(tmp_path
             both.append(Seen(client, den, clock))
         await here.request("settings/update", {"update": {"roles": {"preflight": "scripted"}}})
         await remember(here, "The user's favourite tea is sencha")
-        agent = {"scope": {"kind": "agent", "key": "agent_1"}, "context": {"agent_id": "agent_1"}}
-        await remember(here, "The agent brews oolong tea", **agent)
+        of_agent = {"scope": {"kind": "agent", "key": "agent_1"}, "context": {"agent_id": "agent_1"}}
+        await remember(here, "The agent brews oolong tea", **of_agent)
         found: dict[str, list[Any]] = {}
         for key, row in ROWS.items():
             group, name = key.split(".")

@@ -14,6 +14,9 @@ from memory_home import Told
 
 from agent.files.artifacts import Artifacts
 from agent.forget.deletion import Deletions
+from agent.guidance.agents import Agents
+from agent.guidance.instructions import InstructionReader
+from agent.guidance.steering import Guidance
 from agent.hooks.registration import Registry
 from agent.hooks.runtime import HookRuntime
 from agent.prompt.ledger import Ledger
@@ -29,10 +32,12 @@ from agent.turns.pipeline import Pipeline
 from agent.turns.turns import Turns
 from gateway.base.ids import SortableIds
 from gateway.files.artifact_files import ArtifactFiles
+from gateway.files.guidance_files import AgentFolders, InstructionFiles
 from gateway.home.keys import HomeKey
 from gateway.jobs.queue import Jobs
 from gateway.jobs.retry import RetryLimits
 from gateway.jobs.runner import JobRunner, Work
+from gateway.secrets.scanner import RuleScanner
 from gateway.store.database import Database
 from protocol.base import Cancelled, Scope
 from protocol.hooks import (
@@ -94,6 +99,9 @@ class Answers:
     def prompt_tokens(self, role: str, provider: str | None = None) -> int | None:
         return self.tokens
 
+    def window_tokens(self, role: str, provider: str | None = None) -> int | None:
+        return self.tokens
+
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
         self.asked.append(request)
         answer = self.answers.pop(0) if self.answers else ModelReply(text="OK.")
@@ -126,7 +134,7 @@ class NothingForgotten:
     def generation(self, tx: Tx) -> int:
         return 0
 
-    def is_forgotten(self, tx: Tx, thread_id: str, since: int) -> bool:
+    def is_forgotten(self, tx: Tx, workspace_id: str, thread_id: str, since: int) -> bool:
         return False
 
     def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:
@@ -206,9 +214,15 @@ class AgentHome:
             incident=self.incident, unstored=unstored,
         )  # fmt: skip
         pipeline = Pipeline(runtime=self.runtime, planners=planners, advisor=advisor, settings=settings)
+        agents = Agents(db=self.db, shelf=AgentFolders(lambda: path.parent / "agents"), settings=settings)
+        reader = InstructionReader(
+            disk=InstructionFiles(), scanner=RuleScanner(), clock=self.clock, notify=self.notify,
+            settings=lambda: self.settings.instructions,
+        )  # fmt: skip
+        self.guidance = Guidance(db=self.db, known=unstored, reader=reader, agents=agents, model=model)
         self.turns = Turns(
             means, pipeline=pipeline, model=model, tools=tools or {}, spawn=self.spawn, mask=lambda text: text,
-            marks=self.marks_of,
+            marks=self.marks_of, guidance=self.guidance,
         )  # fmt: skip
         self.threads = Threads(
             db=self.db,
@@ -216,6 +230,7 @@ class AgentHome:
             ids=self.ids,
             neighbours=neighbours,
             unstored=unstored,
+            define=self.guidance.define,
         )
         self.deletions = Deletions(
             db=self.db, jobs=self.jobs, neighbours=neighbours, forgettings=NothingForgotten(), settle=self.turns.settle

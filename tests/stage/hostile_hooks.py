@@ -12,6 +12,7 @@ from agent.hooks.runtime import HookRuntime
 from gateway.base.clock import SystemClock
 from gateway.base.ids import SortableIds
 from protocol.hooks import (
+    MAX_OUTPUT_BYTES,
     PHASES,
     ContextItem,
     DiagnosticContribution,
@@ -115,7 +116,7 @@ def context(*texts: str, max_chars: int = 10**9) -> PromptContext:
 
 
 async def gives_too_much(_given: HookInput) -> HookOutput:
-    return HookOutput(contributions=[context("word " * 150_000)])
+    return HookOutput(contributions=[context("word " * (MAX_OUTPUT_BYTES // 5))])
 
 
 async def fills_its_phase(given: HookInput) -> HookOutput:

@@ -20,6 +20,7 @@ from agent.rows.statements import SQL
 from agent.rows.threads import add_workspace, read_thread, workspace_exists
 from agent.rows.turns import generation_of_turn
 from gateway.base.ids import SortableIds
+from gateway.base.written_dates import WrittenDates
 from gateway.home.keys import HomeKey
 from gateway.jobs.queue import Jobs
 from gateway.secrets.scanner import RuleScanner
@@ -120,7 +121,7 @@ class MemoryHome:
             settings=lambda: self.settings, recall_settings=lambda: self.recall_settings, read_items=read_items,
             read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run, generation_of_turn=generation_of_turn, open_runs=open_runs,
             end_runs=lambda _tx, run_ids, code: self.ended.extend((run_id, code) for run_id in run_ids),
-            echo_spans=self.ledger.echo_spans, forget_copies=forget_copies, searched=[conversation(lambda _tx, _items: None)],
+            echo_spans=self.ledger.echo_spans, read_date=WrittenDates(), forget_copies=forget_copies, searched=[conversation(lambda _tx, _items: None)],
             look_into_files=self._look_into_files, report_damage=self.damage.append,
             searched_space=lambda _tx: self.meaning.space.id if self.meaning.space else None,
             report_index=lambda reasons, has_failed: self.index_damage.append((list(reasons), has_failed)),
@@ -163,7 +164,8 @@ class MemoryHome:
         values = {
             "thread_id": thread_id, "workspace_id": workspace_id, "agent_id": None, "parent_thread_id": None, "name": None,
             "mode": "agent", "memory_mode": "normal", "origin": "user", "task_id": None, "instructions": None,
-            "model": None, "provider": None, "now": START,
+            "model": None, "provider": None, "cwd": None, "instruction_files": None, "instruction_profile": "default",
+            "agent": None, "now": START,
         }  # fmt: skip
         self.sql(lambda tx: tx.run(SQL["add_thread"], values | changes))
 
@@ -187,7 +189,7 @@ class MemoryHome:
                 tx.run(SQL["add_turn"], {
                     "turn_id": turn, "thread_id": thread_id, "position": self.items, "driver": "host", "mode": "agent",
                     "status": "completed", "options": "{}", "input_hash": None, "started_at": self.clock.at,
-                    "completed_at": self.clock.at, "owner": None, "origin": None,
+                    "completed_at": self.clock.at, "owner": None, "origin": None, "memory_mode": None,
                 })  # fmt: skip
             add_item(tx, item, self.items)
 

@@ -1,4 +1,4 @@
-"""What a product does whose records have a nullable text field `path`; run in a process of its own (`test_memory_record_fields.py`).
+"""What a product does whose records have a nullable text field `mood`; run in a process of its own (`test_memory_record_fields.py`).
 
 Each step is one through which a field goes: a door, a row, a correction, a candidate, a bundle.
 """
@@ -13,13 +13,13 @@ from memory_home import HERE, MIDDLING, SURE, MemoryHome
 from protocol.errors import Refused
 from protocol.memory import CandidateDecideParams, ExportParams, ImportParams, Record
 
-PLAN: Any = {"path": "docs/plan.md"}
-CREDENTIAL: Any = {"path": "ghp_" + "a1B2c3D4" * 4 + "e5F6"}
+PLAN: Any = {"mood": "calm at noon"}
+CREDENTIAL: Any = {"mood": "ghp_" + "a1B2c3D4" * 4 + "e5F6"}
 
 
-def path_of(record: Record | None) -> str | None:
+def mood_of(record: Record | None) -> str | None:
     """Return the new field of a record."""
-    return msgspec.to_builtins(record)["path"]
+    return msgspec.to_builtins(record)["mood"]
 
 
 def live(folder: Path) -> None:
@@ -28,16 +28,16 @@ def live(folder: Path) -> None:
     home.switch(review_enabled=True)
     kept = home.remember("The plan is in the repository", **PLAN).record.memory_id
     bare = home.remember("Tea is served at five").record.memory_id
-    assert (path_of(home.get(kept)), path_of(home.get(bare))) == ("docs/plan.md", None)
+    assert (mood_of(home.get(kept)), mood_of(home.get(bare))) == ("calm at noon", None)
 
     corrected = home.update(kept, content="The plan is in the wiki").record.memory_id
-    assert (corrected != kept, path_of(home.get(corrected))) == (True, "docs/plan.md")
+    assert (corrected != kept, mood_of(home.get(corrected))) == (True, "calm at noon")
 
-    assert path_of(home.propose("Prefers pears", SURE, **PLAN).record) == "docs/plan.md"
+    assert mood_of(home.propose("Prefers pears", SURE, **PLAN).record) == "calm at noon"
     waits = home.propose("Is fond of long train journeys", MIDDLING, **PLAN).candidate
     assert waits is not None
     decide = CandidateDecideParams(candidate_id=waits.candidate_id, decision="approve", context=HERE)
-    assert path_of(home.do(home.service.candidates.decide(decide)).record) == "docs/plan.md"
+    assert mood_of(home.do(home.service.candidates.decide(decide)).record) == "calm at noon"
 
     try:
         home.remember("The key is in a file", **CREDENTIAL)
@@ -50,7 +50,7 @@ def live(folder: Path) -> None:
     for is_first in (True, False):
         taken = other.do(other.service.import_bundle(ImportParams(bundle=bundle, context=HERE)))
         assert (taken.imported > 0, taken.conflicts) == (is_first, [])
-    assert (path_of(other.get(corrected)), path_of(other.get(bare))) == ("docs/plan.md", None)
+    assert (mood_of(other.get(corrected)), mood_of(other.get(bare))) == ("calm at noon", None)
     home.close()
     other.close()
 

@@ -48,6 +48,8 @@ TABLES: Mapping[str, Entry] = {
     "memory_fts": Entry("the terms of records", remove_text),
     "memory_terms": Entry("the terms of records, as they are audited", remove_text),
     "memory_vec": OF_RECORD,
+    "enrichment": OF_RECORD,
+    **dict.fromkeys(("entity", "alias", "edge"), Entry("names that a record's text has, and how they are linked", RecordEraser.erase)),
     "memory_event": OF_RECORD,
     "memory_recall": OF_RECORD,
     "repetition": OF_RECORD,
@@ -68,7 +70,7 @@ TABLES: Mapping[str, Entry] = {
     "recall_event": HASHES,
     **dict.fromkeys(
         ("home", "owner", "job", "space", "scope", "segment", "chunk_scope", "chunk_vec_loss", "memory_vec_loss", "memory_change",
-         "memory_fact", "pass_state", "pass_run", "pass_change", "knowledge_owner"), NO_WORDS,
+         "memory_fact", "pass_state", "pass_run", "pass_change", "knowledge_owner", "instruction_state"), NO_WORDS,
     ),
 }  # fmt: skip
 """Every table of the schema by its name."""
@@ -78,6 +80,7 @@ FILES: Mapping[str, Entry] = {
     "gateway.db-wal": Entry("pages on their way into the database", wipe),
     "gateway.db-shm": Entry("where pages stand in the log", None),
     "artifacts/*": Entry("files that messages carried: never changed, and named", KeptFiles.say),
+    "agents/*": Entry("the user's own definitions of agents: never changed, and named", HomeFiles.say),
     "config.toml": Entry("the user's own settings: never changed, and named", HomeFiles.say),
     "*config.toml.*": Entry("a configuration on its way into its place", HomeFiles.say),
     "logs/*": Entry("codes and counts; a line that says it is named", HomeFiles.say),

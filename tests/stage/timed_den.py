@@ -22,7 +22,9 @@ class TimedDen(Den):
     def set(self, now: int) -> None:
         """Set the clock."""
         self.now = now
-        self.clock.write_text(str(now), encoding="utf-8")
+        fresh = self.clock.with_name("clock.new")  # a gateway reads the file at any moment
+        fresh.write_text(str(now), encoding="utf-8")
+        fresh.replace(self.clock)
 
     def forward(self, ms: int) -> None:
         """Move the clock."""

@@ -266,7 +266,7 @@ def test_tools_are_revealed_on_request_in_the_same_turn(tmp_path: Path) -> None:
         assert manifest is not None
         assert (sorted(manifest.tools.visible), manifest.tools.hidden_domains) == (
             sorted([*TOOLS, "request_tools"]),
-            [],
+            ["agent"],
         )
 
     answers = [

@@ -13,11 +13,11 @@ from agent.files.text import (
     kind_of,
     masked,
     medium_of,
-    most_that_fits,
     page_text,
     read_text,
     records_of,
 )
+from agent.tools import most_that_fits
 from protocol.seams.ports import SecretSpan
 
 PNG = b"\x89PNG\r\n\x1a\n"

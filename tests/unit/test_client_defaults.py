@@ -51,4 +51,5 @@ def test_a_zone_that_a_call_names_wins_and_exists() -> None:
 def test_a_client_that_names_nothing_has_a_zone_and_no_workspace() -> None:
     client = client_of(None, None)
     assert client.fill(turn()).options.time_zone
-    assert SessionClient().fill(SearchParams(query="x")) == SearchParams(query="x")
+    found = SessionClient().fill(SearchParams(query="x"))
+    assert (found.time_zone, found.context) == (client.time_zone(), Context())

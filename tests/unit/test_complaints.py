@@ -1,13 +1,17 @@
 """Complaints of the checks in words: each kind that msgspec makes, and no type name or pattern in any."""
 
-from typing import Annotated, Any, Literal
+import asyncio
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import pytest
 from msgspec import Meta
 
 from gateway.base.complaints import to_words
+from gateway.wire.tool_complaints import word_complaints
 from protocol.base import WITHOUT_NUL, Id, matching
+from protocol.threads import ToolFailure, ToolReply
+from protocol.tools import DOOR_TOOLS, TOOLS
 
 
 class Checked(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,3 +57,33 @@ def test_each_complaint_is_told_in_words(value: dict[str, Any], words: str) -> N
 
 def test_another_complaint_stays_as_it_is() -> None:
     assert to_words("It is larger than 4 bytes") == "It is larger than 4 bytes"
+
+
+async def _refuse(_context: Any, name: str, arguments: dict[str, Any]) -> ToolReply:
+    """A tool that checks its arguments as every tool does."""
+    try:
+        msgspec.convert(arguments, (TOOLS | DOOR_TOOLS)[name][1])
+    except msgspec.ValidationError as error:
+        return ToolReply(ok=False, error=ToolFailure(code="invalid_params", message=str(error)))
+    return ToolReply(ok=True)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("memory_list", {"category": "todo"}, "there is no `category` - at `$.category`. It takes: categories, scopes, limit, cursor"),
+        ("memory_forget", {"query": "x"}, "there is no `query` - at `$.query`. It takes: memory_id, scope, key, reason"),
+        ("memory_list", {"scopes": [{"kind": "me", "key": "x"}]}, "is not one of the values that it takes - at `$.scopes[0].kind`. It takes: agent, task, thread, user, workspace"),
+        ("memory_list", {"scopes": [{"kind": "user", "id": "x"}]}, "there is no `id` - at `$.scopes[0].id`. It takes: kind, key"),
+        ("memory_get", {"scope": "user"}, "must be an object or null, not text - at `$.scope`. It takes: kind, key"),
+        ("memory_list", {"sk-live-0815 x": 1}, "it has a member that does not exist - at `$`. It takes: categories, scopes, limit, cursor"),
+        ("memory_search", {"query": "x", "limit": 99}, "must be at most 20 - at `$.limit`"),
+    ],
+)  # fmt: skip
+def test_a_tool_names_what_it_takes_where_something_else_was_given(
+    tool: str, arguments: dict[str, Any], words: str
+) -> None:
+    worded = word_complaints({tool: _refuse})[tool]
+    context: Any = None
+    reply = asyncio.run(cast("Any", worded(context, tool, arguments)))
+    assert reply.error.message == words

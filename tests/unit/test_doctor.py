@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 import pytest
 from command_line import Ended, run
+from guidance_stage import agent, put
 
 from gateway.care.checkup import CHECKS
 from gateway.care.findings import Finding
@@ -116,6 +117,11 @@ def test_a_key_is_missed_and_a_provider_without_its_variable(home: Path, monkeyp
     ended = doctor()
     assert [one["text"] for one in of(ended, "providers")] == ["b: its script is not there"]
     assert "hush" not in ended.out
+
+
+def test_an_agent_that_is_not_valid_is_told(home: Path) -> None:
+    put(home / "agents", {**agent("clerk"), "broken/AGENTS.md": "x"})
+    assert [one["text"] for one in of(doctor(), "agents")] == ["broken: missing config.yaml"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are kept in another way there")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.base.written_dates import WrittenDates
+from promt.time_words import find_time
 from thread_episodic.search.pointing import is_said_already, named_thread, subject_of, understood, without_times
-from thread_episodic.search.time_words import find_time
 
 NOW = 1_778_686_200_000  # Wednesday, 13 May 2026
 NAMES = {"t1": {"marathon", "train"}, "t2": {"research"}, "t3": {"flea", "market", "camera"}, "t4": {"market", "stall"}}

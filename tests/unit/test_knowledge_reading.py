@@ -12,7 +12,7 @@ from gateway.files.front_matter import read_front_matter
 from gateway.files.text_child import _Reader, find_headings
 from gateway.files.text_reader import text_reader
 from knowledge.structure import ReaderEndedError, ReadRequest, TextStructure
-from protocol.knowledge import FileKind
+from protocol.files.knowledge import FileKind
 
 WORDS = "walrus heron pelican otter lantern budget ice морж 海象 café".split()
 READER = _Reader()

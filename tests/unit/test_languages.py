@@ -52,7 +52,7 @@ from datetime import UTC, datetime
 from memory.extraction.rule_extraction import extract_statements
 from promt import intents, language
 from retrieval.stopwords import stop_words_for
-from thread_episodic.search.time_words import find_time
+from promt.time_words import find_time
 
 now = int(datetime(2026, 7, 15, 12, tzinfo=UTC).timestamp() * 1000)
 day = find_time("qarp zernap", now, UTC, lambda text, today: None)
@@ -113,11 +113,11 @@ def test_the_first_languages_keep_their_order() -> None:
 OTHER_LETTERS = {
     "promt/intents.py": "traditional characters beside their simplified forms: a folding table",
     "retrieval/terms.py": "letters beside what they are folded to, and the Arabic article that stems are cut from",
-    "thread_episodic/search/time_words.py": "letters with accents beside those without: a folding table",
+    "promt/time_words.py": "letters with accents beside those without: a folding table",
     "memory/rules/precision.py": "ranges of capital letters, and the signs of year and month in a date",
 }
 """Where letters beyond ASCII may stand in a literal, and why; escaped ones are ranges of Unicode."""
-OF_COMPUTING = {"aux", "con", "const", "dir", "est", "fatal", "media", "todo"}
+OF_COMPUTING = {"aux", "con", "const", "dir", "est", "fatal", "media", "temporal", "todo"}
 """Words of other languages that programs use, too, and an English ending."""
 
 

@@ -18,6 +18,7 @@ from gateway.jobs.queue import job_of
 from gateway.memory_core import build_core
 from gateway.wiring import App, build
 from memory.doorway import begin
+from memory.forget.deleted_scopes import DeletedScopes
 from memory.rows.forgetting import read_generation
 from protocol.errors import GatewayError
 from protocol.seams.ports import Job, Tx
@@ -31,6 +32,7 @@ SURE = {
     "explicitness": "explicit", "category": "preference", "subject": "current_user", "attribute": "food",
     "durability": "long_lived", "certainty": "high", "sensitivity": "none",
 }  # fmt: skip
+BEGINNINGS = {begin, read_generation, DeletedScopes.generation}
 OPEN_RUN = "SELECT * FROM job WHERE kind = 'hook_run' AND state = 'queued' ORDER BY id DESC LIMIT 1"
 SAYING = "SELECT content FROM record WHERE status = 'active' AND instr(content, ?) AND memory_id <> ?"
 WAITING = "SELECT content FROM shown_candidate WHERE status = 'pending' AND instr(content, ?)"
@@ -67,7 +69,8 @@ class House:
 
     def note(self, work: Any) -> None:
         """Work that a person decides on begins where it reads how much was forgotten: before, it has read nothing."""
-        self.has_begun |= getattr(work, "func", work) in {begin, read_generation}
+        called = getattr(work, "func", work)
+        self.has_begun |= getattr(called, "__func__", called) in BEGINNINGS
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
@@ -322,3 +325,77 @@ def test_another_workspace_does_not_learn_that_a_thread_was_deleted_meanwhile(ho
         assert told == house.do(outcome(lambda: "thr_never", at))[0], at
         at += 1
     assert at >= 3
+
+
+# -- a conversation that comes in ----------------------------------------------------------------------------------------
+
+BROUGHT = "SELECT count(*) FROM item WHERE instr(text, ?)"
+
+
+async def delete_and_make_workspace(house: House) -> None:
+    """The id is another workspace's afterwards, with nothing of the one before."""
+    await delete_workspace(house)
+    await house.call("workspace/create", workspace_id=house.workspace)
+
+
+LOSES_WHAT_IS_THERE = [delete_thread, delete_workspace, delete_and_make_workspace]
+
+
+def bring(house: House, forget: Callable[[House], Awaitable[None]], at: int, *, is_new: bool) -> bool:
+    """Import a conversation, with the forgetting at one of its awaits; False where it has no such await."""
+
+    async def scene() -> bool:
+        house.fresh()
+        await house.talk()
+        if is_new:
+            house.thread += "_new"
+        words = f"{house.word} brought"
+        turns = [{"turn_id": f"{house.turn}_in", "at": 1, "items": [{"role": "user", "text": words}]}]
+        source = {"kind": "chat", "id": house.thread}
+        asked = {
+            "workspace_id": house.workspace,
+            "thread_id": house.thread,
+            "source": source,
+            "turns": turns,
+            "mode": "append",
+        }
+        is_begun = is_written = is_refused = False
+
+        async def brought() -> bool:
+            (count,) = (await house.write(lambda tx: tx.one(BROUGHT, (words,)))) or (0,)
+            return count > 0
+
+        async def between() -> None:
+            nonlocal is_begun, is_written
+            is_begun, is_written = house.has_begun, await brought()
+            try:
+                await forget(house)
+            except GatewayError as failure:
+                assert (failure.reason, is_new, is_written) == ("not_found", True, False)  # it is not there yet
+
+        interleaving = Interleaving(at, between)
+        try:
+            await interleaving.run(house.call("thread/import", **asked))
+        except GatewayError as failure:
+            assert failure.reason in {"not_found", "conflict"}
+            is_refused = True
+        if not interleaving.was_reached:
+            assert not is_refused
+        elif is_written:
+            assert await brought() is (forget not in LOSES_WHAT_IS_THERE), at
+        elif is_begun and not (is_new and forget is delete_thread):  # what is not there cannot be deleted
+            assert (at, is_refused, await brought()) == (at, True, False)
+        return interleaving.was_reached
+
+    return house.do(scene())
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+@pytest.mark.parametrize("forget", [forget_thread, *LOSES_WHAT_IS_THERE])
+def test_nothing_comes_in_by_an_import_that_a_forgetting_meets(
+    house: House, forget: Callable[[House], Awaitable[None]], *, is_new: bool
+) -> None:
+    reached = 0
+    while bring(house, forget, reached, is_new=is_new):
+        reached += 1
+    assert reached >= 4

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.cli import COMMANDS, parser
+from gateway.doors.mcp.admin import ADMIN_ANSWERS
 from gateway.doors.mcp.answers import ANSWERS
 from gateway.doors.mcp.prompts import BRIEF_URI, PROMPTS, TEMPLATES
 
@@ -53,12 +54,12 @@ def test_every_program_has_its_own_key() -> None:
 def test_the_tables_name_all_that_is_offered() -> None:
     part = TEXT.partition("## What one then sees")[2].partition("\n## ")[0]
     first = re.findall(r"^\| `([^`]+)`", part, re.MULTILINE)
-    assert first == [*ANSWERS, BRIEF_URI, *(template.uri for template in TEMPLATES), *PROMPTS]
+    assert first == [*ANSWERS, *ADMIN_ANSWERS, BRIEF_URI, *(template.uri for template in TEMPLATES), *PROMPTS]
 
 
 def test_the_table_of_options_is_the_command_s() -> None:
     part = TEXT.partition("| option |")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(--[a-z-]+)", part))
     arguments = {"--workspace": "w", "--folder": "f", "--home": "h", "--config": "c", "--log-level": "info"}
-    assert named == set(arguments)
-    accepted(["mcp", *(word for pair in arguments.items() for word in pair)])
+    assert named == {*arguments, "--admin"}
+    accepted(["mcp", "--admin", *(word for pair in arguments.items() for word in pair)])

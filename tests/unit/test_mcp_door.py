@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from gateway.base import logs
-from gateway.doors.mcp.answers import ClientView
+from gateway.doors.mcp.answers import ClientView, text_of
 from gateway.doors.mcp.door import (
     EMPTY_BRIEF,
     MAX_ASKED_CHARS,
@@ -266,3 +266,18 @@ def test_what_is_late_is_an_error_and_the_other_search_is_there(tmp_path: Path) 
         assert "within 1500 ms" in both
 
     play(tmp_path, story)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason_code", "words"),
+    [
+        ("saved", "active_created", "Kept: mem_1."),
+        ("saved", "superseded_by_correction", "Kept, in place of what was remembered before: mem_1."),
+        ("saved", "stored_as_said", "Kept in the user's own words, without `key` and `value`: mem_1."),
+        ("duplicate", "duplicate_active", "It was known already: mem_1."),
+    ],
+)
+def test_a_model_reads_how_a_fact_was_kept(status: str, reason_code: str, words: str) -> None:
+    view: Any = None
+    data = {"status": status, "reason_code": reason_code, "memory_id": "mem_1", "how_to_confirm": None, "why": None}
+    assert text_of("memory_remember", data, view) == words

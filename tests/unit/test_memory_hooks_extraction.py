@@ -33,6 +33,9 @@ class ScriptedModel:
     def prompt_tokens(self, role: str, provider: str | None = None) -> None:
         return None
 
+    def window_tokens(self, role: str, provider: str | None = None) -> None:
+        return None
+
     def calls_tools(self, role: str, provider: str | None = None) -> bool:
         return False
 

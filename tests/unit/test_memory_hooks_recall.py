@@ -48,6 +48,9 @@ class NoModel:
     def prompt_tokens(self, role: str, provider: str | None = None) -> None:
         return None
 
+    def window_tokens(self, role: str, provider: str | None = None) -> None:
+        return None
+
     def calls_tools(self, role: str, provider: str | None = None) -> bool:
         return False
 

@@ -33,7 +33,7 @@ def score(asked: QueryTerms, record: Scored, weights: dict[str, float], now: int
 
 
 def scored(terms: list[str], **changes: object) -> Scored:
-    return Scored(terms, list(dict.fromkeys(terms)), 1.0, NOW, 0.5, 1.0, 1)._replace(**changes)
+    return Scored(terms, list(dict.fromkeys(terms)), 1.0, NOW, 0.9, 1.0, 1)._replace(**changes)
 
 
 records = st.builds(
@@ -42,12 +42,15 @@ records = st.builds(
     gist=bodies,
     nearness=st.sampled_from([1.0, 1.02, 1.04]),
     updated_at=st.integers(0, 2 * NOW),
-    importance=st.floats(0, 1),
+    standing=st.floats(0, 3),
     confidence=st.floats(0, 1),
     evidence_count=st.integers(0, 10_000),
     cosine=st.none() | st.floats(-1, 1),
     crowding=st.none() | st.floats(-1, 1),
     is_about_user=st.booleans(),
+    is_machine=st.booleans(),
+    is_faded=st.booleans(),
+    kind_factor=st.sampled_from([0.8, 1.0, 1.25, 1.875]),
 )
 
 
@@ -73,15 +76,15 @@ def test_one_more_shared_term_never_lowers_a_score(
 
 
 BETTER = {
-    "importance": 1.0, "confidence": 1.0, "evidence_count": 20_000, "nearness": 1.05, "updated_at": NOW, "cosine": 1.0,
-    "crowding": -1.0, "is_about_user": True,
+    "standing": 3.0, "confidence": 1.0, "evidence_count": 20_000, "nearness": 1.05, "updated_at": NOW, "cosine": 1.0,
+    "crowding": -1.0, "is_about_user": True, "is_machine": False, "is_faded": False, "kind_factor": 1.875,
 }  # fmt: skip
 
 
 @given(questions, records, st.sampled_from(sorted(BETTER)))
 def test_a_better_property_never_lowers_a_score(asked: QueryTerms, record: Scored, name: str) -> None:
     value = getattr(record, name)
-    if value is None or (name in {"importance", "confidence", "nearness", "updated_at"} and value > BETTER[name]):
+    if value is None or (name in {"standing", "confidence", "nearness", "updated_at"} and value > BETTER[name]):
         return
     weights = rarity(asked.terms, [record.terms], 5)
     low = score(asked, record, weights, NOW).log_odds
@@ -101,8 +104,8 @@ def test_the_order_of_records_does_not_matter(
 @given(questions, bodies)
 def test_boosts_move_a_score_by_little(asked: QueryTerms, terms: list[str]) -> None:
     weights = rarity(asked.terms, [terms], 5)
-    worst = scored(terms, updated_at=0, importance=0.0, confidence=0.0, evidence_count=0)
-    best = scored(terms, nearness=1.04, importance=1.0, evidence_count=10_000)
+    worst = scored(terms, updated_at=0, standing=0.0, confidence=0.0, evidence_count=0)
+    best = scored(terms, nearness=1.04, standing=1.0, evidence_count=10_000)
     low, high = score(asked, worst, weights, NOW), score(asked, best, weights, NOW)
     assert low.log_odds <= high.log_odds <= low.log_odds + math.log(1.5)
 

@@ -56,7 +56,12 @@ def populate(home: MemoryHome) -> None:
 
 
 def answers(home: MemoryHome) -> list[Any]:
-    """All that the house tells, without the times at which repair touched it."""
+    """All that the house tells, without the times at which repair touched it.
+
+    A read makes a record stronger, up to a bound: all are read often enough first that the order of hits stays.
+    """
+    for (memory_id,) in home.rows("SELECT memory_id FROM record ORDER BY id"):
+        home.get(memory_id, include_deleted=True)
     every: list[Any] = ["active", "superseded", "expired", "archived"]
     shown: list[Any] = [
         home.found(word, statuses=every) for word in (*WORDS, "editor", "emacs", "vi", "figs", "Anna", "soon", "by")

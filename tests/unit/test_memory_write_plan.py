@@ -91,7 +91,7 @@ def test_every_source_has_an_origin_and_only_the_user_passes() -> None:
 
 
 NOTED = {"origin": "assistant", "is_note": True, "proposal": POOR}
-OTHERS = {"same_key": DOUBTED, "pending": RIVAL, "supersedes": "mem_other", "review_enabled": True}
+OTHERS = {"same_key": DOUBTED, "pending": RIVAL, "review_enabled": True}
 
 
 def test_a_note_is_kept_beside_what_the_user_said_and_touches_nothing() -> None:
@@ -99,9 +99,15 @@ def test_a_note_is_kept_beside_what_the_user_said_and_touches_nothing() -> None:
         plan = plan_write(PLAIN._replace(**NOTED | changes))
         assert (plan.action, plan.decision.reason_code) == ("activate", "agent_note_created")
         assert plan[3:] == (None, None, None, None, None, False, False)
-    known = plan_write(PLAIN._replace(**NOTED | OTHERS | {"duplicate": DOUBTED}))
+    known = plan_write(PLAIN._replace(**NOTED | OTHERS | {"duplicate": DOUBTED, "supersedes": "mem_other"}))
     assert (known.action, known.relation, known.merge_into) == ("merge", "duplicate", "mem_old")
     assert known[4:] == (None, None, None, None, False, False)
+
+
+def test_a_note_takes_the_place_of_the_note_that_its_path_names() -> None:
+    plan = plan_write(PLAIN._replace(**NOTED | {"supersedes": "mem_other"}))
+    assert (plan.action, plan.relation, plan.supersede) == ("supersede", "compatible_update", "mem_other")
+    assert plan.decision.reason_code == "agent_note_created"
 
 
 @pytest.mark.parametrize(("changes", "reason"), [gate for gate in GATES if "origin" not in gate[0]])

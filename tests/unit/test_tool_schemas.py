@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 
 from gateway.doors.mcp.answers import ANSWERS
 from protocol.memory import Category
-from protocol.tools import DOOR_TOOLS, TOOLS, tool_spec, whole_schema
+from protocol.tools import ADMIN_TOOLS, DOOR_TOOLS, TOOLS, tool_spec, whole_schema
 
-NAMES = [*TOOLS, *DOOR_TOOLS]
+NAMES = [*TOOLS, *DOOR_TOOLS, *ADMIN_TOOLS]
 KEYWORDS = {
     "type", "description", "title", "default", "enum", "anyOf", "items", "properties", "required", "additionalProperties",
     "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern",
@@ -73,9 +73,9 @@ def test_what_is_given_strictly_is_taken(name: str) -> None:
     given: dict[str, Any] = {}
     for member, one in schema["properties"].items():
         kinds = {kind.get("type") for kind in one.get("anyOf", [one])}
-        samples = {"integer": 1, "string": "x", "array": ["memory"], "object": {}, "number": 1}
+        samples = {"integer": 1, "string": "x", "array": ["memory"], "object": {}, "number": 1, "boolean": True}
         given[member] = None if "null" in kinds else one.get("default", samples[one.get("type", "string")])
-    msgspec.convert(given, (TOOLS | DOOR_TOOLS)[name][1])
+    msgspec.convert(given, (TOOLS | DOOR_TOOLS | ADMIN_TOOLS)[name][1])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -107,3 +107,12 @@ def test_times_of_arguments_say_what_they_are() -> None:
 def test_an_enumeration_has_its_type_beside_it() -> None:
     category = tool_spec("memory_remember").parameters["properties"]["category"]
     assert (category["type"], sorted(category["enum"])) == ("string", sorted(get_args(Category)))
+
+
+def test_6_no_tool_of_a_model_can_pin() -> None:
+    for name in NAMES:
+        schema = tool_spec(name).parameters
+        assert "pinned" not in schema["properties"]
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert({"pinned": True}, (TOOLS | DOOR_TOOLS | ADMIN_TOOLS)[name][1])
+    assert "memory_update" not in NAMES

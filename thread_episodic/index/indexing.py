@@ -15,6 +15,7 @@ from typing import NamedTuple
 import anyio.to_thread
 
 from promt.patterns import compile_late
+from promt.time_words import tells_time
 from protocol.hooks import EchoSpans, ItemFact, ReadItems
 from protocol.notifications import ThreadIndexed
 from protocol.seams.ports import (
@@ -48,7 +49,6 @@ from thread_episodic.rows.sources import (
     put_source,
     sources_in,
 )
-from thread_episodic.search.time_words import tells_time
 from thread_episodic.search.vectors import ChunkVectors, hidden_in
 from thread_episodic.values import NewChunk, lexicon_digest
 from thread_episodic.visibility import mask_range
@@ -106,7 +106,10 @@ class _Done(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A chunk to be stored; `is_last` of its message, `ends` its turn. A message without chunks has one step without one."""
+    """A chunk to be stored; `is_last` of its message, `ends` its turn.
+
+    A message without chunks has one step without one.
+    """
 
     plan: ItemPlan
     chunk: NewChunk | None
@@ -151,7 +154,10 @@ def is_question(text: str) -> bool:
 
 
 def plan_item(waiting: WaitingMessage, sizes: ChunkSizes, lexicon: Lexicon, scanner: SecretScanner) -> ItemPlan:
-    """Cut a message and find the terms of each chunk; pure. What is nothing but our own lines was not said: it has no chunk."""
+    """Cut a message and find the terms of each chunk; pure.
+
+    What is nothing but our own lines was not said: it has no chunk.
+    """
     fact = waiting.fact
     hidden = hidden_in(fact.text, scanner, waiting.echoes)
     header = _header_terms(lexicon, header_of(fact))
@@ -286,7 +292,10 @@ class Indexer:
     # -- the job -------------------------------------------------------------------------------------------------
 
     async def index(self, handles: Sequence[JobHandle]) -> None:
-        """Index some turns. Raises `PauseQueue` while indexing is switched off; whose fault another error is, it does not tell."""
+        """Index some turns.
+
+        Raises `PauseQueue` while indexing is switched off; whose fault another error is, it does not tell.
+        """
         settings = self._settings()
         if not (settings.enabled and settings.indexing_enabled):
             raise PauseQueue("thread_episodic", "indexing_disabled")

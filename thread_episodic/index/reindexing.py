@@ -34,7 +34,10 @@ class Reindexer:
         self._repair = repair
 
     async def reindex(self, params: ReindexParams) -> ReindexResult:
-        """`thread_episodic/reindex`: all that is derived of every turn is made anew; what has its words is found meanwhile."""
+        """`thread_episodic/reindex`: all that is derived of every turn is made anew.
+
+        What has its words is found meanwhile.
+        """
         turns = await self._db.read(partial(self._turns_of, params=params))
         created = 0
         for first in range(0, len(turns), REINDEX_TURNS):

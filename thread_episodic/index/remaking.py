@@ -4,7 +4,10 @@ from protocol.seams.ports import Job, Tx
 
 
 class Remake:
-    """A turn that is indexed anew without a job of its own: the repair that asks for it is one. Satisfies `JobHandle`."""
+    """A turn that is indexed anew without a job of its own: the repair that asks for it is one.
+
+    Satisfies `JobHandle`.
+    """
 
     def __init__(self, turn_id: str) -> None:
         self.job = Job(

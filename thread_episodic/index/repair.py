@@ -26,7 +26,8 @@ def as_repaired(found: FoundChunks) -> FoundChunks:
 
 REASONS = frozenset[str](get_args(RepairReason))
 COMPARED_WHOLE = 20_000
-"""Chunks of an index whose every row is compared at a start: a second of work in the background; of a larger one sums are."""
+"""Chunks of an index whose every row is compared at a start: a second of work in the background; of a larger one
+sums are."""
 UNFINISHED = ("queued", "leased", "retry_wait", "dead")
 
 

@@ -1,8 +1,8 @@
 """How each kind of damage of the conversation index is mended.
 
 Rule 1: a message is never derived: whatever vouches for its chunks no more is cut anew from what was said.
-Rule 2: the order of the checks counts: messages, then what is kept of their terms, then the full-text index, which is compared
-with that, then sums and vectors.
+Rule 2: the order of the checks counts: messages, then what is kept of their terms, then the full-text index, which is
+compared with that, then sums and vectors.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +42,8 @@ class Mender:
     """Mends what the looks find."""
 
     def __init__(
-        self, *, clock: Clock, jobs: JobQueue, lexicon: Lexicon, meaning: Meaning, indexer: Indexer, vectors: ChunkVectors,
+        self, *, clock: Clock, jobs: JobQueue, lexicon: Lexicon, meaning: Meaning, indexer: Indexer,
+        vectors: ChunkVectors,
         read_items: ReadItems, hash_of: Callable[[ItemFact], bytes], items_after: ItemsAfter,
         searched_space: SearchedSpace,
     ) -> None:  # fmt: skip
@@ -100,7 +101,10 @@ class Mender:
         return repeat_sources(tx, sources, self._clock.now())
 
     def _restore_scopes(self, tx: Tx, rows: Sequence[Any]) -> int:
-        """Workspaces and threads have the integers again that their messages' rows name; where another took one, the row is written anew."""
+        """Workspaces and threads have the integers again that their messages' rows name.
+
+        Where another took one, the row is written anew.
+        """
         for row, item_id, workspace, thread in rows:
             fact = self._read_items(tx, [item_id]).get(item_id)
             if fact is None:

@@ -1,6 +1,7 @@
 """Rows of chunks, with their full-text rows and the sums of their partitions.
 
-Rule 1: a chunk row and its full-text row change together, here only; a full-text row leaves with the terms it came with.
+Rule 1: a chunk row and its full-text row change together, here only; a full-text row leaves with the terms it came
+with.
 Rule 2: `_move` alone changes the status of a chunk.
 """
 
@@ -37,7 +38,10 @@ class ChunkEntry(NamedTuple):
 
 
 def add_chunks(tx: Tx, entries: Sequence[ChunkEntry], *, awaits_vector: bool, capacity: int, now: int) -> None:
-    """Store chunks and, unless they are excluded, make their terms searchable. A full segment is sealed at `capacity`."""
+    """Store chunks and, unless they are excluded, make their terms searchable.
+
+    A full segment is sealed at `capacity`.
+    """
     if not entries:
         return
     opened: dict[int, OpenSegment] = {}
@@ -54,10 +58,12 @@ def add_chunks(tx: Tx, entries: Sequence[ChunkEntry], *, awaits_vector: bool, ca
         is_found = chunk.terms is not None and not entry.is_excluded
         chunks.append(
             {
-                "id": row, "source": source.id, "position": chunk.position, "from_char": chunk.start, "to_char": chunk.end,
+                "id": row, "source": source.id, "position": chunk.position, "from_char": chunk.start,
+                "to_char": chunk.end,
                 "status": "excluded" if entry.is_excluded else "indexed", "terms": chunk.terms,
                 "term_count": chunk.term_count, "asks": int(chunk.asks), "dated": int(chunk.is_dated),
-                "segment": segment.id, "now": now, "digest": chunk.digest, "index_state": "pending" if is_found and awaits_vector else "indexed",
+                "segment": segment.id, "now": now, "digest": chunk.digest,
+                "index_state": "pending" if is_found and awaits_vector else "indexed",
             }
         )  # fmt: skip
         if is_found:
@@ -87,7 +93,10 @@ def _move(tx: Tx, chunk: StoredChunk, event: ChunkEvent, now: int, *, awaits_vec
 
 
 def renew_chunk(tx: Tx, source: IndexSource, old: StoredChunk, chunk: NewChunk, now: int) -> None:
-    """Give a chunk its range and terms anew, in its own row: what was made of its words stays, as far as it is known."""
+    """Give a chunk its range and terms anew, in its own row.
+
+    What was made of its words stays, as far as it is known.
+    """
     _remove_terms(tx, source, old)
     tx.run(
         SQL["renew_chunk"],

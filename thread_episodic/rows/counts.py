@@ -7,7 +7,10 @@ from thread_episodic.rows.statements import SQL
 
 
 def counts_by_status(tx: Tx, workspace: int | None, thread: int | None) -> dict[str, int]:
-    """Return how many chunks there are by status. Segments know how many of them are not retired, so that only a thread's have to be counted."""
+    """Return how many chunks there are by status.
+
+    Segments know how many of them are not retired, so that only a thread's have to be counted.
+    """
     if thread is not None:
         return dict(tx.all(SQL["count_chunks_of_thread"], {"workspace": workspace, "thread": thread}))
     hidden: dict[str, int] = dict(tx.all(SQL["count_hidden_chunks"], {"workspace": workspace}))

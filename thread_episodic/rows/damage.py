@@ -54,7 +54,10 @@ def index_finds(lexicon: int) -> dict[str, Find]:
 
 
 def cheap_finds() -> dict[str, Find]:
-    """Return the looks of a start at a large index: what partitions and the full-text index believe to hold, against counts and digests."""
+    """Return the looks of a start at a large index.
+
+    What partitions and the full-text index believe to hold, against counts and digests.
+    """
     return {"segments": step_finder(_compare_sums), "texts": step_finder(_compare_counts)}
 
 
@@ -79,7 +82,7 @@ def _compare_sums() -> Callable[[Tx], Sequence[Any] | None]:
 
 
 def _compare_counts() -> Callable[[Tx], Sequence[Any] | None]:
-    """Begin to compare how many rows the full-text index lists with how many it believes to hold and how many chunks have words.
+    """Begin to compare the rows that the full-text index lists with those that it counts, and chunks with words.
 
     A home that is written to meanwhile is not judged: its counts are of several moments.
     """
@@ -165,7 +168,7 @@ def _holds(kept: Sequence[Any], counted: Sequence[Any] | None) -> bool:
     return sums[0] == 0 or (since is not None and until is not None and since <= first and last <= until)
 
 
-# -- the full-text index -------------------------------------------------------------------------------------------------
+# -- the full-text index ---------------------------------------------------------------------------------------------
 
 
 def drop_orphans(tx: Tx, rows: Sequence[Any]) -> int:

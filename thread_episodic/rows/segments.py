@@ -28,7 +28,8 @@ class OpenSegment:
         """Store the sums of what came."""
         if self._entered:
             values = {
-                "id": self.id, "chunks": len(self._entered), "terms": sum(chunk.term_count for chunk, _ in self._entered),
+                "id": self.id, "chunks": len(self._entered),
+                "terms": sum(chunk.term_count for chunk, _ in self._entered),
                 "digest": sum(chunk.digest for chunk, _ in self._entered),
                 "first_at": min(at for _, at in self._entered), "last_at": max(at for _, at in self._entered),
             }  # fmt: skip
@@ -46,7 +47,10 @@ def open_segment(tx: Tx, workspace: int, capacity: int) -> OpenSegment:
 
 
 def move_to_own_segment(tx: Tx, chunk: int, segment: int, workspace: int) -> None:
-    """Restore a partition that a chunk names; where it is another workspace's, the chunk moves into the newest of its own."""
+    """Restore a partition that a chunk names.
+
+    Where it is another workspace's, the chunk moves into the newest of its own.
+    """
     tx.run(SQL["restore_segment"], {"id": segment, "workspace": workspace})
     own = [known for (known,) in tx.all(SQL["segments_of_workspace"], {"workspace": workspace})]
     if segment not in own:

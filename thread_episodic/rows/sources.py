@@ -78,7 +78,8 @@ def finish_sources(tx: Tx, finished: Sequence[Finished], now: int, lexicon: int)
     tx.run_many(
         SQL["finish_source"],
         [
-            {"id": one.source.id, "now": now, "lexicon": lexicon} | dict(zip(("left_from", "left_to"), one.left_out or (None, None), strict=True))
+            {"id": one.source.id, "now": now, "lexicon": lexicon}
+            | dict(zip(("left_from", "left_to"), one.left_out or (None, None), strict=True))
             for one in finished
         ],
     )  # fmt: skip

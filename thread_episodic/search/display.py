@@ -51,7 +51,8 @@ class RankedChunks(NamedTuple):
 class KnownSecrets:
     """Where the secrets of messages stand, of those that were shown lately: a scan costs more than the rest of a hit.
 
-    A message is known by its hash, so that none of its words stays in memory longer than its search. Any thread may ask.
+    A message is known by its hash, so that none of its words stays in memory longer than its search. Any thread may
+    ask.
     """
 
     def __init__(self, scanner: SecretScanner) -> None:

@@ -4,8 +4,8 @@ Rule 1: user text is never query syntax: only terms of the lexicon, quoted, in a
 Rule 2: filter first, cut after; no statistic of another workspace has a part in an answer.
 Rule 3: what a question costs is bounded by the work that a request allows, however large the index.
 Rule 4: candidates by meaning are candidates of their own, whatever words they have.
-Rule 5: a neighbour's words are read where they are, at every search: nothing of them is stored with a chunk, so that what is
-edited, excluded or deleted is not found through its neighbours either.
+Rule 5: a neighbour's words are read where they are, at every search: nothing of them is stored with a chunk, so that
+what is edited, excluded or deleted is not found through its neighbours either.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,8 @@ from thread_episodic.values import Beside, ChunkCandidate, Filter, Places
 TERM_CAP = 10_000  # counting further would not change a term's weight much, and costs time with every search
 RAREST = 64  # terms of a question that are looked for: a text without blanks has two for each word and more
 MATCH_BUDGET = 20_000  # places of terms that are looked at: the rarest terms choose, all terms rank
-FEW = 2000  # chunks of a thread or a time among which the nearest are looked for; more are walked through from the nearest on
+FEW = 2000
+"""Chunks of a thread or a time among which the nearest are looked for; more are walked through from the nearest on."""
 WALKED = 4000  # of the nearest, how many are looked at for some that pass the filter
 BESIDE_PART = 8  # of the work: the best chunks whose neighbours are looked at, two for each
 NEAR_PART = 4  # of the work: chunks that are found by their meaning alone
@@ -137,7 +138,10 @@ class ChunkFinder:
         return [found[row] for row in rows if row in found]
 
     def _listed(self, terms: Sequence[str], statistics: Statistics) -> list[tuple[float, list[int]]]:
-        """Where each term is, with its weight; of what a filter lets through every place, however much was said since."""
+        """Where each term is, with its weight.
+
+        Of what a filter lets through every place, however much was said since.
+        """
         wanted, few = self._wanted, None
         is_filtered = wanted.from_at is not None or wanted.to_at is not None or bool(wanted.roles)
         if is_filtered:
@@ -157,7 +161,8 @@ class ChunkFinder:
         return near, is_limited or not near.is_whole
 
     def _passages(
-        self, asked: ChunkQuery, candidates: Mapping[int, ChunkCandidate], beside: Mapping[int, Beside], near: Nearness | None
+        self, asked: ChunkQuery, candidates: Mapping[int, ChunkCandidate], beside: Mapping[int, Beside],
+        near: Nearness | None
     ) -> list[Passage]:  # fmt: skip
         terms = frozenset(asked.terms)
         outside = {row for row in chain.from_iterable(beside.values()) if row is not None} - candidates.keys()

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from promt.language.reader import either
 from promt.patterns import compile_late
+from promt.time_words import TimeRange, find_time, fold, zone_of
 from protocol.hooks import EpisodicPlan, EpisodicQuery, ProposeEpisodic, TurnContext
 from protocol.seams.ports import ReadDate
 from thread_episodic.search.pointing import any_of, decisions_asked, query_of, subject_of, without_times
-from thread_episodic.search.time_words import TimeRange, find_time, fold, zone_of
 
 _SPOKEN_HERE = any_of("spoken_here")
 _WHO_SPOKE = any_of("who_spoke")

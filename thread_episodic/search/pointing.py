@@ -1,8 +1,10 @@
-"""How a message points at what was said: which of its words only point, which thread it names, what a known fact says already.
+"""How a message points at what was said.
+
+Which of its words only point, which thread it names, what a known fact says already.
 
 Rule 1: pure; terms, names and times come from outside.
-Rule 2: a word that only points says nothing of what was said: it leaves the query. Where nothing else is left, the newest that was
-said is the answer, and what sounds like a decision first where decisions are asked for.
+Rule 2: a word that only points says nothing of what was said: it leaves the query. Where nothing else is left, the
+newest that was said is the answer, and what sounds like a decision first where decisions are asked for.
 """
 
 import re
@@ -10,10 +12,10 @@ from collections.abc import Collection, Mapping
 
 from promt.language.reader import either
 from promt.patterns import compile_late
+from promt.time_words import TimeRange, fold
 from protocol.thread_episodic import Understood
 from retrieval.budget import cut_at_word
 from retrieval.chunking import split_sentences
-from thread_episodic.search.time_words import TimeRange, fold
 
 MAX_QUERY_CHARS = 256  # the contract's bound for a query of a plan
 SAID_ALREADY = 0.75  # of the smaller one's terms: the rest is how somebody happened to put it
@@ -72,9 +74,9 @@ def decisions_asked(text: str) -> str:
 
 
 def named_thread(said: Collection[str], names: Mapping[str, Collection[str]]) -> str | None:
-    """The thread whose name a message says, or the larger part of it that no other thread's name shares; None without one.
+    """The thread whose name a message says, or the larger part of it that no other thread's name shares.
 
-    `said` are the message's terms, `names` those of each thread's name.
+    None without one. `said` are the message's terms, `names` those of each thread's name.
     """
     parts = {thread: len({*said} & {*name}) / len({*name}) for thread, name in names.items() if name}
     best = max(parts.values(), default=0.0)

@@ -1,17 +1,18 @@
 """Which of the candidates is best, and how good it is.
 
-Rule 1: pure. What decides is the share of the question's weight that a chunk holds, rare terms weighing more; what it means, where
-a model can tell; and whether its session is about the question.
-Rule 2: people who have names talk in turns: what is said beside a message belongs to it, and an answer may have none of the
-question's words. Who has none talks with an assistant: each message stands alone, few words in common are chance, and a reply
-repeats what it was asked.
-Rule 3: a score is 0 to 1. The order is made for one question at a time: between two questions, a score is a rough measure.
+Rule 1: pure. What decides is the share of the question's weight that a chunk holds, rare terms weighing more; what it
+means, where a model can tell; and whether its session is about the question.
+Rule 2: people who have names talk in turns: what is said beside a message belongs to it, and an answer may have none of
+the question's words. Who has none talks with an assistant: each message stands alone, few words in common are chance,
+and a reply repeats what it was asked.
+Rule 3: a score is 0 to 1. The order is made for one question at a time: between two questions, a score is a rough
+measure.
 Rule 4: equal scores have one order.
 
-The gains are one listwise logistic fit for each mode on three kinds of talk, each weighing the same: two people, a user with an
-assistant, a user with an agent whose tools speak. `apart` is set by hand, so that one floor can do for both: it lets more foreign
-questions through where a user talks with an assistant than between people.
-`python -m benchmarks episodic` shows what each is worth on every kind, and what the floor lets through and cuts.
+The gains are one listwise logistic fit for each mode on three kinds of talk, each weighing the same: two people, a user
+with an assistant, a user with an agent whose tools speak. `apart` is set by hand, so that one floor can do for both: it
+lets more foreign questions through where a user talks with an assistant than between people. `python -m benchmarks
+episodic` shows what each is worth on every kind, and what the floor lets through and cuts.
 """
 
 import math
@@ -29,13 +30,17 @@ SESSION_WITNESSES = 3  # as many good chunks make a session one about the questi
 USUAL_COSINE = 0.2  # of a chunk that has nothing to do with the question; of one whose vector is not made yet, too
 NOBODY_NAMED = 0.4  # a question that names none of those who spoke, or all, speaks neither for nor against any of them
 COSINE_IN_SESSION, COSINE_ALONE = 2.0, 6.0
-"""What a cosine counts beside the words where it is told how near a session is: of people, and of messages that stand alone."""
+"""What a cosine counts beside the words where it is told how near a session is: of people, and of messages that
+stand alone."""
 SHORT = 300  # characters: what is longer holds more words by chance
 ANSWER = 24  # characters that say something: of less, as of "OK.", an answer gains but a part
 
 
 class WeightedQuery(NamedTuple):
-    """What is asked: its terms with their weights, whether it asks for a time, and whether only a named time is looked through."""
+    """What is asked.
+
+    Its terms with their weights, whether it asks for a time, and whether only a named time is looked through.
+    """
 
     weights: Mapping[str, float]
     asks_when: bool
@@ -67,7 +72,10 @@ class Passage(NamedTuple):
 
     @property
     def is_about(self) -> bool:
-        """Whether it is more than what stands beside an answer: it has words of the question, answers them, or means them."""
+        """Whether it is more than what stands beside an answer.
+
+        It has words of the question, answers them, or means them.
+        """
         return bool(self.own or self.answered) or (self.cosine is not None and self.cosine >= USUAL_COSINE)
 
 

@@ -1,8 +1,8 @@
 """Answers a search: filter, find, rank, cut, gate, budget, in this order.
 
 Rule 1: what is returned went through the visibility gate in the same snapshot.
-Rule 2: what could be about the question is found in `finding.py`, how well it fits is decided in `ranking.py`, and what of it
-is shown in `display.py`.
+Rule 2: what could be about the question is found in `finding.py`, how well it fits is decided in `ranking.py`, and what
+of it is shown in `display.py`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -147,7 +147,10 @@ class Searcher:
         ranked = rank(found.question, found.passages, has_meaning=request.asked.vector is not None)
         if any(one.role == "tool" for one in found.candidates.values()):
             ranked = sorted(
-                (one if found.candidates[one.row].role != "tool" else one._replace(score=one.score * TOOL_PART) for one in ranked),
+                (
+                    one._replace(score=one.score * TOOL_PART) if found.candidates[one.row].role == "tool" else one
+                    for one in ranked
+                ),
                 key=lambda one: -one.score,
             )  # fmt: skip
         return RankedChunks(ranked, found.candidates, found.question.weights, found.is_limited)

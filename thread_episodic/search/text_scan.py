@@ -1,6 +1,7 @@
 """Where words are: as the full-text index tells or, while that is in doubt, the chunks themselves.
 
-Rule 1: what is looked through is bounded: of more chunks than that the newest, and the answer says that it may lack something.
+Rule 1: what is looked through is bounded: of more chunks than that the newest, and the answer says that it may lack
+something.
 """
 
 from collections import defaultdict

@@ -1,6 +1,7 @@
 """Vectors of chunks: which are missing, how they are made, and which chunks a text is near to.
 
-Rule 1: a vector is derived: whatever is missing is made again from the message, and a chunk is found by its words meanwhile.
+Rule 1: a vector is derived: whatever is missing is made again from the message, and a chunk is found by its words
+meanwhile.
 Rule 2: a partition is a segment of a workspace; what the filter of a search hides takes no place among the nearest.
 Rule 3: what means something is who said what; neighbours blur it, and secrets are not a part of it.
 """
@@ -66,7 +67,10 @@ def spoken(fact: ItemFact, hidden: Sequence[SecretSpan], start: int, end: int) -
 
 
 def as_bytes(numbers: bytes) -> bytes:
-    """A float16 vector as int8, its largest number as 127: half the room, and cosines within .004 of those of all its bits."""
+    """A float16 vector as int8, its largest number as 127.
+
+    Half the room, and cosines within .004 of those of all its bits.
+    """
     values: tuple[float, ...] = struct.unpack(f"<{len(numbers) // 2}e", numbers)
     step = (max(map(abs, values)) or 1.0) / INT8_MOST
     return struct.pack(f"{len(values)}b", *[round(value / step) for value in values])
@@ -100,12 +104,14 @@ class ChunkVectors(VectorFilling[_Words]):
         wanted = [_Wanted(*row) for row in tx.all(statement, values)]
         facts = self._read_items(tx, list(dict.fromkeys(one.item_id for one in wanted)))
         hashes = {item_id: self._hash_of(fact) for item_id, fact in facts.items() if fact.indexable}
-        return [
-            _Words(one, facts[one.item_id], self._echo_spans(tx, facts[one.item_id].workspace_id, facts[one.item_id].text))
-            if hashes.get(one.item_id) == one.source_hash
-            else _Words(one, None, ())
-            for one in wanted
-        ]  # fmt: skip
+
+        def words_of(one: _Wanted) -> _Words:
+            if hashes.get(one.item_id) != one.source_hash:
+                return _Words(one, None, ())
+            fact = facts[one.item_id]
+            return _Words(one, fact, self._echo_spans(tx, fact.workspace_id, fact.text))
+
+        return list(map(words_of, wanted))
 
     async def texts_of(self, rows: Sequence[_Words]) -> list[str | None]:
         """Return what is said in each chunk, without secrets; None where an index job will cut the message anew."""

@@ -28,7 +28,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: Mapping[str, CommandRow] = {
-    "remember": CommandRow("memories", "keep a fact"),
+    "remember": CommandRow("new_memories", "keep a fact"),
     "search": CommandRow("memories", "find what is remembered"),
     "list": CommandRow("memories", "list what is remembered"),
     "show": CommandRow("memories", "show one memory with everything that is known of it"),
@@ -46,10 +46,14 @@ COMMANDS: Mapping[str, CommandRow] = {
     "why": CommandRow("reasons", "why something was or was not saved or recalled"),
     "stats": CommandRow("memories", "count what is remembered"),
     "candidates": CommandRow("candidates", "list what was proposed and waits for you; approve or reject it"),
+    "instructions": CommandRow(
+        "files.guidance", "the instruction files that a turn in a folder is given, and what was cut"
+    ),
+    "agents": CommandRow("files.guidance", "list the agents that you defined; show one"),
     "threads": CommandRow("places", "list conversations; show, rename or delete one"),
     "workspaces": CommandRow("places", "list workspaces: where conversations and their memory belong; delete one"),
     "recall": CommandRow("conversations", "find what was said"),
-    "knowledge": CommandRow("knowledge", "folders whose files are searched, and what they say"),
+    "knowledge": CommandRow("files.knowledge", "folders whose files are searched, and what they say"),
     "import": CommandRow("bundles", "import conversations of other programs, or a bundle of memories"),
     "export": CommandRow("bundles", "write memories to a bundle"),
     "backup": CommandRow("backups", "write the whole home to one file, also while it is in use"),
@@ -61,14 +65,17 @@ COMMANDS: Mapping[str, CommandRow] = {
     "models": CommandRow(
         "embedding_models", "the models of search by meaning: show them, fetch one, make missing vectors"
     ),
-    "completion": CommandRow("processes", "write the completion script of a shell"),
+    "completion": CommandRow("processes.starting", "write the completion script of a shell"),
     "serve": CommandRow(
-        "processes", "speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns", is_guarded=False
+        "processes.starting", "speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns", is_guarded=False
     ),
-    "mcp": CommandRow("processes", "be a memory server for assistants that speak MCP", is_guarded=False),
-    "demo": CommandRow("processes", "play a bundled conversation of several days through a spawned gateway"),
-    "replay": CommandRow("processes", "play scripted sessions against a spawned gateway and compare"),
-    "schemas": CommandRow("processes", "write what is generated from the protocol: schemas and references"),
+    "http": CommandRow("processes.starting", "answer programs that speak HTTP, on this machine", is_guarded=False),
+    "token": CommandRow("processes.services", "show or replace the token of a door that listens on a port"),
+    "service": CommandRow("processes.services", "write the unit by which the system keeps a door open"),
+    "mcp": CommandRow("processes.starting", "be a memory server for assistants that speak MCP", is_guarded=False),
+    "demo": CommandRow("processes.starting", "play a bundled conversation of several days through a spawned gateway"),
+    "replay": CommandRow("processes.starting", "play scripted sessions against a spawned gateway and compare"),
+    "schemas": CommandRow("processes.starting", "write what is generated from the protocol: schemas and references"),
 }
 
 FIRST_STEPS = """\

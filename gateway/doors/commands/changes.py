@@ -9,21 +9,23 @@ from gateway.base.exit_codes import NEGATIVE, OK, USAGE
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.left_words import tell_left, tell_sources
-from gateway.doors.commands.memories import understand, value_of
-from gateway.doors.commands.naming import find_memory, is_id, name_forgotten, name_memory
+from gateway.doors.commands.memories import show_records
+from gateway.doors.commands.naming import NOT_THERE, find_memory, is_id, name_forgotten, name_memory, reach_memory
+from gateway.doors.commands.new_memories import hint_way_back, understand, value_of
 from gateway.doors.commands.options import (
     KEY_SCOPES,
     add_context,
     add_place,
     add_sureness,
     context_of,
+    number,
     present,
     scope_of,
     text_of,
     time_of,
 )
 from gateway.doors.terminal.exits import Stop
-from gateway.doors.terminal.screen import confirm, hint, is_asked, plain, say, show_json, show_table
+from gateway.doors.terminal.screen import confirm, counted, hint, is_asked, plain, say, show_json, show_table
 from protocol import methods as m
 from protocol.memory import Category, ForgetResult, Receipt, Record, RestoreResult, UpdateResult
 
@@ -36,7 +38,7 @@ def _arrange_edit(to: argparse.ArgumentParser) -> None:
     to.add_argument("--category", choices=get_args(Category), metavar="NAME")
     to.add_argument("--tag", action="append", metavar="TAG", help="in place of all its tags; repeatable")
     to.add_argument("--value", metavar="JSON")
-    to.add_argument("--importance", type=float, metavar="0..1")
+    to.add_argument("--importance", type=number, metavar="0..1")
     to.add_argument("--expires", metavar="TIME", help="a date, a span such as 30d, or never")
 
 
@@ -54,21 +56,31 @@ def _edit(given: argparse.Namespace) -> int:
         raise Stop(USAGE, "say what is to change: new words, or an option")
     params["context"] = context_of(given)
 
-    async def work(door: HomeMethods) -> UpdateResult:
+    async def work(door: HomeMethods) -> Correction:
         memory_id = await name_memory(door, given.memory, given)
         record = (await door.call(m.MEMORY_GET, {"memory_id": memory_id, "context": params["context"]})).record
         if record is not None and "value" not in params and _is_unsaid(record.value, params.get("content")):
             params["value"] = understand(params["content"]).get("value")
-        return await door.call(m.MEMORY_UPDATE, params | {"memory_id": memory_id})
+        return Correction(await door.call(m.MEMORY_UPDATE, params | {"memory_id": memory_id}), record)
 
-    result = through_door(given, work, "write")
+    result, before = through_door(given, work, "write")
     if given.json:
         show_json(result)
-    elif result.superseded_memory_id is not None:
-        say(f"corrected: {result.record.memory_id} replaces {result.superseded_memory_id}", "green")
-    else:
-        say(f"changed: {result.record.memory_id}", "green")
+        return OK
+    is_replaced = result.superseded_memory_id is not None
+    hint("corrected:" if is_replaced else "changed:", "green")
+    show_records([result.record])
+    if is_replaced and before is not None:
+        hint(f"in place of: {plain(before.content)}", "yellow")
+        hint_way_back(result.record, before)
     return OK
+
+
+class Correction(NamedTuple):
+    """The outcome of an edit, with the memory as it was before."""
+
+    result: UpdateResult
+    before: Record | None
 
 
 def _is_unsaid(value: Any, content: str | None) -> bool:
@@ -154,6 +166,7 @@ async def _named(door: HomeMethods, given: argparse.Namespace) -> list[dict[str,
     """Return the memory that is named by its id, its key or its words."""
     words = " ".join(given.memory)
     if is_id(words):
+        await reach_memory(door, words, given)
         return [{"kind": "id", "memory_id": words}]
     found = await find_memory(door, words, given)
     return [{"kind": "id", "memory_id": found.memory_id}] if found is not None else []
@@ -195,15 +208,15 @@ def _ask(wanted: ForgetPreview, *, is_erasing: bool, is_json: bool) -> None:
         show_table(["id", "category", "content"], wanted.rows, to=sys.stderr)
         if wanted.result.receipt is not None and not is_json:
             _show_receipt(wanted.result.receipt, is_rehearsal=True)
-    count = len(wanted.result.forgotten_memory_ids)
     verb = "erase for ever" if is_erasing else "forget"
-    confirm(f"{verb} {count} {'memory' if count == 1 else 'memories'}?", is_sure=False)
+    told = counted(len(wanted.result.forgotten_memory_ids), "memory", "memories")
+    confirm(f"{verb} {told}?", is_sure=False)
 
 
 def _show_forgotten(wanted: ForgetPreview, *, is_erasing: bool) -> None:
     result = wanted.result
     if not result.forgotten_memory_ids and not result.cancelled:
-        hint("there is nothing to forget")
+        hint("there is nothing to forget: no memory here has this id, this key or these words")
     elif result.dry_run:
         hint(f"would be {'erased for ever' if is_erasing else 'forgotten'}:")
         show_table(["id", "category", "content"], wanted.rows)
@@ -238,8 +251,12 @@ def _arrange_confirm(to: argparse.ArgumentParser) -> None:
 
 
 def _confirm(given: argparse.Namespace) -> int:
-    params = {"memory_id": given.memory, "context": context_of(given)}
-    result = through_door(given, lambda door: door.call(m.MEMORY_CONFIRM, params), "write")
+    async def work(door: HomeMethods) -> m.m.ConfirmResult:
+        if not await reach_memory(door, given.memory, given):
+            raise Stop(NEGATIVE, NOT_THERE)
+        return await door.call(m.MEMORY_CONFIRM, {"memory_id": given.memory, "context": context_of(given)})
+
+    result = through_door(given, work, "write")
     if given.json:
         show_json(result)
     else:

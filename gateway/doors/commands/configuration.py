@@ -35,6 +35,11 @@ def _arrange_settings(to: argparse.ArgumentParser) -> None:
     add_json(to)
 
 
+def named(key: str) -> str:
+    """Return a setting's name as the file has it."""
+    return f"gateway.{key}"
+
+
 def setting_of(key: str) -> Setting:
     """Return the setting of that name. Raises `Stop`."""
     import difflib  # noqa: PLC0415  # needed only where something is wrong
@@ -42,8 +47,9 @@ def setting_of(key: str) -> Setting:
     known = {setting.key: setting for setting in settings()}
     if (found := known.get(key.removeprefix("gateway."))) is not None:
         return found
-    near = difflib.get_close_matches(key, known, n=1)
-    raise Stop(USAGE, f"there is no setting {plain(key)!r}" + (f"; did you mean {near[0]}?" if near else ""))
+    near = difflib.get_close_matches(key.removeprefix("gateway."), known, n=1)
+    told = f"; did you mean {named(near[0])}?" if near else ""
+    raise Stop(USAGE, f"there is no setting {plain(key)!r}{told}")
 
 
 def _value(setting: Setting, text: str) -> Any:
@@ -54,7 +60,7 @@ def _value(setting: Setting, text: str) -> Any:
     try:
         return setting.parse(text)
     except ValueError:
-        raise Stop(USAGE, f"{setting.key} takes {setting.allowed}") from None
+        raise Stop(USAGE, f"{named(setting.key)} takes {setting.allowed}") from None
 
 
 def _settings(given: argparse.Namespace) -> int:
@@ -103,7 +109,7 @@ def _show_settings(result: SettingsResult, wanted: Setting | None) -> None:
         ["key", "value", *(["origin"] if origins is not None else []), "default", "meaning"],
         [
             [
-                one.key,
+                named(one.key),
                 _current(result, one),
                 *([origins[one.key]] if origins is not None else []),
                 one.shown_default,

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
-from gateway.doors.commands.options import add_place, add_words, present, text_of, time_of
+from gateway.doors.commands.options import add_place, add_words, number, positive, present, text_of, time_of
 from gateway.doors.terminal.screen import hint, plain, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.thread_episodic import IndexedRole, ThreadSearchResult
@@ -53,8 +53,8 @@ def _arrange_recall(to: argparse.ArgumentParser) -> None:
         help="user, assistant or tool; repeatable",
     )
     add_words(to)
-    to.add_argument("--min-score", type=float, metavar="0..1", help="only what fits at least so well")
-    to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
+    to.add_argument("--min-score", type=number, metavar="0..1", help="only what fits at least so well")
+    to.add_argument("--limit", type=positive, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
 
 
 def _recall(given: argparse.Namespace) -> int:

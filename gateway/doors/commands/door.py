@@ -24,7 +24,7 @@ from anyio.abc import TaskGroup
 from gateway.base.exit_codes import CONFIG, NO_INPUT
 from gateway.base.hub import Hub
 from gateway.doors.terminal.exits import Stop
-from gateway.doors.terminal.screen import plain
+from gateway.doors.terminal.screen import counted, plain
 from gateway.foundations import Foundations, Options, open_home
 from gateway.home.config import ConfigError, ConfigStore
 from gateway.home.folder import default_root
@@ -163,6 +163,10 @@ class HomeMethods:
             name = self._workspace_name or (here.title if here.workspace_id == workspace_id else None)
             await self.call(WORKSPACE_CREATE, {"workspace_id": workspace_id, "name": name or None})
 
+    def enter(self, workspace_id: str) -> None:
+        """Go on in another workspace."""
+        self._client.enter(workspace_id)
+
     async def hint_at(self, elsewhere: Sequence[Elsewhere], one: str = "hit", several: str = "hits") -> None:
         """Hint at other workspaces that would have answered, with their numbers of hits."""
         from protocol.methods import WORKSPACE_GET  # noqa: PLC0415
@@ -170,8 +174,8 @@ class HomeMethods:
         for other in elsewhere:
             with suppress(CallerError):  # it was deleted this moment
                 workspace = (await self.call(WORKSPACE_GET, {"workspace_id": other.workspace_id})).workspace
-                found = f"1 {one}" if other.count == 1 else f"{other.count} {several}"
                 named = f" ({plain(workspace.name)})" if workspace.name else ""
+                found = counted(other.count, one, several)
                 sys.stderr.write(f"pioneer: {found} in another project{named}: --workspace {other.workspace_id}\n")
 
 
@@ -188,6 +192,8 @@ def has_home(given: argparse.Namespace) -> bool:
 def require_home(given: argparse.Namespace) -> None:
     """Refuse a question where there is no home: a question makes none. Raises `Stop`."""
     if not has_home(given):
+        if hasattr(given, "config"):
+            configured(given)  # what is wrong with a configuration is told first, as it is where there is a home
         raise Stop(NO_INPUT, NO_HOME)
 
 

@@ -7,7 +7,7 @@ Rule 2: --fix only makes derived parts again, and writes a backup before anythin
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -33,6 +33,8 @@ from gateway.doors.terminal.screen import (
 )
 from gateway.home.folder import is_foreign
 from gateway.home.owners import living_owners
+from gateway.home.run_files import find_run_files
+from gateway.home.tokens import FILES, FOLDER, is_open_to_others, rotate, token_path
 from gateway.store.damaged_rows import describe_hit
 from gateway.store.staging import sweep
 from protocol import methods as m
@@ -44,7 +46,7 @@ CODES = {"database": IO_ERROR, "config": CONFIG}
 """The exit code of the doctor for an error of a check; for every other one: unavailable."""
 UNTOUCHED = frozenset({"home", "key", "config", "schema", "database"})
 """Checks whose errors no derived data can mend: with one of them, --fix changes nothing."""
-HARMLESS: frozenset[Mend] = frozenset({"pages", "rows", "permissions", "processes", "leftovers"})
+HARMLESS: frozenset[Mend] = frozenset({"pages", "rows", "permissions", "processes", "leftovers", "tokens", "run_files"})
 """Mends after which no backup is wanted: none is written before them, because an erase would have to reach it."""
 
 
@@ -126,10 +128,13 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
         wanted |= {"memory", "conversation"}
     if subject.database.is_file() and wanted - HARMLESS:
         done.append(f"a backup, {_back_up(subject).name} in the home's folder backups")
-    if "permissions" in wanted:
-        done.append(_close(subject))
-    if "leftovers" in wanted:
-        done.append(_sweep(subject))
+    files: Mapping[Mend, Callable[[Subject], str]] = {
+        "permissions": _close,
+        "leftovers": _sweep,
+        "tokens": _renew_tokens,
+        "run_files": _remove_run_files,
+    }
+    done += [mend(subject) for name, mend in files.items() if name in wanted]
     inner: list[Mend] = [mend for mend in ("key", "processes", "memory", "conversation", "jobs") if mend in wanted]
     if inner:
         done += through_door(given, lambda door: _mend(door, inner), "later")
@@ -193,6 +198,22 @@ def _close(subject: Subject) -> str:
             if path.exists():
                 path.chmod(path.stat().st_mode & 0o700)
     return "the home is closed to other users"
+
+
+def _renew_tokens(subject: Subject) -> str:
+    """Close tokens to other users, and replace those that they may have read."""
+    renewed = [file for door in FILES if is_open_to_others(file := token_path(subject.root, door)) and file.exists()]
+    (subject.root / FOLDER).chmod(0o700)
+    for file in renewed:
+        rotate(file)
+    return f"{len(renewed)} tokens are new ones, which only you can read"
+
+
+def _remove_run_files(subject: Subject) -> str:
+    stale = [path for path, entry in find_run_files(subject.root / "run") if entry is None]
+    for path in stale:
+        path.unlink(missing_ok=True)
+    return f"{len(stale)} run files of ended processes are removed"
 
 
 def _sweep(subject: Subject) -> str:

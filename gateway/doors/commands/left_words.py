@@ -23,6 +23,8 @@ PLACES: dict[ForgottenPlace, tuple[str, str]] = {
     "config": ("configuration", "configurations"),
     "log": ("log", "logs"),
     "backup": ("backup", "backups"),
+    "agent": ("agent's file", "agents' files"),
+    "instruction": ("version of an instruction file", "versions of instruction files"),
 }
 """One of it, and several."""
 

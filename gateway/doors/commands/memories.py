@@ -1,15 +1,15 @@
-"""Durable memory as a person asks for it: remember, search, list, show, history, stats."""
+"""Durable memory as a person reads it: search, list, show, history, stats."""
 
 import argparse
 import json
-import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, TextIO, get_args
 
-from gateway.base.exit_codes import DATA, NEGATIVE, OK
+from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import HomeMethods, configured, through_door
+from gateway.doors.commands.conversations import SAYINGS
+from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.forgotten import find_forgotten
 from gateway.doors.commands.naming import NOT_THERE, find_memory, name_memory
 from gateway.doors.commands.options import (
@@ -19,146 +19,31 @@ from gateway.doors.commands.options import (
     add_words,
     context_of,
     filters_of,
+    number,
+    positive,
     present,
-    scope_of,
     scopes_of,
     text_of,
-    time_of,
 )
 from gateway.doors.commands.paging import MORE, PAGE, add_limit, limit_of, paged
-from gateway.doors.terminal.exits import Stop
-from gateway.doors.terminal.screen import hint, plain, readable, say, show_json, show_pairs, show_table, when, words
+from gateway.doors.terminal.screen import counted, hint, readable, say, show_json, show_pairs, show_table, when, words
+from memory.read.ranking import RECALL_FLOOR
 from protocol import methods as m
-from protocol.base import USER_SCOPE_KEY, Elsewhere
-from protocol.memory import Category, Kind, Order, Record, SemanticFields, Sensitivity
+from protocol.base import Elsewhere
+from protocol.memory import Hit, Order, Record, SearchResult
 
 
-def _no_number(name: str) -> Any:
-    raise ValueError(name)  # NaN and its like are no JSON
-
-
-def value_of(text: str | None) -> Any:
-    """Return a value as JSON. Raises `Stop`."""
-    try:
-        return None if text is None else json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        raise Stop(DATA, "--value takes JSON, such as '\"tea\"' or 42") from None
-
-
-# -- remember ----------------------------------------------------------------------------------------------------------
-
-
-def _arrange_remember(to: argparse.ArgumentParser) -> None:
-    add_place(to)
-    add_context(to)
-    to.add_argument("text", nargs="+", metavar="TEXT", help="one fact in plain words; `-` reads stdin")
-    to.add_argument(
-        "--category", choices=get_args(Category), metavar="NAME", help="default: by what the words state, else custom"
-    )
-    to.add_argument("--kind", choices=get_args(Kind), metavar="NAME", help="default: semantic")
-    to.add_argument("--key", help="a name for the fact; a later one of the same key replaces it")
-    to.add_argument("--scope", metavar="SCOPE", help="user, workspace, agent, thread (default: by category)")
-    to.add_argument("--tag", action="append", metavar="TAG", help="repeatable")
-    to.add_argument("--value", metavar="JSON", help="the fact's value for programs")
-    to.add_argument("--importance", type=float, metavar="0..1")
-    to.add_argument("--sensitivity", choices=get_args(Sensitivity), metavar="NAME", help="such as regulated")
-    to.add_argument("--expires", metavar="TIME", help="a date, or a span such as 30d")
-    to.add_argument("--replaces", metavar="ID", help="the memory that this one takes the place of")
-
-
-class KeptFact(NamedTuple):
-    """The outcome of a fact, with the memory that it replaced."""
-
-    result: m.m.RememberResult
-    replaced: Record | None
-
-
-def understand(text: str) -> dict[str, Any]:
-    """Return category, attribute, value and scope of a single statement, as far as rules without a model find them."""
-    # its tables of languages serve this alone
-    from memory.extraction.rule_extraction import extract_statements  # noqa: PLC0415
-    from memory.rules.categories import PROJECT_CATEGORIES  # noqa: PLC0415
-    from memory.rules.identity import folded  # noqa: PLC0415
-
-    for said in (text, f"Remember that {text}"):
-        facts = extract_statements({"": said})
-        if len(facts) == 1:
-            [fact] = facts
-            found: dict[str, Any] = {"category": fact.semantic.category}
-            if folded(text).endswith(
-                folded(fact.content)
-            ):  # else it says more, which must not go with what is replaced
-                found |= present(attribute=_attribute_of(fact.semantic), value=fact.value)
-            if fact.semantic.scope_hint == "user_global" and fact.semantic.category in PROJECT_CATEGORIES:
-                found["scope"] = {"kind": "user", "key": USER_SCOPE_KEY}  # an allergy holds in every project
-            return found
-        if facts:
-            break  # two statements in one text are no single fact of either kind
-    return {}
-
-
-def _attribute_of(semantic: SemanticFields) -> str | None:
-    """Return the attribute of which there is one at a time, or None of a set."""
-    if semantic.cardinality != "single":
-        return None
-    return semantic.custom_attribute or semantic.attribute
-
-
-def _remember(given: argparse.Namespace) -> int:
-    text = text_of(given.text)
-    understood = understand(text) if given.category is None else {}
-    if "scope" in understood and not configured(given).config.memory.allow_global_user_by_default:
-        del understood["scope"]
-    params = understood | present(
-        content=text,
-        category=given.category,
-        kind=given.kind,
-        key=given.key,
-        tags=given.tag,
-        scope=scope_of(given.scope, given) if given.scope else None,
-        value=value_of(given.value),
-        importance=given.importance,
-        sensitivity=given.sensitivity,
-        supersedes=given.replaces,
-        expires_at=time_of(given.expires, is_future=True),
-        context=context_of(given),
-        provenance={"source_kind": "explicit_user_request", "created_by": {"kind": "user", "id": "cli"}},
-    )
-
-    async def work(door: HomeMethods) -> KeptFact:
-        await door.ensure_workspace(given.workspace)
-        result = await door.call(m.MEMORY_REMEMBER, params)
-        if result.superseded_memory_id is None:
-            return KeptFact(result, None)
-        asked = {"memory_id": result.superseded_memory_id, "context": context_of(given)}
-        return KeptFact(result, (await door.call(m.MEMORY_GET, asked)).record)
-
-    kept = through_door(given, work, "write", makes_home=True)
-    if given.json:
-        show_json(kept.result)
-    else:
-        _show_kept(kept)
-    return OK
-
-
-def _show_kept(kept: KeptFact) -> None:
-    """Show the memory, and beside it the replaced one, the reason, and the way to undo it."""
-    result, replaced = kept
-    hint("kept:" if result.created else "known already:", "green")
-    _show_rows([result.record])
-    undo = f"pioneer forget {result.record.memory_id}"
-    if replaced is not None:
-        hint(f"in place of: {plain(replaced.content)}", "yellow")
-        undo = f"pioneer edit {result.record.memory_id} {shlex.quote(plain(replaced.content))}"
-    reasons = sorted(result.decision.factors, key=lambda factor: -factor.contribution)
-    hint(f"why: {reasons[0].why if reasons else words(result.decision.reason_code)}")
-    hint(f"to undo: {undo}")
+def hint_sensitive(count: int) -> None:
+    """Hint at memories that an answer withholds because they are sensitive, if there are any."""
+    if count:
+        hint(f"{counted(count, 'sensitive memory', 'sensitive memories')} not shown: --sensitive shows more")
 
 
 # -- search and list ---------------------------------------------------------------------------------------------------
 
 
-def _show_rows(records: Sequence[Record], scores: Sequence[float] | None = None) -> None:
+def show_records(records: Sequence[Record], scores: Sequence[float] | None = None, to: TextIO | None = None) -> None:
+    """Write a row for each record; `scores` has theirs, in the same order."""
     columns = ["id", *(["score"] if scores is not None else []), "category", "scope", "updated", "content"]
     show_table(
         columns,
@@ -173,7 +58,13 @@ def _show_rows(records: Sequence[Record], scores: Sequence[float] | None = None)
             ]
             for place, record in enumerate(records)
         ],
+        to,
     )
+
+
+def is_sensitive(record: Record) -> bool:
+    """Return whether a record is shown only to those who ask for sensitive ones."""
+    return record.sensitivity == "regulated"
 
 
 def _said(record: Record) -> str:
@@ -186,8 +77,8 @@ def _arrange_search(to: argparse.ArgumentParser) -> None:
     add_filters(to)
     to.add_argument("query", nargs="+", metavar="QUERY", help="plain words; `-` reads stdin")
     add_words(to)
-    to.add_argument("--min-score", type=float, metavar="0..1", help="only what fits at least so well")
-    to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
+    to.add_argument("--min-score", type=number, metavar="0..1", help="only what fits at least so well")
+    to.add_argument("--limit", type=positive, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
 
 
 def _search(given: argparse.Namespace) -> int:
@@ -196,22 +87,69 @@ def _search(given: argparse.Namespace) -> int:
         query=text_of(given.query), mode=mode, min_score=given.min_score, limit=given.limit, count_elsewhere=True
     )
 
-    async def work(door: HomeMethods) -> m.m.SearchResult:
+    async def work(door: HomeMethods) -> FoundMemories:
         result = await door.call(m.MEMORY_SEARCH, params)
         if not given.words and (count := await door.facts_without_vector()):
-            told = "1 fact has" if count == 1 else f"{count} facts have"
+            told = counted(count, "fact has", "facts have")
             sys.stderr.write(f"pioneer: {told} no vector yet, and only words find them: `pioneer models index`\n")
-        await door.hint_at(result.elsewhere)
-        return result
+        takes_all = given.json or given.words or given.min_score is not None
+        found = FoundMemories(result, result.hits if takes_all else [hit for hit in result.hits if is_fitting(hit)])
+        if found.fitting:
+            return found
+        if not door.lexicon.query_terms(params["query"]):
+            return found._replace(has_words=False)
+        closer = result if takes_all else await door.call(m.MEMORY_SEARCH, params | {"min_score": RECALL_FLOOR})
+        await door.hint_at(closer.elsewhere)
+        if given.sensitive or given.json:
+            return found
+        withheld = (await door.call(m.MEMORY_SEARCH, params | {"include_sensitive": True})).hits
+        return found._replace(sensitive=sum(is_sensitive(hit.record) and is_fitting(hit) for hit in withheld))
 
-    result = through_door(given, work, "off" if given.words else "ask")
+    found = through_door(given, work, "off" if given.words else "ask")
     if given.json:
-        show_json(result)
-    elif result.hits:
-        _show_rows([hit.record for hit in result.hits], [hit.score for hit in result.hits])
+        show_json(found.result)
+    else:
+        _show_found(found)
+    return OK if found.fitting else NEGATIVE
+
+
+NEAREST = 3
+"""Memories that are shown where none fits: enough to see that none does."""
+
+
+class FoundMemories(NamedTuple):
+    """The outcome of a search: its result, the hits of it that are worth showing, and how many are withheld.
+
+    `has_words`: whether the question has a word that could be looked for.
+    """
+
+    result: SearchResult
+    fitting: Sequence[Hit]
+    sensitive: int = 0
+    has_words: bool = True
+
+
+def is_fitting(hit: Hit) -> bool:
+    """Return whether a hit has a word of the question, or is as near in meaning as a prompt demands.
+
+    The score of a hit by meaning alone falls without an end: every memory is a little like every question.
+    """
+    return bool(hit.matched_terms) or hit.score >= RECALL_FLOOR
+
+
+def _show_found(found: FoundMemories) -> None:
+    if found.fitting:
+        show_records([hit.record for hit in found.fitting], [hit.score for hit in found.fitting])
+        return
+    nearest = found.result.hits[:NEAREST]
+    if nearest:
+        hint("nothing fits; nearest in meaning (`--min-score 0` lists all that are):")
+        show_records([hit.record for hit in nearest], [hit.score for hit in nearest], sys.stderr)
+    elif not found.has_words:
+        hint(f"nothing found; {SAYINGS['query_too_vague']}")
     else:
         hint("nothing found; `pioneer why` tells more")
-    return OK if result.hits else NEGATIVE
+    hint_sensitive(found.sensitive)
 
 
 def _arrange_list(to: argparse.ArgumentParser) -> None:
@@ -236,13 +174,15 @@ def _list(given: argparse.Namespace) -> int:
         result = await paged(door, m.MEMORY_LIST, params, "records", limit_of(given))
         if not result.records:
             await door.hint_at(await _listed_elsewhere(door, given), "memory", "memories")
+            withheld = (await door.call(m.MEMORY_LIST, params | {"include_sensitive": True, "limit": PAGE})).records
+            hint_sensitive(len(withheld))
         return result
 
     result = through_door(given, work)
     if given.json:
         show_json(result)
         return OK
-    _show_rows(result.records)
+    show_records(result.records)
     if result.next_cursor is not None:
         hint(MORE)
     if not result.records:
@@ -323,6 +263,7 @@ def _show_whole(record: Record) -> None:
         [
             ("id", record.memory_id),
             ("key", record.key),
+            ("path", record.path or ""),
             ("status", record.status + (", contested" if record.contested else "")),
             ("category", record.category),
             ("scope", str(record.scope)),
@@ -411,13 +352,6 @@ def _stats(given: argparse.Namespace) -> int:
 
 
 COMMANDS = {
-    "remember": Command(
-        _arrange_remember,
-        _remember,
-        '  pioneer remember "I take my coffee without sugar." --category preference\n'
-        '  echo "The harbour office opens at nine." | pioneer remember -\n'
-        '  pioneer remember "Releases go out on Thursdays." --category project_policy --key "release day"',
-    ),
     "search": Command(
         _arrange_search,
         _search,

@@ -2,23 +2,27 @@
 
 Rule 1: words name a memory only where it alone has all of them, or has just them; else the choices are
 shown and nothing is done.
-Rule 2: forgotten memories are searched as well for a restore; their words are not shown.
+Rule 2: an id is known from every folder: it names one memory of the home, whichever project it is of.
+Rule 3: forgotten memories are searched as well for a restore; their words are not shown.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from gateway.base.exit_codes import NEGATIVE, USAGE
 from gateway.doors.commands.door import HomeMethods
 from gateway.doors.commands.forgotten import find_forgotten
-from gateway.doors.commands.options import KEY_SCOPES, context_of, scope_of
+from gateway.doors.commands.options import KEY_SCOPES, context_of, scope_of, workspace_here
+from gateway.doors.commands.paging import paged
 from gateway.doors.terminal.exits import Stop
-from gateway.doors.terminal.screen import show_table, when
+from gateway.doors.terminal.screen import plain, show_table, when
 from memory.rules.identity import folded
 from protocol import methods as m
-from protocol.errors import CallerError
+from protocol.errors import CallerError, Refused
 from protocol.memory import Record
+from protocol.methods import Method
 
 NOT_THERE = "there is no such memory, or it belongs to another scope, or it was forgotten (`pioneer list --forgotten`)"
 MOST = 100
@@ -39,11 +43,47 @@ def is_id(words: str) -> bool:
     return words.startswith("mem_") and " " not in words
 
 
+async def reach(
+    door: HomeMethods, given: argparse.Namespace, method: Method[Any, Any], params: dict[str, Any], member: str
+) -> bool:
+    """Go on in the workspace in which `method` answers with that member, and name it on stderr; whether there is one.
+
+    The id may come from an assistant at work in another project. A workspace named by an option is not left.
+    """
+
+    async def is_known() -> bool:
+        try:
+            return getattr(await door.call(method, params), member) is not None
+        except (CallerError, Refused):
+            return False
+
+    if await is_known():
+        return True
+    if given.workspace != workspace_here():
+        return False
+    for other in (await paged(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
+        door.enter(other.workspace_id)
+        if await is_known():
+            named = f" ({plain(other.name)})" if other.name else ""
+            sys.stderr.write(f"pioneer: of another project{named}: --workspace {other.workspace_id}\n")
+            return True
+    door.enter(given.workspace)
+    return False
+
+
+async def reach_memory(door: HomeMethods, memory_id: str, given: argparse.Namespace) -> bool:
+    """Go on in the workspace that has the memory of this id, forgotten or not; whether there is one."""
+    params = {"memory_id": memory_id, "include_deleted": True, "context": context_of(given)}
+    return await reach(door, given, m.MEMORY_GET, params, "record")
+
+
 async def find_memory(door: HomeMethods, words: str, given: argparse.Namespace) -> Record | None:
     """Return the memory of this id, else of this key, else with these words; None where there is none.
 
     Raises `AmbiguousError`.
     """
+    if is_id(words):
+        await reach_memory(door, words, given)
     if (found := await _find_by_name(door, words, given)) is not None or is_id(words):
         return found
     params = {"query": words, "mode": "lexical", "limit": MOST, "include_sensitive": True, "context": context_of(given)}
@@ -55,6 +95,7 @@ async def find_memory(door: HomeMethods, words: str, given: argparse.Namespace) 
 async def name_memory(door: HomeMethods, words: str, given: argparse.Namespace) -> str:
     """Return the id of the memory that is meant; an id is taken as it is. Raises `Stop` where there is none."""
     if is_id(words):
+        await reach_memory(door, words, given)
         return words
     found = await find_memory(door, words, given)
     if found is None:
@@ -65,6 +106,7 @@ async def name_memory(door: HomeMethods, words: str, given: argparse.Namespace) 
 async def name_forgotten(door: HomeMethods, words: str, given: argparse.Namespace) -> str:
     """Return the id of the forgotten memory that is meant. Raises `Stop` where there is none."""
     if is_id(words):
+        await reach_memory(door, words, given)
         return words
     context = context_of(given)
     forgotten = await find_forgotten(door, context)

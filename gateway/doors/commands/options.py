@@ -26,6 +26,21 @@ def path(text: str) -> Path:
     return path_of(text)
 
 
+def number(text: str) -> float:
+    """Return a number of the command line. Raises for anything else."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+
+
+def positive(text: str) -> int:
+    """Return a whole number of the command line, from 1 on. Raises for anything else."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
 def add_home(to: argparse.ArgumentParser, *, has_config: bool = True) -> None:
     """Add the options for the home and the configuration."""
     to.add_argument(

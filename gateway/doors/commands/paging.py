@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from gateway.doors.commands.door import HomeMethods
-from gateway.doors.commands.options import present
+from gateway.doors.commands.options import positive, present
 from protocol.methods import Method
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -18,15 +18,9 @@ PAGE = 100
 MORE = "there are more: --limit N, or --all"
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
-    return int(text)
-
-
 def add_limit(to: argparse.ArgumentParser) -> None:
     """Add the options for the length of a list."""
-    to.add_argument("--limit", type=_count, default=20, metavar="N", help="at most so many (default: 20)")
+    to.add_argument("--limit", type=positive, default=20, metavar="N", help="at most so many (default: 20)")
     to.add_argument("--all", action="store_true", help="all of them")
 
 

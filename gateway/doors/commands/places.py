@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gateway.base.exit_codes import NEGATIVE, OK, USAGE
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.door import HomeMethods, configured, has_home, through_door
 from gateway.doors.commands.options import add_home, add_json, add_place, add_sureness, present
 from gateway.doors.commands.paging import MORE, add_limit, limit_of, paged
 from gateway.doors.terminal.exits import Stop
@@ -59,7 +59,11 @@ def _threads(given: argparse.Namespace) -> int:
 
 def _list_threads(given: argparse.Namespace) -> int:
     params = present(workspace_id=None if given.everywhere else given.workspace, archived=given.archived or None)
-    result = through_door(given, lambda door: paged(door, m.THREAD_LIST, params, "threads", limit_of(given)))
+    if has_home(given):
+        result = through_door(given, lambda door: paged(door, m.THREAD_LIST, params, "threads", limit_of(given)))
+    else:  # where nothing was ever kept, no conversation is; a configuration that cannot be used is told all the same
+        configured(given)
+        result = m.t.ThreadListResult(threads=[], next_cursor=None)
     if given.json:
         show_json(result)
         return OK if result.threads else NEGATIVE
@@ -86,6 +90,8 @@ def _list_threads(given: argparse.Namespace) -> int:
 
 def _no_threads(given: argparse.Namespace) -> str:
     """Hint in a sentence that there is no conversation, and how one comes in."""
+    if not has_home(given):
+        return "there are no conversations yet, and no home: `pioneer import` or `pioneer remember` makes one"
     if given.archived:
         return "no conversation is archived"
     where = "" if given.everywhere else f" in workspace {plain(given.workspace)} (--everywhere looks into all)"

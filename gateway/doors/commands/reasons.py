@@ -14,15 +14,17 @@ from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.conversations import find_said
 from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.naming import reach
 from gateway.doors.commands.options import add_context, add_place, context_of, text_of
 from gateway.doors.commands.paging import paged
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.base import Elsewhere
+from protocol.hooks import CALL_PREFIX
 from protocol.memory import Candidate, ExplainResult, Gate, Record, SearchResult
 from protocol.thread_episodic import ThreadHit, ThreadSearchResult
 
-KINDS = {"mem_": "memory", "cand_": "candidate", "trn_": "turn", "run_": "hook_run"}
+KINDS = {"mem_": "memory", "cand_": "candidate", "trn_": "turn", f"{CALL_PREFIX}_": "turn", "run_": "hook_run"}
 """The kind of an id, by its prefix."""
 
 QUESTIONS = {
@@ -114,9 +116,13 @@ def _why(given: argparse.Namespace) -> int:
 
 
 def _why_target(given: argparse.Namespace, target: dict[str, Any]) -> int:
-    result = through_door(
-        given, lambda door: door.call(m.MEMORY_EXPLAIN, {"target": target, "context": context_of(given)})
-    )
+    params = {"target": target, "context": context_of(given)}
+
+    async def work(door: HomeMethods) -> ExplainResult:
+        await reach(door, given, m.MEMORY_EXPLAIN, params, "summary")
+        return await door.call(m.MEMORY_EXPLAIN, params)
+
+    result = through_door(given, work)
     if given.json:
         show_json(result)
     else:

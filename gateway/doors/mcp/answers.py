@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Meta
 
-from memory.rows.notes import NOTE_LABEL
+from memory.rules.notes import NOTE_LABEL
 from promt.render import BlockDomain, render_block
 from protocol.base import At, Wire
 from protocol.hooks import ContextItem
@@ -98,6 +98,8 @@ class RememberAnswer(Wire):
     reason_code: ReasonCode
     memory_id: str | None = None
     how_to_confirm: str | None = None
+    why: str | None = None
+    """The command by which the user reads how a proposal that was not saved was judged."""
 
 
 class ForgetAnswer(Wire):
@@ -134,6 +136,28 @@ class ThreadAnswer(Wire):
     """The time that was read from the query: what was said then comes first."""
 
 
+class AgentRow(Wire):
+    """An agent in a list."""
+
+    slug: str
+    name: str
+    description: str
+
+
+class AgentListAnswer(Wire):
+    """By slug."""
+
+    agents: list[AgentRow]
+    truncated: bool = False
+
+
+class AgentInfoAnswer(AgentRow):
+    """An agent with its rules."""
+
+    text: str
+    truncated: bool = False
+
+
 ANSWERS: Mapping[str, type[Wire]] = {
     "memory_search": SearchAnswer,
     "memory_list": ListAnswer,
@@ -141,6 +165,8 @@ ANSWERS: Mapping[str, type[Wire]] = {
     "memory_remember": RememberAnswer,
     "memory_forget": ForgetAnswer,
     "thread_search": ThreadAnswer,
+    "agent_list": AgentListAnswer,
+    "agent_info": AgentInfoAnswer,
 }
 """The shape of each tool's answer; and the tools of this door, in the order in which they are listed."""
 
@@ -161,6 +187,12 @@ WHY_REJECTED: Mapping[str, str] = {
     "suppressed_by_rejection": "the user rejected or forgot it before",
     "memory_write_disabled": "memory may not be changed here",
 }
+
+HOW_KEPT: Mapping[str, str] = {
+    "superseded_by_correction": "Kept, in place of what was remembered before",
+    "stored_as_said": "Kept in the user's own words, without `key` and `value`",
+}
+"""How a fact was kept, where it was not simply added."""
 
 
 class ClientView(NamedTuple):
@@ -221,13 +253,15 @@ def _get(data: Mapping[str, Any], view: ClientView) -> str:
 def _remember(data: Mapping[str, Any], _view: ClientView) -> str:
     if data["status"] == "noted":
         return (
-            f"Noted as yours: {data['memory_id']}. It is no word of the user, and goes to the archive once it has "
-            f"faded, unless they run `{data['how_to_confirm']}`."
+            f"Noted as your own, not as the user's word: {data['memory_id']}. Search finds it; it is in no brief, "
+            "and goes to the archive in time. "
+            f"Tell the user that `{data['how_to_confirm']}` in a terminal makes it theirs."
         )
     if data["status"] == "rejected":
         why = WHY_REJECTED.get(data["reason_code"])
-        return f"Not kept ({data['reason_code']}){f': {why}' if why else ''}."
-    known = "It was known already" if data["status"] == "duplicate" else "Kept"
+        more = f" The user can read more by `{data['why']}`." if data["why"] else ""
+        return f"Not kept ({data['reason_code']}){f': {why}' if why else ''}.{more}"
+    known = "It was known already" if data["status"] == "duplicate" else HOW_KEPT.get(data["reason_code"], "Kept")
     return f"{known}: {data['memory_id']}."
 
 
@@ -237,7 +271,13 @@ def _forget(data: Mapping[str, Any], _view: ClientView) -> str:
         return (
             f"Not forgotten yet: {which}. Ask the user; they can take the prompt `forget`, or run `{data['command']}`."
         )
-    return f"Forgotten: {', '.join(data['forgotten_memory_ids']) or 'nothing'}."
+    if data["status"] == "declined":
+        return "Not forgotten: the user wants to keep it."
+    if not data["forgotten_memory_ids"]:
+        return "Nothing was forgotten: there is no such memory."
+    forgotten = data["forgotten_memory_ids"]
+    undo = f" `pioneer restore {forgotten[0]}` brings it back, for some weeks." if len(forgotten) == 1 else ""
+    return f"Forgotten: {', '.join(forgotten)}.{undo}"
 
 
 def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:
@@ -247,6 +287,16 @@ def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:
     return when + (view.said(data["hits"]) or f"Nothing was found in earlier conversation{why}.")
 
 
+def _agent_list(data: Mapping[str, Any], _view: ClientView) -> str:
+    rows = [f"{one['slug']}: {one['name']}. {one['description']}" for one in data["agents"]]
+    return "\n".join(rows) or "No agents are defined."
+
+
+def _agent_info(data: Mapping[str, Any], _view: ClientView) -> str:
+    cut = "\n[cut here]" if data["truncated"] else ""
+    return f"{data['name']}: {data['description']}\n\n{data['text']}{cut}"
+
+
 _TEXTS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {
     "memory_search": _search,
     "memory_list": _list,
@@ -254,6 +304,8 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {
     "memory_remember": _remember,
     "memory_forget": _forget,
     "thread_search": _thread_search,
+    "agent_list": _agent_list,
+    "agent_info": _agent_info,
 }
 
 

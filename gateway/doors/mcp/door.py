@@ -17,16 +17,19 @@ import anyio
 import msgspec
 
 from gateway.base.logs import Log
+from gateway.doors.mcp.admin import ADMIN_ANSWERS, admin_text, admin_tools
 from gateway.doors.mcp.answers import ANSWERS, ClientView, text_of
 from gateway.doors.mcp.pages import ROOM, page_of, place_of, shown
+from gateway.wire.tool_complaints import word_complaints
 from gateway.wiring import App
 from memory.hooks.policy import turn_policy
 from memory.rules.categories import SESSION_ORDER
 from promt.intents import Intents
 from promt.render import UNSEEN
+from protocol.base import Wire
 from protocol.errors import REASONS, CallerError, GatewayError, Unavailable
-from protocol.hooks import ToolContext, TurnContext
-from protocol.memory import GetParams, ListParams
+from protocol.hooks import CALL_PREFIX, ToolContext, TurnContext
+from protocol.memory import GetParams, ListParams, Record
 from protocol.threads import ToolFailure, ToolReply, TurnOptions
 from thread_episodic.reading import ShownMessage
 
@@ -98,21 +101,28 @@ def turn_uri(thread_id: str, number: int, start: int = 0) -> str:
 class McpDoor:
     """The tools and resources of a client in one workspace."""
 
-    def __init__(self, app: App, workspace_id: str, time_zone: str, view: ClientView) -> None:
+    def __init__(
+        self, app: App, workspace_id: str, time_zone: str, view: ClientView, *, is_admin: bool = False
+    ) -> None:
         self._app = app
         self._time_zone = time_zone
         self._workspace_id = workspace_id
         self._view = view
         self._conversation = app.base.ids.new("mcp")  # ties together what came of one client's session
+        self._admin = word_complaints(admin_tools(app.bound)) if is_admin else {}
+        self.answers: Mapping[str, type[Wire]] = {**ANSWERS, **(ADMIN_ANSWERS if is_admin else {})}
+        """The shape of each offered tool's answer, in the order in which they are listed."""
         self._words = _Words()
         self._unwanted = _Words()
 
     # -- tools -----------------------------------------------------------------------------------------------------
 
     async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolAnswer:
-        """Return the answer of one of `ANSWERS`."""
+        """Return the answer of one of `answers`."""
         try:
-            run = {"memory_remember": self._remember, "memory_forget": self._forget}.get(name, self._read)
+            run = {"memory_remember": self._remember, "memory_forget": self._forget}.get(
+                name, self._run if name in self._admin else self._read
+            )
             return await self._answer(name, await run(name, arguments, caller))
         except Interruption:
             raise
@@ -128,8 +138,9 @@ class McpDoor:
         data = dict(reply.data)
         if name == "thread_search":
             data["hits"] = await self._placed(data["hits"])
-        plain = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(data), ANSWERS[name]))
-        return ToolAnswer(text_of(name, plain, self._view), plain)
+        plain = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(data), self.answers[name]))
+        text = admin_text(name, plain) if name in self._admin else text_of(name, plain, self._view)
+        return ToolAnswer(text, plain)
 
     async def _placed(self, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the hits, each with the number of its turn and the page of it that holds the hit."""
@@ -152,7 +163,7 @@ class McpDoor:
         return TurnContext(
             workspace_id=self._workspace_id,
             thread_id=self._conversation,
-            turn_id=self._app.base.ids.new("call"),
+            turn_id=self._app.base.ids.new(CALL_PREFIX),
             agent_id=agent_id_of(client_name),
             task_id=None,
             parent_thread_id=None,
@@ -181,7 +192,10 @@ class McpDoor:
         context = ToolContext(
             turn=turn, policy=policy, user_text=words, call_id=turn.turn_id, agreed=agreed, may_note=may_note
         )
-        return await self._app.tools[name](context, name, arguments)
+        reply = await {**self._app.tools, **self._admin}[name](context, name, arguments)
+        if not reply.ok or reply.data.get("status") != "rejected":
+            return reply
+        return msgspec.structs.replace(reply, data={**reply.data, "why": f"pioneer why {turn.turn_id}"})
 
     async def _read(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
         """Run a tool that changes nothing and return its reply, or a failure at the deadline."""
@@ -272,11 +286,21 @@ class McpDoor:
         memory = self._app.base.config.config.memory
         if not (memory.enabled and memory.tools_enabled):
             raise Unavailable("memory_disabled")
-        params = ListParams(order="importance", limit=BRIEF_RECORDS, voices=["user"])
-        found = (await self._in_time(self._app.memory.turns.list_in_turn(self.turn(None), params))).records
-        ordered = sorted(found, key=lambda record: SESSION_ORDER.index(record.category))
+        ordered = sorted(await self._in_time(self._unfaded()), key=lambda record: SESSION_ORDER.index(record.category))
         rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]
         return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
+
+    async def _unfaded(self) -> list[Record]:
+        """Return the most important records of the user that have not faded, most important first."""
+        found, cursor = list[Record](), None
+        while len(found) < BRIEF_RECORDS:
+            params = ListParams(order="importance", limit=BRIEF_RECORDS, voices=["user"], cursor=cursor)
+            page = await self._app.memory.turns.list_in_turn(self.turn(None), params)
+            found += [record for record in page.records if not record.faded]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found[:BRIEF_RECORDS]
 
     async def said(self, thread_id: str, number: int, start: int = 0) -> str:
         """Return the text of a turn, as data, from a place on.

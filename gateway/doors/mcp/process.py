@@ -25,11 +25,11 @@ from gateway.process import flush, running, until_parent_is_gone, until_stopped
 from gateway.wire.client_session import SessionClient
 from gateway.wire.stdio import PipeReader, Pipes, PipeWriter, claim
 from gateway.wiring import App
+from promt.time_words import zone_of
 from protocol import methods
 from protocol.base import ID_TEXT
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.threads import WorkspaceCreateParams, WorkspaceParams
-from thread_episodic.search.time_words import zone_of
 
 HINT = (
     "its library `mcp` is missing: install pioneer anew from its clone, "
@@ -44,6 +44,7 @@ class McpOptions:
 
     workspace_id: str | None = None
     folder: Path | None = None
+    is_admin: bool = False
 
 
 async def ensure(app: App, project: Project) -> None:
@@ -76,7 +77,8 @@ async def serve(options: Options, wish: McpOptions, pipes: Pipes) -> int:
         except GatewayError as error:
             return _write_line(UNAVAILABLE, error.message)
         app.spawner.spawn(app.embedding.warm, "warm")
-        door = McpDoor(app, project.workspace_id, zone, ClientView(_marker(key), zone_of(zone)))
+        view = ClientView(_marker(key), zone_of(zone))
+        door = McpDoor(app, project.workspace_id, zone, view, is_admin=wish.is_admin)
         reader, writer, limits = PipeReader(pipes.read), PipeWriter(pipes.write), config.limits
         wire = McpTransport(
             reader, writer, max_message_bytes=limits.max_message_bytes, max_in_flight=limits.max_in_flight

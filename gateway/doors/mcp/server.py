@@ -18,6 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway import __version__
 from gateway.doors.mcp import prompts
+from gateway.doors.mcp.admin import ADMIN_ANSWERS
 from gateway.doors.mcp.answers import ANSWERS
 from gateway.doors.mcp.door import Caller, Interruption, McpDoor
 from gateway.doors.mcp.streams import McpTransport
@@ -38,6 +39,11 @@ TITLES: Mapping[str, str] = {
     "memory_remember": "Remember",
     "memory_forget": "Forget",
     "thread_search": "Search earlier conversations",
+    "agent_list": "List agents",
+    "agent_info": "Read an agent's rules",
+    "memory_consolidate": "Tidy up memory",
+    "memory_passes": "Upkeep of memory",
+    "memory_links": "Links of a memory",
 }
 READS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 ANNOTATIONS: Mapping[str, types.ToolAnnotations] = {
@@ -46,6 +52,9 @@ ANNOTATIONS: Mapping[str, types.ToolAnnotations] = {
     ),
     "memory_forget": types.ToolAnnotations(
         read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+    ),
+    "memory_consolidate": types.ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     ),
 }
 """Hints of the tools that change something; the others read. A repeated call changes nothing more."""
@@ -62,12 +71,13 @@ def _tool(name: str) -> types.Tool:
         title=TITLES[name],
         description=spec.description,
         input_schema=spec.parameters,
-        output_schema=whole_schema(ANSWERS[name]),
+        output_schema=whole_schema({**ANSWERS, **ADMIN_ANSWERS}[name]),
         annotations=ANNOTATIONS.get(name, READS),
     )
 
 
 TOOLS = [_tool(name) for name in ANSWERS]
+ADMIN_TOOLS = [_tool(name) for name in ADMIN_ANSWERS]
 RESOURCES = [
     types.Resource(
         uri=prompts.BRIEF_URI,
@@ -157,7 +167,8 @@ class Handlers:
 
     async def list_tools(self, _context: Context, _params: Any) -> types.ListToolsResult:
         """`tools/list`."""
-        return types.ListToolsResult(tools=TOOLS)
+        offered = [tool for tool in (*TOOLS, *ADMIN_TOOLS) if tool.name in self._door.answers]
+        return types.ListToolsResult(tools=offered)
 
     async def list_resources(self, _context: Context, _params: Any) -> types.ListResourcesResult:
         """`resources/list`."""
@@ -175,7 +186,7 @@ class Handlers:
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """`tools/call`: a failure is a result, an unknown tool is not."""
-        if params.name not in ANSWERS:
+        if params.name not in self._door.answers:
             raise MCPError(types.INVALID_PARAMS, "There is no such tool.")
         arguments = params.arguments or {}
         state = self._digest(f"{params.name} {json.dumps(arguments, sort_keys=True)}")

@@ -79,6 +79,11 @@ def size(count: int) -> str:
     return f"{amount:.1f} TiB"
 
 
+def counted(count: int, one: str, several: str) -> str:
+    """Return a number with its noun, or with the words that follow it."""
+    return f"{count} {one if count == 1 else several}"
+
+
 def words(code: str | None) -> str:
     """Return a code of the contract as a person reads it."""
     return (code or "").replace("_", " ")
@@ -126,6 +131,8 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], to: TextIO
     if not is_rich(stream):
         stream.writelines("\t".join(row) + "\n" for row in cleaned)
         return
+    if not cleaned:
+        return  # a head above nothing reads like an answer
     from rich.console import Console  # noqa: PLC0415
 
     draw(Console(file=stream, highlight=False), columns, cleaned)

@@ -4,15 +4,29 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.options import add_home, path
 
+if TYPE_CHECKING:
+    from gateway.foundations import Options
+
+MAX_PORT = 65_535
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
-def _arrange_serve(to: argparse.ArgumentParser) -> None:
+def _greet(name: str, client: str) -> None:
+    """Hint on stderr at what the process waits for, where a person started it at a terminal."""
+    # a shell may close it
+    if sys.stdin is not None and sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stderr.write(
+            f"pioneer {name} waits here for messages of {client}, which starts it itself. Ctrl-D ends it.\n"
+        )
+
+
+def _arrange_process(to: argparse.ArgumentParser, log_level: str) -> None:
     add_home(to)
     to.add_argument(
         "--clock-file",
@@ -20,22 +34,58 @@ def _arrange_serve(to: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file with Unix milliseconds that stands in for the wall clock",
     )
-    to.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="default: info")
+    to.add_argument("--log-level", choices=LOG_LEVELS, default=log_level, help=f"default: {log_level}")
+
+
+def _options(given: argparse.Namespace) -> "Options":
+    from gateway.foundations import Options  # noqa: PLC0415
+    from gateway.home.folder import default_root  # noqa: PLC0415
+
+    return Options(
+        home=given.home or default_root(),
+        config=given.config,
+        clock_file=given.clock_file,
+        log_level=given.log_level,
+    )
+
+
+def _port(text: str) -> int:
+    """Return a port. Raises `ValueError`."""
+    number = int(text)
+    if not 0 <= number <= MAX_PORT:
+        raise ValueError(text)
+    return number
+
+
+def _arrange_serve(to: argparse.ArgumentParser) -> None:
+    _arrange_process(to, "info")
+    to.add_argument("--http", action="store_true", help="answer HTTP as well, as `pioneer http` does")
+    to.add_argument(
+        "--port", type=_port, metavar="N", help="the port of --http (default: gateway.http.port; 0: a free one)"
+    )
 
 
 def _serve(given: argparse.Namespace) -> int:
-    from gateway.foundations import Options  # noqa: PLC0415
-    from gateway.home.folder import default_root  # noqa: PLC0415
     from gateway.process import main  # noqa: PLC0415
 
-    return main(
-        Options(
-            home=given.home or default_root(),
-            config=given.config,
-            clock_file=given.clock_file,
-            log_level=given.log_level,
-        )
-    )
+    _greet("serve", "a program")
+    if not given.http:
+        return main(_options(given))
+    from gateway.doors.http.process import HttpOptions, open_door  # noqa: PLC0415
+
+    return main(_options(given), lambda app: open_door(app, HttpOptions(port=given.port), sys.stderr))
+
+
+def _arrange_http(to: argparse.ArgumentParser) -> None:
+    _arrange_process(to, "warning")
+    to.add_argument("--port", type=_port, metavar="N", help="default: gateway.http.port; 0: a free one")
+    to.add_argument("--bind", metavar="ADDRESS", help="default: gateway.http.bind")
+
+
+def _http(given: argparse.Namespace) -> int:
+    from gateway.doors.http.process import HttpOptions, main  # noqa: PLC0415
+
+    return main(_options(given), HttpOptions(port=given.port, bind=given.bind))
 
 
 def _arrange_mcp(to: argparse.ArgumentParser) -> None:
@@ -47,6 +97,7 @@ def _arrange_mcp(to: argparse.ArgumentParser) -> None:
         help="made if missing (default: $PIONEER_WORKSPACE, else by the folder's git repository)",
     )
     to.add_argument("--folder", type=path, metavar="DIR", help="the project's folder (default: where it was started)")
+    to.add_argument("--admin", action="store_true", help="offer the tools of upkeep as well")
     to.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default: warning")
 
 
@@ -55,9 +106,10 @@ def _mcp(given: argparse.Namespace) -> int:
     from gateway.foundations import Options  # noqa: PLC0415
     from gateway.home.folder import default_root  # noqa: PLC0415
 
+    _greet("mcp", "an assistant")
     return main(
         Options(home=given.home or default_root(), config=given.config, log_level=given.log_level),
-        McpOptions(workspace_id=given.workspace, folder=given.folder),
+        McpOptions(workspace_id=given.workspace, folder=given.folder, is_admin=given.admin),
     )
 
 
@@ -83,7 +135,7 @@ def _replay(given: argparse.Namespace) -> int:
 
 def own_tree() -> Path | None:
     """Return the source tree of the running program, never the working folder; None where it was installed."""
-    root = Path(__file__).resolve().parents[3]
+    root = Path(__file__).resolve().parents[4]
     return root if (root / "pyproject.toml").is_file() else None
 
 
@@ -109,14 +161,16 @@ def _arrange_schemas(to: argparse.ArgumentParser) -> None:
 
 
 def _schemas(given: argparse.Namespace) -> int:
+    from gateway.doors.http import openapi  # noqa: PLC0415
     from protocol.reference import pages as reference  # noqa: PLC0415
     from protocol.reference import schema  # noqa: PLC0415
 
+    of_doors = {openapi.FILE: openapi.document_bytes()}
     if not given.check:
-        schema.write(given.out)
+        schema.write(given.out, of_doors)
         reference.write(given.docs)
         return OK
-    stale = [*schema.stale(given.out), *reference.stale(given.docs)]
+    stale = [*schema.stale(given.out, of_doors), *reference.stale(given.docs)]
     if stale:
         sys.stderr.write(
             f"not current: {', '.join(stale)}\nrun: make schemas; what it does not write is to be removed\n"
@@ -139,6 +193,11 @@ def _completion(given: argparse.Namespace) -> int:
 
 COMMANDS = {
     "serve": Command(_arrange_serve, _serve),
+    "http": Command(
+        _arrange_http,
+        _http,
+        '  pioneer http &\n  curl -H "Authorization: Bearer $(pioneer token show http)" "http://127.0.0.1:42069/v1/recall"',
+    ),
     "mcp": Command(_arrange_mcp, _mcp, "  claude mcp add --scope user pioneer -- pioneer mcp"),
     "demo": Command(_arrange_demo, _demo),
     "replay": Command(_arrange_replay, _replay, "  pioneer replay tests/golden/ping.jsonl"),

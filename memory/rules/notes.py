@@ -1,7 +1,8 @@
 """Notes: what an agent keeps on its own account, in its own voice, until a person confirms it.
 
 Rule 1: pure. A note is known by its provenance alone, which is sealed with the record and travels in its bundle.
-Rule 2: a note asks nothing of anybody, is never of the user's scope, and goes to the archive when it has faded (`memory/aging/`).
+Rule 2: a note asks nothing of anybody, is never of the user's scope, and goes to the archive when it has faded
+(`memory/aging/`).
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,8 @@ from protocol.memory import Provenance, Record, SourceKind, Voice
 from protocol.settings import AgentNotes
 
 NOTE_SOURCE: Final[SourceKind] = "agent_note"
-"""Statements find it in the text of a provenance: within a value a quotation mark is escaped, so that no other record has it there."""
+"""Statements find it in the text of a provenance: within a value a quotation mark is escaped, so that no other
+record has it there."""
 NOTE_LABEL: Final = "unconfirmed note of an agent"
 """How a note is marked where it is shown to a model."""
 NAMELESS: Final = ""

@@ -1,7 +1,7 @@
 """What time a message speaks of: "yesterday", "in March", "vor zwei Tagen", "3 мая" as a range of milliseconds.
 
-Rule 1: now, the time zone and what reads dates are arguments. What counts back from today is a table here, for only here it
-is known how loosely it is meant; a date of the calendar is found here and read by a library.
+Rule 1: now, the time zone and what reads dates are arguments. What counts back from today is a table here, for only
+here it is known how loosely it is meant; a date of the calendar is found here and read by a library.
 Rule 2: only the past is found: what may lie ahead ("on Monday", "in May") means the last one that began.
 Rule 3: an unknown phrase is no time; a guess would hide what was said.
 """
@@ -270,7 +270,10 @@ MAX_TIMES = 8
 
 
 def find_time(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:
-    """The span of the past that a message names, over all time words of its beginning and end; None without any. See `MAX_TIMES`."""
+    """The span of the past that a message names, over all time words of its beginning and end; None without any.
+
+    See `MAX_TIMES`.
+    """
     read = ends_of(text)
     found = _time_of(read, now, zone, read_date)
     if found is None or read is text:

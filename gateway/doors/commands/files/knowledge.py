@@ -17,8 +17,8 @@ from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.options import add_place, path, present, text_of
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
-from protocol.collections import Collection, CollectionAddResult, Preview
-from protocol.knowledge import KnowledgeSearchArgs, KnowledgeSearchResult
+from protocol.files.collections import Collection, CollectionAddResult, Preview
+from protocol.files.knowledge import KnowledgeSearchArgs, KnowledgeSearchResult
 
 COLLECTION_CHOICES = ("include", "exclude")
 SWITCHES = ("follow_gitignore", "watch", "recall", "enrich")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from processor import assert_cheap
 
 from gateway.base.written_dates import WrittenDates
-from thread_episodic.search import time_words
-from thread_episodic.search.time_words import asks_when, fold, tells_time, zone_of
+from promt import time_words
+from promt.time_words import asks_when, fold, tells_time, zone_of
 
 READ_DATE = WrittenDates()
 find_time = partial(time_words.find_time, read_date=READ_DATE)

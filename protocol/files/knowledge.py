@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, field
 
 from protocol.base import At, Cursor, Diagnostic, Id, Limit, Millis, Params, Unit, Wire
-from protocol.collections import Collection, CollectionId, PatternProblem
+from protocol.files.collections import Collection, CollectionId, PatternProblem
 from protocol.memory import Context, SemanticState
 
 FileKind: TypeAlias = Literal["markdown", "text", "code"]

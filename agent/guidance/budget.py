@@ -1,0 +1,101 @@
+"""The cut of texts that steer a turn: to a budget, from the end of the outermost, and told in the prompt itself.
+
+Rule 1: pure. What is told in a prompt's text counts to the budget as well.
+Rule 2: a text ends at a heading or paragraph, else at a line; never within one.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+_BLANK = re.compile(r"\n[ \t\r]*\n")
+_HEADING = re.compile(r"\n(?=#{1,6} )")
+_LINE = re.compile(r"\n")
+
+
+class SteeringText(NamedTuple):
+    """A text with the heading under which it stands; `level` counts from the outermost folder inwards."""
+
+    path: str
+    heading: str
+    text: str
+    level: int = 0
+
+
+class LineCut(NamedTuple):
+    """Lines of a text that were left out, from 1, and how many characters these are."""
+
+    path: str
+    from_line: int
+    to_line: int
+    chars: int
+
+    @property
+    def notice(self) -> str:
+        """Return the line that stands in the prompt in their place."""
+        lines = f"{self.path}: lines {self.from_line}-{self.to_line} left out"
+        return f"[{lines}, {self.chars:,} characters over the budget]\n"
+
+
+class Fitted(NamedTuple):
+    """The texts as they stand in the prompt, in order, and what is missing of them."""
+
+    texts: list[str]
+    cuts: list[LineCut]
+
+    @property
+    def text(self) -> str:
+        """Return all of it; empty where nothing is left."""
+        return "\n".join(text for text in self.texts if text)
+
+
+def fit(pieces: Sequence[SteeringText], limit: int) -> Fitted:
+    """Return the pieces within a budget of characters: the innermost is kept first, a cut ends the outermost.
+
+    Where not even the notices fit, nothing is given, and every piece is a cut.
+    """
+    texts = [_whole(piece) for piece in pieces]
+    cuts: dict[int, LineCut] = {}
+    order = sorted(range(len(pieces)), key=lambda number: (pieces[number].level, -number))
+    used = len(Fitted(texts, []).text)
+    for number in order:
+        over = used - limit
+        if over <= 0:
+            break
+        shorter = _cut(pieces[number], len(texts[number]) - over)
+        if len(shorter[0]) < len(texts[number]):
+            used -= len(texts[number]) - len(shorter[0])
+            texts[number], cuts[number] = shorter
+    if used > limit:
+        return Fitted([""] * len(pieces), [_left_out(piece, 0) for piece in pieces])
+    return Fitted(texts, [cuts[number] for number in sorted(cuts)])
+
+
+def _whole(piece: SteeringText) -> str:
+    return f"{piece.heading}{piece.text}{'' if piece.text.endswith(chr(10)) else chr(10)}"
+
+
+def _left_out(piece: SteeringText, kept: int) -> LineCut:
+    lines = piece.text.count("\n") + (not piece.text.endswith("\n"))
+    return LineCut(piece.path, piece.text.count("\n", 0, kept) + 1, max(1, lines), len(piece.text) - kept)
+
+
+def _cut(piece: SteeringText, room: int) -> tuple[str, LineCut]:
+    """Return as much of a piece as fits into its room with the notice; at the least the notice alone."""
+    for ends in (_ends_of_paragraphs(piece.text), (found.end() for found in _LINE.finditer(piece.text))):
+        best: tuple[str, LineCut] | None = None
+        for kept in ends:
+            cut = _left_out(piece, kept)
+            if len(piece.heading) + kept + len(cut.notice) > room:
+                break
+            if kept < len(piece.text):
+                best = f"{piece.heading}{piece.text[:kept]}{cut.notice}", cut
+        if best is not None:
+            return best
+    cut = _left_out(piece, 0)
+    return cut.notice, cut
+
+
+def _ends_of_paragraphs(text: str) -> Iterator[int]:
+    ends = {found.end() for found in _BLANK.finditer(text)} | {found.end() for found in _HEADING.finditer(text)}
+    yield from sorted(ends)

@@ -1,0 +1,221 @@
+"""Which instruction files a folder has: one a folder from the boundary down to it, and what these include.
+
+Rule 1: the boundary is the folder that holds `.git`, else the workspace's root around the folder, else the folder itself.
+The user's home folder and what is above it are never read.
+Rule 2: nothing beyond the boundary is read, wherever a path or a link leads; what is refused is told.
+Rule 3: a file is read again when its inode, size or time has changed, and at no other time.
+"""
+
+import os
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import translate
+from typing import NamedTuple
+
+from agent.guidance.ports import InstructionDisk, Stamp, UnreadFile
+from agent.guidance.source_text import IncludeToken, SourceText, parse_source
+from protocol.guidance import BoundaryKind, InstructionKind, InstructionProblem
+from protocol.seams.safe_files import INSTRUCTION_FILES, SECRET_FILES
+from protocol.threads import InstructionProfile
+
+AGENTS, CLAUDE, GEMINI, QWEN = INSTRUCTION_FILES
+PROFILES: Mapping[InstructionProfile, Sequence[str]] = {
+    "default": (AGENTS, CLAUDE, GEMINI, QWEN),
+    "claude": (CLAUDE, AGENTS),
+    "codex": (AGENTS,),
+    "gemini": (GEMINI, AGENTS),
+    "qwen": (QWEN, AGENTS),
+}
+"""The names that a program looks for, the first one that is there wins."""
+
+MAX_FILE_BYTES = 1024 * 1024
+"""Of an instruction file: four times what any budget takes of it."""
+MAX_INCLUDE_BYTES = 64 * 1024
+MAX_INCLUDES = 32
+MAX_CACHED = 512
+"""Files of some projects; the one that was used longest ago is forgotten first."""
+
+_SECRET_NAME = re.compile("|".join(translate(pattern) for pattern in SECRET_FILES), re.IGNORECASE)
+"""No rule of a project needs such a file, and a strange repository may ask for one."""
+
+
+class LoadedFile(NamedTuple):
+    """A file with its text, or with the problem for which it has none; of an include, the file that named it."""
+
+    path: str
+    kind: InstructionKind
+    level: int
+    source: SourceText | None
+    problem: InstructionProblem | None = None
+    included_by: str | None = None
+
+
+class Chain(NamedTuple):
+    """The instruction files of a folder, outermost first, each followed by what it includes."""
+
+    boundary: BoundaryKind
+    files: Sequence[LoadedFile] = ()
+
+
+class InstructionSources:
+    """The files that were read, by their place; safe to be used by several threads at once."""
+
+    def __init__(self, disk: InstructionDisk) -> None:
+        self._disk = disk
+        self._read: OrderedDict[tuple[str, str], tuple[Stamp, SourceText]] = OrderedDict()
+
+    def get(self, root: str, path: str, stamp: Stamp, most: int) -> SourceText:
+        """Return a file as it is now. Raises `UnreadFile`."""
+        if stamp[2] > most:
+            raise UnreadFile("too_large")
+        known = self._read.get((root, path))
+        if known is not None and known[0] == stamp:
+            return known[1]
+        source = parse_source(self._disk.read(root, path, most))
+        self._read[root, path] = stamp, source
+        if len(self._read) > MAX_CACHED:
+            self._read.popitem(last=False)
+        return source
+
+
+def holds(outer: str, inner: str) -> bool:
+    """Return whether a folder is another one or lies in it; both are full paths without links."""
+    return inner == outer or inner.startswith(outer.rstrip(os.sep) + os.sep)
+
+
+def parents_of(folder: str) -> list[str]:
+    """Return a folder and all above it, innermost first."""
+    found = [folder]
+    while (above := os.path.dirname(found[-1])) != found[-1]:  # noqa: PTH120  # names as the system has them
+        found.append(above)
+    return found
+
+
+def find_boundary(
+    disk: InstructionDisk, parents: Sequence[str], workspace_root: str | None, home: str
+) -> tuple[BoundaryKind, str]:
+    """Return the folder beyond which nothing is read, and why it is that one; `parents` begin with the folder itself."""
+    cwd = parents[0]
+    for folder in parents:
+        if holds(folder, home):
+            break
+        if disk.has_git(folder):
+            return "git", folder
+    root = disk.real_folder(workspace_root) if workspace_root is not None else None
+    if root is not None and holds(root, cwd) and not holds(root, home):
+        return "workspace", root
+    return "cwd", cwd
+
+
+def load_chain(
+    sources: InstructionSources,
+    disk: InstructionDisk,
+    cwd: str,
+    workspace_root: str | None,
+    *,
+    profile: InstructionProfile,
+    depth: int,
+) -> Chain:
+    """Return the instruction files of a folder, which is a full path without links."""
+    parents, home = parents_of(cwd), disk.user_home()
+    boundary, root = find_boundary(disk, parents, workspace_root, home)
+    if holds(cwd, home):
+        return Chain(boundary)
+    folders = [folder for folder in parents if holds(root, folder)]
+    walk = _Walk(sources, disk, root, depth)
+    for level, folder in enumerate(reversed(folders)):
+        walk.add_folder(folder[len(root) :].strip(os.sep).replace(os.sep, "/"), level, PROFILES[profile])
+    return Chain(boundary, list(walk.with_includes()))
+
+
+class _Walk:
+    """One walk from a boundary down to a folder."""
+
+    def __init__(self, sources: InstructionSources, disk: InstructionDisk, root: str, depth: int) -> None:
+        self._sources = sources
+        self._disk = disk
+        self._root = root
+        self._depth = depth
+        self._own: list[LoadedFile] = []
+        self._seen: set[str] = set()
+        self._digests: set[str] = set()
+        self._includes = 0
+
+    def add_folder(self, folder: str, level: int, names: Sequence[str]) -> None:
+        """Take the folder's first file of these names; one that says what another one says already is left out."""
+        kind: InstructionKind = "nested" if folder else "root"
+        for name in names:
+            path = f"{folder}/{name}" if folder else name
+            stamp = self._disk.find(self._root, path)
+            if stamp is None:
+                continue
+            try:
+                loaded = LoadedFile(path, kind, level, self._sources.get(self._root, path, stamp, MAX_FILE_BYTES))
+            except UnreadFile as unread:
+                if unread.problem == "missing":  # it went this moment
+                    continue
+                loaded = LoadedFile(path, kind, level, None, unread.problem)
+            if self._is_new(loaded):
+                self._own.append(loaded)
+            return
+
+    def with_includes(self) -> Iterator[LoadedFile]:
+        """Yield the files, each followed by what it includes."""
+        for file in self._own:
+            yield file
+            yield from self._included(file, 1, (file.path,))
+
+    def _is_new(self, file: LoadedFile) -> bool:
+        """Note a file; False where the same text is there already."""
+        self._seen.add(file.path)
+        digest = file.source.sha256 if file.source is not None else file.path
+        is_new = digest not in self._digests
+        self._digests.add(digest)
+        return is_new
+
+    def _included(self, by: LoadedFile, depth: int, trail: tuple[str, ...]) -> Iterator[LoadedFile]:
+        for token in by.source.tokens if by.source is not None else ():
+            found = self._include(by, token, depth, trail)
+            if found is None:
+                continue
+            yield found
+            if found.source is not None:
+                yield from self._included(found, depth + 1, (*trail, found.path))
+
+    def _include(self, by: LoadedFile, token: IncludeToken, depth: int, trail: tuple[str, ...]) -> LoadedFile | None:
+        """Return what a token includes, or its refusal; None for what is there already and for somebody's name."""
+        try:
+            path, source = self._load(by, token, depth, trail)
+        except UnreadFile as unread:
+            is_name = unread.problem in {"missing", "in_code"} and not token.names_a_path
+            refused = LoadedFile(f"@{token.written}", "include", by.level, None, unread.problem, by.path)
+            return None if is_name else refused
+        if source is None:
+            return None
+        loaded = LoadedFile(path, "include", by.level, source, None, by.path)
+        return loaded if self._is_new(loaded) else None
+
+    def _load(
+        self, by: LoadedFile, token: IncludeToken, depth: int, trail: tuple[str, ...]
+    ) -> tuple[str, SourceText | None]:
+        """Return an include's path and text; no text where it is there already. Raises `UnreadFile`."""
+        if token.in_code:
+            raise UnreadFile("in_code")
+        path = self._disk.resolve(self._root, by.path.rpartition("/")[0], token.written)
+        if path in trail:
+            raise UnreadFile("cycle")
+        if path in self._seen:
+            return path, None
+        if any(map(_SECRET_NAME.match, path.split("/"))):
+            raise UnreadFile("secret_file")
+        if depth > self._depth:
+            raise UnreadFile("too_deep")
+        if self._includes == MAX_INCLUDES:
+            raise UnreadFile("too_many")
+        stamp = self._disk.find(self._root, path)
+        if stamp is None:
+            raise UnreadFile("missing")
+        source = self._sources.get(self._root, path, stamp, MAX_INCLUDE_BYTES)
+        self._includes += 1
+        return path, source

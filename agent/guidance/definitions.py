@@ -1,0 +1,141 @@
+"""Agent definitions: what a folder must hold to be one, and the two types that act by it.
+
+Rule 1: a `HelperDefinition` has no member for SOUL.md or MEMORY.md. A `TopDefinition` is made in one place, for the top
+thread of that very agent, and where a person asks for these parts by their names.
+Rule 2: a definition with anything wrong in it does not act. A key that we do not know has no effect, and is told.
+Rule 3: pure.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Annotated, Final, TypeAlias, get_args
+
+import msgspec
+from msgspec import Meta
+
+from agent.guidance.ports import AgentFolder, problem
+from protocol.base import Params
+from protocol.guidance import Agent, AgentPart, AgentProblem, InvalidAgent
+from protocol.threads import AgentRef, Domain, MemoryMode
+
+AGENTS_FILE, CONFIG_FILE, SOUL_FILE, MEMORY_FILE = "AGENTS.md", "config.yaml", "SOUL.md", "MEMORY.md"
+FILES = (CONFIG_FILE, AGENTS_FILE, SOUL_FILE, MEMORY_FILE)
+PART_FILES: Mapping[AgentPart, str] = {"agents": AGENTS_FILE, "soul": SOUL_FILE, "memory": MEMORY_FILE}
+SLUG: Final = re.compile(r"[a-z0-9_-]{1,64}\Z")
+
+STRICTNESS: tuple[MemoryMode, ...] = ("normal", "read_only", "ignored")
+DOMAINS: tuple[str, ...] = get_args(Domain)
+
+
+class AgentConfig(Params):
+    """config.yaml. Every value in the file is a text, a list or a table of texts."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=80)]
+    description: Annotated[str, Meta(min_length=1, max_length=500)]
+    model_role: Annotated[str, Meta(min_length=1, max_length=80)] | None = None
+    memory_mode: MemoryMode = "normal"
+    tools: Annotated[list[str], Meta(max_length=32)] | None = None
+    instructions: bool = True
+
+
+class HelperDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A definition as helpers, lists and tools may know it."""
+
+    about: Agent
+    text: str
+    """AGENTS.md."""
+    text_sha256: str
+
+    @property
+    def ref(self) -> AgentRef:
+        """Return the definition's name, layer and digest."""
+        return AgentRef(slug=self.about.slug, layer=self.about.layer, sha256=self.about.sha256)
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """Return the domains whose tools it sees."""
+        return frozenset(self.about.tools)
+
+
+class TopDefinition(HelperDefinition, frozen=True, kw_only=True):
+    """A definition as the top thread of its own agent acts by it; a file that is not there is None."""
+
+    soul: str | None
+    soul_sha256: str | None
+    memory: str | None
+    memory_sha256: str | None
+
+
+Judged: TypeAlias = HelperDefinition | InvalidAgent
+
+
+def stricter(one: MemoryMode, other: MemoryMode) -> MemoryMode:
+    """Return the mode that lets less through."""
+    return STRICTNESS[max(STRICTNESS.index(one), STRICTNESS.index(other))]
+
+
+def judge(folder: AgentFolder) -> Judged:
+    """Return what a folder defines for everybody, or why it defines nothing. Needs the text of AGENTS.md."""
+    problems, notes, config = list(folder.problems), list[AgentProblem](), None
+    if not SLUG.match(folder.slug):
+        problems.insert(0, problem("bad_slug"))
+    if not problems:
+        config, problems, notes = _read_config(folder.config or {})
+    agents = folder.files.get(AGENTS_FILE)
+    if not problems and (agents is None or not (agents.text or "").strip()):
+        problems.append(problem("missing" if agents is None else "empty", AGENTS_FILE))
+    if problems or config is None or agents is None:
+        return InvalidAgent(slug=_shown(folder.slug), layer=folder.layer, problems=problems)
+    about = Agent(
+        slug=folder.slug, layer=folder.layer, name=config.name.strip(), description=config.description.strip(),
+        model_role=config.model_role, memory_mode=config.memory_mode, instructions=config.instructions,
+        tools=[name for name in DOMAINS if config.tools is None or name in config.tools],
+        sha256=_digest(folder), problems=notes,
+    )  # fmt: skip
+    return HelperDefinition(about=about, text=agents.text or "", text_sha256=agents.sha256)
+
+
+def judge_whole(folder: AgentFolder) -> TopDefinition | InvalidAgent:
+    """Return what a folder defines for the top thread of its agent. Needs the texts of all files."""
+    judged = judge(folder)
+    if isinstance(judged, InvalidAgent):
+        return judged
+    soul, memory = folder.files.get(SOUL_FILE), folder.files.get(MEMORY_FILE)
+    return TopDefinition(
+        about=judged.about, text=judged.text, text_sha256=judged.text_sha256,
+        soul=soul.text if soul else None, soul_sha256=soul.sha256 if soul else None,
+        memory=memory.text if memory else None, memory_sha256=memory.sha256 if memory else None,
+    )  # fmt: skip
+
+
+def _shown(slug: str) -> str:
+    """Return a folder's name as an answer can hold it."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in slug)[:128]
+
+
+def _digest(folder: AgentFolder) -> str:
+    """Return the digest of all files of a definition: another one once any of them says something else."""
+    lines = [f"{name} {folder.files[name].sha256}\n" for name in FILES if name in folder.files]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _read_config(values: Mapping[str, object]) -> tuple[AgentConfig | None, list[AgentProblem], list[AgentProblem]]:
+    """Return the configuration, what makes it invalid, and what of it has no effect."""
+    known = {name: value for name, value in values.items() if name in AgentConfig.__struct_fields__ and value != ""}
+    notes = [problem("ignored_key", name[:80]) for name in sorted(values.keys() - set(AgentConfig.__struct_fields__))]
+    wrong: list[AgentProblem] = []
+    for name in ("name", "description"):
+        text = known.get(name)
+        if not isinstance(text, str) or not text.strip():
+            wrong.append(problem("empty" if name in values else "missing", name))
+    for name, value in known.items():
+        try:
+            msgspec.convert({"name": "x", "description": "x"} | {name: value}, AgentConfig, strict=False)
+        except msgspec.ValidationError:
+            wrong.append(problem("config_invalid", name))
+    if wrong:
+        return None, wrong, notes
+    config = msgspec.convert(known, AgentConfig, strict=False)
+    notes += [problem("ignored_value", f"tools: {name[:64]}") for name in config.tools or () if name not in DOMAINS]
+    return config, [], notes

@@ -1,0 +1,226 @@
+"""Instruction files of a turn: the section of its prompt, what is told of it, and the texts that earlier turns had.
+
+Rule 1: files are read for each turn. Nothing watches them, and nothing indexes them.
+Rule 2: what a turn was given is known afterwards: its files' digests stand in its manifest, their texts are versions.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from agent.guidance.budget import Fitted, SteeringText, fit
+from agent.guidance.chain import Chain, InstructionSources, LoadedFile, load_chain
+from agent.guidance.ports import InstructionDisk
+from agent.rows.instructions import (
+    InstructionState,
+    add_instruction_version,
+    put_instructions_used,
+    read_instruction_state,
+)
+from agent.rows.threads import WorkFolder
+from promt import load
+from promt.render import shorten
+from protocol.guidance import InstructionChange, InstructionVersion
+from protocol.hooks import Contribution, DiagnosticContribution, SectionContribution
+from protocol.notifications import InstructionsChanged
+from protocol.seams.ports import Clock, Notify, SecretScanner, Tx
+from protocol.settings import InstructionSettings
+from protocol.threads import ManifestBudget, SourceRef, ThreadOrigin
+
+SECTION_ID = "project_instructions"
+UNKNOWN_WINDOW_CHARS = 12_000
+"""The budget where nobody says how much the model takes: a half of the usual request."""
+WINDOW_SHARE = 4
+CHARS_PER_TOKEN = 3
+"""Of a window that is told in tokens: rather too few characters than too many."""
+MAX_TOLD = 32
+"""Refusals of one turn that are told one by one."""
+MAX_MESSAGE_CHARS = 400
+
+
+class Wanted(NamedTuple):
+    """The instruction files that a turn asks for: its folder, its workspace and its window in tokens."""
+
+    workspace_id: str
+    workspace_root: str | None
+    folder: WorkFolder
+    origin: ThreadOrigin
+    cwd: str | None
+    """The turn's own; None where it names none."""
+    window_tokens: int | None
+    state: InstructionState
+
+    @property
+    def start(self) -> str | None:
+        """Return the folder to begin at; None where no instruction files are wanted."""
+        cwd = self.cwd or self.folder.cwd
+        if self.folder.files == "off" or (self.folder.files is None and cwd is None):
+            return None
+        if self.origin == "task" and self.workspace_root is not None:
+            return self.workspace_root
+        return cwd or self.workspace_root
+
+
+class Instructions(NamedTuple):
+    """The instruction files as a turn is given them."""
+
+    chain: Chain
+    fitted: Fitted
+    text: str
+    limit: int
+    off: str | None
+    """Why there are none; None where there may be some."""
+    is_missing: bool = False
+    """Whether the folder itself is not there."""
+
+    @property
+    def loaded(self) -> list[LoadedFile]:
+        """Return the files that have a text."""
+        return [file for file in self.chain.files if file.source is not None]
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Return the digests of the files, by path."""
+        return {file.path: file.source.sha256 for file in self.loaded if file.source is not None}
+
+
+def budget_of(settings: InstructionSettings, window_tokens: int | None) -> int:
+    """Return how many characters instruction files may have."""
+    window = UNKNOWN_WINDOW_CHARS if window_tokens is None else window_tokens * CHARS_PER_TOKEN // WINDOW_SHARE
+    return min(settings.max_chars, window)
+
+
+class InstructionReader:
+    """Reads the instruction files of turns."""
+
+    def __init__(
+        self, *, disk: InstructionDisk, scanner: SecretScanner, clock: Clock, notify: Notify,
+        settings: Callable[[], InstructionSettings],
+    ) -> None:  # fmt: skip
+        self._disk = disk
+        self._scanner = scanner
+        self._clock = clock
+        self._notify = notify
+        self._settings = settings
+        self._sources = InstructionSources(disk)
+        self._secrets: dict[str, int] = {}
+
+    def limit(self, window_tokens: int | None) -> int:
+        """Return how many characters the instruction files of a turn may have."""
+        return budget_of(self._settings(), window_tokens)
+
+    def read(self, wanted: Wanted) -> Instructions | None:
+        """Return what a turn is given; None where it asks for no instruction files. Reads the disk."""
+        settings, start = self._settings(), wanted.start
+        if start is None:
+            return None
+        limit = budget_of(settings, wanted.window_tokens)
+        off = "disabled" if not settings.enabled or not limit else "workspace" if wanted.state.mode == "off" else None
+        cwd = self._disk.real_folder(start)
+        if off is not None or cwd is None:
+            return Instructions(Chain("cwd"), Fitted([], []), "", limit, off, is_missing=cwd is None)
+        chain = load_chain(
+            self._sources, self._disk, cwd, wanted.workspace_root, profile=wanted.folder.profile,
+            depth=settings.include_depth,
+        )  # fmt: skip
+        head = load(SECTION_ID).text.removesuffix("{files}")
+        fitted = fit([_piece(file) for file in chain.files if file.source is not None], limit - len(head))
+        text = head + fitted.text if fitted.text else ""
+        return Instructions(chain, fitted, text, limit, None)
+
+    # -- what is told ----------------------------------------------------------------------------------------------
+
+    def contributions(self, given: Instructions) -> list[Contribution]:
+        """Return the section of the prompt, and what a person should know of it."""
+        section = SectionContribution(
+            section_id=SECTION_ID, domain="agent", title=load(SECTION_ID).title, text=given.text, verbatim=True,
+            truncated=bool(given.fitted.cuts),
+            budget=ManifestBudget(name=SECTION_ID, limit=given.limit, used=len(given.text)),
+            source_refs=[SourceRef(kind="instruction", id=path, sha256=sha) for path, sha in given.digests.items()],
+        )  # fmt: skip
+        told = self.diagnostics(given)
+        return [section, *told] if given.off is None else [*told]
+
+    def diagnostics(self, given: Instructions) -> list[DiagnosticContribution]:
+        """Return what a person should know: cuts, refusals, hidden characters, secrets."""
+        if given.off is not None:
+            return [self._told("instructions_off", None, reason=given.off)]
+        found = [self._told("cwd_missing", None)] if given.is_missing else []
+        if given.fitted.cuts:
+            cuts = "; ".join(f"{cut.path}: lines {cut.from_line}-{cut.to_line}" for cut in given.fitted.cuts)
+            count, chars = len(given.fitted.cuts), sum(cut.chars for cut in given.fitted.cuts)
+            found.append(self._told("instructions_cut", cuts, count=count, chars=chars))
+        refused = [file for file in given.chain.files if file.problem is not None]
+        found += [self._refusal(file) for file in refused[:MAX_TOLD]]
+        if len(refused) > MAX_TOLD:
+            found.append(self._told("include_refused", None, count=len(refused) - MAX_TOLD))
+        for file in given.loaded[:MAX_TOLD]:
+            if file.source is not None and file.source.hidden:
+                lines = ", ".join(map(str, file.source.hidden))
+                count = sum(file.source.hidden.values())
+                found.append(self._told("hidden_characters", f"{file.path}: lines {lines}", count=count))
+        with_secrets = [(file.path, count) for file in given.loaded if (count := self._count_secrets(file))]
+        if with_secrets:
+            paths, count = ", ".join(path for path, _ in with_secrets), sum(count for _, count in with_secrets)
+            found.append(self._told("secret_in_instructions", paths, count=count))
+        return found[: 2 * MAX_TOLD - 8]
+
+    def _refusal(self, file: LoadedFile) -> DiagnosticContribution:
+        if file.included_by is None:
+            return self._told("instructions_unreadable", file.path, reason=file.problem)
+        return self._told("include_refused", f"{file.path} in {file.included_by}", reason=file.problem)
+
+    def _told(self, code: str, message: str | None, **data: object) -> DiagnosticContribution:
+        said = shorten(self._scanner.mask(message), MAX_MESSAGE_CHARS) if message is not None else None
+        return DiagnosticContribution(code=code, message=said, data=dict(data) or None)
+
+    def _count_secrets(self, file: LoadedFile) -> int:
+        """Return how many secrets a file holds; a text is searched once."""
+        if file.source is None:
+            return 0
+        if file.source.sha256 not in self._secrets:
+            if len(self._secrets) > MAX_TOLD * MAX_TOLD:
+                self._secrets.clear()
+            self._secrets[file.source.sha256] = len(self._scanner.find(file.source.text))
+        return self._secrets[file.source.sha256]
+
+    # -- what is kept ----------------------------------------------------------------------------------------------
+
+    def record(self, tx: Tx, workspace_id: str, given: Instructions) -> None:
+        """Store the files' texts that are new, and notify of what differs from the workspace's last turn."""
+        before, now = read_instruction_state(tx, workspace_id).used, given.digests
+        if before == now:
+            return
+        put_instructions_used(tx, workspace_id, now)
+        at = self._clock.now()
+        for file in given.loaded:
+            if file.source is not None and before.get(file.path) != file.source.sha256:
+                text = self._scanner.mask(file.source.text)
+                version = InstructionVersion(sha256=file.source.sha256, at=at, text=text)
+                add_instruction_version(tx, workspace_id, file.path, version)
+        files = [
+            InstructionChange(path=path, sha256=sha, change="changed" if path in before else "added")
+            for path, sha in now.items()
+            if before.get(path) != sha
+        ]
+        files += [
+            InstructionChange(path=path, sha256=sha, change="removed")
+            for path, sha in before.items()
+            if path not in now
+        ]
+        notice = InstructionsChanged(workspace_id=workspace_id, files=files)
+        tx.after_commit(lambda: self._notify("instructions/changed", notice))
+
+
+def _piece(file: LoadedFile) -> SteeringText:
+    by = f" (included by {file.included_by})" if file.included_by is not None else ""
+    text = file.source.text if file.source is not None else ""
+    return SteeringText(file.path, f"### {file.path}{by}\n\n", text, file.level)
+
+
+def lines_used(file: LoadedFile, fitted: Fitted) -> int:
+    """Return how many lines of a file stand in the prompt."""
+    if file.source is None or not file.source.text:
+        return 0
+    lines = file.source.text.count("\n") + (not file.source.text.endswith("\n"))
+    cut: Sequence[int] = [cut.from_line - 1 for cut in fitted.cuts if cut.path == file.path]
+    return min([lines, *cut])

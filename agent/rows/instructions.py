@@ -1,0 +1,62 @@
+"""Rows of instruction files: whether a workspace uses them, which its last turn had, and the texts that they had."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from agent.rows.statements import SQL, to_json
+from protocol.guidance import InstructionMode, InstructionVersion
+from protocol.seams.ports import Tx
+
+MAX_VERSIONS = 50
+"""Of one file. A rule changes a few times a week at most."""
+
+_USED: Final = msgspec.json.Decoder(dict[str, str])
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+
+
+class InstructionState(NamedTuple):
+    """Whether a workspace's instruction files are used, and the digests of those that its last turn had, by path."""
+
+    mode: InstructionMode = "on"
+    used: Mapping[str, str] = {}
+
+
+def read_instruction_state(tx: Tx, workspace_id: str) -> InstructionState:
+    """Return what is known of a workspace; the default where nothing is."""
+    row = tx.one(SQL["instruction_state"], {"workspace_id": workspace_id})
+    return InstructionState(row[0], _USED.decode(row[1])) if row else InstructionState()
+
+
+def put_instruction_mode(tx: Tx, workspace_id: str, mode: InstructionMode) -> None:
+    """Store whether a workspace's instruction files are used."""
+    tx.run(SQL["put_instruction_mode"], {"workspace_id": workspace_id, "mode": mode})
+
+
+def put_instructions_used(tx: Tx, workspace_id: str, used: Mapping[str, str]) -> None:
+    """Store the digests of the files that a turn had, by path."""
+    tx.run(SQL["put_instructions_used"], {"workspace_id": workspace_id, "used": to_json(dict(used))})
+
+
+def add_instruction_version(tx: Tx, workspace_id: str, path: str, version: InstructionVersion) -> None:
+    """Store a text that a file has now, unless its newest version is that one; the oldest beyond `MAX_VERSIONS` go."""
+    file = {"workspace_id": workspace_id, "path": path}
+    new = {"sha256": version.sha256, "at": version.at, "text": version.text}
+    tx.run(SQL["add_instruction_version"], file | new)
+    tx.run(SQL["drop_instruction_versions"], file | {"kept": MAX_VERSIONS})
+
+
+def list_instruction_versions(
+    tx: Tx, workspace_id: str, path: str, before: int, limit: int
+) -> list[tuple[int, InstructionVersion]]:
+    """Return versions of a file before a row, newest first, each with its row."""
+    values = {"workspace_id": workspace_id, "path": path, "before": before, "limit": limit}
+    rows = tx.all(SQL["instruction_versions"], values)
+    return [(row, InstructionVersion(sha256=sha256, at=at, text=text)) for row, sha256, at, text in rows]
+
+
+def remove_instructions(tx: Tx, workspace_id: str) -> int:
+    """Remove all that is known of a workspace's instruction files; return how many versions went."""
+    tx.run(SQL["remove_instruction_state"], {"workspace_id": workspace_id})
+    return tx.run(SQL["remove_instruction_versions"], {"workspace_id": workspace_id})

@@ -1,0 +1,158 @@
+"""What the HTTP door costs: a search beside the same over pipes, a start beside that of `serve`, and doing nothing.
+
+Rule 1: each figure is processor time or a count of the process itself, and what it is compared with is measured in the same run.
+"""
+
+import argparse
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.goals import Row, at_most, show, shown
+from benchmarks.pipes import gateway
+from benchmarks.report import machine
+from benchmarks.wire import cpu_ms, sentence
+from gateway.wire.client import console_script
+
+RECORDS = 300
+SEARCHES = 400
+WARM = 50
+STARTS = 5
+IDLE_SECONDS = 15.0
+SETTLE_SECONDS = 6.0
+"""What a start leaves to be done is over by then."""
+CONFIG = "[gateway.embedding]\nenabled = false\n\n[gateway.http]\nrequests_per_second = 10000\n"
+START_RATIO = 1.25
+ROUTES = 2.0
+IDLE_RATIO = 1.1
+"""One wake-up more or less in the time that is counted."""
+
+
+class OpenDoor(NamedTuple):
+    """A spawned door."""
+
+    pid: int
+    connection: HTTPConnection
+    token: str
+
+    def ask(self, verb: str, path: str, body: object = None) -> bytes:
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        self.connection.request(verb, path, None if body is None else json.dumps(body), headers)
+        return self.connection.getresponse().read()
+
+
+@contextmanager
+def door(folder: Path) -> Generator[OpenDoor]:
+    """A door that has answered once."""
+    folder.mkdir(exist_ok=True)
+    config = folder / "http.toml"
+    config.write_text(CONFIG, encoding="utf-8")
+    home = folder / "home"
+    command = [*console_script(), "http", "--home", str(home), "--config", str(config), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline() if process.stdout is not None else ""
+        found = re.search(r":(\d+) \(", line)
+        if found is None:
+            raise EOFError("the door did not open")
+        opened = OpenDoor(
+            process.pid, HTTPConnection("127.0.0.1", int(found[1])), (home / "http" / "token").read_text()
+        )
+        try:
+            opened.ask("GET", "/health")
+            opened.connection.close()  # the next request opens one: an idle door has none
+            yield opened
+        finally:
+            opened.connection.close()
+            process.send_signal(signal.SIGTERM)
+
+
+def per_call(pid: int, call: Callable[[int], object]) -> float:
+    """Processor time of one call, in microseconds, once the process is warm."""
+    for number in range(WARM):
+        call(number)
+    used = cpu_ms(pid)
+    for number in range(SEARCHES):
+        call(number)
+    return (cpu_ms(pid) - used) * 1000 / SEARCHES
+
+
+def message(number: int, method: str, params: object) -> dict[str, object]:
+    """A request of JSON-RPC."""
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def wakes(pid: int) -> int:
+    """How often the threads of a process have waited and were woken so far."""
+    found = 0
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        found += int(re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(), re.MULTILINE)[0])
+    return found
+
+
+def searches(folder: Path) -> list[Row]:
+    """The same searches over pipes and over HTTP, and a route that does nothing."""
+    asked = [{"query": sentence(number)} for number in range(RECORDS)]
+    with gateway(folder / "home") as server:
+        for number in range(RECORDS):
+            server.ask(message(number, "memory/remember", {"content": sentence(number)}))
+        server.ask(message(RECORDS, "gateway/drain", {}))
+        pipes = per_call(server.pid, lambda n: server.ask(message(n, "memory/search", asked[n % RECORDS])))
+    with door(folder) as opened:
+        empty = per_call(opened.pid, lambda _: opened.ask("GET", "/health"))
+        ours = per_call(opened.pid, lambda n: opened.ask("POST", "/rpc/memory/search", asked[n % RECORDS]))
+    limit = pipes + ROUTES * empty
+    return [
+        shown("an empty route, CPU", empty, "µs"),
+        at_most("a search over HTTP, CPU", ours, "µs", limit, beside="over pipes", floor=pipes),
+    ]
+
+
+def starts(folder: Path) -> list[Row]:
+    """From the spawn to the first answer."""
+    pipes: list[float] = []
+    ours: list[float] = []
+    for number in range(STARTS):
+        with gateway(folder / f"serve{number}") as server:
+            pipes.append(cpu_ms(server.pid))
+        with door(folder / f"http{number}") as opened:
+            ours.append(cpu_ms(opened.pid))
+    floor = min(pipes)
+    return [at_most("a start, CPU", min(ours), "ms", START_RATIO * floor, beside="`serve`", floor=floor)]
+
+
+def idle(folder: Path) -> list[Row]:
+    """How often a process that nobody asks wakes up."""
+    if not Path("/proc/self/task").is_dir():
+        return []
+    with gateway(folder / "serve") as server, door(folder / "http") as opened:
+        time.sleep(SETTLE_SECONDS)
+        before = wakes(server.pid), wakes(opened.pid)
+        time.sleep(IDLE_SECONDS)
+        pipes, ours = wakes(server.pid) - before[0], wakes(opened.pid) - before[1]
+    what = f"doing nothing for {IDLE_SECONDS:g} s, wake-ups"
+    return [at_most(what, ours, "", IDLE_RATIO * pipes, beside="`serve`", floor=pipes)]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure; 1 where a goal is missed."""
+    argparse.ArgumentParser(prog="python -m benchmarks http", description=__doc__).parse_args(arguments)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in ("searches", "starts", "idle"):
+            (folder / part).mkdir()
+        rows = [*searches(folder / "searches"), *starts(folder / "starts"), *idle(folder / "idle")]
+    show(f"the HTTP door, on {machine()}", rows)
+    return int(any(row.is_met is False for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,330 @@
+"""The HTTP door's application: every request is judged, answered and logged here.
+
+Rule 1: judged in this order: host, page, token, route, verb, how many, the body's head. Then the body is read.
+Rule 2: whatever happens, a request is answered once; a defect by its incident's id.
+Rule 3: the log has the route's name, codes, sizes and times: no path, no header, no text.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import anyio
+
+from gateway import __version__
+from gateway.base.logs import Log
+from gateway.doors.http import openapi, rest
+from gateway.doors.http.events import EventLog, EventStream, WantedEvents, names_of
+from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, headers_of
+from gateway.doors.http.rpc import Asking, Methods, answer_error
+from gateway.doors.http.rules import (
+    ENDING,
+    NO_BODY,
+    NO_ROUTE,
+    TOO_MANY,
+    UNAUTHORIZED,
+    Access,
+    Failures,
+    Headers,
+    Rate,
+    Refusal,
+    access_of,
+    cross_origin_headers,
+    members_of,
+    refuse_head,
+    refuse_host,
+    refuse_message,
+    refuse_page,
+    refuse_token,
+    refuse_verb,
+    wrong_verb,
+)
+from gateway.home.tokens import Token
+from gateway.wire.client_session import SessionClient
+from gateway.wire.rpc import params_of
+from gateway.wiring import App
+from protocol import methods as m
+from protocol.base import PROTOCOL_VERSION, encode
+from protocol.errors import CallerError, GatewayError
+from protocol.gateway import InitializeParams
+from protocol.http import EventsQuery, HealthResult
+from protocol.memory import Context
+from protocol.threads import ThreadParams
+
+SERVICE = "pioneer"
+GRACE_SECONDS = 2.0
+"""Requests in flight get this long when the door closes."""
+CONTEXT = {"workspace_id": "x-pioneer-workspace", "agent_id": "x-pioneer-agent", "time_zone": "x-pioneer-time-zone"}
+"""The headers that say what a request leaves unsaid."""
+
+log = Log("http")
+
+
+class Request(NamedTuple):
+    """A request that passed the rules: its headers, its query and its body."""
+
+    headers: Headers
+    query: bytes
+    body: bytes
+
+
+Work: TypeAlias = Callable[[Asking, Request], Awaitable[Answer]]
+
+
+class Route(NamedTuple):
+    """What answers a verb of a path."""
+
+    name: str
+    work: Work
+    takes_body: bool = False
+
+
+class Door:
+    """The application. Called by the server for each request."""
+
+    def __init__(self, app: App, token: Token, port: int, bind: str) -> None:
+        self._app, self._token, self._port, self._bind = app, token, port, bind
+        self._events = EventLog()
+        self._number = app.hub.subscribe(self._events)
+        self._methods = Methods(app, self._number)
+        self._means = rest.Means(self._methods, app.base.clock)
+        self._rate, self._failures = Rate(), Failures()
+        self._streams: set[EventStream] = set()
+        self._scopes: set[anyio.CancelScope] = set()
+        self._is_over = False
+        self._settled = anyio.Event()
+        self._access: Access | None = None
+        self._access_of: Any = None
+        self._routes = self._make_routes()
+
+    def _make_routes(self) -> dict[str, dict[str, Route]]:
+        routes = {"/rpc": {"POST": Route("/rpc", self._rpc, takes_body=True)}}
+        for name, entry in self._methods.bound.items():
+            if "/" in name:
+                routes[f"/rpc/{name}"] = {"POST": Route(f"/rpc/{name}", self._bare(entry.method), takes_body=True)}
+        for row in rest.ROWS:
+            routes.setdefault(row.path, {})[row.verb] = Route(row.path, self._row(row), row.in_body)
+        return routes | {"/openapi.json": {"GET": Route("/openapi.json", self._describe)}}
+
+    async def _rpc(self, caller: Asking, request: Request) -> Answer:
+        return await self._methods.answer_rpc(caller, request.body)
+
+    def _bare(self, method: m.Method[Any, Any]) -> Work:
+        return lambda caller, request: self._methods.answer_bare(caller, method, request.body)
+
+    def _row(self, row: rest.RestRow) -> Work:
+        async def work(caller: Asking, request: Request) -> Answer:
+            members = rest.body_of(request.body) if row.in_body else members_of(request.query)
+            if row.in_body and request.query:
+                raise CallerError.at("$", "This route takes no query")
+            taken = rest.convert(members, row.takes, is_text=not row.in_body)
+            reply = await row.work(self._means, caller, taken)
+            return Answer(reply.status, encode(reply.result))
+
+        return work
+
+    async def _describe(self, _caller: Asking, _request: Request) -> Answer:
+        return Answer(200, openapi.document_bytes())
+
+    # -- judging -------------------------------------------------------------------------------------------------------
+
+    def _access_now(self) -> Access:
+        """Return the access that the settings give at present."""
+        settings = self._app.base.config.config.http
+        if self._access is None or settings is not self._access_of:
+            self._access_of = settings
+            self._access = access_of(self._port, self._bind, settings.allowed_hosts, settings.allowed_origins)
+        return self._access
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+        """Answer one request."""
+        began = time.monotonic()
+        headers = headers_of(scope)
+        has_body = "transfer-encoding" in headers or any(value != "0" for value in headers.get("content-length", ()))
+        exchange = Exchange(receive, send, has_body=has_body)
+        name = "-"
+        try:
+            access = self._access_now()
+            exchange.shared = cross_origin_headers(headers, access)
+            name = await self._answer(scope, headers, access, exchange)
+        except Gone:
+            pass
+        except Exception as error:  # noqa: BLE001  # the boundary between the door and its server
+            if exchange.status:
+                log.incident(error)  # uvicorn closes the connection of an answer that is not whole
+            else:
+                await exchange.send(answer_error(error))
+        finally:
+            ms = round((time.monotonic() - began) * 1000)
+            log.info("request", route=name, verb=_verb_of(scope), status=exchange.status, ms=ms)
+
+    async def _answer(self, scope: Mapping[str, Any], headers: Headers, access: Access, exchange: Exchange) -> str:
+        """Judge a request and answer it; return its route's name."""
+        verb, path = scope["method"], scope["path"]
+        refusal = (
+            refuse_head(scope["raw_path"] + scope["query_string"], headers)
+            or refuse_host(headers, access)
+            or refuse_page(headers, access)
+            or refuse_verb(verb, headers)
+        )
+        if refusal is None and verb == "OPTIONS" and exchange.shared:
+            exchange.shared = cross_origin_headers(headers, access, is_preflight=True)
+            await exchange.send(Answer(204))
+            return "preflight"
+        if refusal is None and path == "/health":
+            await exchange.send(self._health() if verb == "GET" else answer_of(wrong_verb(["GET"])))
+            return path
+        refusal = refusal or refuse_token(headers, self._token.current())
+        if refusal is not None:
+            if refusal is UNAUTHORIZED:
+                await anyio.sleep(self._failures.delay(time.monotonic()))
+            await exchange.send(answer_of(refusal))
+            return "-"
+        self._tell_rights()
+        if path == "/events":
+            await self._serve_events(verb, headers, scope, exchange)
+            return path
+        verbs = self._routes.get(path)
+        route = verbs.get(verb) if verbs is not None else None
+        if route is None:
+            await exchange.send(answer_of(NO_ROUTE if verbs is None else wrong_verb(list(verbs))))
+            return "-"
+        refusal = self._refuse_busy() or refuse_message(headers, self._max_body())
+        if refusal is not None:
+            await exchange.send(answer_of(refusal))
+            return route.name
+        await self._work(route, Request(headers, scope["query_string"], b""), exchange)
+        return route.name
+
+    def _health(self) -> Answer:
+        status = "degraded" if self._app.health.degraded() else "ok"
+        return Answer(200, encode(HealthResult(status=status, service=SERVICE, version=__version__)))
+
+    def _tell_rights(self) -> None:
+        if self._token.was_open:
+            self._token.was_open = False
+            self._app.health.degrade("http", "token_was_readable")
+
+    def _max_body(self) -> int:
+        return self._app.base.config.config.http.max_body_bytes
+
+    def _refuse_busy(self) -> Refusal | None:
+        config = self._app.base.config.config
+        if self._is_over:
+            return ENDING
+        if len(self._scopes) - len(self._streams) >= config.limits.max_in_flight:
+            return TOO_MANY
+        return None if self._rate.takes(time.monotonic(), config.http.requests_per_second) else TOO_MANY
+
+    # -- answering -----------------------------------------------------------------------------------------------------
+
+    async def _work(self, route: Route, request: Request, exchange: Exchange) -> None:
+        """Read the body, do the work while the client is there, and answer; its notifications come after that."""
+        with anyio.CancelScope() as scope:
+            self._scopes.add(scope)
+            try:
+                body = await exchange.read(self._max_body())
+                if isinstance(body, Refusal) or (body and not route.takes_body):
+                    await exchange.send(answer_of(body if isinstance(body, Refusal) else NO_BODY))
+                    return
+                caller = self._methods.begin(_client_of(request.headers))
+                watcher = exchange.watch(scope.cancel)
+                try:
+                    answer = await self._answer_of(route.work(caller, request._replace(body=body)))
+                    watcher.cancel()
+                    await exchange.send(answer)
+                finally:
+                    watcher.cancel()
+                    caller.deferred.release()
+            finally:
+                self._leave(scope)
+        if scope.cancelled_caught and not (exchange.status or exchange.is_gone):
+            await exchange.send(answer_of(ENDING))
+
+    def _leave(self, scope: anyio.CancelScope) -> None:
+        self._scopes.discard(scope)
+        self._settled.set()
+
+    async def _answer_of(self, work: Awaitable[Answer]) -> Answer:
+        try:
+            return await work
+        except Exception as error:  # noqa: BLE001  # the boundary between services and the wire
+            return answer_error(error)
+
+    async def _serve_events(self, verb: str, headers: Headers, scope: Mapping[str, Any], exchange: Exchange) -> None:
+        if verb != "GET":
+            return await exchange.send(answer_of(wrong_verb(["GET"])))
+        refusal = NO_BODY if exchange.has_more else self._refuse_busy()
+        if refusal is None and len(self._streams) >= self._app.base.config.config.http.max_streams:
+            refusal = TOO_MANY
+        if refusal is not None:
+            return await exchange.send(answer_of(refusal))
+        try:
+            query = rest.convert(members_of(scope["query_string"]), EventsQuery, is_text=True)
+            client = _client_of(headers)
+            wanted = WantedEvents(names_of(query.types), query.workspace_id or client.workspace_id, query.thread_id)
+        except GatewayError as error:
+            return await exchange.send(answer_error(error))
+        last_id = next(iter(headers.get("last-event-id", ())), None)
+        stream = EventStream(self._events, wanted, self._workspace_of, last_id)
+        return await self._run_stream(stream, exchange)
+
+    async def _run_stream(self, stream: EventStream, exchange: Exchange) -> None:
+        with anyio.CancelScope() as scope:
+            self._scopes.add(scope)
+            self._streams.add(stream)
+            watcher = exchange.watch(scope.cancel)
+            try:
+                await exchange.begin("text/event-stream")
+                await stream.run(exchange.go_on)
+                await exchange.finish()
+            finally:
+                watcher.cancel()
+                self._streams.discard(stream)
+                self._leave(scope)
+
+    async def _workspace_of(self, thread_id: str) -> str | None:
+        get = self._methods.bound[m.THREAD_GET.name].call
+        try:
+            return (await get(ThreadParams(thread_id=thread_id))).thread.workspace_id
+        except GatewayError:  # it was deleted meanwhile, or the store cannot be read
+            return None
+
+    async def end(self) -> None:
+        """Say farewell to event streams, and wait for what is in flight, for at most `GRACE_SECONDS`."""
+        self._is_over = True
+        for stream in list(self._streams):
+            stream.end()
+        with anyio.move_on_after(GRACE_SECONDS):
+            while self._scopes:
+                self._settled = anyio.Event()
+                await self._settled.wait()
+        for scope in list(self._scopes):
+            scope.cancel()
+
+    def close(self) -> None:
+        """Take no notification any more."""
+        self._app.hub.unsubscribe(self._number)
+
+
+def _verb_of(scope: Mapping[str, Any]) -> str:
+    """Return the verb, where it is one; a log holds no text of a caller."""
+    return scope["method"] if scope["method"] in {"GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT", "PATCH"} else "-"
+
+
+def _client_of(headers: Headers) -> SessionClient:
+    """Return what the context headers say of the client. Raises `CallerError` for a malformed one."""
+    found = {member: headers[name] for member, name in CONTEXT.items() if name in headers}
+    if not found:
+        return SessionClient()
+    if any(len(values) != 1 for values in found.values()):
+        raise CallerError.at("$", "A context header is given twice")
+    said: Mapping[str, str] = {member: values[0] for member, values in found.items()}
+    zone = {"time_zone": said["time_zone"]} if "time_zone" in said else {}
+    hello = {"protocol_version": PROTOCOL_VERSION, "client": {"name": "http", "version": "1", **zone}}
+    if "workspace_id" in said:
+        hello["workspace_id"] = said["workspace_id"]
+    agent_id = params_of(Context, {"agent_id": said.get("agent_id")}).agent_id
+    client = SessionClient(agent_id)
+    client.introduce(params_of(InitializeParams, hello))
+    return client

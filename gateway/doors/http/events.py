@@ -1,0 +1,238 @@
+"""Event streams: the gateway's notifications as Server-Sent Events.
+
+Rule 1: the last events are kept once, for all streams; a stream is a place among them. So a slow reader costs no
+memory, and a reader who comes back goes on where they were.
+Rule 2: what is lost is told as `pioneer/gap`, with how many events, where that is known.
+Rule 3: a record that is forgotten, or that another process changed, leaves the kept events; an erase takes the turns
+and proposals out as well, which may say its words.
+"""
+
+import secrets
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import NamedTuple
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from gateway.base.hub import Announcement, to_announcement
+from protocol.base import Scope, encode
+from protocol.errors import CallerError
+from protocol.notifications import (
+    NOTIFICATIONS,
+    CandidateCreated,
+    MemoryChanged,
+    MemoryErased,
+    MemoryForgotten,
+    MemoryInvalidated,
+    TurnEvent,
+)
+
+KEPT_EVENTS = 1000
+COMMENT_SECONDS = 15.0
+MAX_ID_CHARS = 64
+GAP = "pioneer/gap"
+BYE = b"event: bye\ndata: {}\n\n"
+COMMENT = b":\n\n"
+_KEPT_BYTES = 16 * 1024 * 1024
+"""Beyond this the oldest events go first: a thousand messages of many megabytes are not kept."""
+
+WorkspaceOf = Callable[[str], Awaitable[str | None]]
+"""A function that returns a thread's workspace; None where there is no such thread."""
+
+
+class KeptEvent(NamedTuple):
+    """A notification with its place among all of this process."""
+
+    number: int
+    news: Announcement
+
+
+class Gap(NamedTuple):
+    """Events that a reader missed; their number where it is known, and the last one of them."""
+
+    missed: int | None
+    number: int
+
+
+class WantedEvents(NamedTuple):
+    """What a stream asks for: the names of notifications, a workspace, a thread."""
+
+    names: Collection[str]
+    workspace_id: str | None = None
+    thread_id: str | None = None
+
+
+def names_of(types: str | None) -> Collection[str]:
+    """Return the notifications that a list of names and `group/*` means. Raises `CallerError`."""
+    if types is None:
+        return NOTIFICATIONS.keys()
+    found: set[str] = set()
+    for one in types.split(","):
+        name = one.strip()
+        group = name.removesuffix("*")
+        is_group = name.endswith("/*")
+        named = {known for known in NOTIFICATIONS if known == name or (is_group and known.startswith(group))}
+        if not named:
+            raise CallerError.at("$.types", "It names a notification, or a group as in memory/*")
+        found |= named
+    return found
+
+
+def thread_of(params: msgspec.Struct) -> str | None:
+    """Return the thread that a notification is about, if it is about one."""
+    return getattr(params, "thread_id", None)
+
+
+async def concerns(news: Announcement, wanted: WantedEvents, workspace_of: WorkspaceOf) -> bool:
+    """Return whether a stream gets a notification; changes of the user's own memory concern every workspace."""
+    if news.method not in wanted.names:
+        return False
+    thread_id = thread_of(news.params)
+    if wanted.thread_id is not None and thread_id not in {None, wanted.thread_id}:
+        return False
+    if wanted.workspace_id is None:
+        return True
+    if thread_id is not None:
+        return await workspace_of(thread_id) == wanted.workspace_id
+    scopes = news.scopes()
+    return not scopes or any([await _is_in(scope, wanted.workspace_id, workspace_of) for scope in scopes])
+
+
+async def _is_in(scope: Scope, workspace_id: str, workspace_of: WorkspaceOf) -> bool:
+    if scope.kind == "thread":
+        return await workspace_of(scope.key) == workspace_id
+    return scope.kind == "user" or scope == Scope(kind="workspace", key=workspace_id)
+
+
+class EventLog:
+    """The last notifications of this process. Satisfies `Listener`."""
+
+    def __init__(self) -> None:
+        self._run = secrets.token_hex(4)
+        self._kept: deque[KeptEvent] = deque()
+        self._bytes = 0
+        self._last = 0
+        self._news = anyio.Event()
+
+    @property
+    def is_reading(self) -> bool:
+        """Return True: streams that come later may ask for what happened before."""
+        return True
+
+    def takes(self, event: Announcement) -> bool:  # noqa: ARG002  # each stream has a filter of its own
+        """Return True."""
+        return True
+
+    def receive(self, event: Announcement) -> None:
+        """Keep an event, and wake the streams."""
+        match event.params:
+            case MemoryForgotten(memory_ids=ids):
+                self._keep([_without_words(one, lambda _, memory_id: memory_id in ids) for one in self._kept])
+            case MemoryErased(memory_ids=ids):
+                rest = [one for one in self._kept if not isinstance(one.news.params, (TurnEvent, CandidateCreated))]
+                self._keep([_without_words(one, lambda _, memory_id: memory_id in ids) for one in rest])
+            case MemoryInvalidated(scopes=scopes):
+                self._keep([_without_words(one, lambda scope, _: scope in scopes) for one in self._kept])
+            case _:
+                pass
+        self._last += 1
+        self._kept.append(KeptEvent(self._last, event))
+        self._bytes += len(event.line)
+        while len(self._kept) > KEPT_EVENTS or (self._bytes > _KEPT_BYTES and len(self._kept) > 1):
+            self._bytes -= len(self._kept.popleft().news.line)
+        self.wake()
+
+    def _keep(self, events: Iterable[KeptEvent]) -> None:
+        self._kept = deque(events)
+        self._bytes = sum(len(one.news.line) for one in self._kept)
+
+    def wake(self) -> None:
+        """Wake the streams."""
+        news, self._news = self._news, anyio.Event()
+        news.set()
+
+    async def wait(self) -> None:
+        """Wait for the next event."""
+        await self._news.wait()
+
+    @property
+    def last(self) -> int:
+        """Return the number of the newest event."""
+        return self._last
+
+    def id_of(self, number: int) -> str:
+        """Return the id of an event on the wire."""
+        return f"{self._run}-{number}"
+
+    def place_of(self, event_id: str) -> int | None:
+        """Return the number of an event id; None for one that this process did not give."""
+        run, _, digits = event_id[:MAX_ID_CHARS].partition("-")
+        is_known = run == self._run and digits.isascii() and digits.isdigit() and int(digits) <= self._last
+        return int(digits) if is_known else None
+
+    def next_after(self, number: int) -> KeptEvent | Gap | None:
+        """Return the event after a number, or the gap before it; None where there is nothing newer."""
+        following: KeptEvent | None = None
+        for event in reversed(self._kept):  # a reader who keeps up is at the end
+            if event.number <= number:
+                break
+            following = event
+        if following is None:
+            return Gap(self._last - number, self._last) if number < self._last else None
+        missed = following.number - number - 1
+        return Gap(missed, following.number - 1) if missed else following
+
+
+def _without_words(event: KeptEvent, is_gone: Callable[[Scope, str], bool]) -> KeptEvent:
+    """Return an event about a record without the record, where that is gone."""
+    match event.news.params:
+        case MemoryChanged(memory_id=memory_id, scope=scope) as params if is_gone(scope, memory_id):
+            return KeptEvent(event.number, to_announcement(event.news.method, replace(params, record=None)))
+        case _:
+            return event
+
+
+def encode_event(event_id: str, name: str, data: bytes) -> bytes:
+    """Return an event as it is sent; JSON has no line breaks of its own."""
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (event_id.encode(), name.encode(), data)
+
+
+class EventStream:
+    """One reader of the log."""
+
+    def __init__(self, log: EventLog, wanted: WantedEvents, workspace_of: WorkspaceOf, last_id: str | None) -> None:
+        self._log, self._wanted, self._workspace_of = log, wanted, workspace_of
+        place = log.place_of(last_id) if last_id else log.last
+        self._is_lost = place is None
+        self._place = log.last if place is None else place
+        self._is_over = False
+
+    def end(self) -> None:
+        """End with a farewell."""
+        self._is_over = True
+        self._log.wake()
+
+    async def run(self, send: Callable[[bytes], Awaitable[None]]) -> None:
+        """Send what the stream asks for until `end`; `send` waits while the reader is slow."""
+        await send(COMMENT)
+        if self._is_lost:
+            await send(self._gap(Gap(None, self._place)))
+        while not self._is_over:
+            found = self._log.next_after(self._place)
+            if found is None:
+                with anyio.move_on_after(COMMENT_SECONDS) as waited:
+                    await self._log.wait()
+                if waited.cancelled_caught:
+                    await send(COMMENT)
+                continue
+            self._place = found.number
+            if isinstance(found, Gap):
+                await send(self._gap(found))
+            elif await concerns(found.news, self._wanted, self._workspace_of):
+                await send(encode_event(self._log.id_of(found.number), found.news.method, encode(found.news.params)))
+        await send(BYE)
+
+    def _gap(self, gap: Gap) -> bytes:
+        return encode_event(self._log.id_of(gap.number), GAP, encode({"missed": gap.missed}))

@@ -1,0 +1,141 @@
+"""One request and its answer over ASGI: the body is read within its bounds, the answer sent whole.
+
+Rule 1: an answer that leaves bytes of the request unread closes the connection, after it has read on for a moment:
+a peer that is still sending would lose the answer otherwise.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from email.utils import formatdate
+from typing import Any, NamedTuple, TypeAlias
+
+import anyio
+
+from gateway.doors.http.rules import BODY_SECONDS, TOO_LONG, TOO_SLOW, Headers, Refusal
+
+Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
+Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
+
+LINGER_SECONDS = 1.0
+JSON = "application/json"
+NO_CONTENT = 204
+
+
+class Answer(NamedTuple):
+    """An answer: its code, its body, and headers beyond those of every answer."""
+
+    status: int
+    body: bytes = b""
+    headers: Sequence[tuple[str, str]] = ()
+    kind: str = JSON
+
+
+class Gone(Exception):
+    """The client closed its connection."""
+
+
+def answer_of(refusal: Refusal) -> Answer:
+    """Return a refusal as it is sent."""
+    return Answer(refusal.status, refusal.body(), refusal.headers)
+
+
+def headers_of(scope: Mapping[str, Any]) -> Headers:
+    """Return the request's headers, each with all its values."""
+    found: dict[str, list[str]] = {}
+    for name, value in scope["headers"]:
+        found.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+    return found
+
+
+def encode_head(status: int, headers: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the beginning of an answer: `headers`, and those of every answer."""
+    shared = (
+        ("date", formatdate(usegmt=True)),
+        ("cache-control", "no-store"),
+        ("x-content-type-options", "nosniff"),
+    )
+    encoded = [(name.encode(), value.encode("latin-1")) for name, value in (*headers, *shared)]
+    return {"type": "http.response.start", "status": status, "headers": encoded}
+
+
+class Exchange:
+    """A request that is being answered."""
+
+    def __init__(self, receive: Receive, send: Send, *, has_body: bool) -> None:
+        self._receive, self._send = receive, send
+        self._is_read = not has_body
+        self.shared: Sequence[tuple[str, str]] = ()
+        """Headers of whatever answer is sent."""
+        self.status = 0
+        """The code that was sent; 0 before."""
+        self.is_gone = False
+        """The client closed its connection while it was watched."""
+
+    @property
+    def has_more(self) -> bool:
+        """Return whether bytes of the body are still to be read."""
+        return not self._is_read
+
+    async def read(self, max_bytes: int) -> bytes | Refusal:
+        """Return the body, or the refusal of one that is too long or does not arrive in time. Raises `Gone`."""
+        parts: list[bytes] = []
+        size = 0
+        with anyio.move_on_after(BODY_SECONDS):
+            while not self._is_read:
+                message = await self._next()
+                parts.append(message["body"])
+                size += len(message["body"])
+                self._is_read = not message["more_body"]
+                if size > max_bytes:
+                    return TOO_LONG
+        return b"".join(parts) if self._is_read else TOO_SLOW
+
+    async def _next(self) -> Mapping[str, Any]:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        return message
+
+    def watch(self, act: Callable[[], None]) -> "asyncio.Task[None]":
+        """Return a task that calls `act` when the client closes its connection; begun after the body was read."""
+
+        async def wait() -> None:
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+            self.is_gone = True
+            act()
+
+        return asyncio.create_task(wait())
+
+    async def send(self, answer: Answer) -> None:
+        """Send an answer, whole."""
+        headers = [*answer.headers, *self.shared]
+        if answer.status != NO_CONTENT:
+            headers += [("content-length", str(len(answer.body))), ("content-type", answer.kind)]
+        if not self._is_read:
+            headers.append(("connection", "close"))
+        self.status = answer.status
+        await self._send(encode_head(answer.status, headers))
+        await self._send({"type": "http.response.body", "body": answer.body, "more_body": not self._is_read})
+        if not self._is_read:
+            await self._linger()
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _linger(self) -> None:
+        with anyio.move_on_after(LINGER_SECONDS):
+            while not self._is_read:
+                message = await self._receive()
+                self._is_read = message["type"] == "http.disconnect" or not message["more_body"]
+
+    async def begin(self, kind: str) -> None:
+        """Begin an answer without a known length."""
+        self.status = 200
+        await self._send(encode_head(200, [("content-type", kind), *self.shared]))
+
+    async def go_on(self, part: bytes) -> None:
+        """Send a part of it; waits for a reader who is slow."""
+        await self._send({"type": "http.response.body", "body": part, "more_body": True})
+
+    async def finish(self) -> None:
+        """End it."""
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})

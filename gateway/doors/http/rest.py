@@ -1,0 +1,273 @@
+"""Sanctum's routes: each is a row that turns a request into calls of methods, and their results into its shapes.
+
+Rule 1: a row takes checked members and returns an answer; what may be seen, kept or forgotten is decided behind it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from gateway.doors.http.rpc import Asking, Methods
+from gateway.wire.rpc import decode, refusal_of
+from memory.write.answers import refusal
+from protocol import http as h
+from protocol import methods as m
+from protocol.base import DAY_MS, Scope
+from protocol.errors import CallerError
+from protocol.memory import Decision, Hit, Relation, SearchResult
+from protocol.record import Record
+from protocol.seams.ports import Clock
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+USER = "user"
+"""The agent that is the user."""
+SEARCHED_PAGES = 10
+"""Pages that a search for an agent's memories reads until one of them holds any."""
+Verb: TypeAlias = Literal["GET", "POST", "DELETE"]
+
+
+class Means(NamedTuple):
+    """What rows call."""
+
+    methods: Methods
+    clock: Clock
+
+
+class RestReply(NamedTuple):
+    """A row's answer: its HTTP code and its result."""
+
+    status: int
+    result: msgspec.Struct
+
+
+class RestRow(NamedTuple):
+    """A route: its verb and path, the type of its query or body, its answers by code, and the work."""
+
+    verb: Verb
+    path: str
+    takes: type[msgspec.Struct]
+    in_body: bool
+    answers: Mapping[int, type[msgspec.Struct]]
+    summary: str
+    work: Callable[[Means, Asking, Any], Awaitable[RestReply]]
+
+
+def convert(members: Any, kind: type[T], *, is_text: bool) -> T:
+    """Return checked members of a query (`is_text`) or a body. Raises `CallerError`."""
+    try:
+        return msgspec.convert(members, kind, strict=not is_text)
+    except msgspec.ValidationError as error:
+        raise refusal_of(str(error)) from None
+
+
+def body_of(data: bytes) -> Any:
+    """Return a body's members. Raises `CallerError`."""
+    members = decode(data)
+    if not isinstance(members, dict):
+        raise CallerError.at("$", "The body is an object")
+    return cast("Any", members)
+
+
+def agent_of(record: Record) -> str:
+    """Return who a record's word is: `user`, or the agent that noted it."""
+    author = record.provenance.created_by
+    return (author.id if author is not None else None) or "unknown" if record.voice == "machine" else USER
+
+
+async def memory_of(means: Means, asking: Asking, record: Record, score: float | None = None) -> dict[str, Any]:
+    """Return the members of a memory, as Sanctum's clients know them."""
+    return {
+        "memory_id": record.memory_id,
+        "path": record.path,
+        "type": record.kind,
+        "content": record.content,
+        "tags": record.tags,
+        "importance": record.importance,
+        "confidence": record.confidence,
+        "source_agent": agent_of(record),
+        "scope": record.scope,
+        "score": score,
+        "created_at": await _first_written(means, asking, record),
+        "updated_at": record.updated_at,
+        "access_count": record.access_count,
+    }
+
+
+async def _first_written(means: Means, asking: Asking, record: Record) -> int:
+    """Return when a path was first written to; without one, when the record was made."""
+    if record.path is None or record.supersedes is None:
+        return record.created_at
+    params = {"memory_id": record.memory_id, "context": _context_of(record)}
+    events = (await means.methods.ask(asking, m.MEMORY_HISTORY, params)).events
+    return min((event.at for event in events if event.event == "created"), default=record.created_at)
+
+
+def _context_of(record: Record) -> dict[str, Any]:
+    """Return a context in which a record is seen that was just seen."""
+    return {f"{record.scope.kind}_id": record.scope.key} if record.scope.kind != "user" else {}
+
+
+def given(**members: Any) -> dict[str, Any]:
+    """Return the members that were given."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+async def recall(means: Means, asking: Asking, query: h.RecallQuery) -> RestReply:
+    """Search with `q`; without it, list the strongest memories."""
+    agent_id = query.agent if query.agent != USER else None
+    members = given(kinds=[query.type] if query.type else None, limit=query.limit, cursor=query.cursor)
+    members["context"] = given(agent_id=agent_id, workspace_id=query.workspace_id)
+    if query.q:
+        found = await means.methods.ask(asking, m.MEMORY_SEARCH, {**members, "query": query.q})
+        memories = [h.Memory(**await memory_of(means, asking, hit.record, hit.score)) for hit in found.hits]
+        cursor = found.next_cursor
+    else:
+        listed = await means.methods.ask(asking, m.MEMORY_LIST, {**members, "order": "strength"})
+        memories = [h.Memory(**await memory_of(means, asking, record)) for record in listed.records]
+        cursor = listed.next_cursor
+    return RestReply(200, h.RecallAnswer(memories=memories, query=query.q, agent=query.agent, next_cursor=cursor))
+
+
+async def search(means: Means, asking: Asking, query: h.SearchQuery) -> RestReply:
+    """Search; with an agent, go on to the first page that holds something of it."""
+    members = given(query=query.q, limit=query.limit, cursor=query.cursor)
+    if query.agent not in {None, USER}:
+        members["context"] = {"agent_id": query.agent}
+    found, kept = await _page(means, asking, members, query.agent)
+    for _ in range(SEARCHED_PAGES - 1):
+        if kept or found.next_cursor is None:
+            break
+        members["cursor"] = found.next_cursor
+        found, kept = await _page(means, asking, members, query.agent)
+    hits = [h.MemoryHit(**await memory_of(means, asking, hit.record, hit.score), snippet=hit.snippet) for hit in kept]
+    return RestReply(200, h.FoundAnswer(hits=hits, next_cursor=found.next_cursor))
+
+
+async def _page(
+    means: Means, asking: Asking, members: Mapping[str, Any], agent_id: str | None
+) -> tuple[SearchResult, list[Hit]]:
+    """Return a page of a search, and its hits that are an agent's, or all."""
+    found = await means.methods.ask(asking, m.MEMORY_SEARCH, members)
+    return found, [hit for hit in found.hits if agent_id is None or is_of(hit.record, agent_id)]
+
+
+def is_of(record: Record, agent_id: str) -> bool:
+    """Return whether an agent wrote a record, or has it in its scope."""
+    return agent_of(record) == agent_id or record.scope == Scope(kind="agent", key=agent_id)
+
+
+async def write(means: Means, asking: Asking, body: h.WriteBody) -> RestReply:
+    """Keep the user's wish, or an agent's note; what is refused is an error."""
+    expires_at = means.clock.now() + round(body.ttl_days * DAY_MS) if body.ttl_days is not None else None
+    members = given(
+        content=body.content,
+        path=body.path,
+        kind=body.type,
+        tags=body.tags,
+        importance=body.importance,
+        expires_at=expires_at,
+        scope=msgspec.to_builtins(body.scope),
+    )
+    if body.agent in {None, USER}:
+        kept = await means.methods.ask(asking, m.MEMORY_REMEMBER, members)
+        was_there = not kept.created or (body.path is not None and kept.superseded_memory_id is not None)
+        written = Written(kept.record, kept.relation, kept.decision, was_there=was_there)
+    else:
+        members |= {"agent_id": body.agent, "agent_kind": body.agent_kind}
+        noted = await means.methods.ask(asking, m.MEMORY_NOTE, members)
+        if noted.record is None:
+            raise refusal(noted.reason_code, noted.decision.factors)
+        was_there = noted.status == "duplicate" or noted.superseded_memory_id is not None
+        written = Written(noted.record, noted.relation, noted.decision, was_there=was_there)
+    why = h.WriteDecision(action=written.decision.action, reason_code=written.decision.reason_code)
+    members = await memory_of(means, asking, written.record)
+    result = h.WriteAnswer(**members, relation=written.relation, decision=why)
+    return RestReply(200 if written.was_there else 201, result)
+
+
+class Written(NamedTuple):
+    """The outcome of a write; `was_there`: the path, or what it says."""
+
+    record: Record
+    relation: Relation
+    decision: Decision
+    was_there: bool
+
+
+async def read(means: Means, asking: Asking, query: h.ReadQuery) -> RestReply:
+    """Read what is filed under a path; it counts as a read."""
+    record = (await means.methods.ask(asking, m.MEMORY_GET, {"path": query.path})).record
+    if record is None:
+        raise CallerError.missing("memory")
+    members = await memory_of(means, asking, record)
+    return RestReply(200, h.ReadAnswer(**members, frontmatter=front_matter(record)))
+
+
+def front_matter(record: Record) -> dict[str, Any]:
+    """Return a record's details as a note of Sanctum has them in its front matter; what is absent has its default."""
+    agent_id = agent_of(record)
+    return given(
+        id=record.memory_id,
+        type=record.kind,
+        category=record.category,
+        source=USER if agent_id == USER else "agent",
+        agent=agent_id if agent_id != USER else None,
+        created=_shown_time(record.created_at),
+        updated=_shown_time(record.updated_at),
+        expires=_shown_time(record.expires_at),
+        importance=record.importance,
+        tags=record.tags or None,
+    )
+
+
+def _shown_time(at: int | None) -> str | None:
+    return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at is not None else None
+
+
+async def forget(means: Means, asking: Asking, query: h.ForgetQuery) -> RestReply:
+    """Forget what is filed under a path."""
+    params = {"target": {"kind": "path", "path": query.path}, "mode": query.mode}
+    found = await means.methods.ask(asking, m.MEMORY_FORGET, params)
+    if not found.forgotten_memory_ids:
+        raise CallerError.missing("memory")
+    return RestReply(200, h.ForgottenAnswer(forgotten_memory_ids=found.forgotten_memory_ids, receipt=found.receipt))
+
+
+async def consolidate(means: Means, asking: Asking, query: h.ConsolidateQuery) -> RestReply:
+    """Run the pass, or rehearse it."""
+    run = await means.methods.ask(asking, m.PASSES_RUN, {"pass": "consolidate", "dry_run": query.dry_run})
+    return RestReply(200, run)
+
+
+ROWS: tuple[RestRow, ...] = (
+    RestRow("GET", "/v1/recall", h.RecallQuery, False, {200: h.RecallAnswer}, "The memories that fit.", recall),
+    RestRow(
+        "GET", "/v1/search", h.SearchQuery, False, {200: h.FoundAnswer}, "Find memories by words and meaning.", search
+    ),
+    RestRow(
+        "POST",
+        "/v1/write",
+        h.WriteBody,
+        True,
+        {201: h.WriteAnswer, 200: h.WriteAnswer},
+        "Keep a memory; 200 where it was there already.",
+        write,
+    ),
+    RestRow("GET", "/v1/read", h.ReadQuery, False, {200: h.ReadAnswer}, "What is filed under a path.", read),
+    RestRow(
+        "DELETE", "/v1/note", h.ForgetQuery, False, {200: h.ForgottenAnswer}, "Forget what is filed there.", forget
+    ),
+    RestRow(
+        "POST",
+        "/v1/consolidate",
+        h.ConsolidateQuery,
+        False,
+        {200: m.PASSES_RUN.result},
+        "Tidy up what agents noted, or rehearse it.",
+        consolidate,
+    ),
+)
+"""Every route of Sanctum that is answered."""

@@ -1,0 +1,260 @@
+"""The rules of the HTTP door as pure decisions: who may ask, how much, and how a refusal looks.
+
+Rule 1: a decision takes plain values and returns a refusal or None; it reads no clock, no file and no socket.
+Rule 2: a refusal says nothing that the caller did not send.
+"""
+
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+from urllib.parse import parse_qsl
+
+from protocol.base import encode
+from protocol.errors import REASONS, CallerError, ErrorObject, ErrorReason
+from protocol.http import HttpError, HttpErrorData, HttpErrorObject, HttpReason
+
+MAX_HEAD_BYTES = 64 * 1024
+HEAD_SECONDS = 30.0
+BODY_SECONDS = 30.0
+MAX_FAILURES = 9
+"""Wrong tokens within `FAILURE_SECONDS` that are answered at once; each later one waits `FAILURE_DELAY` seconds."""
+FAILURE_SECONDS = 60.0
+FAILURE_DELAY = 1.0
+
+LOCAL_NAMES = ("127.0.0.1", "[::1]", "localhost")
+HTTP_PORT = 80
+NO_ROUTES_VERB = frozenset({"TRACE", "CONNECT"})
+
+Headers: TypeAlias = Mapping[str, Sequence[str]]
+"""Every value of each header, by its name in small letters."""
+
+
+NO_FORM = "The query is not encoded as a form's is"
+_LONE_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+
+
+class Refusal(NamedTuple):
+    """An answer that no method gave: its HTTP code, the error, and headers of its own."""
+
+    status: int
+    reason: HttpReason
+    code: int
+    message: str
+    retryable: bool = False
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def body(self) -> bytes:
+        """Return the answer's JSON."""
+        data = HttpErrorData(reason=self.reason, retryable=self.retryable)
+        return encode(HttpError(error=HttpErrorObject(code=self.code, message=self.message, data=data)))
+
+
+NO_HOST = Refusal(400, "invalid_request", -32600, "A request names its host.")
+UNREADABLE = Refusal(400, "invalid_request", -32600, "That is no HTTP request.")
+DOUBLE_LENGTH = Refusal(400, "invalid_request", -32600, "A request has one length.")
+NO_BODY = Refusal(400, "invalid_request", -32600, "This route takes no body.")
+UNAUTHORIZED = Refusal(
+    401,
+    "unauthorized",
+    -32043,
+    "Send the token of HOME/http/token: `Authorization: Bearer ...`.",
+    headers=(("www-authenticate", "Bearer"),),
+)
+FOREIGN_PAGE = Refusal(403, "forbidden", -32043, "That web page may not call this gateway.")
+NO_ROUTE = Refusal(404, "not_found", -32044, "There is no such route.")
+TOO_SLOW = Refusal(408, "too_slow", -32600, "The request did not arrive in time.", retryable=True)
+TOO_LONG = Refusal(413, "message_too_large", -32600, "The body is longer than gateway.http.max_body_bytes.")
+WRONG_TYPE = Refusal(415, "wrong_type", -32600, "A body is application/json in UTF-8.")
+MISDIRECTED = Refusal(421, "misdirected", -32043, "The request's host is not this gateway.")
+TOO_MANY = Refusal(
+    429, "overloaded", -32001, "Too many requests; try again.", retryable=True, headers=(("retry-after", "1"),)
+)
+HEAD_TOO_LARGE = Refusal(431, "head_too_large", -32600, "The head of the request is too long.")
+ENDING = Refusal(503, "unavailable", -32046, "The gateway ends.", retryable=True)
+NOT_SUPPORTED = Refusal(501, "not_supported", -32600, "That transfer encoding is not supported.")
+BY_STATUS: Mapping[int, Refusal] = {431: HEAD_TOO_LARGE, 501: NOT_SUPPORTED}
+"""Refusals of a head that cannot be read, by the parser's own code; any other is `UNREADABLE`."""
+
+
+def wrong_verb(allowed: Sequence[str]) -> Refusal:
+    """Return the refusal of a verb, with those that the route has."""
+    allow = (("allow", ", ".join(sorted(allowed) or ["GET", "POST"])),)
+    return Refusal(405, "wrong_verb", -32600, "This route does not answer that verb.", headers=allow)
+
+
+STATUS_OF_CODE: Mapping[int, int] = {
+    -32700: 400, -32600: 400, -32601: 404, -32602: 400, -32603: 500, -32001: 429, -32002: 400, -32043: 403,
+    -32044: 404, -32045: 409, -32046: 503, -32800: 503,
+}  # fmt: skip
+STATUS_OF_REASON: Mapping[ErrorReason, int] = {
+    **{reason: STATUS_OF_CODE[info.code] for reason, info in REASONS.items()},
+    "message_too_large": 413,
+    "shutting_down": 503,
+    "storage_full": 507,
+}
+"""The HTTP code of every error of a method."""
+
+
+def headers_of(error: ErrorObject) -> tuple[tuple[str, str], ...]:
+    """Return the headers of a method's error."""
+    return TOO_MANY.headers if error.data.reason == "overloaded" else ()
+
+
+# -- who may ask -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Access:
+    """The names under which the door may be called, and the web pages that may call it."""
+
+    hosts: frozenset[str]
+    """Values of `Host`, in small letters."""
+    origins: frozenset[str]
+    """Values of `Origin`: the door's own, and the listed ones."""
+    listed: frozenset[str] = frozenset()
+    """Values of `Origin` whose pages may read answers."""
+
+
+def access_of(port: int, bind: str, allowed_hosts: Sequence[str], allowed_origins: Sequence[str]) -> Access:
+    """Return the access to a door that listens on a port; a listed host counts with and without the port."""
+    own = {*LOCAL_NAMES, f"[{bind}]" if ":" in bind else bind} if is_local(bind) else set(LOCAL_NAMES)
+    listed = {name.lower() for name in allowed_hosts}
+    hosts = {f"{name}:{port}" for name in own} | listed | {f"{name}:{port}" for name in listed if not _has_port(name)}
+    if port == HTTP_PORT:
+        hosts |= own
+    pages = frozenset(origin.rstrip("/").lower() for origin in allowed_origins)
+    return Access(frozenset(hosts), frozenset({*pages, *(f"http://{host}" for host in hosts)}), pages)
+
+
+def is_local(bind: str) -> bool:
+    """Return whether an address is reached from this machine alone."""
+    return bind in {"localhost", "::1"} or bind.startswith("127.")
+
+
+def _has_port(name: str) -> bool:
+    return name.rpartition("]")[2].count(":") == 1
+
+
+def refuse_head(target: bytes, headers: Headers) -> Refusal | None:
+    """Refuse a head that came in one piece and is too long; the parser refuses one that comes in parts."""
+    size = len(target) + sum(len(name) + len(value) + 4 for name, values in headers.items() for value in values)
+    return HEAD_TOO_LARGE if size > MAX_HEAD_BYTES else None
+
+
+def refuse_host(headers: Headers, access: Access) -> Refusal | None:
+    """Refuse a request that is meant for another host: a page of a rebound name would send one."""
+    hosts = headers.get("host", ())
+    if not hosts:
+        return NO_HOST
+    return None if len(hosts) == 1 and hosts[0].lower() in access.hosts else MISDIRECTED
+
+
+def refuse_page(headers: Headers, access: Access) -> Refusal | None:
+    """Refuse a request of a web page that is neither the door's own nor listed, reads included."""
+    origins = headers.get("origin", ())
+    is_known = len(origins) == 1 and origins[0].lower() in access.origins
+    sites = {site.strip().lower() for site in headers.get("sec-fetch-site", ())}
+    is_foreign = not sites <= {"same-origin", "none"}
+    return FOREIGN_PAGE if (origins or is_foreign) and not is_known else None
+
+
+def refuse_verb(verb: str, headers: Headers) -> Refusal | None:
+    """Refuse what is no request to a route: a tunnel, an echo, another protocol."""
+    return wrong_verb(()) if verb in NO_ROUTES_VERB or "upgrade" in headers else None
+
+
+def refuse_token(headers: Headers, token: str) -> Refusal | None:
+    """Refuse a request without the token; the time that this takes says nothing about it."""
+    given = headers.get("authorization", ())
+    scheme, _, secret = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    is_right = hmac.compare_digest(secret.strip().encode("utf-8", "replace"), token.encode())
+    return None if is_right and scheme.lower() == "bearer" else UNAUTHORIZED
+
+
+def refuse_message(headers: Headers, max_bytes: int) -> Refusal | None:
+    """Refuse a body by its head: no JSON, too long, or of two lengths."""
+    lengths, encodings = headers.get("content-length", ()), headers.get("transfer-encoding", ())
+    if lengths and encodings:
+        return DOUBLE_LENGTH
+    if (encodings or any(length.strip("0 ") for length in lengths)) and not _is_json(headers.get("content-type", ())):
+        return WRONG_TYPE
+    return TOO_LONG if lengths and int(lengths[0]) > max_bytes else None
+
+
+def _is_json(kinds: Sequence[str]) -> bool:
+    if len(kinds) != 1:
+        return False
+    kind, *parameters = (part.strip().lower() for part in kinds[0].split(";"))
+    charsets = [text.partition("=")[2].strip('"') for text in parameters if text.startswith("charset=")]
+    return kind == "application/json" and all(charset in {"utf-8", "utf8"} for charset in charsets)
+
+
+def cross_origin_headers(headers: Headers, access: Access, *, is_preflight: bool = False) -> list[tuple[str, str]]:
+    """Return the headers by which a listed page may read the answer; none for any other request."""
+    origin = next(iter(headers.get("origin", ())), "")
+    if origin.lower() not in access.listed:
+        return []
+    shared = [("access-control-allow-origin", origin), ("vary", "Origin")]
+    if not is_preflight:
+        return shared
+    return [
+        *shared,
+        ("access-control-allow-methods", "GET, POST, DELETE"),
+        (
+            "access-control-allow-headers",
+            "authorization, content-type, last-event-id, x-pioneer-agent, x-pioneer-time-zone, x-pioneer-workspace",
+        ),
+    ]
+
+
+# -- how much ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Rate:
+    """Requests a second: as many at once as come in two of them. Times are seconds of any clock that only advances."""
+
+    room: float = 0.0
+    at: float | None = None
+
+    def takes(self, now: float, per_second: int) -> bool:
+        """Count a request; return False where it is one too many."""
+        burst = 2.0 * per_second
+        self.room = burst if self.at is None else min(burst, self.room + (now - self.at) * per_second)
+        self.at = now
+        if self.room < 1.0:
+            return False
+        self.room -= 1.0
+        return True
+
+
+@dataclass
+class Failures:
+    """Wrong tokens of the last minute."""
+
+    times: list[float] = field(default_factory=list[float])
+
+    def delay(self, now: float) -> float:
+        """Count a wrong token; return the seconds by which its answer is late."""
+        kept = [at for at in self.times if now - at < FAILURE_SECONDS]
+        self.times = [*kept, now][-(MAX_FAILURES + 1) :]
+        return FAILURE_DELAY if len(self.times) > MAX_FAILURES else 0.0
+
+
+# -- what is asked -----------------------------------------------------------------------------------------------------
+
+
+def members_of(query: bytes) -> dict[str, str]:
+    """Return the members of a query. Raises `CallerError` for one that comes twice or is not encoded in UTF-8."""
+    if _LONE_PERCENT.search(query):
+        raise CallerError.at("$", NO_FORM)
+    try:
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, strict_parsing=bool(query), errors="strict")
+    except ValueError:
+        raise CallerError.at("$", NO_FORM) from None
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise CallerError.at("$", "A member of the query is given twice")
+    return members

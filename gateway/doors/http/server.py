@@ -1,0 +1,176 @@
+"""The one place that knows uvicorn and h11: connections, heads that cannot be read, and the end.
+
+Rule 1: whatever a connection sends, it gets an answer in JSON or is closed; nothing waits for a peer without end.
+Rule 2: an open door wakes only for its connections: uvicorn's own loop, which looks ten times a second, is not used.
+Rule 3: signals, logs and access logs are the gateway's own.
+"""
+
+import asyncio
+import contextlib
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, cast
+
+import h11
+from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
+
+from gateway.doors.http.rules import BY_STATUS, HEAD_SECONDS, MAX_HEAD_BYTES, MISDIRECTED, TOO_SLOW, UNREADABLE, Refusal
+
+BACKLOG = 128
+MAX_CONNECTIONS = 512
+"""Half of what a process may usually open: the home's files need room beside them."""
+KEEP_ALIVE_SECONDS = 30
+CLOSE_SECONDS = 1
+"""The time for last bytes once every request was answered."""
+SEND_BYTES = 128 * 1024
+"""Bytes that the system keeps for a reader who does not read; what such a reader misses is then soon known."""
+DOUBLE_HOST = "Found multiple Host: headers"
+"""h11's words for it; it refuses such a head before the door's rules see it."""
+
+
+class DoorConnection(H11Protocol):
+    """A connection whose heads come in time, and whose faults are answered in JSON."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Begin to wait for the first head."""
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
+        else:
+            self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes in; once they hold a whole head, the time is the request's own."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison]
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next head."""
+        self._wait_for_head()
+        super().on_response_complete()
+        if not self.cycle.response_complete:  # the next request was here already
+            self._stop_waiting()
+
+    def _wait_for_head(self) -> None:
+        self._stop_waiting()
+        self._timer = self.loop.call_later(HEAD_SECONDS, self._end_waiting)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end_waiting(self) -> None:
+        if not self.transport.is_closing():
+            self._refuse(TOO_SLOW)
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's words are not for our clients
+        """Answer a head that h11 refuses, by the code that it means. uvicorn calls this in the error's `except`."""
+        fault = sys.exception()
+        if str(fault) == DOUBLE_HOST:
+            self._refuse(MISDIRECTED)
+        else:
+            self._refuse(BY_STATUS.get(getattr(fault, "error_status_hint", 400), UNREADABLE))
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer, where no answer has begun, and close."""
+        if self.cycle is not None:  # pyright: ignore[reportUnnecessaryComparison]
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            body = refusal.body()
+            headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+            head = h11.Response(
+                status_code=refusal.status,
+                headers=[*headers, (b"cache-control", b"no-store"), (b"connection", b"close")],
+                reason=STATUS_PHRASES[refusal.status],
+            )
+            for event in (head, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+class DoorServer(Server):
+    """uvicorn's server, which waits for the end instead of looking for it."""
+
+    def __init__(self, app: Any, listener: socket.socket, end: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(
+            Config(
+                app,
+                http=cast("Any", DoorConnection),
+                ws="none",
+                loop="none",
+                lifespan="off",
+                log_config=None,
+                log_level="critical",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                reset_contextvars=True,
+                backlog=BACKLOG,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=CLOSE_SECONDS,
+                h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+            )
+        )
+        self._listener = listener
+        self._end = end
+        self._stopping = asyncio.Event()
+        self.listening = asyncio.Event()
+
+    async def run_door(self) -> None:
+        """Answer requests until `stop`; then accept no more, end what is open, and return."""
+        await self.serve(sockets=[self._listener])
+
+    def stop(self) -> None:
+        """Begin the end."""
+        self._stopping.set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        await super().startup(sockets)
+        self.listening.set()
+
+    async def main_loop(self) -> None:
+        """Wait for the end, without a look at the clock."""
+        await self._stopping.wait()
+        for server in self.servers:
+            server.close()
+        await self._end()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave the process's signals alone."""
+        yield
+
+
+def listen(bind: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address; port 0 takes a free one. Raises `OSError`."""
+    family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform == "win32":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)  # connections inherit it
+        listener.bind((bind, port))
+        listener.listen(BACKLOG)  # at once: of two that bind the same port only one may listen
+    except OSError:
+        listener.close()
+        raise
+    listener.setblocking(False)
+    return listener

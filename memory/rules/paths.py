@@ -1,0 +1,32 @@
+"""The paths under which a writer files records: relative, with `/`, one record a path in the whole home.
+
+Rule 1: pure. A path is a name; no file is opened by it here.
+"""
+
+import unicodedata
+from typing import Final
+
+from protocol.errors import CallerError
+
+_PROBLEM: Final = (
+    "A path is relative and has names between `/`: no `.` or `..`, no backslash, no drive, no control character"
+)
+
+
+def require_path(path: str, at: str = "$.path") -> str:
+    """Return the path as it is stored and shown: composed, since file systems spell `é` in two ways.
+
+    Raises `CallerError`.
+    """
+    names = path.split("/")
+    is_drive = len(names[0]) > 1 and names[0][1] == ":"
+    is_clean = "\\" not in path and not any(unicodedata.category(char) in {"Cc", "Cs"} for char in path)
+    is_path = is_clean and not is_drive and all(name.strip() not in {"", ".", ".."} for name in names)
+    if not is_path:
+        raise CallerError.at(at, _PROBLEM)
+    return unicodedata.normalize("NFC", path)
+
+
+def fold_path(path: str) -> str:
+    """Return what two paths have in common that are one: no difference of case or of composition."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())

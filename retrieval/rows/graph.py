@@ -1,0 +1,137 @@
+"""The graph: entities, their other names, and the edges between them; one for all houses.
+
+Rule 1: every function works on the transaction it is given and decides nothing.
+Rule 2: an edge goes with the thing that states it; an entity that only edges name goes with the last of them.
+Rule 3: visibility is the house's: a caller names its house and place, and judges whose edges may be shown.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from protocol.base import EdgeOrigin
+from protocol.seams.ports import Ids, Tx
+from protocol.statements import Statements
+
+SQL = Statements("retrieval")
+
+GraphHouse: TypeAlias = Literal["memory", "thread_episodic", "knowledge"]
+EntityKind: TypeAlias = Literal[
+    "page", "folder", "project", "area", "resource", "archive", "inbox", "tag", "code",
+    "person", "organization", "place", "system", "thing", "topic",
+]  # fmt: skip
+
+
+class NewEntity(NamedTuple):
+    """An entity as a house names it. See `schema.sql` for what `place`, `path` and `subject` are."""
+
+    house: GraphHouse
+    place: str
+    kind: EntityKind
+    name: str
+    path: str | None = None
+    subject: str | None = None
+
+
+class Entity(NamedTuple):
+    """A stored entity; `row` is its number, which edges name."""
+
+    row: int
+    entity_id: str
+    house: GraphHouse
+    place: str
+    kind: EntityKind
+    name: str
+    path: str | None
+    subject: str | None
+
+
+class NewEdge(NamedTuple):
+    """An edge between two entities by their rows. A link without `to_row` leads nowhere yet; `target` has its words."""
+
+    from_row: int
+    to_row: int | None
+    kind: str
+    strength: float
+    target: str | None = None
+    address: str | None = None
+
+
+class StatedEdge(NamedTuple):
+    """An edge by the names of its ends. `strength`: 0 to 1."""
+
+    start: str
+    kind: str
+    end: str
+    strength: float
+    origin: EdgeOrigin
+
+
+class LinkedSubject(NamedTuple):
+    """A thing that an edge joins to another one, whose edge leads to it (`out`) or which it leads to (`in`)."""
+
+    subject: str
+    kind: str
+    origin: EdgeOrigin
+    direction: Literal["out", "in"]
+
+
+def fold_name(name: str) -> str:
+    """Return a name as names are compared: without case, width and doubled blanks."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def put_entity(tx: Tx, ids: Ids, new: NewEntity) -> Entity:
+    """Return the entity of that path, subject or name, as it is now; a new one where there is none."""
+    values = new._asdict() | {"folded": fold_name(new.name), "entity_id": ids.new("ent")}
+    if new.path is None and new.subject is not None and (known := tx.all(SQL["renew_entity"], values)):
+        return Entity(*known[0])
+    (row,) = tx.all(SQL["add_entity"], values)
+    return Entity(*row)
+
+
+def put_aliases(tx: Tx, entity: int, names: Iterable[str]) -> None:
+    """Give an entity these other names and no more."""
+    tx.run(SQL["drop_aliases"], {"entity": entity})
+    tx.run_many(SQL["add_alias"], [{"entity": entity, "folded": fold_name(name), "name": name} for name in names])
+
+
+def entities_named(tx: Tx, house: GraphHouse, place: str, name: str) -> list[Entity]:
+    """Return the entities of a place that have a name or go by it as well, without regard to case."""
+    rows = tx.all(SQL["entities_named"], {"house": house, "place": place, "folded": fold_name(name)})
+    return [Entity(*row) for row in rows]
+
+
+def replace_edges(
+    tx: Tx, house: GraphHouse, subject: str, origin: EdgeOrigin, edges: Sequence[NewEdge], now: int
+) -> None:
+    """Let a thing state these edges of one origin, confirmed now, and no others. Entities keep their ids."""
+    stated = {"house": house, "subject": subject, "origin": origin}
+    before = tx.all(SQL["edges_of_subject"], stated)
+    for edge in edges:
+        folded = None if edge.target is None else fold_name(edge.target)
+        tx.run(SQL["add_edge"], stated | edge._asdict() | {"target_folded": folded, "now": now})
+    tx.run_many(SQL["drop_edge"], [{"id": row} for (row,) in before])
+
+
+def remove_subject(tx: Tx, house: GraphHouse, subject: str) -> None:
+    """Remove what a thing of a house states, and the entities that stand for it."""
+    tx.run(SQL["drop_edges"], {"house": house, "subject": subject})
+    tx.run(SQL["drop_entities"], {"house": house, "subject": subject})
+
+
+def stated_edges(tx: Tx, house: GraphHouse, subject: str, limit: int) -> list[StatedEdge]:
+    """Return the edges that a thing states, the strongest first."""
+    rows = tx.all(SQL["stated_edges"], {"house": house, "subject": subject, "limit": limit})
+    return [StatedEdge(*row) for row in rows]
+
+
+def linked_subjects(tx: Tx, house: GraphHouse, subject: str, limit: int) -> list[LinkedSubject]:
+    """Return the things of a house that edges join to one of it, in either direction."""
+    rows = tx.all(SQL["linked_subjects"], {"house": house, "subject": subject, "limit": limit})
+    return [LinkedSubject(*row) for row in rows]
+
+
+def count_graph(tx: Tx) -> dict[str, int]:
+    """Count entities and edges."""
+    return dict(tx.all(SQL["census_of_graph"]))

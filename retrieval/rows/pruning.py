@@ -1,0 +1,36 @@
+"""Rows of the graph that are dropped by the clock, or because what they hang on is gone.
+
+Rule 1: an explicit edge between entities that are there is out of reach, whatever its age.
+"""
+
+from protocol.base import DAY_MS
+from protocol.seams.checks import LOOKED_AT, Check, Find, LookResult, finder, row_mender
+from protocol.seams.ports import Tx
+from retrieval.rows.graph import SQL
+
+CONFIRMED_MS = 180 * DAY_MS
+"""How long an inferred edge stays without being inferred again."""
+
+
+def prunings(now: int) -> list[Check]:
+    """Return what is dropped of the graph at a time, in this order."""
+    return [
+        Check("inferred_edges", _find_unconfirmed(now - CONFIRMED_MS), row_mender(SQL["drop_listed_edges"])),
+        Check("edges", finder(SQL["end_of_edges"], SQL["find_lone_edges"]), row_mender(SQL["drop_listed_edges"])),
+        Check(
+            "entities",
+            finder(SQL["end_of_entities"], SQL["find_lone_entities"]),
+            row_mender(SQL["drop_listed_entities"]),
+        ),
+        Check(
+            "aliases", finder(SQL["end_of_aliases"], SQL["find_lone_aliases"]), row_mender(SQL["drop_listed_aliases"])
+        ),
+    ]
+
+
+def _find_unconfirmed(before: int) -> Find:
+    def find(tx: Tx, after: int) -> LookResult:
+        rows = tx.all(SQL["unconfirmed_edges"], {"before": before, "limit": LOOKED_AT})
+        return LookResult(rows, after + 1 if len(rows) == LOOKED_AT else None)  # those that were found are gone then
+
+    return find

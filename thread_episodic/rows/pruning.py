@@ -1,0 +1,31 @@
+"""Rows of the conversation index whose message or chunk is gone: dropped by the clock.
+
+Rule 1: what the full-text index holds of a chunk that is gone repair alone can find; it is queued with the drop.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from protocol.seams.checks import Check, finder, row_mender
+from protocol.seams.ports import Tx
+from thread_episodic.rows.damage import END_OF_CHUNKS, drop_orphans
+from thread_episodic.rows.statements import SQL
+
+
+def prunings(queue_repair: Callable[[Tx], None]) -> list[Check]:
+    """Return what is dropped, in this order."""
+
+    def drop_chunks(tx: Tx, rows: Sequence[Any]) -> int:
+        dropped = drop_orphans(tx, rows)
+        if dropped:
+            queue_repair(tx)
+        return dropped
+
+    return [
+        Check("chunks", finder(END_OF_CHUNKS, SQL["find_orphans"]), drop_chunks),
+        Check(
+            "chunk_vectors",
+            finder(SQL["end_of_vectors"], SQL["find_lone_vectors"]),
+            row_mender(SQL["drop_wrong_vectors"]),
+        ),
+    ]
