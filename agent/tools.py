@@ -1,6 +1,7 @@
-"""Which tools a turn has, and which of them the model sees.
+"""The tools of a turn, and those of them that the model sees.
 
-Rule 1: all tools of a domain are registered, few are visible: the plan's, then what `request_tools` reveals, in the same turn.
+Rule 1: all tools of a domain are registered, few are visible: the plan's, then what `request_tools` reveals, in the
+same turn.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence

@@ -189,7 +189,7 @@ class Collections:
         return CollectionScanResult(queued=True)
 
     async def remove(self, params: CollectionParams) -> CollectionRemoveResult:
-        """`knowledge/collections/remove`: in steps, so that others get their turn; the last one removes the collection."""
+        """`knowledge/collections/remove`: in steps, so that others get a turn; the last removes the collection."""
         db = self._means.db
         known = await db.read(lambda tx: require(tx, params.collection_id))
         files, versions = await db.read(lambda tx: count_rows(tx, known.id))
@@ -201,7 +201,8 @@ class Collections:
         is_wiped = await self._means.truncate_wal()
         self._means.recover(f"knowledge:{known.collection_id}")
         receipt = RemovalReceipt(
-            files=max(files, removed.files), chunks=removed.chunks, fts_rows=removed.fts_rows, vectors=0, edges=0, versions=versions,
+            files=max(files, removed.files), chunks=removed.chunks, fts_rows=removed.fts_rows, vectors=0, edges=0,
+            versions=versions,
             wal=is_wiped, complete=is_wiped,
         )  # fmt: skip
         return CollectionRemoveResult(receipt=receipt)
@@ -249,7 +250,8 @@ def imagined(collection_id: str, workspace: str, choices: Mapping[str, Any], now
         name: json.dumps(value) if isinstance(value, list) else value for name, value in choices.items()
     }
     return KnownCollection(
-        id=0, collection_id=collection_id, workspace_id=workspace, owner=0, **stored, state="new", reason=None, skipped="{}",
+        id=0, collection_id=collection_id, workspace_id=workspace, owner=0, **stored, state="new", reason=None,
+        skipped="{}",
         bad_patterns="[]", withheld_at=None, deep_wanted=0, scanned_at=None, deep_scanned_at=None, created_at=now,
     )  # fmt: skip
 
@@ -257,6 +259,7 @@ def imagined(collection_id: str, workspace: str, choices: Mapping[str, Any], now
 def _unscanned(known: KnownCollection) -> Collection:
     return Collection(
         collection_id=known.collection_id, workspace_id=known.workspace_id or None,
-        scope="workspace" if known.workspace_id else "user", **known.choices(), state="new", reason=None, files=FileCounts(), bytes=0,
+        scope="workspace" if known.workspace_id else "user", **known.choices(), state="new", reason=None,
+        files=FileCounts(), bytes=0,
         chunks=0, scanned_at=None, deep_scanned_at=None, created_at=known.created_at,
     )  # fmt: skip

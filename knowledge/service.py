@@ -166,7 +166,8 @@ class KnowledgeService:
         def read(tx: Tx) -> FilesResult:
             known = require(tx, params.collection_id)
             rows = list_files(
-                tx, known.id, after=after, limit=params.limit + 1, prefix=params.prefix or "", states=params.states or VISIBLE,
+                tx, known.id, after=after, limit=params.limit + 1, prefix=params.prefix or "",
+                states=params.states or VISIBLE,
                 kinds=params.kinds or (),
             )  # fmt: skip
             page = rows[: params.limit]
@@ -183,7 +184,8 @@ class KnowledgeService:
             oldest = oldest_pending(tx, known.id)
             return CollectionStatus(
                 collection=to_wire(tx, known), watch=WatchState(process="none", folders=0),
-                oldest_pending_age_ms=now - oldest if oldest is not None else None, code_structure="off", bad_patterns=known.bad,
+                oldest_pending_age_ms=now - oldest if oldest is not None else None, code_structure="off",
+                bad_patterns=known.bad,
             )  # fmt: skip
 
         workspaces = [params.workspace_id or DEFAULT_WORKSPACE, USER]
@@ -317,9 +319,11 @@ def _known_file(tx: Tx, known: KnownCollection, row: FileRow) -> KnownFile:
         if place.file != row.id
     ]
     return KnownFile(
-        file_id=row.file_id, path=row.path, kind=row.kind, language=row.language, bytes=row.bytes if row.bytes is not None else row.size,
+        file_id=row.file_id, path=row.path, kind=row.kind, language=row.language,
+        bytes=row.bytes if row.bytes is not None else row.size,
         lines=row.lines or 0, state=row.state, reason=row.reason, sha256=row.sha256.hex() if row.sha256 else None,
         changed_at=row.mtime_ns // 1_000_000, indexed_at=row.indexed_at, attempt_count=row.attempts,
-        next_run_at=row.next_run_at if row.state == "pending" else None, last_error=FileError(code=row.error) if row.error else None,
+        next_run_at=row.next_run_at if row.state == "pending" else None,
+        last_error=FileError(code=row.error) if row.error else None,
         left_out=[row.left_from, row.lines] if row.left_from is not None and row.lines is not None else None, also=also,
     )  # fmt: skip

@@ -47,7 +47,10 @@ BOMS = (
 )  # fmt: skip
 """In this order: UTF-32's mark begins with UTF-16's."""
 GUESSES = ("utf-8", "cp1252", "latin-1")
-"""Tried in this order on a file without a mark: what is valid UTF-8 is hardly ever anything else; the last takes all."""
+"""Encodings tried in this order on a file without a mark.
+
+Bytes that are valid UTF-8 are hardly ever anything else. The last one accepts every byte.
+"""
 
 DELIMITERS = (",", ";", "\t", "|")
 

@@ -1,7 +1,7 @@
-"""Which instruction files a folder has: one a folder from the boundary down to it, and what these include.
+"""Instruction files of a folder: one from each folder between the boundary and it, and the files that these include.
 
-Rule 1: the boundary is the folder that holds `.git`, else the workspace's root around the folder, else the folder itself.
-The user's home folder and what is above it are never read.
+Rule 1: the boundary is the folder that holds `.git`, else the workspace's root around the folder, else the folder
+itself. The user's home folder and what is above it are never read.
 Rule 2: nothing beyond the boundary is read, wherever a path or a link leads; what is refused is told.
 Rule 3: a file is read again when its inode, size or time has changed, and at no other time.
 """
@@ -95,7 +95,7 @@ def parents_of(folder: str) -> list[str]:
 def find_boundary(
     disk: InstructionDisk, parents: Sequence[str], workspace_root: str | None, home: str
 ) -> tuple[BoundaryKind, str]:
-    """Return the folder beyond which nothing is read, and why it is that one; `parents` begin with the folder itself."""
+    """Return why a folder is the boundary, and its path: nothing is read beyond it. `parents` begin with the folder."""
     cwd = parents[0]
     for folder in parents:
         if holds(folder, home):

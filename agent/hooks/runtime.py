@@ -1,6 +1,7 @@
 """Runs the hooks of one phase.
 
-Rule 1: a hook that crashes, hangs or talks nonsense never fails a turn unless it is `required`; a diagnostic takes its place.
+Rule 1: a hook that crashes, hangs or talks nonsense never fails a turn unless it is `required`; a diagnostic takes its
+place.
 Rule 2: results are merged in the order of registration, whatever finishes first.
 Rule 3: nothing here knows what memory is.
 """
@@ -184,7 +185,7 @@ class HookRuntime:
         )
 
     async def call(self, subscription: Subscription, given: HookInput) -> HookOutcome:
-        """Call a hook within its deadline. Only the cancellation of the turn itself comes out of here as an exception."""
+        """Call a hook within its deadline and return what came of it; only the turn's own cancellation is raised."""
         ended = await call_within(lambda: subscription.call(given), subscription.timeout_ms / 1000)
         return self._verdict(subscription.phase, ended)
 

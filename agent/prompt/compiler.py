@@ -1,7 +1,7 @@
 """Puts a prompt together from what hooks contributed, within budgets.
 
-Rule 1: recalled text is data in a block of its own, before the user's words, never in the system role unless the host asks.
-What a section shows of its own accord is as stable as the section.
+Rule 1: recalled text is data in a block of its own, before the user's words, never in the system role unless the host
+asks. What a section shows of its own accord is as stable as the section.
 Rule 2: what does not fit is skipped, the next may fit; every cut is in the manifest.
 Rule 3: the stable part comes first and is byte-identical from turn to turn; what varies comes last.
 """
@@ -52,7 +52,10 @@ class RenderedContext(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """A prompt without history and without the user's words. `lines` are those of its sections that show stored things."""
+    """A prompt without history and without the user's words.
+
+    `lines` are those of its sections that show stored things.
+    """
 
     sections: list[PromptSection]
     blocks: list[RenderedContext]
@@ -85,9 +88,10 @@ def render_contexts(contributed: Sequence[Contributed], nonce: str) -> list[Rend
 def choose_sections(
     contributed: Sequence[Contributed],
 ) -> tuple[list[tuple[str, SectionContribution]], list[bool]]:
-    """The sections that fit, each cut at a word, with a flag for each that was cut; stable ones first, of these fixed texts first.
+    """Return the sections that fit, each with its hook's id, and for each a flag that it was cut.
 
-    What is verbatim stands before all others: it is not cut, and takes no room of theirs.
+    A section is cut at a word. Verbatim sections stand first: they are not cut, and take no room of the others. Stable
+    ones follow, fixed texts before those with lines.
     """
     sections = [(hook_id, c) for hook_id, c in contributed if isinstance(c, SectionContribution) and c.text]
     chosen = [(hook_id, section) for hook_id, section in sections if section.verbatim]
@@ -105,7 +109,10 @@ def choose_sections(
 
 
 def budgets_of(kind: str, limit: int, texts: Sequence[str]) -> list[ManifestBudget]:
-    """A budget in characters, which is kept, and in tokens as they are estimated: no character is more than one token."""
+    """Return what `texts` take of a limit, in characters and in estimated tokens.
+
+    The limit in characters is the one that is kept. It holds for tokens too: no character is more than one token.
+    """
     return [
         ManifestBudget(name=f"{kind}_chars", limit=limit, used=sum(len(text) for text in texts)),
         ManifestBudget(name=f"{kind}_tokens", limit=limit, used=sum(estimated_tokens(text) for text in texts)),

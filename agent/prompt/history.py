@@ -1,9 +1,12 @@
 """The recent conversation that goes into a request as it was said: newest first within a budget, whole turns.
 
-Rule 1: it is chosen before the hooks run, and fitted once more when the rest of the request is known; then it only loses.
-Rule 2: what stays in any case need not be recalled. What may still be lost may be recalled; where it was, it is not told twice.
+Rule 1: it is chosen before the hooks run, and fitted once more when the rest of the request is known; then it only
+loses.
+Rule 2: what stays in any case need not be recalled. What may still be lost may be recalled; if it was, its turn is the
+first to go, so that nothing stands in a request twice.
 Rule 3: the last turns always stay; what was left out can be seen in the manifest.
-Rule 4: a failed turn has no part in it: its message would stand before the next one, and who asks again would ask twice.
+Rule 4: a failed turn has no part in it: its message would stand before the next one, and a user who asks again would
+ask twice.
 """
 
 import sys
@@ -24,11 +27,16 @@ from protocol.threads import Item, ManifestBudget, ToolSpec
 MAX_TURNS = 200  # beyond it, recall finds what matters; reading more costs time in every turn
 
 RESERVED_CHARS = 10_000
-"""What comes beside a conversation before it is known: the contracts of the system prompt have 2,000 characters, the tools of a
-plan 3,000, what is recalled 4,000, in the usual settings and at most."""
+"""Room kept free for the rest of a request, in characters, before that is known.
+
+With the usual settings the contracts of the system prompt take at most 2,000, the tools of a plan 3,000, recall 4,000.
+"""
 
 BYTES_PER_TOKEN = 3
-"""Tokenizers differ and none is here: English has 4 bytes to a token, Russian 5, Chinese 3; too many is the safe side."""
+"""The fewest bytes of text to a token: English has 4, Russian 5, Chinese 3.
+
+Tokenizers differ and none is here; to estimate too many tokens is the safe side.
+"""
 PICTURE_TOKENS = 1600
 """What the usual models count for the largest picture that they look at whole."""
 
@@ -71,7 +79,7 @@ def size_of(text: str, pictures: int = 0) -> Size:
 
 
 def size_beside(text: str) -> Size:
-    """How large a text is that has a budget of its own: it takes nothing of the characters, but of what the model takes."""
+    """Return the size of a text with a budget of its own: it counts no characters, but as tokens for the model."""
     return Size(0, len(text.encode()))
 
 
@@ -115,7 +123,8 @@ def rewritten(history: History, say: Callable[[str], str]) -> History:
     """The history with every message as `say` has it; one that becomes empty is gone."""
     turns = [
         turn._replace(messages=[
-            msgspec.structs.replace(message, content=text) for message in turn.messages if (text := say(message.content))
+            msgspec.structs.replace(message, content=text)
+            for message in turn.messages if (text := say(message.content))
         ])
         for turn in history.turns
     ]  # fmt: skip
@@ -131,9 +140,9 @@ def fit_history(
     min_turns: int,
     recalled: Collection[str] = (),
 ) -> tuple[History, list[ManifestBudget]]:
-    """The history that fits beside the rest of a request and its tools: the oldest turns go, `min_turns` stay.
+    """Return the history that fits beside the rest of a request and its tools: the oldest turns go, `min_turns` stay.
 
-    Of turns in `recalled` something stands in the rest: where they might have gone, they do, and what is older with them.
+    A part of each turn in `recalled` stands in the rest already. Such a turn goes wherever it may, with all older ones.
     """
     offered = Message(role="system", content="".join(f"{t.name}{t.description}{t.parameters}" for t in tools))
     others = size_of_all([*rest, offered])

@@ -131,7 +131,10 @@ class Threads:
         return WorkspaceResult(workspace=await self._db.write(create))
 
     async def ensure(self, workspace_id: str) -> None:
-        """Make a workspace if it is not there; where the store takes nothing, it is made with its first thread that is stored."""
+        """Make a workspace if it is not there.
+
+        Where the store takes nothing, it is made with its first thread that is stored.
+        """
         now = self._clock.now()
         if await self._db.read(lambda tx: get_workspace(tx, workspace_id)) is None:
             try:
@@ -159,7 +162,10 @@ class Threads:
     # -- threads ---------------------------------------------------------------------------------------------------
 
     async def thread_start(self, params: ThreadStartParams) -> ThreadResult:
-        """Open a thread, or return the one of that id as it is; where the store takes nothing, it lives as long as the process."""
+        """Open a thread, or return the one of that id as it is.
+
+        Where the store takes nothing, the thread lives as long as the process.
+        """
         thread_id = params.thread_id or self._ids.new("thr")
         definition = await self._define(params)
 

@@ -75,7 +75,13 @@ class Beginnings:
         return found[1] if found is not None else None
 
     def admit(self, tx: Tx, asked: AskedTurn) -> str | None:
-        """Return the workspace of a turn that may begin, None for one that is known. Raises `CallerError` and `Refused`."""
+        """Return the workspace of a turn that may begin, None for a turn that is known.
+
+        Raises:
+            CallerError: the call is not valid.
+            Refused: the turn may not begin now.
+
+        """
         thread_id = asked.params.thread_id
         found = self._unstored.open_thread(tx, thread_id)
         if found is None:
@@ -104,8 +110,8 @@ class Beginnings:
         position = last_position(tx, params.thread_id) + 1
         turn = Turn(
             turn_id=turn_id, thread_id=params.thread_id, workspace_id=found.thread.workspace_id, driver=asked.driver,
-            mode=params.mode or found.thread.mode, status=BEGINNINGS[asked.driver], started_at=now, completed_at=None, error=None,
-            rounds=0, usage=None, prompt_manifest=None, not_stored=not_stored,
+            mode=params.mode or found.thread.mode, status=BEGINNINGS[asked.driver], started_at=now, completed_at=None,
+            error=None, rounds=0, usage=None, prompt_manifest=None, not_stored=not_stored,
         )  # fmt: skip
         item = Item(
             item_id=self._ids.new("itm"), turn_id=turn_id, thread_id=params.thread_id, kind="user_message", role="user",

@@ -51,7 +51,7 @@ def nothing_allowed(reason_code: str) -> TurnPolicy:
 
 
 def policy_without_hook(context: TurnContext) -> TurnPolicy:
-    """The policy of a turn whose policy hook failed: that changes nothing of reading, and nothing is written or learnt."""
+    """Return the policy of a turn whose policy hook failed: reading stays as it is, nothing is written or learnt."""
     is_closed = context.memory_mode == "ignored"
     no = Permission(allowed=False, reason_code="policy_failed")
     recall = Permission(allowed=not (is_closed or context.options.skip_recall), reason_code="policy_failed")
@@ -186,7 +186,7 @@ class Pipeline:
 
 
 def _policy_of(decided: PhaseResult, context: TurnContext) -> tuple[TurnPolicy, TurnPolicy | None]:
-    """The turn's policy, and what hooks are told of it: none where they are to find out by themselves what may be recalled."""
+    """Return the turn's policy, and the policy that hooks get: None where they find out themselves what to recall."""
     policies = [c.policy for _, c in decided.contributed if isinstance(c, PolicyContribution)]
     if not policies and any(run.status in {"failed", "timed_out"} for run in decided.runs):
         policy = policy_without_hook(context)

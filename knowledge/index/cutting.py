@@ -59,7 +59,7 @@ def cut_pieces(text: str, headings: Sequence[Heading], *, is_markdown: bool) -> 
 
 
 def _cut(text: str, start: int, end: int, starts: Sequence[int], *, whole: bool) -> list[Range]:
-    """Return the pieces of a part. Blocks of Markdown are kept whole by the kernel; other texts are cut between lines."""
+    """Return the pieces of a part. The kernel keeps blocks of Markdown whole; other texts are cut between lines."""
     cuts = [start + last for _, last in cut_text(text[start:end], SIZES).ranges]
     kept = [start]
     for cut in cuts[:-1]:

@@ -159,7 +159,8 @@ class FileReader:
                 for one in structure.pieces
             ]  # fmt: skip
             content = NewContent(
-                owner, read.sha256, read.file.kind, structure.encoding, len(read.data), structure.lines, structure.left_from,
+                owner, read.sha256, read.file.kind, structure.encoding, len(read.data), structure.lines,
+                structure.left_from,
                 structure.importance, msgspec.json.encode(structure.topics).decode(),
             )  # fmt: skip
             found[read.sha256, read.file.kind] = (content, pieces)
@@ -215,12 +216,14 @@ class FileReader:
         add_change(tx, known, FileChange("moved", path, path_of(gone[1], gone[2]), read.sha256), now)
 
     def _finish(
-        self, tx: Tx, known: KnownCollection, read: ReadBytes, content: int | None, state: str, reason: str | None, *, names: str = ""
+        self, tx: Tx, known: KnownCollection, read: ReadBytes, content: int | None, state: str, reason: str | None, *,
+        names: str = ""
     ) -> None:  # fmt: skip
         file = read.file
         values = {
             "id": file.id, "state": state, "reason": reason, "content": content, "now": self._means.clock.now(),
-            "size": len(read.data) if read.is_read else file.size, "mtime_ns": read.mtime_ns if read.is_read else file.mtime_ns,
+            "size": len(read.data) if read.is_read else file.size,
+            "mtime_ns": read.mtime_ns if read.is_read else file.mtime_ns,
         }  # fmt: skip
         finish_file(tx, values)
         terms = self._means.lexicon.index_terms(path_of(file.folder, file.name)) if content is not None else []
@@ -236,7 +239,8 @@ class FileReader:
         fail_file(
             tx,
             {
-                "id": file.id, "state": "failed" if is_over else "pending", "reason": "reader_failed" if has_ended and is_over else None,
+                "id": file.id, "state": "failed" if is_over else "pending",
+                "reason": "reader_failed" if has_ended and is_over else None,
                 "error": "reader_failed" if has_ended else read.error, "attempts": attempts, "deaths": deaths,
                 "next_run_at": self._means.clock.now() + delay,
             },

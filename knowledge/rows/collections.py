@@ -130,7 +130,8 @@ def end_scan(
 ) -> None:  # fmt: skip
     """Store what a scan found of the collection as a whole."""
     values: dict[str, SqlValue] = {
-        "id": row, "now": now, "state": state, "reason": reason, "skipped": json.dumps(skipped), "bad_patterns": json.dumps(list(bad)),
+        "id": row, "now": now, "state": state, "reason": reason, "skipped": json.dumps(skipped),
+        "bad_patterns": json.dumps(list(bad)),
         "withheld_at": withheld_at, "deep": int(deep),
     }  # fmt: skip
     tx.run(SQL["end_scan"], values)

@@ -102,7 +102,8 @@ def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece]) -> int:
     for position, piece in enumerate(pieces):
         values: dict[str, SqlValue] = piece._asdict()
         chunks.append(
-            values | {"id": first + position, "content": row, "position": position, "terms": pack(piece.terms), "term_count": len(piece.terms.split())}
+            values | {"id": first + position, "content": row, "position": position, "terms": pack(piece.terms),
+                      "term_count": len(piece.terms.split())}
         )  # fmt: skip
         if piece.terms:
             words.append({"id": first + position, "body": entry(content.owner, piece.terms)})

@@ -146,7 +146,8 @@ def renew_all(tx: Tx, collection: int, now: int) -> int:
 def twin_of(tx: Tx, collection: int, gone: SeenRow) -> tuple[int, str, str, str, str | None] | None:
     """Return row, folder, name, kind and language of a new file that has the inode of one that is gone."""
     values = {
-        "collection": collection, "id": gone.id, "device": gone.device, "inode": gone.inode, "size": gone.size, "mtime_ns": gone.mtime_ns,
+        "collection": collection, "id": gone.id, "device": gone.device, "inode": gone.inode, "size": gone.size,
+        "mtime_ns": gone.mtime_ns,
     }  # fmt: skip
     row = tx.one(SQL["twin_of_inode"], values)
     return (row[0], row[1], row[2], row[3], row[4]) if row else None
@@ -228,7 +229,8 @@ def find_file(tx: Tx, collection: int, path: str) -> FileRow | None:
 
 
 def list_files(
-    tx: Tx, collection: int, *, after: int, limit: int, prefix: str = "", states: Sequence[str] = (), kinds: Sequence[str] = ()
+    tx: Tx, collection: int, *, after: int, limit: int, prefix: str = "", states: Sequence[str] = (),
+    kinds: Sequence[str] = ()
 ) -> list[FileRow]:  # fmt: skip
     """Return files by row, filtered."""
     values: dict[str, SqlValue] = {

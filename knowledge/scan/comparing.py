@@ -57,7 +57,7 @@ def is_below(folder: str, above: Iterable[str]) -> bool:
 
 
 def find_gone(known: Iterable[str], walked: Collection[str], unreadable: Collection[str]) -> list[str]:
-    """Return the folders with files that a whole walk did not come to; below one that cannot be read nothing is known."""
+    """Return the folders with files that a whole walk did not come to; none below one that cannot be read."""
     return sorted(one for one in known if one not in walked and not is_below(one, unreadable))
 
 

@@ -14,7 +14,8 @@ from protocol.files.knowledge import PatternRule, SkipReason
 from protocol.seams.safe_files import INSTRUCTION_FILES, SECRET_FILES
 
 DEFAULTS = (
-    "node_modules/", ".venv/", "venv/", "__pycache__/", "dist/", "build/", "target/", ".next/", ".cache/", "coverage/", "*.min.*",
+    "node_modules/", ".venv/", "venv/", "__pycache__/", "dist/", "build/", "target/", ".next/", ".cache/",
+    "coverage/", "*.min.*",
     "*.map", "*.lock", "package-lock.json",
 )  # fmt: skip
 """What programs make; a negation in `exclude` or `.pioneerignore` brings it back."""
@@ -62,7 +63,7 @@ class PatternList:
         return bool(self._lines)
 
     def find(self, path: str) -> tuple[bool, PatternRule] | None:
-        """Return whether a path (a folder's ends with `/`) is matched or let through, and by which line; None: neither."""
+        """Return whether a path (a folder's ends with `/`) is matched or let through, and by which line, or None."""
         if not path.startswith(self._prefix):
             return None
         found = self._spec.check_file(path[len(self._prefix) :])

@@ -183,8 +183,10 @@ class Scanner:
         if fresh.deep_wanted:
             renew_all(tx, fresh.id, now)
         end_scan(
-            tx, fresh.id, now, state="over_limit" if ending.is_over else "polling", reason="max_files" if ending.is_over else "not_watched",
-            skipped=dict(walk.skipped), bad=[msgspec.to_builtins(one) for one in walk.bad[:MAX_BAD]], withheld_at=withheld_at,
+            tx, fresh.id, now, state="over_limit" if ending.is_over else "polling",
+            reason="max_files" if ending.is_over else "not_watched",
+            skipped=dict(walk.skipped), bad=[msgspec.to_builtins(one) for one in walk.bad[:MAX_BAD]],
+            withheld_at=withheld_at,
             deep=bool(fresh.deep_wanted) or is_first,
         )  # fmt: skip
         if next_due(tx, fresh.id) is not None or (withheld_at is None and missing_files(tx, fresh.id, 1)):

@@ -30,9 +30,7 @@ def words_score(words: Sequence[str], weights: Mapping[str, float]) -> float:
     if not whole:
         return 0.0
     counts = Counter(word for word in words if word in weights)
-    said = sum(
-        weights[term] * (1 + SATURATION) * count / (count + SATURATION) / (1 + SATURATION) for term, count in counts.items()
-    )  # fmt: skip
+    said = sum(weights[term] * count / (count + SATURATION) for term, count in counts.items())
     most = 1 / (1 + SATURATION)
     present = sum(weights[term] for term in counts)
     return WORDS_PART * min(1.0, (0.85 * present + 0.15 * (said - most * present) / (1 - most)) / whole)

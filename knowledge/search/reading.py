@@ -98,7 +98,8 @@ class PlaceReader:
                 changed_at = os.fstat(opened.fileno()).st_mtime_ns // 1_000_000
         except (UnsafeFileError, OSError):
             return KnowledgeReadResult(
-                text="", collection_id=wanted.known.collection_id, path=file.path, from_line=0, to_line=0, total_lines=0,
+                text="", collection_id=wanted.known.collection_id, path=file.path, from_line=0, to_line=0,
+                total_lines=0,
                 next_line=None, sha256=None, changed_at=None, state="gone", masked=False, outline=[],
             )  # fmt: skip
         encoding = file.encoding or "utf-8"
@@ -122,7 +123,8 @@ class PlaceReader:
         return KnowledgeReadResult(
             text=masked, collection_id=wanted.known.collection_id, path=file.path, from_line=first, to_line=shown_to,
             total_lines=len(starts), next_line=shown_to + 1 if shown_to < len(starts) else None,
-            sha256=hashlib.sha256(data).hexdigest(), changed_at=changed_at, state=place.state, masked=masked != text[begin:cut],
+            sha256=hashlib.sha256(data).hexdigest(), changed_at=changed_at, state=place.state,
+            masked=masked != text[begin:cut],
             outline=outline,
         )  # fmt: skip
 
@@ -137,7 +139,8 @@ class PlaceReader:
         return "".join([*parts, text[place:end]])
 
     def _place(
-        self, wanted: _Wanted, address: Address, params: KnowledgeReadParams, data: bytes, encoding: str, outline: Sequence[OutlineEntry]
+        self, wanted: _Wanted, address: Address, params: KnowledgeReadParams, data: bytes, encoding: str,
+        outline: Sequence[OutlineEntry]
     ) -> _Place:  # fmt: skip
         first, last, state = 1, LINES_SHOWN, "same"
         if address.anchor is not None:

@@ -66,7 +66,8 @@ class KnowledgeSearcher:
         hits = [*found.hits, *await self._memory(params), *await self._conversation(params)]
         ordered = in_order(hits)[: params.max_results]
         return KnowledgeSearchResult(
-            hits=ordered, freshness=_freshness(snapshot), semantic="off", diagnostics=_diagnostics(snapshot, found, ordered)
+            hits=ordered, freshness=_freshness(snapshot), semantic="off",
+            diagnostics=_diagnostics(snapshot, found, ordered)
         )  # fmt: skip
 
     async def find_files(self, params: KnowledgeSearchParams) -> tuple[_Snapshot, FoundFiles]:
@@ -127,13 +128,16 @@ class KnowledgeSearcher:
         text = mask(shown.text)
         headings = [mask(heading) for heading in shown.headings]
         return KnowledgeHit(
-            ref=HitRef(kind="chunk", id=address), chunk_id=f"piece:{one.piece.id}", source="file", trust="untrusted", address=address,
-            title=headings[0] if headings else mask(place.name), heading=headings, anchor=headings[-1] if headings else None,
+            ref=HitRef(kind="chunk", id=address), chunk_id=f"piece:{one.piece.id}", source="file", trust="untrusted",
+            address=address,
+            title=headings[0] if headings else mask(place.name), heading=headings,
+            anchor=headings[-1] if headings else None,
             locations=[
                 Location(collection_id=at.collection_id, path=at.path, from_line=shown.from_line, to_line=shown.to_line)
                 for at in shown.places
             ],
-            snippet=self._snippet(text, terms), text=text, score=one.score, breakdown=one.parts, importance=one.piece.importance,
+            snippet=self._snippet(text, terms), text=text, score=one.score, breakdown=one.parts,
+            importance=one.piece.importance,
             topics=one.topics, entities=[], at=place.mtime_ns // 1_000_000,
         )  # fmt: skip
 
@@ -177,7 +181,8 @@ def _freshness(snapshot: _Snapshot) -> Freshness:
     is_stale = snapshot.pending > 0 or any(at is None for at in scanned)
     known_at = [at for at in scanned if at is not None]
     return Freshness(
-        state="stale" if is_stale else "scanned", scanned_at=min(known_at) if known_at else None, pending_files=snapshot.pending
+        state="stale" if is_stale else "scanned", scanned_at=min(known_at) if known_at else None,
+        pending_files=snapshot.pending
     )  # fmt: skip
 
 

@@ -45,7 +45,10 @@ def _parts() -> Mapping[str, str]:
     return {
         "rest": r"(?P<value>.+)",
         "thing": rf"(?P<value>[^{stop}]{{1,80}})",
-        "place": rf"(?!{nowhere})(?P<value>[^{stop}{particles}]{{1,60}}?)(?=\s*(?:[{stop}{particles}]|$)|\s+{and_()}\b)",
+        "place": (
+            rf"(?!{nowhere})(?P<value>[^{stop}{particles}]{{1,60}}?)"
+            rf"(?=\s*(?:[{stop}{particles}]|$)|\s+{and_()}\b)"
+        ),
         "name": (
             r"(?P<value>[^\W\d_][^\s,.;:!?()]*(?:[ ][^\s,.;:!?()]+){0,3}?)"
             rf"(?=\s*(?:[^\w\s'’-]|$)|\s+(?:{and_()}|{either('extraction', 'behind_name')}|—|–)(?!\w))"

@@ -118,9 +118,9 @@ def is_noted(found: FoundRecord) -> bool:
 
 
 def is_within(route: QueryRoute, record: Record) -> bool:
-    """Whether a record is of something that happened in the time that a question names, or that was decided or learnt then.
+    """Return whether a record's event, decision or learning falls in the time that a question names.
 
-    What is told about the user themselves holds at any time: when it was learnt is no event.
+    A claim about the user themselves holds at any time: when it was learnt is no event.
     """
     is_event = route.is_within(record.kind, record.valid_from, record.created_at)
     return is_event or (record.category not in ABOUT_THE_USER and route.covers(record.created_at))

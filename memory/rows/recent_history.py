@@ -47,7 +47,10 @@ def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]
 
 
 def words_are_unwanted(tx: Tx, text: str, scopes: Sequence[Scope], keyed: KeyedHash) -> bool:
-    """Whether just these words were forgotten, erased or rejected in one of the scopes: keyed hashes tell, no content is left."""
+    """Return whether just these words were forgotten, erased or rejected in one of the scopes.
+
+    Keyed hashes are compared: no content is left.
+    """
     for scope in scopes:
         scope_id, words = scope_id_of(tx, scope), text_hash_of(scope, text, keyed)
         found = tx.one(SQL["is_suppressed"], {"scope_id": scope_id, "text_hash": words, "fingerprint": words})
@@ -108,7 +111,7 @@ def read_stats(tx: Tx, scopes: Sequence[Scope], now: int) -> StatsResult:
 
 
 def enrichment_of(tx: Tx, memory_id: str) -> Enrichment | None:
-    """Return what a model made of a record's present text, with the links that the record states; None where none did."""
+    """Return what a model made of a record's present text, with the links that the record states; None if none did."""
     row = tx.one(SQL["enrichment_of"], {"memory_id": memory_id})
     if row is None:
         return None

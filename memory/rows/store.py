@@ -239,9 +239,9 @@ class StoredCandidate(NamedTuple):
 
 
 def candidate_of(row: Row) -> StoredCandidate:
-    """A row of `SELECT candidate.*, scope.kind, scope.key …`."""
-    (_, candidate_id, scope_id, category, key, content, value, status, score, bucket, reason_code, evidence_count, contested,
-     promoted, merged_into, created_at, decided_at, decided_by, fingerprint, text_hash, turn_id, proposal, _,
+    """Return the candidate of a row of `SELECT candidate.*, scope.kind, scope.key …`."""
+    (_, candidate_id, scope_id, category, key, content, value, status, score, bucket, reason_code, evidence_count,
+     contested, promoted, merged_into, created_at, decided_at, decided_by, fingerprint, text_hash, turn_id, proposal, _,
      forgotten_with, kind, scope_key) = row  # fmt: skip
     candidate = Candidate(
         candidate_id=candidate_id, scope=Scope(kind=kind, key=scope_key), category=category, key=key, content=content,

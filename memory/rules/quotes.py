@@ -68,7 +68,7 @@ class Claim(NamedTuple):
 
 
 class Borne(NamedTuple):
-    """What of a claim the user's words bear out, and the sentence that it rests on, which may be kept as it was said."""
+    """The part of a claim that the user's words support, and the sentence it rests on, which may be kept as said."""
 
     content: str
     value: Any
