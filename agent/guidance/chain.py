@@ -16,9 +16,10 @@ from typing import NamedTuple
 from agent.guidance.ports import InstructionDisk, Stamp, UnreadFile
 from agent.guidance.source_text import IncludeToken, SourceText, parse_source
 from protocol.guidance import BoundaryKind, InstructionKind, InstructionProblem
+from protocol.seams.safe_files import INSTRUCTION_FILES, SECRET_FILES
 from protocol.threads import InstructionProfile
 
-AGENTS, CLAUDE, GEMINI, QWEN = "AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md"
+AGENTS, CLAUDE, GEMINI, QWEN = INSTRUCTION_FILES
 PROFILES: Mapping[InstructionProfile, Sequence[str]] = {
     "default": (AGENTS, CLAUDE, GEMINI, QWEN),
     "claude": (CLAUDE, AGENTS),
@@ -35,12 +36,8 @@ MAX_INCLUDES = 32
 MAX_CACHED = 512
 """Files of some projects; the one that was used longest ago is forgotten first."""
 
-SECRET_FILES = (
-    ".git", ".ssh", ".gnupg", ".aws", ".env*", "*.pem", "*.key", "*.p12", "*.kdbx", "id_rsa*", "id_ed25519*", ".netrc",
-    ".npmrc", ".pypirc",
-)  # fmt: skip
-"""Names that hold credentials: no rule of a project needs them, and a strange repository may ask for them."""
 _SECRET_NAME = re.compile("|".join(translate(pattern) for pattern in SECRET_FILES), re.IGNORECASE)
+"""No rule of a project needs such a file, and a strange repository may ask for one."""
 
 
 class LoadedFile(NamedTuple):

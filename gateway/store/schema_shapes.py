@@ -16,11 +16,13 @@ from importlib.resources import files
 from gateway.home.owners import SQL
 from gateway.store.derived import TABLES, add_shadows, tables_to_empty
 from gateway.store.sqlite import Handle, connect
+from knowledge.rows.statements import CARD_FORMAT as FORMAT_OF_CARDS
+from knowledge.rows.statements import FORMAT as FORMAT_OF_FILES
 from memory.rows.record_terms import FORMAT as FORMAT_OF_RECORDS
 from protocol.seams.ports import Tx
 from thread_episodic.rows.statements import FORMAT as FORMAT_OF_CHUNKS
 
-HOUSES = ("gateway", "retrieval", "agent", "memory", "thread_episodic")
+HOUSES = ("gateway", "retrieval", "agent", "memory", "thread_episodic", "knowledge")
 """Each keeps its tables in `schema.sql`; version 1 is their sum, in this order."""
 
 _SHAPE = re.compile(r"^CREATE (?:UNIQUE )?(TRIGGER|INDEX|VIEW|VIRTUAL TABLE|TABLE) (\w+)", re.MULTILINE)
@@ -28,7 +30,12 @@ _SHAPE = re.compile(r"^CREATE (?:UNIQUE )?(TRIGGER|INDEX|VIEW|VIRTUAL TABLE|TABL
 OWED = "damaged_pages"
 """The home's fact that some of its pages are in no use until the file is made anew."""
 
-FORMATS = {"chunk_fts": FORMAT_OF_CHUNKS, "memory_fts": FORMAT_OF_RECORDS}
+FORMATS = {
+    "chunk_fts": FORMAT_OF_CHUNKS,
+    "memory_fts": FORMAT_OF_RECORDS,
+    "knowledge_fts": FORMAT_OF_FILES,
+    "knowledge_card_fts": FORMAT_OF_CARDS,
+}
 """How the format of each full-text table is found, and written again: without it the table cannot even be emptied."""
 
 

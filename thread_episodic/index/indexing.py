@@ -32,11 +32,11 @@ from protocol.seams.ports import (
 )
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.chunking import ChunkSizes, Range, cut_text, overlaps
+from retrieval.packing import pack
 from thread_episodic.index.remaking import Remake
 from thread_episodic.ports import Settings, TurnItems, WorkspaceThreads
 from thread_episodic.rows.chunks import ChunkEntry, add_chunks, chunks_of, remove_source, renew_chunk, retire_chunks
 from thread_episodic.rows.exclusions import exclusions_of, remove_exclusions_of_thread
-from thread_episodic.rows.packing import pack
 from thread_episodic.rows.recall_events import remove_events_of_thread, remove_events_of_workspace
 from thread_episodic.rows.scopes import ScopeKind, find_scope, remove_scope, threads_in
 from thread_episodic.rows.sources import (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from protocol.seams.ports import SqlValue, Tx
 from protocol.seams.transitions import after
-from thread_episodic.rows.packing import unpack
+from retrieval.packing import unpack
 from thread_episodic.rows.segments import OpenSegment, open_segment
 from thread_episodic.rows.statements import SQL
 from thread_episodic.states import CHUNKS, ChunkEvent

@@ -11,7 +11,7 @@ from typing import Any
 from protocol.seams.checks import Find, digest_of, finder, row_finder, step_finder
 from protocol.seams.ports import Row, Tx
 from retrieval.audit import LISTED, AuditedIndex, audit_finder, believed_totals
-from thread_episodic.rows.packing import unpack
+from retrieval.packing import unpack
 from thread_episodic.rows.segments import count_segment
 from thread_episodic.rows.sources import source_digest
 from thread_episodic.rows.statements import SQL

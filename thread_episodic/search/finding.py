@@ -13,9 +13,9 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from protocol.seams.ports import Meaning, Nearness, Tx, Vector
+from retrieval.packing import unpack
 from retrieval.weights import best_of, first_of
 from thread_episodic.rows import lookups
-from thread_episodic.rows.packing import unpack
 from thread_episodic.rows.vectors import TABLE
 from thread_episodic.search.ranking import SESSION_GAP_MS, USUAL_COSINE, Passage, Statistics, WeightedQuery
 from thread_episodic.search.text_scan import TermScan

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from protocol.seams.ports import Tx
+from retrieval.packing import unpack
 from thread_episodic.rows import lookups
-from thread_episodic.rows.packing import unpack
 from thread_episodic.values import Places, of_thread, placed
 
 LOOKED_THROUGH = 10_000

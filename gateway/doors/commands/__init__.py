@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, CommandRow] = {
     "threads": CommandRow("places", "list conversations; show, rename or delete one"),
     "workspaces": CommandRow("places", "list workspaces: where conversations and their memory belong; delete one"),
     "recall": CommandRow("conversations", "find what was said"),
+    "knowledge": CommandRow("files.knowledge", "folders whose files are searched, and what they say"),
     "import": CommandRow("bundles", "import conversations of other programs, or a bundle of memories"),
     "export": CommandRow("bundles", "write memories to a bundle"),
     "backup": CommandRow("backups", "write the whole home to one file, also while it is in use"),
