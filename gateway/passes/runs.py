@@ -3,12 +3,14 @@
 Rule 1: all that a run is stands in its row, so that another process goes on with it where one has died.
 Rule 2: a stage that fails is logged with its reason, and the next one runs.
 Rule 3: a dry run does the work of a real one in one transaction that is rolled back.
+Rule 4: a run that meets reads or writes rests between its slices, so that most searches meet none of it.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import anyio
 import msgspec
 
 from gateway.base.logs import Log
@@ -24,6 +26,9 @@ from protocol.seams.rehearsal import rehearse
 
 SLICE_ROWS = 100
 """Rows of one slice: a writer that waits for it waits milliseconds."""
+RESTS = 9
+"""What a run rests after a slice beside reads and writes, as times of the slice: it goes on at a tenth of its pace."""
+MOST_REST_SECONDS = 0.2
 
 log = Log("passes")
 
@@ -74,9 +79,10 @@ class Runs:
     async def _go_on(self, run_id: str) -> None:
         db, notify = self._means.db, self._means.notify
         stored = await db.write(lambda tx: self._begin(tx, run_id))
-        run = stored.run
+        run, rest = stored.run, 0.0
         while stored.stage < len(run.stages) and run.state == "running":
-            await db.calm()
+            await anyio.sleep(rest)
+            is_busy, began = await db.calm(), time.monotonic()
             if not self._means.is_memory_on():
                 await db.write(lambda tx: self._close(tx, run_id, state="cancelled", reason="memory_disabled"))
                 return
@@ -89,7 +95,7 @@ class Runs:
             except Exception as failure:  # noqa: BLE001  # the boundary of a stage: logged by its id, the next one runs
                 log.incident(failure)
                 stored = await self._fail(run_id, "internal")
-            run = stored.run
+            run, rest = stored.run, rest_after(time.monotonic() - began, is_busy=is_busy)
         ended = await db.write(lambda tx: self._close(tx, run_id))
         notify("passes/completed", PassCompleted(run=ended))
 
@@ -142,6 +148,11 @@ class Runs:
         rows.put_run(tx, stored)
         self._means.plan_next(tx, stored.run.pass_, now)
         return stored.run
+
+
+def rest_after(seconds: float, *, is_busy: bool) -> float:
+    """Return the seconds of rest after a slice that took so long, where others read and write beside it."""
+    return min(RESTS * seconds, MOST_REST_SECONDS) if is_busy else 0.0
 
 
 def _found(tx: Tx, run_id: str) -> StoredRun:

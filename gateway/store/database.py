@@ -169,13 +169,15 @@ class Database:
             if not self._foreground:
                 self._is_calm.set()
 
-    async def calm(self) -> None:
-        """Return when no read or write waits, or after `CALM_SECONDS`."""
-        if self._foreground:
-            self._is_calm.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(CALM_SECONDS):
-                    await self._is_calm.wait()
+    async def calm(self) -> bool:
+        """Return when no read or write waits, or after `CALM_SECONDS`; return whether any did."""
+        if not self._foreground:
+            return False
+        self._is_calm.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CALM_SECONDS):
+                await self._is_calm.wait()
+        return True
 
     async def _submit(self, asked: Queue, request: ThreadWork) -> Any:
         if self._is_closed:

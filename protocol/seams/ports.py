@@ -88,8 +88,11 @@ class Transact(Protocol):
         """
         ...
 
-    async def calm(self) -> None:
-        """Return when no read or write waits, or soon; background work calls it between its steps."""
+    async def calm(self) -> bool:
+        """Return when no read or write waits, or soon; background work calls it between its steps.
+
+        Return whether any waited: others follow it, most likely.
+        """
         ...
 
 

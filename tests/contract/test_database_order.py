@@ -56,14 +56,14 @@ def test_who_gives_way_goes_on_when_nobody_waits(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(database_module, "CALM_SECONDS", 3600.0)
 
     async def scene(db: Database) -> None:
-        await db.calm()
+        assert await db.calm() is False
         held, go_on = await hold(db)
         giving_way = asyncio.ensure_future(db.calm())
         assert await db.read(counting) == 0
         assert not giving_way.done()
         go_on.set()
         await held
-        await giving_way
+        assert await giving_way is True
 
     play(scene, tmp_path)
 

@@ -8,6 +8,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.passes.runs import rest_after
 from gateway.passes.schedule import (
     MOST_JITTER,
     MOST_OVERDUE_MS,
@@ -66,6 +67,12 @@ def test_who_comes_a_whole_interval_late_catches_up() -> None:
 )
 def test_a_run_waits_for_an_idle_moment_and_not_for_ever(activity: Activity, overdue: int, *, expected: bool) -> None:
     assert may_begin(NOW, NOW - overdue, activity) is expected
+
+
+def test_a_run_beside_others_goes_on_at_a_tenth_of_its_pace_and_goes_on() -> None:
+    assert rest_after(0.01, is_busy=True) == pytest.approx(0.09)
+    assert rest_after(60.0, is_busy=True) == 0.2
+    assert rest_after(60.0, is_busy=False) == 0
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Vienna", "America/New_York", "Asia/Kolkata"])
