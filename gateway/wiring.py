@@ -246,6 +246,7 @@ def build(core: MemoryCore) -> App:
         memory.consolidation,
         queue_index_repair=episodic.repair.queue,
         has_turn=turns.has_running,
+        workspace_exists=workspace_exists,
     )
     repair = _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
 

@@ -66,11 +66,10 @@ ReasonCode: TypeAlias = Literal[
     "made_more_precise", "contradiction_candidate", "contradiction_resolved", "candidate_created",
     "proactive_writes_disabled", "review_disabled_middle_confidence", "low_score", "transient", "session_only",
     "secret_detected", "own_context_block", "regulated_needs_request", "assistant_inference", "tool_or_web_source",
-    "generated_summary",
-    "system_source", "task_owned", "thread_owned", "missing_evidence", "quote_not_found", "malformed_fact",
-    "suppressed_by_rejection", "no_memory_requested", "memory_write_disabled", "invalid_scope", "too_many_facts",
-    "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said", "agent_note_created", "agent_notes_disabled",
-    "note_would_instruct", "note_confirmed", "source_forgotten",
+    "generated_summary", "system_source", "task_owned", "thread_owned", "missing_evidence", "quote_not_found",
+    "malformed_fact", "suppressed_by_rejection", "no_memory_requested", "memory_write_disabled", "invalid_scope",
+    "too_many_facts", "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said", "agent_note_created",
+    "agent_notes_disabled", "note_would_instruct", "note_confirmed", "source_forgotten",
 ]  # fmt: skip
 SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
 SemanticState: TypeAlias = Literal["ready", "pending", "off"]

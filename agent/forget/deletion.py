@@ -35,7 +35,7 @@ GO_ON_DELAY_MS = 2000
 
 
 class _Gone:
-    """What a deletion has removed and cancelled so far."""
+    """The parts that a deletion has removed and cancelled so far."""
 
     def __init__(self) -> None:
         self.removed = Counter[str]()

@@ -70,7 +70,7 @@ class KeptFiles:
         self._files = files
 
     async def say(self, saying: Saying) -> list[str]:
-        """The ids of the files whose bytes say it. Pictures, sounds and films are not read."""
+        """Return the ids of the files whose bytes say it. Pictures, sounds and films are not read."""
         kept = await self._db.read(kept_files)
         says: dict[str, bool] = {}
         for sha256 in {sha256 for _, sha256 in kept}:

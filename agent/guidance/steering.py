@@ -68,7 +68,7 @@ class KnownThreads(Protocol):
 
 
 class TurnGuidance(NamedTuple):
-    """What steers a turn: its own hooks, and what its agent's definition says of provider, memory and tools."""
+    """The guidance of a turn: its own hooks, and its agent's choice of provider, memory and tools."""
 
     hooks: Sequence[Subscription] = ()
     text: str = ""

@@ -66,7 +66,7 @@ class Compiled(NamedTuple):
 
 
 def render_contexts(contributed: Sequence[Contributed], nonce: str) -> list[RenderedContext]:
-    """The contexts as blocks, best first, within the budget of all of them together."""
+    """Return the contexts as blocks, best first, within the budget of all of them together."""
     blocks: list[RenderedContext] = []
     used = 0
     shown: set[str] = set()
@@ -128,7 +128,7 @@ def _telling(outcome: tuple[RecallStatus, str]) -> tuple[int, bool]:
 def recall_of(
     contexts: Sequence[PromptContext], blocks: Sequence[RenderedContext], *, failed: bool, off_reason: str
 ) -> ManifestRecall:
-    """What the turn recalled in all: what is really in the prompt, not what was found."""
+    """Return what the turn recalled in all: the sources that really stand in the prompt, not those found."""
     refs = [ref for block in blocks for ref in block.rendered.refs]
     outcomes: list[tuple[RecallStatus, str]] = [(context.status, context.reason) for context in contexts]
     if failed:
@@ -149,7 +149,7 @@ def recall_of(
 
 
 def compile_prompt(contributed: Sequence[Contributed], *, nonce: str, recall_failed: bool, off_reason: str) -> Compiled:
-    """The prompt of a turn from everything that its hooks contributed."""
+    """Return the prompt of a turn from everything that its hooks contributed."""
     blocks = render_contexts(contributed, nonce)
     sections, cuts = choose_sections(contributed)
     contexts = [c for _, c in contributed if isinstance(c, PromptContext)]
@@ -209,7 +209,7 @@ def _refs(blocks: Sequence[RenderedContext]) -> list[SourceRef]:
 
 
 def injected(compiled: Compiled) -> list[Injected]:
-    """What the prompt shows of stored things, as the ledger writes it down."""
+    """Return each stored thing that the prompt shows, as the ledger stores it."""
     return [
         *(
             Injected(name, [(one.text, one.ref) for one in lines], is_standing=True)
@@ -220,7 +220,7 @@ def injected(compiled: Compiled) -> list[Injected]:
 
 
 def context_blocks(blocks: Sequence[RenderedContext], placement: Placement) -> list[ContextBlock]:
-    """The blocks as a host gets them."""
+    """Return the blocks as a host gets them."""
     return [
         ContextBlock(
             block_id=b.block_id, domain=b.context.domain, text=b.rendered.text, placement=placement,
@@ -231,7 +231,7 @@ def context_blocks(blocks: Sequence[RenderedContext], placement: Placement) -> l
 
 
 def system_text(sections: Sequence[PromptSection], system_prompt: str | None, instructions: str | None) -> str:
-    """The system message: what stays the same in every turn of a thread."""
+    """Return the system message: what stays the same in every turn of a thread."""
     parts = [system_prompt or DEFAULT_SYSTEM]
     if instructions:
         parts.append(instructions)
@@ -247,7 +247,7 @@ def messages_of(
     pictures: Sequence[Picture] = (),
     placement: Placement = "before_user",
 ) -> list[Message]:
-    """The request's messages; the last user message is the user's own text and pictures only."""
+    """Return the request's messages; the last user message is the user's own text and pictures only."""
     context = "\n\n".join(block.rendered.text for block in blocks)
     own = Message(role="user", content=text, pictures=list(pictures))
     if not context:

@@ -42,7 +42,7 @@ PICTURE_TOKENS = 1600
 
 
 class Size(NamedTuple):
-    """How large messages are, or may be: characters, and bytes, by which tokens are estimated."""
+    """The size of messages, or its limit: in characters, and in bytes, by which tokens are estimated."""
 
     chars: int = 0
     octets: int = 0
@@ -57,11 +57,11 @@ class Size(NamedTuple):
         return Size(self.chars + other.chars, self.octets + other.octets)
 
     def minus(self, other: "Size") -> "Size":
-        """What is left."""
+        """Return the difference; a member may be negative."""
         return Size(self.chars - other.chars, self.octets - other.octets)
 
     def fits(self, room: "Size") -> bool:
-        """Whether there is room for it."""
+        """Return whether the size is within `room` in both members."""
         return self.chars <= room.chars and self.octets <= room.octets
 
 
@@ -69,12 +69,12 @@ RESERVED = Size(RESERVED_CHARS, RESERVED_CHARS)
 
 
 def room_of(context_chars: int, prompt_tokens: int | None) -> Size:
-    """What a whole request may have; nobody bounds its tokens where nobody says how many the model takes."""
+    """Return the limit of a whole request; its tokens are not limited where the model's limit is not known."""
     return Size(context_chars, sys.maxsize if prompt_tokens is None else prompt_tokens * BYTES_PER_TOKEN)
 
 
 def size_of(text: str, pictures: int = 0) -> Size:
-    """How large a message is."""
+    """Return the size of a message with that many pictures."""
     return Size(len(text), len(text.encode()) + pictures * PICTURE_TOKENS * BYTES_PER_TOKEN)
 
 
@@ -84,7 +84,7 @@ def size_beside(text: str) -> Size:
 
 
 def size_of_all(messages: Sequence[Message]) -> Size:
-    """How large messages are together."""
+    """Return the sum of the messages' sizes."""
     sizes = (size_of(message.content, len(message.pictures)) for message in messages)
     return reduce(Size.plus, sizes, Size())
 
@@ -98,7 +98,7 @@ def _said(items: Sequence[Item]) -> list[Message]:
 
 
 def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved: Size, min_turns: int) -> History:
-    """What was said before a position: at least `min_turns` turns, more while there is room.
+    """Return the conversation before a position: at least `min_turns` turns, more while there is room.
 
     A turn stays for sure where there is room for it beside what is reserved for the rest of the request.
     """
@@ -120,7 +120,7 @@ def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved:
 
 
 def rewritten(history: History, say: Callable[[str], str]) -> History:
-    """The history with every message as `say` has it; one that becomes empty is gone."""
+    """Return the history with every message as `say` has it; one that becomes empty is gone."""
     turns = [
         turn._replace(messages=[
             msgspec.structs.replace(message, content=text)

@@ -161,7 +161,7 @@ def keep_prepared(tx: Tx, turn: Turn, seq: int) -> None:
 
 
 class TurnLeft(NamedTuple):
-    """What a turn leaves at its end, beside its items."""
+    """The results of a turn at its end, beside its items."""
 
     turn: Turn
     seq: int

@@ -1,4 +1,4 @@
-"""How a turn begins: whether it may, what it is told of what was said before, and its first row.
+"""The beginning of a turn: whether it may begin, the earlier conversation that it is given, and its first row.
 
 Rule 1: one turn at a time in a thread, across all processes of the home.
 """
@@ -159,7 +159,7 @@ class Beginnings:
         return self.plan(tx, asked, received, why)[0]
 
     def _said_before(self, tx: Tx, asked: AskedTurn, found: StoredThread, position: int, pictures: int) -> History:
-        """What may go into the request of what was said before, as far as it is known what else does."""
+        """Return the earlier conversation that may go into the request, by the sizes known so far."""
         settings = self._settings().agent
         words = f"{settings.system_prompt or ''}{found.instructions or ''}{asked.text}"
         history = read_history(

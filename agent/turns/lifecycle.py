@@ -59,7 +59,7 @@ class Begun(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TurnMeans:
-    """What every part of a turn shares."""
+    """Collaborators that every part of a turn shares."""
 
     db: Transact
     clock: Clock
@@ -92,7 +92,7 @@ class TurnLifecycle:
         self._unsettled: dict[str, Callable[[Tx], None]] = {}
 
     async def find(self, turn_id: str) -> ActiveTurn | None:
-        """A turn that runs in this process; one that is about to begin is waited for."""
+        """Return a turn that runs in this process, None without one; a turn that is about to begin is waited for."""
         while (begun := self._beginning.get(turn_id)) is not None:
             await begun.wait()
         return self.running.get(turn_id)
@@ -188,9 +188,10 @@ class TurnLifecycle:
             await self._means.db.write(partial(settle, turn_id=turn_id))
 
     def _stranded(self, tx: Tx, thread_id: str | None = None, *, beginning: str | None = None) -> list[str]:
-        """Turns that are stored as this process's and that nobody begins or runs here; of one thread, or all.
+        """Return the ids of turns stored as this process's that are neither begun nor run here; of one thread, or all.
 
-        Who begins a turn says so: to that one, a turn of the same id is one of an attempt that failed.
+        `beginning` is the id of the turn that the caller begins: a stored turn of that id is left from a failed
+        attempt.
         """
 
         def is_here(turn_id: str) -> bool:

@@ -45,7 +45,7 @@ NONCE_BYTES = 8  # nobody guesses it, so nobody can write the end of a block bef
 
 
 def nothing_allowed(reason_code: str) -> TurnPolicy:
-    """The policy of a turn in which no hook speaks for memory."""
+    """Return the policy of a turn in which no hook speaks for memory."""
     no = Permission(allowed=False, reason_code=reason_code)
     return TurnPolicy(recall=no, read_tools=no, remember=no, forget=no, extraction=no)
 
@@ -70,11 +70,11 @@ class PreparedTurn(NamedTuple):
     runs: list[HookRun]
 
     def with_budgets(self, budgets: Sequence[ManifestBudget]) -> "PreparedTurn":
-        """The same with what the rest of the prompt was given."""
+        """Return the prepared turn with the budgets of the rest of the prompt."""
         return self._replace(compiled=self.compiled._replace(budgets=[*self.compiled.budgets, *budgets]))
 
     def manifest(self) -> PromptManifest:
-        """What went into the prompt, with the tools as they are visible now."""
+        """Return the manifest of the prompt, with the tools as they are visible now."""
         return PromptManifest(
             phases=self.phases,
             policy=self.policy,
@@ -111,7 +111,7 @@ class _Run:
         return result
 
     def tell(self, **members: object) -> None:
-        """What the phases from now on are told."""
+        """Add members to the input of the phases that follow."""
         self.base = msgspec.structs.replace(self.base, **members)
 
     def recalled(self) -> Recalled:

@@ -90,8 +90,8 @@ def restore_shapes(connection: Handle, names: Sequence[str]) -> None:
 def put_out_of_use(connection: Handle, tables: Sequence[str], indexes: Sequence[str]) -> list[str]:
     """Begin derived tables and indexes anew whose pages cannot be read; return the tables that are empty now.
 
-    One transaction, of a connection that may write to the schema. Indexes are filled from their tables. Until the file
-    is made anew the home keeps the fact `OWED`.
+    The change is one transaction, of a connection that may write to the schema. Indexes are filled from their tables.
+    Until the file is made anew the home keeps the fact `OWED`.
     """
     emptied = tables_to_empty(tables)
     gone = add_shadows(emptied)

@@ -36,7 +36,7 @@ _TOPICS: Final = msgspec.json.Decoder(list[str])
 
 
 def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]:
-    """The events of a record's whole supersession chain, oldest first."""
+    """Return the events of a record's whole supersession chain, oldest first."""
     stored = get_record(tx, memory_id)
     if stored is None or stored.scope_id not in scope_ids_of(tx, scopes):
         raise CallerError.missing("memory")
@@ -75,7 +75,7 @@ def chain_of(tx: Tx, record: Record) -> list[str]:
 
 
 def event_of(row: Sequence[Any]) -> Event:
-    """An event row."""
+    """Return the event of an event row."""
     return Event(
         at=row[0], event=row[1], actor=_ACTOR.decode(row[2]), reason_code=row[3], from_status=row[4],
         to_status=row[5], memory_id=row[6],

@@ -1,4 +1,4 @@
-"""What an extractor proposes that is no fact.
+"""Recognises proposals of an extractor that are no facts.
 
 Greetings, questions, talk about the talk, moods, orders to a model, fragments.
 
@@ -112,7 +112,7 @@ def _rows() -> list[tuple[Junk, re.Pattern[str]]]:
 
 
 def find_junk(content: str) -> Junk | None:
-    """What sort of junk a proposed fact is by its own words, or None."""
+    """Return the sort of junk that a proposed fact is by its own words, or None."""
     text = content.strip().replace("’", "'")
     if len(text) > MAX_FACT_CHARS:
         return _TOO_LONG
@@ -120,6 +120,6 @@ def find_junk(content: str) -> Junk | None:
 
 
 def is_supported(content: Iterable[str], said: Iterable[str]) -> bool:
-    """Whether a fact's telling terms and what the user said in the turn have one in common."""
+    """Return whether a fact shares a telling term with what the user said in the turn."""
     heard = {term[:STEM_CHARS] for term in said}
     return any(term[:STEM_CHARS] in heard for term in content)

@@ -1,4 +1,4 @@
-"""Which kind of memory a question asks for: what happened, what somebody prefers, or how something is done.
+"""Finds the kind of memory that a question asks for: an event, a preference, or a way to do something.
 
 Rule 1: pure, and without a model: a span of the past and a few phrases of a language (`[kinds]`, `[talk]`).
 Rule 2: a factor moves records of a kind up or down; it hides none. Only a prompt goes without where nothing happened in
@@ -23,7 +23,7 @@ _OTHER = 0.8
 
 
 class QueryRoute(NamedTuple):
-    """What a question asks for, and the span of time that it names: Unix milliseconds, both ends included."""
+    """The kind of memory that a question asks for, and its span of time: Unix milliseconds, both ends included."""
 
     kind: RouteKind = "any"
     from_at: int | None = None

@@ -107,8 +107,8 @@ class HomeMethods:
     async def catch_up(self) -> None:
         """Index waiting messages for some seconds, where no living process does it.
 
-        No other job is done: a question calls no provider and remembers nothing. A second call
-        does nothing.
+        Jobs of other kinds are not done: a question calls no provider and remembers nothing. A second call does
+        nothing.
         """
         if self._has_caught_up or self._core.base.home.is_read_only:
             return

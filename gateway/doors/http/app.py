@@ -72,7 +72,7 @@ Work: TypeAlias = Callable[[Asking, Request], Awaitable[Answer]]
 
 
 class Route(NamedTuple):
-    """What answers a verb of a path."""
+    """The answer to a verb of a path."""
 
     name: str
     work: Work

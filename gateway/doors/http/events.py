@@ -57,7 +57,7 @@ class Gap(NamedTuple):
 
 
 class WantedEvents(NamedTuple):
-    """What a stream asks for: the names of notifications, a workspace, a thread."""
+    """The filter of a stream: the names of notifications, a workspace, a thread."""
 
     names: Collection[str]
     workspace_id: str | None = None
