@@ -34,7 +34,7 @@ SEARCHES = 100
 SYNCS = 200
 PAGE = 4096
 
-HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
+HOUSES = ("gateway", "agent", "memory", "thread_episodic", "knowledge", "retrieval", "promt", "protocol")
 LOADED = f"""
 import sys
 bare = set(sys.modules)

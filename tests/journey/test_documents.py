@@ -182,7 +182,7 @@ def test_the_wheel_holds_the_houses_and_nothing_else(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names if ".dist-info" not in name}
-    assert tops == {"gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol"}
+    assert tops == {"gateway", "agent", "memory", "thread_episodic", "knowledge", "retrieval", "promt", "protocol"}
     assert {"memory/schema.sql", "memory/queries.sql", "promt/language/en.toml", "gateway/secrets/rules.toml"} <= set(
         names
     )
