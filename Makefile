@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 endif
 PRODUCT := $(VENV)/.product
 STAMP := $(VENV)/.stamp
-CODE := gateway agent memory thread_episodic retrieval promt protocol
+CODE := gateway agent memory thread_episodic knowledge retrieval promt protocol
 CHECKED := $(CODE) tests benchmarks examples clients
 
 .PHONY: help setup demo test check journeys campaign lint bench bench-quick schemas clients format picture lock clean

@@ -1,4 +1,4 @@
-"""Which items are conversation that may be found again.
+"""Decides which items are conversation that may be found again.
 
 Rule 1: pure.
 """
@@ -17,8 +17,8 @@ def is_indexable(kind: str, status: str, memory_mode: str, turn_status: str, tex
 
 
 def _is_telling(summary: str, tool: str) -> bool:
-    """Return whether a tool's summary is more than "done", and no copy of what our own tools showed.
+    """Return whether a tool's summary says more than "done" and repeats nothing that the gateway's own tools showed.
 
-    That may be forgotten.
+    The memory behind such a copy may be forgotten, and the copy would stay.
     """
     return len(summary.strip()) >= MIN_SUMMARY_CHARS and not any(own in tool for own in OWN_TOOLS)

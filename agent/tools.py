@@ -1,6 +1,7 @@
-"""Which tools a turn has, and which of them the model sees.
+"""The tools of a turn, and those of them that the model sees.
 
-Rule 1: all tools of a domain are registered, few are visible: the plan's, then what `request_tools` reveals, in the same turn.
+Rule 1: all tools of a domain are registered, few are visible: the plan's, then what `request_tools` reveals, in the
+same turn.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -33,7 +34,7 @@ class Toolset:
         self._visible |= {REQUEST_TOOLS} & self._specs.keys()
 
     def visible(self) -> list[ToolSpec]:
-        """What the model sees now, in the order of registration."""
+        """Return the tools that the model sees now, in the order of registration."""
         return [spec for name, spec in self._specs.items() if name in self._visible]
 
     def visible_names(self) -> list[str]:
@@ -45,7 +46,7 @@ class Toolset:
         return sorted({spec.domain for name, spec in self._specs.items() if name not in self._visible})
 
     def knows(self, name: str) -> bool:
-        """Whether the tool is registered and visible."""
+        """Return whether the tool is registered and visible."""
         return name in self._visible
 
     def reveal(self, arguments: dict[str, Any]) -> ToolReply:
@@ -62,12 +63,15 @@ class Toolset:
 
 
 def failure(code: str, message: str) -> ToolReply:
-    """A tool error as the model reads it."""
+    """Return a tool error as the model reads it."""
     return ToolReply(ok=False, error=ToolFailure(code=code, message=message[:500]))
 
 
 def result_text(reply: ToolReply) -> str:
-    """A reply as one JSON text of at most `MAX_RESULT_CHARS`; a tool that says more is told to say less."""
+    """Return a reply as one JSON text of at most `MAX_RESULT_CHARS`.
+
+    A longer reply becomes a failure that asks the model for less.
+    """
     shown: dict[str, Any] = {"ok": True, "data": reply.data} if reply.ok else {"ok": False, "error": reply.error}
     text = encode(shown).decode()
     if len(text) <= MAX_RESULT_CHARS:
@@ -76,7 +80,7 @@ def result_text(reply: ToolReply) -> str:
 
 
 def most_that_fits(count: int, fits: Callable[[int], bool]) -> int:
-    """The largest n up to `count` for which it fits; what fits in more fits in less."""
+    """Return the largest n up to `count` for which it fits; what fits in more fits in less."""
     low, high = 0, count
     while low < high:
         middle = (low + high + 1) // 2
@@ -85,7 +89,7 @@ def most_that_fits(count: int, fits: Callable[[int], bool]) -> int:
 
 
 def fits(data: dict[str, Any]) -> bool:
-    """Whether a successful answer with this data is one that a model is told whole."""
+    """Return whether a successful answer with this data is short enough to be given to a model uncut."""
     return len(encode({"ok": True, "data": data}).decode()) <= MAX_RESULT_CHARS
 
 

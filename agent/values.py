@@ -19,7 +19,7 @@ class Contributed(NamedTuple):
 
 
 class SaidTurn(NamedTuple):
-    """What was said in a turn, as a model reads it."""
+    """The messages of a turn, as a model reads them."""
 
     turn_id: str
     messages: Sequence[Message]

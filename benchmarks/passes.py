@@ -43,13 +43,15 @@ async def consolidate(client: GatewayClient, name: str = "consolidate") -> dict[
     return (await client.request("passes/run", {"pass": name, "timeout_ms": 600_000}))["run"]
 
 
-async def cpu_of_pass(client: GatewayClient, name: str = "consolidate") -> float:
-    """Milliseconds of processor time of one run."""
+async def cpu_of_consolidation(client: GatewayClient, scored: int) -> float:
+    """Milliseconds of processor time of one consolidation, which has so many records to score."""
     begun = cpu_ms(client.pid)
-    run = await consolidate(client, name)
-    if run["state"] != "completed":
+    run = await consolidate(client)
+    used = cpu_ms(client.pid) - begun
+    (score,) = [stage for stage in run["stages"] if stage["name"] == "score"]
+    if (run["state"], score["counts"]) != ("completed", {"scored": scored, "moved": scored}):
         raise RuntimeError(run)
-    return cpu_ms(client.pid) - begun
+    return used
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ async def measure_unchanged(client: GatewayClient, words: Words, searches: int) 
     await consolidate(client)  # the first one notes every tier
     await consolidate(client)
     search = statistics.mean((await cost_of(client, queries)).cpu)
-    return Unchanged(search, statistics.median([await cpu_of_pass(client) for _ in range(ROUNDS)]))
+    return Unchanged(search, statistics.median([await cpu_of_consolidation(client, 0) for _ in range(ROUNDS)]))
 
 
 async def ids_of(client: GatewayClient, count: int) -> list[str]:
@@ -141,7 +143,7 @@ async def measure(folder: Path, size: Size) -> list[Row]:
         ]  # fmt: skip
         ids = await ids_of(client, size.changed)
         updates = await change(client, ids, 0.2)
-        consolidated = await cpu_of_pass(client)
+        consolidated = await cpu_of_consolidation(client, size.changed)
         rows.append(at_most(f"{size.changed} records changed: a consolidation beside their updates, CPU", consolidated / updates, "times", OF_UPDATES))  # fmt: skip
         for name in ("consolidate", "dream"):
             alone, beside = await measure_beside(client, words, ids, size.searches, name)

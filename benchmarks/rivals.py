@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from protocol.seams.ports import Tx, Vector
-from thread_episodic.rows.packing import unpack
+from retrieval.packing import unpack
 
 SATURATION, LENGTH_PART = 1.2, 0.75  # the usual k1 and b
 WORDS_PART = 0.04  # what a BM25 score counts beside a cosine in the sum

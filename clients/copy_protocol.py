@@ -12,20 +12,26 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "protocol"
 TARGET = ROOT / "clients" / "python" / "pioneer_client" / "protocol"
-ROOTS = ("methods", "notifications")
+ROOTS = ("methods.py", "notifications.py")
 IMPORT = re.compile(r"^from protocol\b", re.MULTILINE)
 INIT = '"""The messages of the gateway: a copy that `make clients` makes. Change the original, never this."""\n'
 
 
+def file_of(module: str) -> str | None:
+    """Return the file of a module of `protocol`, relative to that folder; None where the name is no module."""
+    path = module.removeprefix("protocol").removeprefix(".").replace(".", "/")
+    names = (f"{path}.py", f"{path}/__init__.py")
+    return next((name for name in names if path and (SOURCE / name).is_file()), None)
+
+
 def imported_by(text: str) -> set[str]:
-    """Return the modules of `protocol` that a module imports."""
-    found: set[str] = set()
+    """Return the files of `protocol` that a module imports."""
+    found: set[str | None] = set()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and node.module == "protocol":
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("protocol."):
-            found.add(node.module.removeprefix("protocol."))
-    return found
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "protocol":
+            found |= {file_of(f"{node.module}"), *(file_of(f"{node.module}.{alias.name}") for alias in node.names)}
+            found |= {file_of(f"{node.module}".rpartition(".")[0])}
+    return {name for name in found if name is not None}
 
 
 def make_copy() -> dict[str, str]:
@@ -34,23 +40,24 @@ def make_copy() -> dict[str, str]:
     wanted = set(ROOTS)
     while wanted:
         name = wanted.pop()
-        text = (SOURCE / f"{name}.py").read_text(encoding="utf-8")
-        copy[f"{name}.py"] = IMPORT.sub("from pioneer_client.protocol", text)
-        wanted |= {other for other in imported_by(text) if f"{other}.py" not in copy}
+        text = (SOURCE / name).read_text(encoding="utf-8")
+        copy[name] = IMPORT.sub("from pioneer_client.protocol", text)
+        wanted |= imported_by(text) - copy.keys()
     return copy
 
 
 def is_current() -> bool:
     """Return whether the files of the client are those that would be made."""
-    return make_copy() == {path.name: path.read_text(encoding="utf-8") for path in TARGET.glob("*.py")}
+    there = {path.relative_to(TARGET).as_posix(): path for path in TARGET.rglob("*.py")}
+    return make_copy() == {name: path.read_text(encoding="utf-8") for name, path in there.items()}
 
 
 def write() -> None:
     """Make the copy anew."""
-    TARGET.mkdir(exist_ok=True)
-    for path in TARGET.glob("*.py"):
+    for path in TARGET.rglob("*.py"):
         path.unlink()
     for name, text in make_copy().items():
+        (TARGET / name).parent.mkdir(parents=True, exist_ok=True)
         (TARGET / name).write_text(text, encoding="utf-8")
 
 

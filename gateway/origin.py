@@ -6,7 +6,7 @@ Rule 1: it runs before the product's other packages are imported, so it imports 
 from importlib.util import find_spec
 from pathlib import Path
 
-HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
+HOUSES = ("gateway", "agent", "memory", "thread_episodic", "knowledge", "retrieval", "promt", "protocol")
 
 
 def _folder_of(package: str) -> Path | None:

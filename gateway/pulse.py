@@ -21,6 +21,7 @@ from gateway.embedding.meaning import Embedding
 from gateway.foundations import Foundations
 from gateway.jobs.runner import JobRunner, free_jobs_of, free_jobs_of_dead
 from gateway.passes.scheduler import Scheduler
+from knowledge.service import KnowledgeService
 from memory.service import MemoryService
 from protocol.base import DAY_MS
 from protocol.errors import GatewayError
@@ -34,6 +35,8 @@ LONE_PULSE_SECONDS = 0.8
 """The same while it is alone in its home: a new process and its writes are still noticed within a second."""
 TIDY_MS = DAY_MS
 """The time between two removals of old bookkeeping where no other work is due; the first is at the start."""
+KNOWLEDGE_MS = 5000
+"""The time between two looks for collections that are due for a scan and files that wait for another try."""
 LEAVE_SECONDS = 2.0
 
 log = Log("process")
@@ -50,6 +53,7 @@ class Tended:
     runner: JobRunner
     memory: MemoryService
     episodic: EpisodicService
+    knowledge: KnowledgeService
     background: Background
     artifacts: Artifacts
     watch: IndexWatch
@@ -100,6 +104,7 @@ class Pulse:
         self._looking = anyio.Lock()
         self._has_looked = False
         self._is_unclean = False
+        self._knowledge_at = 0
 
     async def run(self) -> None:
         """Beat until cancelled."""
@@ -140,6 +145,8 @@ class Pulse:
         """Look, and wait until derived parts were checked as well."""
         await self.look()
         await self._app.watch.wait_ended()
+        if not self._app.base.home.is_read_only:
+            await self._app.knowledge.look()
 
     async def beat(self) -> None:
         """Look once."""
@@ -176,6 +183,9 @@ class Pulse:
                 pass  # a sweep does a bounded part, so that writers get their turn
             self._due_at = await app.memory.due_at()
         await app.scheduler.look(waits_for_idle=True)
+        if now >= self._knowledge_at and not app.base.home.is_read_only:
+            self._knowledge_at = now + KNOWLEDGE_MS
+            await app.knowledge.look()
 
     @property
     def is_mending(self) -> bool:
@@ -203,7 +213,7 @@ class Pulse:
         for one in store.unknown_keys:
             self._report_config("unknown_key", one.key, nearest=one.nearest, line=one.line)
         self._app.embedding.apply()
-        for kind in ("index", "embed"):
+        for kind in ("index", "embed", "scan", "read"):
             self._app.runner.resume(kind)
 
     def _report_config(self, reason: str, key: str | None = None, **more: Any) -> None:

@@ -5,6 +5,7 @@ of `protocol/`.
 Rule 2: each service lists the methods that it answers; a method that is in no list does not exist for a client.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -43,6 +44,8 @@ from gateway.embedding.spaces import current_row
 from gateway.files.artifact_files import ArtifactFiles
 from gateway.files.guidance_files import AgentFolders, InstructionFiles, agents_folder
 from gateway.files.pdf_text import PdfText
+from gateway.files.safe_open import SafeFolder
+from gateway.files.text_reader import text_reader
 from gateway.foundations import Foundations
 from gateway.home.owners import living_owners
 from gateway.jobs.retry import limits_of
@@ -56,6 +59,8 @@ from gateway.pulse import Pulse, Tended
 from gateway.store.priority import Foreground
 from gateway.store.sqlite import Trouble
 from gateway.wire.tool_complaints import word_complaints
+from knowledge.ports import KnowledgeMeans
+from knowledge.service import KnowledgeService
 from memory.hooks import build as memory_hooks
 from memory.read.vectors import SUBJECT as MEMORY_VECTORS
 from memory.rules.planning import propose_durable
@@ -84,6 +89,7 @@ class App(MemoryCore):
     memory: MemoryService
     runner: JobRunner
     episodic: EpisodicService
+    knowledge: KnowledgeService
     background: Background
     artifacts: Artifacts
     turns: Turns
@@ -103,8 +109,7 @@ def build(core: MemoryCore) -> App:
     base, hub, health, jobs = core.base, core.hub, core.health, core.jobs
     lexicon, ledger, embedding = core.lexicon, core.ledger, core.embedding
     db, clock, ids, config = base.database, base.clock, base.ids, base.config
-    foreground, spawn = Foreground(), core.spawner.spawn
-    unstored = Unstored(is_read_only=base.home.is_read_only)
+    foreground, spawn, unstored = Foreground(), core.spawner.spawn, Unstored(is_read_only=base.home.is_read_only)
 
     def settings() -> GatewayConfig:
         return config.config
@@ -149,6 +154,8 @@ def build(core: MemoryCore) -> App:
             end_runs=end_runs,
         )
     )
+
+    knowledge = _files_house(core, memory, episodic)
 
     def queue_repairs(tx: Tx) -> None:
         jobs.enqueue(tx, "repair", "deep")
@@ -200,7 +207,7 @@ def build(core: MemoryCore) -> App:
         on_items=episodic.on_items,
         on_items_removed=episodic.on_items_removed,
         on_thread_deleted=[episodic.on_thread_deleted, artifacts.on_thread_deleted],
-        on_workspace_deleted=[episodic.on_workspace_deleted],
+        on_workspace_deleted=[episodic.on_workspace_deleted, knowledge.on_workspace_deleted],
     )
     imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours, forgettings=memory.deleted)
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, read_date))
@@ -239,6 +246,7 @@ def build(core: MemoryCore) -> App:
         memory.consolidation,
         queue_index_repair=episodic.repair.queue,
         has_turn=turns.has_running,
+        workspace_exists=workspace_exists,
     )
     repair = _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
 
@@ -263,6 +271,8 @@ def build(core: MemoryCore) -> App:
             "embed": Work(_by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill})),
             "sweep": Work(_by_subject({OF_ARTIFACTS: artifacts.sweep, OF_DERIVED: passes.sweep.work})),
             "pass": Work(passes.runs.work),
+            "scan": Work(knowledge.scan, lambda: _files_gate(settings())),
+            "read": Work(knowledge.read_files, lambda: _files_gate(settings())),
         },
     )
     db.troubles.connect(
@@ -279,13 +289,16 @@ def build(core: MemoryCore) -> App:
             runner=runner,
             memory=memory,
             episodic=episodic,
+            knowledge=knowledge,
             background=background,
             artifacts=artifacts,
             watch=watch,
             scheduler=passes.scheduler,
         )
     )
-    services = (memory, deletions, threads, imports, turns, guidance, artifacts, episodic, registry, passes.methods)
+    services = (
+        memory, deletions, threads, imports, turns, guidance, artifacts, episodic, knowledge, registry, passes.methods,
+    )  # fmt: skip
     answered = [entry for service in services for entry in service.bindings()]
     shell = Shell(
         base=base,
@@ -313,6 +326,7 @@ def build(core: MemoryCore) -> App:
         memory=memory,
         runner=runner,
         episodic=episodic,
+        knowledge=knowledge,
         background=background,
         artifacts=artifacts,
         turns=turns,
@@ -373,6 +387,42 @@ def _marks(memory: MemoryService, episodic: EpisodicService) -> Marks:
 def _index_gate(config: GatewayConfig) -> tuple[str, str] | None:
     """Return the component and reason that hold the index queue; None while indexing is on."""
     return None if config.thread_episodic.indexing_enabled else ("thread_episodic", "indexing_disabled")
+
+
+def _files_house(core: MemoryCore, memory: MemoryService, episodic: EpisodicService) -> KnowledgeService:
+    """Return the house of the user's files, which asks the others' own indexes."""
+    base = core.base
+    return KnowledgeService(
+        KnowledgeMeans(
+            db=base.database,
+            clock=base.clock,
+            ids=base.ids,
+            keyed=base.key,
+            lexicon=core.lexicon,
+            scanner=base.scanner,
+            jobs=core.jobs,
+            notify=core.hub.notify,
+            settings=lambda: base.config.config.knowledge,
+            home=os.path.realpath(base.home.root),
+            user_folder=os.path.realpath(os.path.expanduser("~")),  # noqa: PTH111  # both as the system has them
+            open_root=SafeFolder,
+            reader=text_reader,
+            read_thread=read_thread,
+            workspace_exists=workspace_exists,
+            search_memory=memory.search,
+            search_conversation=episodic.search,
+            has_memory=lambda: base.config.config.memory.enabled,
+            truncate_wal=core.means.truncate_wal,
+            degrade=core.health.degrade,
+            recover=core.health.recover,
+        )
+    )
+
+
+def _files_gate(config: GatewayConfig) -> tuple[str, str] | None:
+    """Return the component and reason that hold the scans and readings of files; None while they are on."""
+    is_on = config.knowledge.enabled and config.knowledge.indexing_enabled
+    return None if is_on else ("knowledge", "indexing_disabled")
 
 
 def _after(first: Callable[[], None], entry: Bound, foreground: Foreground) -> Bound:

@@ -1,4 +1,4 @@
-"""Where a call comes from, and whether it may change memory: asked once, at the front door.
+"""Resolves where a call comes from, and whether it may change memory: once, at the start of each call.
 
 Rule 1: the context of a call is whole: what the client means is filled in before.
 """
@@ -18,7 +18,7 @@ from protocol.seams.ports import Tx
 
 
 class Place(NamedTuple):
-    """Where a call comes from: its active scopes, its workspace, and for a write the generation that it began in."""
+    """The place of a call: its active scopes, its workspace, and for a write the generation that it began in."""
 
     scopes: list[Scope]
     workspace_id: str | None

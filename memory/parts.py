@@ -18,7 +18,7 @@ from memory.write.writing import RecordWriter
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What service, turns and passes work with."""
+    """Collaborators of service, turns and passes."""
 
     means: Collaborators
     door: Doorway

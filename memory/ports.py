@@ -1,4 +1,4 @@
-"""What this house needs from outside, beside the seams of `protocol/`.
+"""Ports of this house, beside the seams of `protocol/`.
 
 Rule 1: wiring hands everything in; nothing here is global.
 """

@@ -1,4 +1,4 @@
-"""What the memory hooks need of the memory service, and nothing more.
+"""Ports of the memory hooks: all that they need of the memory service, and nothing more.
 
 Rule 1: the service satisfies this by shape; the tests have a second implementation.
 Rule 2: every call carries the turn, so that scopes, tombstones and policy are judged where the data is.
@@ -33,7 +33,7 @@ ALREADY_SHOWN = "already_shown"
 
 
 class RecallOutcome(Protocol):
-    """What a recall found above its floor, best first, and why it found no more."""
+    """The records of a recall that are above its floor, best first, and the reason why there are no more."""
 
     @property
     def hits(self) -> Sequence[Hit]:
@@ -47,7 +47,7 @@ class RecallOutcome(Protocol):
 
     @property
     def is_partial(self) -> bool:
-        """Whether a scope is missing because it failed or came too late."""
+        """Return whether a scope is missing because it failed or came too late."""
         ...
 
 
@@ -56,11 +56,11 @@ class MemoryForTurns(Protocol):
 
     @property
     def lexicon(self) -> Lexicon:
-        """What cuts texts into terms."""
+        """Return the lexicon that cuts texts into terms."""
         ...
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
-        """The scopes that are active in the turn."""
+        """Return the scopes that are active in the turn."""
         ...
 
     async def recall(
@@ -70,7 +70,7 @@ class MemoryForTurns(Protocol):
         ...
 
     async def standing(self, turn: TurnContext) -> Brief:
-        """What stands in every prompt of the active scopes."""
+        """Return the block that stands in every prompt of the active scopes."""
         ...
 
     async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
@@ -109,14 +109,14 @@ class MemoryForTurns(Protocol):
         policy_allows: bool,
         is_by_rule: bool = False,
     ) -> list[WriteResult]:
-        """The decision on each fact, all in one transaction, exactly once for a run; `is_by_rule`.
+        """Decide on each fact, all in one transaction, exactly once for a run; return the decisions in order.
 
-        No model found them.
+        `is_by_rule`: rules found the facts, not a model.
         """
         ...
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
-        """The statistics of an earlier attempt of the run that was committed, or None."""
+        """Return the statistics of an earlier attempt of the run that was committed, or None."""
         ...
 
     async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:

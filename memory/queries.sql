@@ -1123,13 +1123,26 @@ ORDER BY candidate.id LIMIT :limit
 -- A record's lifetime begins anew.
 UPDATE record SET reinforced_at = :now WHERE memory_id = :memory_id
 
--- name: census
--- How many rows of each kind durable memory has.
-SELECT 'records_' || status, count(*) FROM record GROUP BY status
-UNION ALL SELECT 'candidates_' || status, count(*) FROM candidate GROUP BY status
-UNION ALL SELECT 'notes', count(*) FROM record WHERE status = 'active' AND is_machine
-UNION ALL SELECT 'vectors_of_records', count(*) FROM memory_vec
-UNION ALL SELECT 'tombstones', count(*) FROM tombstone
+-- name: tally_records
+-- How many records there are of each status, and how many of them agents noted.
+SELECT 'records_' || status, count(*) FROM record WHERE id > :after AND id <= :until GROUP BY status
+UNION ALL SELECT 'notes', count(*) FROM record WHERE id > :after AND id <= :until AND status = 'active' AND is_machine
+
+-- name: tally_candidates
+-- How many candidates there are of each status.
+SELECT 'candidates_' || status, count(*) FROM candidate WHERE id > :after AND id <= :until GROUP BY status
+
+-- name: tally_vectors
+-- How many vectors of records there are.
+SELECT 'vectors_of_records', count(*) FROM memory_vec WHERE id > :after AND id <= :until
+
+-- name: end_of_tombstones
+-- Where a look at so many tombstones ends.
+SELECT max(id) FROM (SELECT id FROM tombstone WHERE id > :after ORDER BY id LIMIT :limit)
+
+-- name: tally_tombstones
+-- How many tombstones there are.
+SELECT 'tombstones', count(*) FROM tombstone WHERE id > :after AND id <= :until
 
 -- name: enrichment_of
 -- What a model made of a record.

@@ -40,7 +40,7 @@ from protocol.seams.ports import JobHandle, Tx
 
 
 class RecordRepairs(NamedTuple):
-    """How much of each kind was mended, and how many records are damaged themselves."""
+    """The number of mended rows of each kind, and of records that are damaged themselves."""
 
     mended: Mapping[str, int]
     damaged: int
@@ -108,11 +108,11 @@ class RecordRepairer:
         return await look_through(self._means.db, finds)
 
     def state(self, tx: Tx) -> RepairState:
-        """What is left to do, and what cannot be mended."""
+        """Return the damage that is left to mend, and the damage that cannot be mended."""
         return state_of(tx)
 
     def look(self, tx: Tx) -> Depth | None:
-        """Whether a cheap look finds reason for a repair, and for which."""
+        """Return the depth of the repair that a cheap check finds reason for; None where it finds none."""
         left = self.state(tx)
         if left.damaged:
             return "deep"

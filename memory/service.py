@@ -156,7 +156,7 @@ class MemoryService:
         return await self._reader.search(params, scopes)
 
     async def get(self, params: GetParams) -> GetResult:
-        """One record, or null, with those that look like it."""
+        """Return one record, or null, with those that look like it."""
         scopes = (await self._door.place(params.context)).scopes
         found = await self._reader.get(params, scopes)
         if found.record is None:
@@ -174,7 +174,7 @@ class MemoryService:
         return await self._similar.pairs(params, scopes)
 
     async def links(self, params: LinksParams) -> LinksResult:
-        """The records that are linked to a record."""
+        """Return the records that are linked to a record."""
         self._door.require_enabled()
         return await self._links.around(params, (await self._door.place(params.context)).scopes)
 
@@ -264,7 +264,7 @@ class MemoryService:
     # -- looking back ----------------------------------------------------------------------------------------------
 
     async def history(self, params: HistoryParams) -> HistoryResult:
-        """The events of a whole supersession chain, oldest first."""
+        """Return the events of a whole supersession chain, oldest first."""
         scopes = (await self._door.place(params.context)).scopes
 
         events = await self._means.db.read(lambda tx: read_history(tx, params.memory_id, scopes))
@@ -296,7 +296,7 @@ class MemoryService:
     # -- bundles ---------------------------------------------------------------------------------------------------
 
     async def export_bundle(self, params: ExportParams) -> ExportResult:
-        """A page of everything in the scopes. Goes on while memory is switched off."""
+        """Return a page of everything in the scopes. Goes on while memory is switched off."""
         return await self._exporter.export(
             params, narrowed((await self._door.place(params.context)).scopes, params.scopes)
         )
@@ -324,7 +324,7 @@ class MemoryService:
         return await self._means.db.write(sweep)
 
     async def due_at(self) -> int | None:
-        """When the next sweep has something to do."""
+        """Return when the next pass has something to do, in Unix milliseconds; None where nothing waits."""
         days = self._means.settings().retention_days
 
         def due(tx: Tx) -> int | None:
@@ -381,5 +381,5 @@ class MemoryService:
         return found
 
     async def repair_state(self) -> RepairState:
-        """What repair has left to do, and what it cannot mend."""
+        """Return the damage that repair has left to mend, and the damage that it cannot mend."""
         return await self._means.db.read(self.repairer.state)

@@ -53,7 +53,7 @@ MOST_READS = 10_000
 
 
 class TurnMemory:
-    """What hooks and tools may ask of durable memory."""
+    """Durable memory as hooks and tools use it."""
 
     def __init__(self, parts: Parts) -> None:
         self._means, self._vectors, self._writer = parts.means, parts.vectors, parts.writer
@@ -64,15 +64,15 @@ class TurnMemory:
 
     @property
     def lexicon(self) -> Lexicon:
-        """What cuts texts into terms."""
+        """Return the lexicon that cuts texts into terms."""
         return self._means.lexicon
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
-        """The scopes that are active in a turn."""
+        """Return the scopes that are active in a turn."""
         return of_turn(turn, self._means.settings())
 
     def sizes(self, tx: Tx, turn: TurnContext) -> list[ScopeSize]:
-        """The scopes that are active in a turn, with the count that each keeps. Satisfies `MeasureMemory`."""
+        """Return the scopes that are active in a turn, with the count that each keeps. Satisfies `MeasureMemory`."""
         return [ScopeSize(kind=scope.kind, count=active_in(tx, scope)) for scope in self.turn_scopes(turn)]
 
     async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
@@ -102,26 +102,26 @@ class TurnMemory:
         return await self._reader.list_records(params, narrowed(self.turn_scopes(turn), params.scopes))
 
     def marks(self, tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
-        """Of memories that are not forgotten, a mark of what they say."""
+        """Return by id a mark of each memory's words; forgotten memories have none."""
         return marks_of(tx, memory_ids)
 
     async def recall(
         self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
     ) -> Recall:
-        """What is worth putting into a turn's prompt."""
+        """Return the records that are worth a place in a turn's prompt."""
         return await self._recaller.recall(
             text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, agent_id=turn.agent_id,
             turn_id=turn.turn_id, time_zone=turn.time_zone,
         )  # fmt: skip
 
     async def standing(self, turn: TurnContext) -> Brief:
-        """What stands in every prompt of the turn's scopes."""
+        """Return the block that stands in every prompt of the turn's scopes."""
         return await self._standing.read(self.turn_scopes(turn))
 
     async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
-        """Active and waiting memory near a text, for the extractor.
+        """Return active and waiting memory near a text, for the extractor.
 
-        No agent's notes, which are nothing that the user said.
+        Agents' notes are left out: the user did not say them.
         """
         scopes = self.turn_scopes(turn)
         found = await self._reader.search(SearchParams(query=text[:4096], limit=limit, voices=["user"]), scopes)
@@ -141,9 +141,9 @@ class TurnMemory:
         self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None,
         is_note: bool = False
     ) -> WriteResult:  # fmt: skip
-        """A model's `memory_remember`.
+        """Write what a model's `memory_remember` proposes; return the result.
 
-        A wish of the user where they asked, in the sentence `said`, else a note or a mere proposal.
+        It is a wish of the user where they asked, in the sentence `said`, else a note or a mere proposal.
         """
         check_bounds(params.content, params.value, params.metadata, params.path)
         scopes = self.turn_scopes(turn)
@@ -194,7 +194,7 @@ class TurnMemory:
         return [outcome.result for outcome in outcomes]
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
-        """What an earlier attempt of a run left, by reason; None if none was committed."""
+        """Return the stored result of an earlier attempt of a run, by reason; None if none was committed."""
         kept = await self._means.db.read(lambda tx: find_answer(tx, f"run:{run_id}"))
         return msgspec.json.decode(kept.answer, type=dict[str, Any]) if kept is not None else None
 

@@ -48,7 +48,12 @@ def _semantic_fields() -> str:
 
 @cache
 def load(name: str) -> Prompt:
-    """The prompt of that name; `KeyError` for one that does not exist."""
+    """Return the prompt of that name.
+
+    Raises:
+        KeyError: there is no such prompt, or its file is damaged.
+
+    """
     if name not in NAMES:
         raise KeyError(name)
     whole = files(__name__).joinpath(f"{name}.md").read_text(encoding="utf-8").replace("\r\n", "\n")

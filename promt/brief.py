@@ -75,13 +75,16 @@ def _newest(
 
 
 def choose(statements: Iterable[StandingStatement]) -> list[StandingStatement]:
-    """What stands, in its order: of each key, and of equal words, the newest; by place, then the oldest first."""
+    """Return the statements that stand: of each key, and of equal words, the newest.
+
+    They are in order of their place, then the oldest first.
+    """
     chosen = _newest(_newest(statements, lambda one: one.key), lambda one: " ".join(one.text.casefold().split()))
     return sorted(chosen, key=lambda one: (one.place, one.first_said_at, one.memory_id))
 
 
 def compose(statements: Iterable[StandingStatement], max_chars: int, frame: Frame = STANDING) -> Brief:
-    """The statements as one block of at most `max_chars` characters in all."""
+    """Return the statements as one block of at most `max_chars` characters in all."""
     room = max_chars - len(frame.head) - len(frame.tail) + 1  # the last line ends where the tail begins
     shown: list[ShownLine] = []
     left_out: list[str] = []

@@ -1,4 +1,4 @@
-"""What a message asks of memory, told by the phrases of its language.
+"""Finds what a message asks of memory, by the phrases of its language.
 
 Rule 1: the phrases are data (`[intents]` of the languages); this module only knows how to read them.
 Rule 2: only the user's own words speak for the user; that nothing be kept is heard from the edges of any message as
@@ -81,7 +81,7 @@ _CLOSING: Final = frozenset("|)]")
 
 
 class Intents(NamedTuple):
-    """What a message says about memory in its own words, and the language that it said it in."""
+    """The intents about memory that a message states in its own words, and its language."""
 
     no_save: bool = False
     no_recall: bool = False
@@ -120,7 +120,7 @@ class _Reader:
         return _Phrase(self._sequence(deque(_SYNTAX.findall(_folded(source)))), spaced=self._spaced)
 
     def _sequence(self, parts: deque[str]) -> _Pattern:
-        """What stands up to the end of the group or of its alternative."""
+        """Return the pattern up to the end of the group or of its alternative."""
         pieces: list[str] = []
         needs: list[frozenset[str]] = []
         while parts and parts[0] not in _CLOSING:
@@ -163,7 +163,10 @@ class _Reader:
 
 
 def _needs_of_any(choices: list[_Pattern]) -> tuple[frozenset[str], ...]:
-    """What every match of one of them contains: all that a single one needs, or of each the need that is rarest."""
+    """Return what every match of one of some patterns contains.
+
+    That is all that a single one needs; of several, for each the need that is rarest.
+    """
     if len(choices) == 1:
         return choices[0].needs
     if not all(choice.needs for choice in choices):
@@ -252,7 +255,10 @@ class _Language:
         self._read: dict[str, list[_Phrase]] = {}
 
     def may_be(self, text: "_Text") -> bool:
-        """Whether a text has a letter without which nothing is said in this language, and none that it never writes."""
+        """Return whether a text may be of this language, by its letters.
+
+        It has a letter without which nothing is said in the language, and none that the language never writes.
+        """
         if self._foreign is not None and self._foreign.search(text.clauses):
             return False
         return self._letters.search(text.clauses) is not None
@@ -270,7 +276,7 @@ def _languages() -> tuple[_Language, ...]:
 
 
 def _occurs(language: _Language, intent: str, text: _Text, *others: str) -> bool:
-    """Whether the intent is said outside what only looks like it and outside what says one of the others."""
+    """Return whether the intent is said outside its look-alikes and outside the phrases of the others."""
     if not any(phrase.occurs(text) for phrase in language.phrases(intent)):
         return False
     cleared = text
@@ -290,7 +296,7 @@ def _heard(language: _Language, text: _Text) -> list[str]:
 
 
 def ends_of(text: str) -> str:
-    """A message, or the beginning and the end of a long one, a line each."""
+    """Return a message, or the beginning and the end of a long one, a line each."""
     return text if len(text) <= HEAD_CHARS + TAIL_CHARS else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}"
 
 
@@ -300,20 +306,23 @@ def _read(text: str) -> _Text:
 
 
 def says(text: str, subject: Literal["artifact", "hints"]) -> bool:
-    """Whether the message names a file of the conversation, or hints at the past without saying what of it."""
+    """Return whether the message names a file of the conversation, or hints at the past without saying what of it."""
     with _READING:
         folded = _read(text)
         return any(_occurs(language, subject, folded) for language in _languages() if language.may_be(folded))
 
 
 def detect(text: str) -> Intents:
-    """What the message asks of memory; all false for one that asks nothing."""
+    """Return what the message asks of memory; all false for a message that asks nothing."""
     with _READING:
         return _detect(text)
 
 
 def _denies_keeping(text: str) -> bool:
-    """Whether it says that nothing be kept: what may be the user's own is enough for that, for it only takes away."""
+    """Return whether the text says that nothing be kept.
+
+    Words that may be the user's own are enough for that, for the intent only takes away.
+    """
     folded = _read(text)
     return any(
         _occurs(language, "no_save", folded, _NOT_STEERING) for language in _languages() if language.may_be(folded)

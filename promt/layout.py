@@ -93,7 +93,7 @@ class TextBlock(NamedTuple):
 
 
 def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
-    """The ranges of the sentences of a text, without the white space around them."""
+    """Yield the ranges of the sentences of a text, without the white space around them."""
     end = len(text) if end is None else end
     for found in [*SENTENCE_END.finditer(text, start, end), None]:
         until = found.start() if found is not None else end
@@ -105,7 +105,7 @@ def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[Spa
 
 
 def mask_quotes(text: str) -> str:
-    """The text with every character of code and quotations replaced by `MASK`; its length is the same."""
+    """Return the text with every character of code and quotations replaced by `MASK`; its length is the same."""
     for start, end in fences(text):
         text = f"{text[:start]}{MASK * (end - start)}{text[end:]}"
     text = INLINE_FENCE.sub(lambda found: MASK * len(found[0]), text)

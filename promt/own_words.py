@@ -1,4 +1,4 @@
-"""Which parts of a user's message are the user speaking; the rest is material: what they pasted, quoted or handed over.
+"""Separates the user's own words in a message from material: text that they pasted, quoted or handed over.
 
 Rule 1: pure, and structure comes first: fences, quotation, layout, position, length. Words only tell a request from a
 statement, and they are those of the languages.
@@ -108,30 +108,33 @@ def _works() -> re.Pattern[str]:
 
 
 def own_words(text: str, material: Sequence[Span] = ()) -> list[Span]:
-    """The ranges in which the user speaks, in order; `material` is what the caller knows to be no words of theirs."""
+    """Return the ranges in which the user speaks, in order.
+
+    `material` are the ranges that the caller knows to be no words of theirs.
+    """
     found = _spans(text)
     return _without(text, found, material) if material else list(found)
 
 
 def own_stretches(text: str, material: Sequence[Span] = ()) -> list[str]:
-    """The user's own words, stretch by stretch."""
+    """Return the user's own words, stretch by stretch."""
     return [text[start:end] for start, end in own_words(text, material)]
 
 
 def only_own(text: str, material: Sequence[Span] = ()) -> str:
-    """The user's own words, a line for each stretch."""
+    """Return the user's own words, a line for each stretch."""
     return "\n".join(own_stretches(text, material))
 
 
 def edges(text: str) -> str:
-    """The first and the last paragraph, as far as they are short and nothing quotes them: where people steer."""
+    """Return the first and the last paragraph, as far as they are short and nothing quotes them: where people steer."""
     bare = mask_quotes(f"{text[:HEAD_CHARS]}\n\n{text[-TAIL_CHARS:]}" if len(text) > READ_CHARS else text)
     paragraphs = [one for one in _BLANK.split(bare.strip()) if one.strip()]
     return "\n\n".join(one for one in dict.fromkeys([*paragraphs[:1], *paragraphs[-1:]]) if len(one) <= EDGE_CHARS)
 
 
 def mask_material(text: str, material: Sequence[Span] = ()) -> str:
-    """The text with every character that is not the user's own replaced by `MASK`; line ends stay."""
+    """Return the text with every character that is not the user's own replaced by `MASK`; line ends stay."""
     parts: list[str] = []
     place = 0
     for start, end in [*own_words(text, material), (len(text), len(text))]:
@@ -144,7 +147,7 @@ _LINE_TEXT = compile_late(r"[^\n]+")
 
 
 def is_about_user(sentence: str) -> bool:
-    """Whether somebody speaks of themselves in it."""
+    """Return whether the speaker of a sentence speaks of themselves."""
     return _own().search(sentence.replace("’", "'")) is not None
 
 
@@ -171,7 +174,7 @@ def _spans(text: str) -> tuple[Span, ...]:
 
 
 class _Cover(NamedTuple):
-    """Where a request to work on something ends, how surely a text follows, and where the first pointer at one ends."""
+    """The end of a request to work on something, how surely a text follows, and the end of the first pointer at one."""
 
     ends: int
     is_sure: bool
@@ -179,7 +182,10 @@ class _Cover(NamedTuple):
 
 
 def _cover(text: str, block: TextBlock) -> _Cover | None:
-    """Where in a paragraph the user hands something over, or None: a request, a question, words that point."""
+    """Return the place in a paragraph where the user hands something over: a request, a question, words that point.
+
+    Return None where there is none.
+    """
     found: _Cover | None = None
     masked = QUOTED.sub(lambda quoted: MASK * len(quoted[0]), text[block.start : block.end])
     for first, until in sentences(masked):
@@ -254,7 +260,7 @@ def _without_cover(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
 
 
 def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
-    """Whether the last paragraph begins with words that point at a text above it."""
+    """Return whether the last paragraph begins with words that point at a text above it."""
     start, end = next(sentences(text, last.start, last.end))
     opening = text[start:end]
     is_asked = _works().search(opening) is not None or _QUESTION.search(opening) is not None
@@ -272,7 +278,7 @@ def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
 
 
 def _only_asks(text: str, block: TextBlock) -> bool:
-    """Whether a paragraph is nothing but questions and requests."""
+    """Return whether a paragraph is nothing but questions and requests."""
     said = [text[start:end] for start, end in sentences(text, block.start, block.end)]
     return all(_QUESTION.search(one) or _works().search(one) for one in said)
 

@@ -1,4 +1,4 @@
-"""Who a sentence is about, as far as its pronouns tell: the one who speaks, or somebody else.
+"""Finds the person that a sentence is about, as far as its pronouns tell: the speaker, or somebody else.
 
 Rule 1: pronouns and possessives only. A language that drops them is read as saying nothing, and ranking goes by the
 rest.
@@ -16,9 +16,9 @@ _words_of = re.compile(r"\w+").findall
 
 @cache
 def _self() -> frozenset[str]:
-    """The words that stand by themselves.
+    """Return the words for the speaker that stand by themselves.
 
-    One pattern of all takes twice as long to compile, and to search each text with.
+    One pattern of all of them takes twice as long to compile, and to search each text with.
     """
     return frozenset(
         word for row in rows("person", "self", spaced=True) for word in row.split() if re.fullmatch(r"\w+", word)

@@ -79,7 +79,7 @@ class ItemLines(NamedTuple):
 
 
 def plain(text: str, *, line_break: str = " ") -> str:
-    """The text as one line of visible characters, with nothing in it that opens or closes a block."""
+    """Return the text as one line of visible characters, with nothing in it that opens or closes a block."""
     if not (text.isascii() and text.isprintable()):  # most text is, and then nothing of it is unseen or breaks a line
         text = _BREAKS.sub(line_break, UNSEEN.sub("", text).strip())
     line = " ".join(text.split()).translate(_ESCAPES)
@@ -87,7 +87,7 @@ def plain(text: str, *, line_break: str = " ") -> str:
 
 
 def shorten(text: str, max_chars: int) -> str:
-    """The text within that many characters, cut at a word and ended by an ellipsis."""
+    """Return the text within that many characters, cut at a word and ended by an ellipsis."""
     if len(text) <= max_chars:
         return text
     if max_chars < 1:
@@ -100,7 +100,7 @@ def shorten(text: str, max_chars: int) -> str:
 
 
 def carries_own_block(text: str) -> bool:
-    """Whether the text has a delimiter or an item line of a block as rendered here."""
+    """Return whether the text has a delimiter or an item line of a block as rendered here."""
     return _OWN.search(UNSEEN.sub("", text)) is not None
 
 
@@ -109,7 +109,7 @@ def _label(text: str) -> str:
 
 
 def line_of(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> ItemLines | None:
-    """The item as a line; None where nothing of it is seen."""
+    """Return the item as a line; None where nothing of it is seen."""
     scanned = item.text[: max_item_chars * SCAN_FACTOR + SCAN_CHARS]
     whole = plain(scanned, line_break=" ⏎ " if domain == "thread" else " ")
     if not whole:
@@ -139,7 +139,7 @@ def _choose(lines: Sequence[ItemLines], room: int) -> list[ItemLines]:
 def render_block(
     domain: BlockDomain, items: Sequence[ContextItem], *, nonce: str, max_chars: int, max_item_chars: int
 ) -> Rendered | None:
-    """The items as one block of at most `max_chars` characters in all, best first; None if not one of them fits.
+    """Return the items as one block of at most `max_chars` characters in all, best first; None if not one of them fits.
 
     `max_item_chars` bounds each item's own text, without its labels.
     """

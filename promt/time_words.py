@@ -1,4 +1,4 @@
-"""What time a message speaks of: "yesterday", "in March", "vor zwei Tagen", "3 мая" as a range of milliseconds.
+"""Finds the time that a message names: "yesterday", "in March", "vor zwei Tagen", "3 мая" as a range of milliseconds.
 
 Rule 1: now, the time zone and what reads dates are arguments. What counts back from today is a table here, for only
 here it is known how loosely it is meant; a date of the calendar is found here and read by a library.
@@ -34,7 +34,7 @@ class TimeRange:
 
 
 def zone_of(name: str) -> tzinfo:
-    """The time zone of that name; UTC where this machine does not know it."""
+    """Return the time zone of that name; UTC where this machine does not know it."""
     return find_zone(name) or UTC
 
 
@@ -91,7 +91,7 @@ def _few(unit: str) -> Callable[[date], Days]:
 
 
 class _Words(NamedTuple):
-    """How a language says it: `[time]` of its file. Values are regular expressions on text in lower case."""
+    """A language's words for times: `[time]` of its file. Values are regular expressions on text in lower case."""
 
     named: Sequence[tuple[str, str, int]]
     """Phrases, and how many days, weeks, months or years ago they mean."""
@@ -132,7 +132,7 @@ def _dates() -> list[tuple[str, str]]:
 
 
 class _Asked(NamedTuple):
-    """What a phrase is read with."""
+    """A text that names a time, with today's date and the reader of written dates."""
 
     text: str
     today: date
@@ -232,13 +232,13 @@ def fold(text: str) -> str:
 
 
 class _Anchors(NamedTuple):
-    """What finds in one pass the words that begin with an anchor, and the rules that each anchor may belong to."""
+    """A pattern that finds in one pass the words that begin with an anchor, and the rules of each anchor."""
 
     pattern: re.Pattern[str]
     rules: dict[str, list[_Rule]]
 
     def near(self, folded: str) -> Iterator[_Rule]:
-        """The rules that may match in a text: whose words are there, not only their beginnings."""
+        """Yield the rules that may match in a text: whose words are there, not only their beginnings."""
         for anchor, word in {match.group(1, 0) for match in self.pattern.finditer(folded)}:
             yield from (rule for rule in self.rules[anchor] if rule.words is None or rule.words.fullmatch(word))
 
@@ -270,7 +270,7 @@ MAX_TIMES = 8
 
 
 def find_time(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:
-    """The span of the past that a message names, over all time words of its beginning and end; None without any.
+    """Return the span of the past that a message names, over all time words of its beginning and end; None without any.
 
     See `MAX_TIMES`.
     """
@@ -307,13 +307,13 @@ _ASKS_WHEN = compile_late(lambda: rf"(?<![\w-])(?:{either('time', 'asks_when')})
 
 
 def tells_time(text: str) -> bool:
-    """Whether a text names some time in the past, whichever."""
+    """Return whether a text names any time in the past."""
     folded = fold(text)
     return any(rule.pattern.search(folded) is not None for rule in dict.fromkeys(_anchors().near(folded)))
 
 
 def asks_when(text: str) -> bool:
-    """Whether a question is one for a time."""
+    """Return whether a question asks for a time."""
     return _ASKS_WHEN.search(fold(text)) is not None
 
 

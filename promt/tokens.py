@@ -1,4 +1,4 @@
-"""How many tokens a text has, about: no tokenizer is loaded for that.
+"""Estimates how many tokens a text has: no tokenizer is loaded for that.
 
 Rule 1: rather too many than too few, and never more than there are characters.
 """
@@ -16,7 +16,7 @@ _ALPHABETIC = re.compile(r"[\x80-\u1fff]+")
 
 
 def estimated_tokens(text: str) -> int:
-    """The estimate: a part of a token for each letter of an alphabet, a whole one for any other character."""
+    """Return the estimate: a part of a token for each letter of an alphabet, a whole one for any other character."""
     latin = sum(len(run) for run in _LATIN.findall(text))
     alphabetic = sum(len(run) for run in _ALPHABETIC.findall(text))
     others = len(text) - latin - alphabetic

@@ -63,18 +63,18 @@ Action: TypeAlias = Literal["activate", "merge", "supersede", "candidate", "reje
 Bucket: TypeAlias = Literal["low", "middle", "high"]
 ReasonCode: TypeAlias = Literal[
     "active_created", "duplicate_active", "duplicate_candidate", "near_duplicate", "superseded_by_correction",
-    "made_more_precise", "contradiction_candidate", "contradiction_resolved", "candidate_created", "proactive_writes_disabled",
-    "review_disabled_middle_confidence", "low_score", "transient", "session_only", "secret_detected",
-    "own_context_block", "regulated_needs_request", "assistant_inference", "tool_or_web_source", "generated_summary",
-    "system_source", "task_owned", "thread_owned", "missing_evidence", "quote_not_found", "malformed_fact",
-    "suppressed_by_rejection", "no_memory_requested", "memory_write_disabled", "invalid_scope", "too_many_facts",
-    "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said", "agent_note_created", "agent_notes_disabled",
-    "note_would_instruct", "note_confirmed", "source_forgotten",
+    "made_more_precise", "contradiction_candidate", "contradiction_resolved", "candidate_created",
+    "proactive_writes_disabled", "review_disabled_middle_confidence", "low_score", "transient", "session_only",
+    "secret_detected", "own_context_block", "regulated_needs_request", "assistant_inference", "tool_or_web_source",
+    "generated_summary", "system_source", "task_owned", "thread_owned", "missing_evidence", "quote_not_found",
+    "malformed_fact", "suppressed_by_rejection", "no_memory_requested", "memory_write_disabled", "invalid_scope",
+    "too_many_facts", "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said", "agent_note_created",
+    "agent_notes_disabled", "note_would_instruct", "note_confirmed", "source_forgotten",
 ]  # fmt: skip
 SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
 SemanticState: TypeAlias = Literal["ready", "pending", "off"]
 SpaceKind: TypeAlias = Literal["static", "model"]
-"""Vectors of a static model are means of one vector a token; those of a model come from a network that reads the text whole."""
+"""A vector of a static model is the mean of one vector a token; a model's is made by a network that reads the text."""
 EntityType: TypeAlias = Literal["person", "organization", "project", "place", "system", "thing"]
 Order: TypeAlias = Literal["updated_at", "created_at", "importance", "strength"]
 EventName: TypeAlias = Literal[
@@ -95,7 +95,7 @@ Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class Context(Params):
-    """Where a memory call comes from; it yields the scopes that are active. Absent members fall back to `initialize`."""
+    """Where a memory call comes from, which yields the active scopes. Absent members fall back to `initialize`."""
 
     workspace_id: Id | None = None
     thread_id: Id | None = None
@@ -214,7 +214,10 @@ class Hit(Wire):
 
 
 class SearchRoute(Wire):
-    """The kind of memory that a query asks for, which moves records up or down, and the time that it names; `kinds` switches it off."""
+    """The kind of memory that a query asks for, which moves records up or down, and the time that it names.
+
+    `kinds` of the query switches this off.
+    """
 
     kind: RouteKind = "any"
     from_at: int | None = None
@@ -222,7 +225,10 @@ class SearchRoute(Wire):
 
 
 class SearchResult(Wire):
-    """Hits, best first; where there is none and `count_elsewhere` asks for it, `elsewhere` counts those of other workspaces."""
+    """Hits, best first.
+
+    Where there is none and `count_elsewhere` asks for it, `elsewhere` counts those of other workspaces.
+    """
 
     hits: list[Hit]
     next_cursor: str | None
@@ -279,7 +285,7 @@ class Enrichment(Wire):
 
 
 class GetResult(Wire):
-    """The record, or null for what does not exist or is outside the context; with up to five active ones that look like it.
+    """The record, or null if it does not exist or is outside the context, with up to five similar active ones.
 
     `enrichment` is null where it was not asked for, and where no model has looked at the record's present text.
     """
@@ -336,7 +342,7 @@ class SimilarParams(Params):
 
 
 class SimilarPair(Wire):
-    """Two active records of one scope that look alike; `cosine` is null where only their words are known to be the same."""
+    """Two similar active records of one scope; `cosine` is null where only their words are known to be the same."""
 
     record: Record
     other: Record
@@ -359,7 +365,10 @@ class RememberParams(GivenDetails, Params):
     content: Content
     category: Category = "custom"
     attribute: Name | None = None
-    """What of its subject it says, such as `home` or `favourite colour`: there is one at a time, so a later one replaces it."""
+    """The attribute of its subject that it states, such as `home` or `favourite colour`.
+
+    There is one at a time, so a later one replaces it.
+    """
     scope: Scope | None = None
     key: Key | None = None
     value: Any = None
@@ -601,7 +610,7 @@ class LeftPlace(Wire):
 
 
 class Remaining(Wire):
-    """What an erase left: the messages that it came from, the backups in `HOME/backups`, and each place that says its words."""
+    """What an erase left: the messages it came from, backups in `HOME/backups`, and each place that holds its words."""
 
     items: list[SourceItem]
     backups: list[str]
@@ -613,8 +622,8 @@ class Remaining(Wire):
 class Receipt(Wire):
     """Proof of an erase; `complete` once no file of the home holds the bytes any more, but for what `remaining` names.
 
-    With `include_sources` it is complete only if a search for the words finds nothing. `sources` are the places out of which
-    the words were, or would be, taken.
+    With `include_sources` it is complete only if a search for the words finds nothing. `sources` are the places out of
+    which the words were, or would be, taken.
     """
 
     memory_ids: list[str]
@@ -782,8 +791,9 @@ class ExplainParams(Params):
 
 GateName: TypeAlias = Literal[
     "memory_enabled", "extraction_enabled", "turn_succeeded", "policy", "eligibility", "extractor", "fact_valid",
-    "quote", "own_words", "instruction", "secret", "scope", "duplicate", "admission", "recall_enabled", "scope_active", "status", "expiry",
-    "voice", "sensitivity", "integrity", "excluded", "candidate", "floor", "budget", "already_shown",
+    "quote", "own_words", "instruction", "secret", "scope", "duplicate", "admission", "recall_enabled", "scope_active",
+    "status", "expiry", "voice", "sensitivity", "integrity", "excluded", "candidate", "floor", "budget",
+    "already_shown",
 ]  # fmt: skip
 
 
@@ -904,10 +914,11 @@ class ExportParams(Params):
 
 
 class ExportResult(Wire):
-    """A page of JSON Lines (the shapes `Bundle…`), whole in itself: it can be imported without the others, in any order.
+    """A page of JSON Lines (the shapes `Bundle…`), whole in itself: it can be imported alone and in any order.
 
-    The first page is made when it is asked for, and so is each one after it. Damaged records, and those that hold a number
-    which is not kept any more, are left out and named in `diagnostics`; a forgotten one is a tombstone without content; a regulated one is in it: a backup that loses it is none.
+    Each page is made when it is asked for. Damaged records, and those that hold a number which is not kept any more,
+    are left out and named in `diagnostics`. A forgotten one is a tombstone without content. A regulated one is in it:
+    a backup that loses it is none.
     """
 
     bundle: str
@@ -930,11 +941,11 @@ ConflictReason: TypeAlias = Literal[
 
 
 class Conflict(Wire):
-    """An entry of the bundle that was not taken in and that somebody may want to look at; what is here stayed as it is.
+    """An entry of the bundle that was not taken in and that the user may want to look at; this home's stayed as it is.
 
-    `memory_id` is the entry's id (a candidate's id for a candidate). `different_record`: the id is taken by something else;
-    `newer_there`: the same record, changed there since; `key_taken`, `path_taken`: another active record has its key or its path; `forgotten_there`:
-    forgotten in the home that wrote the bundle, and kept here.
+    `memory_id` is the entry's id (a candidate's id for a candidate). `different_record`: the id is taken by something
+    else; `newer_there`: the same record, changed there since; `key_taken`, `path_taken`: another active record has its
+    key or its path; `forgotten_there`: forgotten in the home that wrote the bundle, and kept here.
     """
 
     memory_id: str
@@ -945,8 +956,9 @@ class Conflict(Wire):
 class ImportResult(Wire):
     """What an import did. Every line of the bundle but the first and the last is counted once.
 
-    `imported`: records and candidates that are new here. `skipped`: what was here already, or says what an active record says.
-    `tombstoned`: what is forgotten: tombstones that are new here, and entries kept out because they were forgotten here.
+    `imported`: records and candidates that are new here. `skipped`: entries that were here already, or state the same
+    as an active record. `tombstoned`: tombstones that are new here, and entries kept out because they were forgotten
+    here.
     """
 
     imported: int
@@ -961,7 +973,10 @@ MAX_FACTS = 8
 
 
 class FactEvidence(Params):
-    """The user's own words that a fact rests on. A wrong `item_id` does no harm where one message alone holds the quote."""
+    """The user's own words that a fact rests on.
+
+    A wrong `item_id` does no harm where one message alone holds the quote.
+    """
 
     quote: Annotated[str, Meta(min_length=1, max_length=500)]
     item_id: str | int | None = None
@@ -975,4 +990,7 @@ class Fact(Params):
     semantic: SemanticFields = field(default_factory=SemanticFields)
     value: Any = None
     same_as: str | None = None
-    """The record of the manifest that says the same; it counts only if the quote's figures, names and denials stand in it."""
+    """The record of the manifest that states the same.
+
+    It counts only if the quote's figures, names and denials stand in it.
+    """

@@ -101,6 +101,23 @@ class ThreadIndexed(Wire):
     chunk_count: int
 
 
+class KnowledgeChanged(Wire):
+    """`knowledge/changed`."""
+
+    collection_id: str
+    added: int
+    changed: int
+    moved: int
+    removed: int
+    failed: int
+
+
+class KnowledgeIndexed(Wire):
+    """`knowledge/indexed`: nothing of the collection is pending."""
+
+    collection_id: str
+
+
 class InstructionsChanged(Wire):
     """`instructions/changed`."""
 
@@ -173,6 +190,8 @@ NOTIFICATIONS: dict[str, Notification] = {
     "passes/started": Notification(PassStarted, "Scheduled maintenance began."),
     "passes/completed": Notification(PassCompleted, "Scheduled maintenance ended."),
     "thread_episodic/indexed": Notification(ThreadIndexed, "A turn became searchable.", coalescable=True),
+    "knowledge/changed": Notification(KnowledgeChanged, "A scan found changed files.", coalescable=True),
+    "knowledge/indexed": Notification(KnowledgeIndexed, "Every file of a collection is read.", coalescable=True),
     "instructions/changed": Notification(
         InstructionsChanged, "A turn's instruction files differ from those last used in that workspace."
     ),

@@ -139,7 +139,7 @@ class ThreadSearchArgs(Params):
 class AgentListArgs(Params):
     """List the agents that are defined here, each with what it is for.
 
-    Use it before you hand a task to another agent.
+    Use it when you may hand a task to another agent.
     """
 
 

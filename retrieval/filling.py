@@ -111,7 +111,7 @@ class VectorFilling(ABC, Generic[RowT]):
     def look(self, tx: Tx, space: Space, after: int) -> tuple[bool, int | None]:
         """Return whether some of the next rows lack a vector that they can have, and where the next look begins.
 
-        None ends the looks.
+        The second value is None after the last look.
         """
         found = tx.one(self._statements.look, {"space": space.id, "after": after, "limit": LOOKED_AT})
         return (bool(found[1]), found[0]) if found is not None else (False, None)

@@ -114,7 +114,10 @@ SELECT DISTINCT entity FROM alias WHERE entity > :after AND entity <= :until
 -- Drop every name of some entities.
 DELETE FROM alias WHERE entity IN (SELECT value FROM json_each(:rows))
 
--- name: census_of_graph
--- How many entities and edges of each origin there are.
-SELECT 'entities', count(*) FROM entity
-UNION ALL SELECT 'edges_' || origin, count(*) FROM edge GROUP BY origin
+-- name: tally_entities
+-- How many entities there are.
+SELECT 'entities', count(*) FROM entity WHERE id > :after AND id <= :until
+
+-- name: tally_edges
+-- How many edges there are of each origin.
+SELECT 'edges_' || origin, count(*) FROM edge WHERE id > :after AND id <= :until GROUP BY origin

@@ -1,4 +1,4 @@
-"""Whether a row's vector is made, as a table: the same for every house that has vectors.
+"""States of a row's vector, as a table: the same for every house that has vectors.
 
 indexed        waits for no vector
 pending        waits for one

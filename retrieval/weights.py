@@ -14,7 +14,7 @@ DEEPER = 8
 def logistic(log_odds: float) -> float:
     """Return the probability of log odds: 0 to 1.
 
-    Those of a damaged vector may be of any size, or no number, which counts as 0.
+    The log odds of a damaged vector may be of any size. One that is no number counts as 0.
     """
     if math.isnan(log_odds):
         return 0.0

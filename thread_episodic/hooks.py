@@ -60,7 +60,7 @@ class _Told(NamedTuple):
 
 
 def size_of(size_bytes: int) -> str:
-    """A file's size as people read it."""
+    """Return a file's size as people read it."""
     size, units = float(size_bytes), ("bytes", "KB", "MB", "GB")
     for unit in units:
         if size < 1024 or unit == units[-1]:
@@ -70,7 +70,7 @@ def size_of(size_bytes: int) -> str:
 
 
 def line_of(artifact: ArtifactRef) -> str:
-    """A file that a message carried, as the prompt names it; its bytes are read by `artifact_read`."""
+    """Return a file that a message carried, as the prompt names it; its bytes are read by `artifact_read`."""
     name = artifact.name.replace('"', "'")
     return (
         f'artifactId={artifact.artifact_id}, versionId={artifact.version_id}, name="{name}", kind={artifact.kind}, '

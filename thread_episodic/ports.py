@@ -1,4 +1,4 @@
-"""What this house needs of the outside beyond the shared ports, as named callables and protocols."""
+"""Ports of this house beyond the shared ones, as named callables and protocols."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,11 +62,11 @@ class ChunkEmbedder(Protocol):
 
     @property
     def dim(self) -> int:
-        """How many numbers a vector has."""
+        """Return how many numbers a vector has."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """One float16 vector for each text, in order; raises `Unavailable` when there is no model now."""
+        """Return one float16 vector for each text, in order; raises `Unavailable` when there is no model now."""
         ...
 
 

@@ -54,7 +54,12 @@ class TurnReader:
         self._turn_items = turn_items
 
     async def read(self, workspace_id: str, thread_id: str, number: int) -> list[ShownMessage]:
-        """What was said, in order. Raises `CallerError` where nothing of it may be shown."""
+        """Return a turn's messages in order.
+
+        Raises:
+            CallerError: nothing of the turn may be shown.
+
+        """
         if not self._settings().enabled:
             raise Unavailable(message="Conversation search is switched off.")
 
@@ -73,7 +78,7 @@ class TurnReader:
         return said
 
     async def numbers(self, thread_ids: Iterable[str]) -> dict[str, int]:
-        """The number of every turn of some threads, by turn id."""
+        """Return the number of every turn of some threads, by turn id."""
         wanted = list(dict.fromkeys(thread_ids))
 
         def look(tx: Tx) -> dict[str, int]:

@@ -139,9 +139,9 @@ class EpisodicService:
         self._indexer.on_items(tx, facts)
 
     def on_redacted(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
-        """Messages, or the names of their threads, say something else now.
+        """Derive the index anew from messages, or names of threads, that have changed.
 
-        What was made of the old words goes first.
+        All that was made of the old words is removed first.
         """
         self._indexer.on_items_removed(tx, [fact.item_id for fact in facts])
         self._indexer.on_items(tx, facts)
@@ -159,7 +159,7 @@ class EpisodicService:
         return self._indexer.on_workspace_deleted(tx, workspace_id)
 
     def size(self, tx: Tx, turn: TurnContext) -> ConversationSize:
-        """How much a turn may search. Satisfies `MeasureConversation`."""
+        """Return how much conversation a turn may search. Satisfies `MeasureConversation`."""
         settings = self._means.settings()
         place = find_scope(tx, "workspace", turn.workspace_id)
         if place is None or not (settings.enabled and settings.recall_enabled):
@@ -169,7 +169,10 @@ class EpisodicService:
         return ConversationSize(threads=threads, chunks=chunks, oldest_at=oldest_at)
 
     def marks(self, tx: Tx, chunk_ids: Sequence[str]) -> dict[str, bytes]:
-        """Of chunks that may still be shown, a mark of their message: what it says, and what of it is excluded."""
+        """Return by id a mark of each chunk's message: its words, and the parts of it that are excluded.
+
+        Chunks that may not be shown any more have none.
+        """
         marks: dict[str, bytes] = {}
         for chunk_id in chunk_ids:
             turn_id, item_id, _ = parts_of_chunk(chunk_id) or ("", "", 0)
@@ -218,7 +221,7 @@ class EpisodicService:
         )  # fmt: skip
 
     async def _elsewhere(self, wanted: Filter, query: str, when: TimeRange | None, limits: Limits) -> list[Elsewhere]:
-        """How many hits other workspaces have, most first."""
+        """Return how many hits each other workspace has, most first."""
         if when is not None:
             wanted, query = replace(wanted, from_at=when.from_at, to_at=when.to_at), without_times(query, when)
         is_newest = when is not None and not subject_of(query)
@@ -235,9 +238,9 @@ class EpisodicService:
         return await anyio.to_thread.run_sync(find_time, query, now, zone, self._means.read_date)
 
     async def _find_by_time(self, wanted: Filter, query: str, when: TimeRange, limits: Limits) -> FoundChunks:
-        """What was said in the time that a query names, and after it what fits of all times.
+        """Return the hits of the time that a query names, and after them those of all times.
 
-        The time may be part of the matter.
+        The time may be a part of the matter.
         """
         words = without_times(query, when)
         within = replace(wanted, from_at=when.from_at, to_at=when.to_at)
@@ -256,7 +259,7 @@ class EpisodicService:
         return replace(first, hits=first.hits + second.hits)
 
     async def recall(self, turn: TurnContext, wish: TurnSearch, shown: Shown, *, room: int) -> FoundChunks:
-        """What a turn may be shown for one of its searches."""
+        """Return what a turn may be shown for one of its searches."""
         settings, query = self._means.settings(), wish.query
         wanted = Filter(
             workspace_id=turn.workspace_id, mode="current_thread" if wish.thread_id else query.mode,
@@ -273,7 +276,7 @@ class EpisodicService:
         return await self._find(wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id, is_newest=is_newest)
 
     async def in_named_thread(self, turn: TurnContext, query: EpisodicQuery) -> tuple[str, EpisodicQuery] | None:
-        """The thread that a query names, with what is asked of it; None where it names none."""
+        """Return the thread that a query names, with what is asked of it; None where it names none."""
         terms_of = self._means.lexicon.index_terms
         said = frozenset(terms_of(query.query))
 

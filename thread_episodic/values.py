@@ -1,4 +1,4 @@
-"""What the index knows: sources (messages), chunks of them, candidates of a search.
+"""Values of the index: sources (messages), chunks of them, candidates of a search.
 
 Rule 1: values only; nothing here reads or decides.
 Rule 2: a chunk has no text, only a range of its message.
@@ -28,7 +28,7 @@ def placed(workspace: int, terms: str) -> str:
 
 
 def of_thread(thread: int) -> str:
-    """The term that all chunks of a thread have; no word is one."""
+    """Return the term that all chunks of a thread have; no word is one."""
     return f"t{thread}"
 
 
@@ -40,7 +40,7 @@ class IndexSource(NamedTuple):
     thread: int
 
     def entry(self, terms: str) -> str:
-        """What the full-text index holds of a chunk: where it was said, and its terms, each with its workspace."""
+        """Return the full-text entry of a chunk: where it was said, and its terms, each with its workspace."""
         return f"{of_thread(self.thread)} {placed(self.workspace, terms)}"
 
 
@@ -60,7 +60,7 @@ class Beside(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where a search looks, in integers: a workspace, perhaps only one thread of it, perhaps all but one."""
+    """The rows that a search covers: a workspace, perhaps only one of its threads, perhaps all but one."""
 
     workspace: int
     thread: int | None = None
@@ -85,14 +85,14 @@ class StoredChunk:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the row is as it was written, and not to be made anew."""
+        """Return whether the row is as it was written, and not to be made anew."""
         return self.digest == chunk_digest(
             self.position, self.start, self.end, self.terms, self.term_count, self.asks, self.dated
         )
 
     @property
     def is_known(self) -> bool:
-        """Whether the terms are those that went into the full-text index; of a chunk that is to be made anew, too."""
+        """Return whether the terms are those that went into the full-text index; also for a chunk to be made anew."""
         return self.is_sound or self.digest is None
 
 
@@ -111,8 +111,8 @@ def lexicon_digest(lexicon: Lexicon) -> int:
 class NewChunk(NamedTuple):
     """A chunk that is to be stored.
 
-    Its range, its words as the index takes them and as its row keeps them, and how it speaks. Both forms of the words:
-    packing takes a while, and is done before the write lock is held.
+    It has its range, its words as the index takes them and as its row keeps them, and how it speaks. Both forms of the
+    words are made before the write lock is held: packing takes a while.
     """
 
     position: int
@@ -126,7 +126,7 @@ class NewChunk(NamedTuple):
 
     @property
     def digest(self) -> int:
-        """What vouches for it."""
+        """Return the digest that shows later whether its row is as it was written."""
         return chunk_digest(
             self.position, self.start, self.end, self.terms, self.term_count, int(self.asks), int(self.is_dated)
         )
@@ -164,13 +164,13 @@ class ChunkCandidate(NamedTuple):
 
     @property
     def is_named(self) -> bool:
-        """Whether who said it has a name; without one, the speaker is the role's own word, or its stem."""
+        """Return whether its speaker has a name; without one, the speaker is the role's own word, or its stem."""
         return not self.role.startswith(self.speaker)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filter:
-    """Which chunks a search may see at all."""
+    """The chunks that a search may see at all."""
 
     workspace_id: str
     mode: SearchScope
@@ -192,7 +192,7 @@ class TurnSearch(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What a turn's prompt has already: turns, chunks, and what its facts say."""
+    """What a turn's prompt holds already: turns, chunks, and what its facts say."""
 
     turns: Sequence[str]
     chunks: set[str]

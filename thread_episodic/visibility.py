@@ -13,7 +13,7 @@ from thread_episodic.values import ChunkCandidate, Filter
 
 
 def is_in_scope(thread_id: str, wanted: Filter) -> bool:
-    """Whether a thread belongs to what is asked for."""
+    """Return whether a thread is among those that are asked for."""
     match wanted.mode:
         case "current_thread":
             return thread_id == wanted.thread_id
@@ -24,7 +24,10 @@ def is_in_scope(thread_id: str, wanted: Filter) -> bool:
 
 
 def is_visible(chunk: ChunkCandidate, item: ItemFact | None, source_hash: bytes | None, wanted: Filter) -> bool:
-    """Whether the chunk may be shown. `item` is its message now, `source_hash` that of the message now."""
+    """Return whether the chunk may be shown.
+
+    `item` is its message now, `source_hash` the hash of the message as it is now.
+    """
     return (
         item is not None
         and item.indexable
@@ -43,7 +46,7 @@ def is_visible(chunk: ChunkCandidate, item: ItemFact | None, source_hash: bytes 
 
 
 def mask_range(text: str, spans: Sequence[SecretSpan], start: int, end: int, *, marker: str = "[secret:{kind}]") -> str:
-    """A range of the text with every secret that touches it replaced, also one that begins or ends outside."""
+    """Return a range of the text with every secret that touches it replaced, also one that begins or ends outside."""
     parts: list[str] = []
     place = start
     for span in spans:

@@ -93,9 +93,9 @@ class Artifacts:
     # -- receiving -------------------------------------------------------------------------------------------------
 
     async def receive(self, given: Sequence[tuple[int, ArtifactInput]], workspace_id: str) -> list[Received]:
-        """Check and keep the files; `given` are (place in the input, file).
+        """Check and keep the files of an input, each given as (place in the input, file); return them in order.
 
-        What was kept of refused ones goes again.
+        If one is refused, the files kept before it are removed.
         """
         received: list[Received] = []
         try:
@@ -159,9 +159,9 @@ class Artifacts:
         return found
 
     async def pictures(self, refs: Sequence[ArtifactRef]) -> list[Picture]:
-        """The pictures among the files, as a model takes them.
+        """Return the pictures among the files, as a model takes them.
 
-        What is no picture, too large or too much is left out.
+        Files that are no pictures, that are too large or too many, are left out.
         """
         found: list[Picture] = []
         room = MAX_PICTURES_BYTES
@@ -175,7 +175,7 @@ class Artifacts:
     # -- the wire --------------------------------------------------------------------------------------------------
 
     async def artifact_list(self, params: ArtifactListParams) -> ArtifactListResult:
-        """The files of a thread, each version once, newest first."""
+        """Return the files of a thread, each version once, newest first."""
         (before,) = place_of(params.cursor, (LAST,))
 
         def read(tx: Tx) -> ArtifactListResult:
@@ -189,7 +189,7 @@ class Artifacts:
         return await self._db.read(read)
 
     async def artifact_get(self, params: ArtifactGetParams) -> ArtifactGetResult:
-        """A part of a file: characters where it is text, else bytes; `offset` and `limit` count the same."""
+        """Return a part of a file: characters where it is text, else bytes; `offset` and `limit` count the same."""
         ref = await self._db.read(lambda tx: find_kept(tx, params.artifact_id, params.version_id, None))
         page = await self.reading.page(ref, params.offset, params.limit) if ref is not None else None
         if ref is None or page is None:

@@ -21,7 +21,7 @@ CUT = "[the rest of the document is not read]\n"
 
 
 class PdfPages(NamedTuple):
-    """What was read: how many pages there are, the texts of some (None: cannot be read), and what stopped it."""
+    """Pages of a file: how many it has, the texts read (None: cannot be read), and the problem that ended reading."""
 
     total: int
     pages: list[str | None]
@@ -33,7 +33,7 @@ ReadPdf: TypeAlias = Callable[[BinaryIO, int, int], Awaitable[PdfPages]]
 
 
 class Document(NamedTuple):
-    """What is known of a document by now."""
+    """The part of a document that has been read by now."""
 
     text: str = ""
     pages: int = 0
@@ -60,7 +60,7 @@ class Documents:
         self._known: OrderedDict[str, Document] = OrderedDict()
 
     def get(self, sha256: str) -> Document:
-        """What is known of it."""
+        """Return the part of a document that has been read; an empty one for a digest that is not known."""
         return self._known.get(sha256, Document())
 
     def put(self, sha256: str, document: Document) -> None:

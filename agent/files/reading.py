@@ -47,11 +47,11 @@ class Files(Protocol):
         ...
 
     def holds(self, sha256: str) -> bool:
-        """Whether it is kept."""
+        """Return whether the file of that digest is kept."""
         ...
 
     def open(self, sha256: str) -> BinaryIO | None:
-        """The content to be read, or None."""
+        """Return the content to be read, or None."""
         ...
 
     def remove(self, sha256: str) -> None:
@@ -90,7 +90,7 @@ class Reading:
         self._indexes: OrderedDict[tuple[str, bool], TextIndex | None] = OrderedDict()
 
     async def with_file(self, ref: ArtifactRef, read: Callable[[BinaryIO], T]) -> T | None:
-        """What `read` makes of the bytes, in a worker thread; None where they are not kept."""
+        """Call `read` on the bytes in a worker thread and return its result; None where they are not kept."""
 
         def run() -> T | None:
             file = self._files.open(ref.sha256) if ref.sha256 is not None else None
@@ -102,7 +102,7 @@ class Reading:
         return await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
 
     async def opened(self, ref: ArtifactRef) -> BinaryIO | None:
-        """The bytes, to be read and closed; None where they are not kept."""
+        """Return the bytes, to be read and closed; None where they are not kept."""
         return await anyio.to_thread.run_sync(self._files.open, ref.sha256) if ref.sha256 is not None else None
 
     def _index(self, ref: ArtifactRef, file: BinaryIO) -> TextIndex | None:
@@ -115,7 +115,7 @@ class Reading:
         return self._indexes[key]
 
     async def medium(self, ref: ArtifactRef) -> Medium | None:
-        """What the file can be read as; None where its bytes are not kept."""
+        """Return the medium that the file can be read as; None where its bytes are not kept."""
 
         def look(file: BinaryIO) -> Medium:
             medium = medium_of(ref.mime, file.read(HEAD_BYTES))
@@ -125,7 +125,7 @@ class Reading:
         return await self.with_file(ref, look)
 
     async def page(self, ref: ArtifactRef, offset: int, limit: int) -> FilePage | None:
-        """A part of the file: characters of text, bytes of anything else. None where its bytes are not kept."""
+        """Return a part of the file: characters of text, bytes of anything else. None where its bytes are not kept."""
 
         def read(file: BinaryIO) -> FilePage:
             medium = medium_of(ref.mime, file.read(HEAD_BYTES))
@@ -155,7 +155,7 @@ class Reading:
         return await self.with_file(ref, read)
 
     async def picture(self, ref: ArtifactRef) -> Picture | None:
-        """The file as a model takes it; None for what is no such picture, or too large for one."""
+        """Return the file as a model takes it; None for what is no such picture, or too large for one."""
         if ref.size_bytes > MAX_PICTURE_BYTES or await self.medium(ref) != "picture":
             return None
         data = await self.with_file(ref, lambda file: file.read())

@@ -1,4 +1,4 @@
-"""What can be read of a file: its medium, its encoding, its pages.
+"""Reads a file as text: its medium, its encoding, its pages.
 
 Rule 1: the media type that the client gave says what a file is; its bytes are asked only whether that can be true.
 Rule 2: nothing is guessed silently: an encoding that was only tried is told.
@@ -47,19 +47,22 @@ BOMS = (
 )  # fmt: skip
 """In this order: UTF-32's mark begins with UTF-16's."""
 GUESSES = ("utf-8", "cp1252", "latin-1")
-"""Tried in this order on a file without a mark: what is valid UTF-8 is hardly ever anything else; the last takes all."""
+"""Encodings tried in this order on a file without a mark.
+
+Bytes that are valid UTF-8 are hardly ever anything else. The last one accepts every byte.
+"""
 
 DELIMITERS = (",", ";", "\t", "|")
 
 
 def essence_of(mime: str) -> str:
-    """A media type without its parameters, under its usual name."""
+    """Return a media type without its parameters, under its usual name."""
     essence = mime.partition(";")[0].strip().lower()
     return ALIASES.get(essence, essence)
 
 
 def kind_of(mime: str) -> ArtifactKind:
-    """The kind that a media type stands for."""
+    """Return the kind that a media type stands for."""
     essence = essence_of(mime)
     for prefix, kind in KINDS:
         if essence.startswith(prefix):
@@ -68,7 +71,7 @@ def kind_of(mime: str) -> ArtifactKind:
 
 
 def signature_of(head: bytes) -> str | None:
-    """The media type that the first bytes are unmistakably of."""
+    """Return the media type that the first bytes are unmistakably of."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):
@@ -81,7 +84,7 @@ def signature_of(head: bytes) -> str | None:
 
 
 def medium_of(mime: str, head: bytes) -> Medium:
-    """What a file can be read as; "other" where its first bytes contradict its media type."""
+    """Return the medium that a file can be read as; "other" where its first bytes contradict its media type."""
     essence, signature = essence_of(mime), signature_of(head)
     if essence in PICTURES:
         return "picture" if signature == essence else "other"
@@ -99,7 +102,7 @@ def medium_of(mime: str, head: bytes) -> Medium:
 
 
 class TextIndex(NamedTuple):
-    """How a file is text, and where its characters stand, so that a page is read without what is before it."""
+    """A file's encoding, and where its characters stand, so that a page is read without the text before it."""
 
     encoding: str
     is_guess: bool
@@ -133,7 +136,10 @@ def _indexed(file: BinaryIO, encoding: str, start: int, *, is_guess: bool) -> Te
 
 
 def index_text(file: BinaryIO, *, is_declared: bool) -> TextIndex | None:
-    """How the file is text; None where it is none. One that nobody calls text is text only if it is UTF-8."""
+    """Return the index of a text file; None for a file that is no text.
+
+    A file that is not declared as text is text only if it is UTF-8.
+    """
     file.seek(0)
     head = file.read(4)
     marked = next(((name, len(bom)) for bom, name in BOMS if head.startswith(bom)), None)
@@ -149,7 +155,7 @@ def index_text(file: BinaryIO, *, is_declared: bool) -> TextIndex | None:
 
 
 def read_text(file: BinaryIO, index: TextIndex, offset: int, limit: int) -> str:
-    """The characters from `offset` on, at most `limit`."""
+    """Return the characters from `offset` on, at most `limit`."""
     if offset >= index.chars:
         return ""
     before, start = index.marks[bisect_right(index.marks, offset, key=lambda mark: mark[0]) - 1]
@@ -166,7 +172,7 @@ def read_text(file: BinaryIO, index: TextIndex, offset: int, limit: int) -> str:
 
 
 def masked(text: str, spans: Sequence[SecretSpan], start: int, end: int) -> str:
-    """A part of the text without what the spans cover, also where a span only reaches into it."""
+    """Return a part of the text without what the spans cover, also where a span only reaches into it."""
     pieces: list[str] = []
     place = start
     for span in spans:
@@ -181,9 +187,10 @@ def masked(text: str, spans: Sequence[SecretSpan], start: int, end: int) -> str:
 
 
 def records_of(text: str, *, is_end: bool) -> list[tuple[int, int]]:
-    """Where each whole record of a table stands, its line break included; breaks within quotes do not count.
+    """Return the (start, end) of each whole record of a table, its line break included.
 
-    The last one needs a line break unless the text ends where the file does.
+    Line breaks within quotes end no record. The last record needs a line break unless the text ends where the file
+    does.
     """
     found: list[tuple[int, int]] = []
     start, is_quoted = 0, False
@@ -199,13 +206,13 @@ def records_of(text: str, *, is_end: bool) -> list[tuple[int, int]]:
 
 
 def delimiter_of(record: str) -> str:
-    """What separates the fields of a table, by its first record."""
+    """Return the character that separates the fields of a table, judged by its first record."""
     outside = "".join(record.split('"')[::2])
     return max(DELIMITERS, key=outside.count)
 
 
 def fields_of(record: str, delimiter: str) -> list[str]:
-    """A record's fields; one that is not well formed is a single field."""
+    """Return a record's fields; one that is not well formed is a single field."""
     try:
         rows = list(csv.reader([record.rstrip("\r\n")], delimiter=delimiter))
     except csv.Error:
@@ -217,7 +224,7 @@ def fields_of(record: str, delimiter: str) -> list[str]:
 
 
 def page_text(number: int, text: str | None) -> str:
-    """A page as a reader of the whole document gets it; None for one that cannot be read."""
+    """Return a page as a reader of the whole document gets it; a `text` of None is a page that cannot be read."""
     if text is None:
         return f"[page {number}: cannot be read]\n\n"
     return f"[page {number}]\n{text.strip()}\n\n" if text.strip() else f"[page {number}: no text]\n\n"

@@ -1,1 +1,1 @@
-"""What leaves a conversation: deleted threads, redacted tool events, places that say a forgotten memory's words."""
+"""Deleted threads, redacted tool events, and places that hold a forgotten memory's words."""

@@ -1,7 +1,7 @@
-"""Deleting threads and workspaces, whole: what goes with them, what their deletion cancels, and how an interrupted one goes on.
+"""Deleting whole threads and workspaces, with what is theirs.
 
-Rule 1: a thread goes in one transaction. A workspace is marked in the first one, which nothing follows that begins there, and goes
-in parts; a job that waits from that transaction on brings a deletion to its end whose process did not.
+Rule 1: a thread goes in one transaction. A workspace is marked in a first transaction and then goes in parts: nothing
+begins in it once it is marked. A job queued in that first transaction finishes the deletion if its process does not.
 Rule 2: afterwards the files forget as well; what they cannot forget now is left to a job, and the answer says so.
 """
 
@@ -35,7 +35,7 @@ GO_ON_DELAY_MS = 2000
 
 
 class _Gone:
-    """What a deletion has removed and cancelled so far."""
+    """The parts that a deletion has removed and cancelled so far."""
 
     def __init__(self) -> None:
         self.removed = Counter[str]()
@@ -91,7 +91,8 @@ class Deletions:
     async def workspace_delete(self, params: WorkspaceParams) -> DeleteResult:
         """Remove a workspace with all that is its own: a part at a time, so that other writers get their turn.
 
-        Once it has begun it comes to its end, whatever becomes of the call; until then the workspace says that it is being deleted.
+        A deletion that has begun is finished, even if the call is cancelled. Until then the workspace is marked as
+        being deleted.
         """
         workspace_id, gone = params.workspace_id, _Gone()
 

@@ -24,14 +24,19 @@ SHELVES = (
     Shelf("message", "item", "said_in_items", "keep_said_item",
           (Column("text"), Column("name"), Column("tool", ("arguments",))), ("item_id",)),
     Shelf("turn", "turn", "said_in_turns", "keep_said_turn",
-          (Column("manifest", ("plan", "message")), Column("tool_events", ("summary", "name", "status"))), ("turn_id",)),
-    Shelf("tool_reply", "tool_reply", "said_in_replies", "keep_said_reply", (Column("result", ("data", "message")),), ("call_id",)),
+          (Column("manifest", ("plan", "message")), Column("tool_events", ("summary", "name", "status"))),
+          ("turn_id",)),
+    Shelf("tool_reply", "tool_reply", "said_in_replies", "keep_said_reply",
+          (Column("result", ("data", "message")),), ("call_id",)),
     Shelf("hook_run", "hook_run", "said_in_runs", "keep_said_run", (Column("diagnostics", ("data", "message")),)),
     Shelf("thread", "thread", "said_in_threads", "keep_said_thread",
           (Column("name"), Column("instructions")), ("thread_id", "agent_id", "task_id", "model", "provider", "cwd")),
-    Shelf("workspace", "workspace", "said_in_workspaces", "keep_said_workspace", (Column("name"),), ("workspace_id", "root_path")),
-    Shelf("artifact", "artifact", "said_in_artifacts", "keep_said_artifact", (Column("name"),), ("artifact_id", "kind", "mime")),
-    Shelf("instruction", "instruction_version", "said_in_instructions", "keep_said_instruction", (Column("text"),), ("path",)),
+    Shelf("workspace", "workspace", "said_in_workspaces", "keep_said_workspace",
+          (Column("name"),), ("workspace_id", "root_path")),
+    Shelf("artifact", "artifact", "said_in_artifacts", "keep_said_artifact",
+          (Column("name"),), ("artifact_id", "kind", "mime")),
+    Shelf("instruction", "instruction_version", "said_in_instructions", "keep_said_instruction",
+          (Column("text"),), ("path",)),
 )  # fmt: skip
 
 BLOCK_BYTES = 1024 * 1024
@@ -65,7 +70,7 @@ class KeptFiles:
         self._files = files
 
     async def say(self, saying: Saying) -> list[str]:
-        """The ids of the files whose bytes say it. Pictures, sounds and films are not read."""
+        """Return the ids of the files whose bytes say it. Pictures, sounds and films are not read."""
         kept = await self._db.read(kept_files)
         says: dict[str, bool] = {}
         for sha256 in {sha256 for _, sha256 in kept}:

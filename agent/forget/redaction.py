@@ -64,7 +64,7 @@ def memories_named(text: str) -> set[str]:
 
 
 def emptied(text: str, named: set[str]) -> str:
-    """A tool's answer without the memories; one that was cut short, and so is no JSON, is emptied as a whole."""
+    """Return a tool's answer without the memories; one that was cut short, and so is no JSON, is emptied as a whole."""
 
     def empty(entry: dict[str, Any]) -> dict[str, Any] | None:
         found = entry.get("memory_id")

@@ -1,1 +1,1 @@
-"""What steers a turn beside memory: instruction files of its folder, and the definition of its agent. Never indexed."""
+"""Guidance of a turn: instruction files of its folder and the definition of its agent. It is never indexed."""

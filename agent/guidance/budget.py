@@ -52,7 +52,7 @@ class Fitted(NamedTuple):
 def fit(pieces: Sequence[SteeringText], limit: int) -> Fitted:
     """Return the pieces within a budget of characters: the innermost is kept first, a cut ends the outermost.
 
-    Where not even the notices fit, nothing is given, and every piece is a cut.
+    If not even the notices fit, the result is empty and every piece counts as cut.
     """
     texts = [_whole(piece) for piece in pieces]
     cuts: dict[int, LineCut] = {}

@@ -1,7 +1,7 @@
-"""Which instruction files a folder has: one a folder from the boundary down to it, and what these include.
+"""Instruction files of a folder: one from each folder between the boundary and it, and the files that these include.
 
-Rule 1: the boundary is the folder that holds `.git`, else the workspace's root around the folder, else the folder itself.
-The user's home folder and what is above it are never read.
+Rule 1: the boundary is the folder that holds `.git`, else the workspace's root around the folder, else the folder
+itself. The user's home folder and what is above it are never read.
 Rule 2: nothing beyond the boundary is read, wherever a path or a link leads; what is refused is told.
 Rule 3: a file is read again when its inode, size or time has changed, and at no other time.
 """
@@ -16,9 +16,10 @@ from typing import NamedTuple
 from agent.guidance.ports import InstructionDisk, Stamp, UnreadFile
 from agent.guidance.source_text import IncludeToken, SourceText, parse_source
 from protocol.guidance import BoundaryKind, InstructionKind, InstructionProblem
+from protocol.seams.safe_files import INSTRUCTION_FILES, SECRET_FILES
 from protocol.threads import InstructionProfile
 
-AGENTS, CLAUDE, GEMINI, QWEN = "AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md"
+AGENTS, CLAUDE, GEMINI, QWEN = INSTRUCTION_FILES
 PROFILES: Mapping[InstructionProfile, Sequence[str]] = {
     "default": (AGENTS, CLAUDE, GEMINI, QWEN),
     "claude": (CLAUDE, AGENTS),
@@ -35,12 +36,8 @@ MAX_INCLUDES = 32
 MAX_CACHED = 512
 """Files of some projects; the one that was used longest ago is forgotten first."""
 
-SECRET_FILES = (
-    ".git", ".ssh", ".gnupg", ".aws", ".env*", "*.pem", "*.key", "*.p12", "*.kdbx", "id_rsa*", "id_ed25519*", ".netrc",
-    ".npmrc", ".pypirc",
-)  # fmt: skip
-"""Names that hold credentials: no rule of a project needs them, and a strange repository may ask for them."""
 _SECRET_NAME = re.compile("|".join(translate(pattern) for pattern in SECRET_FILES), re.IGNORECASE)
+"""No rule of a project needs such a file, and a strange repository may ask for one."""
 
 
 class LoadedFile(NamedTuple):
@@ -98,7 +95,7 @@ def parents_of(folder: str) -> list[str]:
 def find_boundary(
     disk: InstructionDisk, parents: Sequence[str], workspace_root: str | None, home: str
 ) -> tuple[BoundaryKind, str]:
-    """Return the folder beyond which nothing is read, and why it is that one; `parents` begin with the folder itself."""
+    """Return why a folder is the boundary, and its path: nothing is read beyond it. `parents` begin with the folder."""
     cwd = parents[0]
     for folder in parents:
         if holds(folder, home):

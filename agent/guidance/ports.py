@@ -73,7 +73,7 @@ class AgentShelf(Protocol):
     """The folders of both layers."""
 
     def slugs(self) -> dict[str, AgentLayer]:
-        """Return the names of all entries that mean to be definitions, each with its layer; the vault's hides the built-in."""
+        """Return the name of each definition, valid or not, with its layer; one in the vault hides a built-in one."""
         ...
 
     def read(self, slug: str, texts: Collection[str]) -> AgentFolder | None:

@@ -1,6 +1,7 @@
-"""What steers one turn: the instruction files of its folder and the definition of its agent, gathered before it begins.
+"""The guidance of one turn: its folder's instruction files and its agent's definition, gathered before it begins.
 
-Rule 1: a turn whose agent is not valid does not begin. A thread without a folder and without an agent costs nothing here.
+Rule 1: a turn whose agent is not valid does not begin. A thread without a folder and without an agent costs nothing
+here.
 Rule 2: what was gathered becomes hooks of this turn alone, so that the manifest says of it what it says of all others.
 """
 
@@ -67,7 +68,7 @@ class KnownThreads(Protocol):
 
 
 class TurnGuidance(NamedTuple):
-    """What steers a turn: its own hooks, and what its agent's definition says of provider, memory and tools."""
+    """The guidance of a turn: its own hooks, and its agent's choice of provider, memory and tools."""
 
     hooks: Sequence[Subscription] = ()
     text: str = ""

@@ -22,11 +22,11 @@ FORCE_SECONDS = 0.25
 
 
 class ExitedError(Exception):
-    """What was called tried to end the process."""
+    """The called code tried to end the process."""
 
 
 class CallEnd(NamedTuple):
-    """How a call ended. `result` counts only where it is neither late nor failed."""
+    """The end of a call. `result` counts only where it is neither late nor failed."""
 
     result: Any
     error: BaseException | None
@@ -151,7 +151,10 @@ async def call_within(call: Callable[[], Awaitable[Any]], seconds: float) -> Cal
 
 
 def _outcome(task: "asyncio.Task[Any]") -> tuple[Any, BaseException | None]:
-    """What a finished task left. Asked for also where nobody wants it, so that nobody warns of it."""
+    """Return a finished task's result and exception.
+
+    It is read also where no caller wants it: asyncio warns of an exception that is never read.
+    """
     if task.cancelled():
         return None, asyncio.CancelledError()
     error = task.exception()

@@ -1,4 +1,4 @@
-"""What hooks may say about themselves: registered codes, counts, and short sentences without a secret.
+"""Diagnostics that hooks may give: registered codes, counts, and short sentences without a secret.
 
 Rule 1: a diagnostic is read by people who may not read what was said; so text is kept only where its code is known.
 """
@@ -25,7 +25,7 @@ class Vetted(NamedTuple):
 
 
 def vet(contributions: Sequence[Contribution], mask: Callable[[str], str]) -> Vetted:
-    """The diagnostics among contributions, without what may not be kept."""
+    """Return the diagnostics among contributions, without what may not be kept."""
     given = diagnostics_of(contributions)
     kept = [_cut(diagnostic, mask) for diagnostic in given]
     return Vetted(kept, all(diagnostic.code in DIAGNOSTIC_CODES for diagnostic in given) and kept == given)

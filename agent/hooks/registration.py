@@ -1,4 +1,4 @@
-"""Which hooks run in which phase, in which order: checked once, when the process is put together.
+"""Hooks by phase and order, checked once, when the process is put together.
 
 Rule 1: a wrong registration is found at start, never in a turn.
 Rule 2: a disabled dependency counts as satisfied.

@@ -1,6 +1,7 @@
 """Runs the hooks of one phase.
 
-Rule 1: a hook that crashes, hangs or talks nonsense never fails a turn unless it is `required`; a diagnostic takes its place.
+Rule 1: a hook that crashes, hangs or talks nonsense never fails a turn unless it is `required`; a diagnostic takes its
+place.
 Rule 2: results are merged in the order of registration, whatever finishes first.
 Rule 3: nothing here knows what memory is.
 """
@@ -50,14 +51,14 @@ class RequiredHookFailedError(Exception):
 
 
 class PhaseResult(NamedTuple):
-    """What a phase gave."""
+    """The merged results of the hooks of a phase."""
 
     runs: list[HookRun]
     contributed: list[Contributed]
 
 
 class HookOutcome(NamedTuple):
-    """How one call of a hook ended."""
+    """The end of one call of a hook."""
 
     status: RunStatus
     contributions: list[Contribution]
@@ -67,7 +68,7 @@ class HookOutcome(NamedTuple):
 
 
 def manifest_run(run: HookRun) -> ManifestRun:
-    """A run as the manifest shows it."""
+    """Return a run as the manifest shows it."""
     return ManifestRun(
         run_id=run.run_id,
         hook_id=run.hook_id,
@@ -81,7 +82,7 @@ def manifest_run(run: HookRun) -> ManifestRun:
 def ended(
     run: HookRun, verdict: HookOutcome, *, attempts: int, started_at: int, completed_at: int, duration_ms: int
 ) -> HookRun:
-    """The run with its end written in: hashes of what it gave, never contents."""
+    """Return the run with its end written in: hashes of what it gave, never contents."""
     return msgspec.structs.replace(
         run,
         status=verdict.status,
@@ -97,23 +98,26 @@ def ended(
 
 
 def failed(code: str, *, retryable: bool = False, status: RunStatus = "failed") -> HookOutcome:
-    """A run that failed, with the code as its diagnostic too."""
+    """Return a run that failed, with the code as its diagnostic too."""
     return HookOutcome(status, [], RunError(code=code, retryable=retryable), [Diagnostic(code=code)], [])
 
 
 def settled(subscription: Subscription, verdict: HookOutcome) -> HookOutcome:
-    """The verdict for good: the failure of a hook whose policy is `skip` counts as not having run."""
+    """Return the final verdict: the failure of a hook whose policy is `skip` counts as not having run."""
     has_failed = verdict.error is not None and subscription.failure_policy == "skip"
     return verdict._replace(status="skipped", error=None) if has_failed else verdict
 
 
 def skipped(code: str) -> HookOutcome:
-    """A run that did not apply."""
+    """Return a run that did not apply."""
     return HookOutcome("skipped", [], None, [Diagnostic(code=code)], [])
 
 
 def _kept(phase: Phase, output: Any) -> HookOutcome:
-    """Whether what a hook gave is what its phase allows; what is kept of it is a copy that the hook does not hold."""
+    """Return the outcome of a hook's output, failed where its phase does not allow it.
+
+    The contributions are copies that the hook does not hold.
+    """
     if not isinstance(output, HookOutput) or not isinstance(cast("object", output.contributions), list):
         return failed("bad_output")
     if len(output.contributions) > MAX_CONTRIBUTIONS:
@@ -164,7 +168,7 @@ class HookRuntime:
         self._is_strict = is_strict
 
     def new_run(self, subscription: Subscription, given_to: tuple[str, str]) -> HookRun:
-        """A run that is about to begin, for (thread, turn)."""
+        """Return a run that is about to begin, for (thread, turn)."""
         thread_id, turn_id = given_to
         return HookRun(
             run_id=self._ids.new("run"),
@@ -184,7 +188,7 @@ class HookRuntime:
         )
 
     async def call(self, subscription: Subscription, given: HookInput) -> HookOutcome:
-        """Call a hook within its deadline. Only the cancellation of the turn itself comes out of here as an exception."""
+        """Call a hook within its deadline and return what came of it; only the turn's own cancellation is raised."""
         ended = await call_within(lambda: subscription.call(given), subscription.timeout_ms / 1000)
         return self._verdict(subscription.phase, ended)
 

@@ -1,7 +1,7 @@
 """Puts a prompt together from what hooks contributed, within budgets.
 
-Rule 1: recalled text is data in a block of its own, before the user's words, never in the system role unless the host asks.
-What a section shows of its own accord is as stable as the section.
+Rule 1: recalled text is data in a block of its own, before the user's words, never in the system role unless the host
+asks. What a section shows of its own accord is as stable as the section.
 Rule 2: what does not fit is skipped, the next may fit; every cut is in the manifest.
 Rule 3: the stable part comes first and is byte-identical from turn to turn; what varies comes last.
 """
@@ -52,7 +52,10 @@ class RenderedContext(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """A prompt without history and without the user's words. `lines` are those of its sections that show stored things."""
+    """A prompt without history and without the user's words.
+
+    `lines` are those of its sections that show stored things.
+    """
 
     sections: list[PromptSection]
     blocks: list[RenderedContext]
@@ -63,7 +66,7 @@ class Compiled(NamedTuple):
 
 
 def render_contexts(contributed: Sequence[Contributed], nonce: str) -> list[RenderedContext]:
-    """The contexts as blocks, best first, within the budget of all of them together."""
+    """Return the contexts as blocks, best first, within the budget of all of them together."""
     blocks: list[RenderedContext] = []
     used = 0
     shown: set[str] = set()
@@ -85,9 +88,10 @@ def render_contexts(contributed: Sequence[Contributed], nonce: str) -> list[Rend
 def choose_sections(
     contributed: Sequence[Contributed],
 ) -> tuple[list[tuple[str, SectionContribution]], list[bool]]:
-    """The sections that fit, each cut at a word, with a flag for each that was cut; stable ones first, of these fixed texts first.
+    """Return the sections that fit, each with its hook's id, and for each a flag that it was cut.
 
-    What is verbatim stands before all others: it is not cut, and takes no room of theirs.
+    A section is cut at a word. Verbatim sections stand first: they are not cut, and take no room of the others. Stable
+    ones follow, fixed texts before those with lines.
     """
     sections = [(hook_id, c) for hook_id, c in contributed if isinstance(c, SectionContribution) and c.text]
     chosen = [(hook_id, section) for hook_id, section in sections if section.verbatim]
@@ -105,7 +109,10 @@ def choose_sections(
 
 
 def budgets_of(kind: str, limit: int, texts: Sequence[str]) -> list[ManifestBudget]:
-    """A budget in characters, which is kept, and in tokens as they are estimated: no character is more than one token."""
+    """Return what `texts` take of a limit, in characters and in estimated tokens.
+
+    The limit in characters is the one that is kept. It holds for tokens too: no character is more than one token.
+    """
     return [
         ManifestBudget(name=f"{kind}_chars", limit=limit, used=sum(len(text) for text in texts)),
         ManifestBudget(name=f"{kind}_tokens", limit=limit, used=sum(estimated_tokens(text) for text in texts)),
@@ -121,7 +128,7 @@ def _telling(outcome: tuple[RecallStatus, str]) -> tuple[int, bool]:
 def recall_of(
     contexts: Sequence[PromptContext], blocks: Sequence[RenderedContext], *, failed: bool, off_reason: str
 ) -> ManifestRecall:
-    """What the turn recalled in all: what is really in the prompt, not what was found."""
+    """Return what the turn recalled in all: the sources that really stand in the prompt, not those found."""
     refs = [ref for block in blocks for ref in block.rendered.refs]
     outcomes: list[tuple[RecallStatus, str]] = [(context.status, context.reason) for context in contexts]
     if failed:
@@ -142,7 +149,7 @@ def recall_of(
 
 
 def compile_prompt(contributed: Sequence[Contributed], *, nonce: str, recall_failed: bool, off_reason: str) -> Compiled:
-    """The prompt of a turn from everything that its hooks contributed."""
+    """Return the prompt of a turn from everything that its hooks contributed."""
     blocks = render_contexts(contributed, nonce)
     sections, cuts = choose_sections(contributed)
     contexts = [c for _, c in contributed if isinstance(c, PromptContext)]
@@ -202,7 +209,7 @@ def _refs(blocks: Sequence[RenderedContext]) -> list[SourceRef]:
 
 
 def injected(compiled: Compiled) -> list[Injected]:
-    """What the prompt shows of stored things, as the ledger writes it down."""
+    """Return each stored thing that the prompt shows, as the ledger stores it."""
     return [
         *(
             Injected(name, [(one.text, one.ref) for one in lines], is_standing=True)
@@ -213,7 +220,7 @@ def injected(compiled: Compiled) -> list[Injected]:
 
 
 def context_blocks(blocks: Sequence[RenderedContext], placement: Placement) -> list[ContextBlock]:
-    """The blocks as a host gets them."""
+    """Return the blocks as a host gets them."""
     return [
         ContextBlock(
             block_id=b.block_id, domain=b.context.domain, text=b.rendered.text, placement=placement,
@@ -224,7 +231,7 @@ def context_blocks(blocks: Sequence[RenderedContext], placement: Placement) -> l
 
 
 def system_text(sections: Sequence[PromptSection], system_prompt: str | None, instructions: str | None) -> str:
-    """The system message: what stays the same in every turn of a thread."""
+    """Return the system message: what stays the same in every turn of a thread."""
     parts = [system_prompt or DEFAULT_SYSTEM]
     if instructions:
         parts.append(instructions)
@@ -240,7 +247,7 @@ def messages_of(
     pictures: Sequence[Picture] = (),
     placement: Placement = "before_user",
 ) -> list[Message]:
-    """The request's messages; the last user message is the user's own text and pictures only."""
+    """Return the request's messages; the last user message is the user's own text and pictures only."""
     context = "\n\n".join(block.rendered.text for block in blocks)
     own = Message(role="user", content=text, pictures=list(pictures))
     if not context:

@@ -1,9 +1,12 @@
 """The recent conversation that goes into a request as it was said: newest first within a budget, whole turns.
 
-Rule 1: it is chosen before the hooks run, and fitted once more when the rest of the request is known; then it only loses.
-Rule 2: what stays in any case need not be recalled. What may still be lost may be recalled; where it was, it is not told twice.
+Rule 1: it is chosen before the hooks run, and fitted once more when the rest of the request is known; then it only
+loses.
+Rule 2: what stays in any case need not be recalled. What may still be lost may be recalled; if it was, its turn is the
+first to go, so that nothing stands in a request twice.
 Rule 3: the last turns always stay; what was left out can be seen in the manifest.
-Rule 4: a failed turn has no part in it: its message would stand before the next one, and who asks again would ask twice.
+Rule 4: a failed turn has no part in it: its message would stand before the next one, and a user who asks again would
+ask twice.
 """
 
 import sys
@@ -24,17 +27,22 @@ from protocol.threads import Item, ManifestBudget, ToolSpec
 MAX_TURNS = 200  # beyond it, recall finds what matters; reading more costs time in every turn
 
 RESERVED_CHARS = 10_000
-"""What comes beside a conversation before it is known: the contracts of the system prompt have 2,000 characters, the tools of a
-plan 3,000, what is recalled 4,000, in the usual settings and at most."""
+"""Room kept free for the rest of a request, in characters, before that is known.
+
+With the usual settings the contracts of the system prompt take at most 2,000, the tools of a plan 3,000, recall 4,000.
+"""
 
 BYTES_PER_TOKEN = 3
-"""Tokenizers differ and none is here: English has 4 bytes to a token, Russian 5, Chinese 3; too many is the safe side."""
+"""The fewest bytes of text to a token: English has 4, Russian 5, Chinese 3.
+
+Tokenizers differ and none is here; to estimate too many tokens is the safe side.
+"""
 PICTURE_TOKENS = 1600
 """What the usual models count for the largest picture that they look at whole."""
 
 
 class Size(NamedTuple):
-    """How large messages are, or may be: characters, and bytes, by which tokens are estimated."""
+    """The size of messages, or its limit: in characters, and in bytes, by which tokens are estimated."""
 
     chars: int = 0
     octets: int = 0
@@ -49,11 +57,11 @@ class Size(NamedTuple):
         return Size(self.chars + other.chars, self.octets + other.octets)
 
     def minus(self, other: "Size") -> "Size":
-        """What is left."""
+        """Return the difference; a member may be negative."""
         return Size(self.chars - other.chars, self.octets - other.octets)
 
     def fits(self, room: "Size") -> bool:
-        """Whether there is room for it."""
+        """Return whether the size is within `room` in both members."""
         return self.chars <= room.chars and self.octets <= room.octets
 
 
@@ -61,22 +69,22 @@ RESERVED = Size(RESERVED_CHARS, RESERVED_CHARS)
 
 
 def room_of(context_chars: int, prompt_tokens: int | None) -> Size:
-    """What a whole request may have; nobody bounds its tokens where nobody says how many the model takes."""
+    """Return the limit of a whole request; its tokens are not limited where the model's limit is not known."""
     return Size(context_chars, sys.maxsize if prompt_tokens is None else prompt_tokens * BYTES_PER_TOKEN)
 
 
 def size_of(text: str, pictures: int = 0) -> Size:
-    """How large a message is."""
+    """Return the size of a message with that many pictures."""
     return Size(len(text), len(text.encode()) + pictures * PICTURE_TOKENS * BYTES_PER_TOKEN)
 
 
 def size_beside(text: str) -> Size:
-    """How large a text is that has a budget of its own: it takes nothing of the characters, but of what the model takes."""
+    """Return the size of a text with a budget of its own: it counts no characters, but as tokens for the model."""
     return Size(0, len(text.encode()))
 
 
 def size_of_all(messages: Sequence[Message]) -> Size:
-    """How large messages are together."""
+    """Return the sum of the messages' sizes."""
     sizes = (size_of(message.content, len(message.pictures)) for message in messages)
     return reduce(Size.plus, sizes, Size())
 
@@ -90,7 +98,7 @@ def _said(items: Sequence[Item]) -> list[Message]:
 
 
 def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved: Size, min_turns: int) -> History:
-    """What was said before a position: at least `min_turns` turns, more while there is room.
+    """Return the conversation before a position: at least `min_turns` turns, more while there is room.
 
     A turn stays for sure where there is room for it beside what is reserved for the rest of the request.
     """
@@ -112,10 +120,11 @@ def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved:
 
 
 def rewritten(history: History, say: Callable[[str], str]) -> History:
-    """The history with every message as `say` has it; one that becomes empty is gone."""
+    """Return the history with every message as `say` has it; one that becomes empty is gone."""
     turns = [
         turn._replace(messages=[
-            msgspec.structs.replace(message, content=text) for message in turn.messages if (text := say(message.content))
+            msgspec.structs.replace(message, content=text)
+            for message in turn.messages if (text := say(message.content))
         ])
         for turn in history.turns
     ]  # fmt: skip
@@ -131,9 +140,9 @@ def fit_history(
     min_turns: int,
     recalled: Collection[str] = (),
 ) -> tuple[History, list[ManifestBudget]]:
-    """The history that fits beside the rest of a request and its tools: the oldest turns go, `min_turns` stay.
+    """Return the history that fits beside the rest of a request and its tools: the oldest turns go, `min_turns` stay.
 
-    Of turns in `recalled` something stands in the rest: where they might have gone, they do, and what is older with them.
+    A part of each turn in `recalled` stands in the rest already. Such a turn goes wherever it may, with all older ones.
     """
     offered = Message(role="system", content="".join(f"{t.name}{t.description}{t.parameters}" for t in tools))
     others = size_of_all([*rest, offered])

@@ -22,7 +22,7 @@ _ITEM_LINE = re.compile(r"^[ \t>]*(?P<line>- \[[^\]\n]{4,400}\]: [^\n]+)$", re.M
 
 
 def normalised(line: str) -> str:
-    """A line as it is compared: NFKC, case and white space folded."""
+    """Return a line as it is compared: NFKC, case and white space folded."""
     return " ".join(unicodedata.normalize("NFKC", line).casefold().split())
 
 
@@ -81,12 +81,12 @@ class Ledger:
         return sorted(spans)
 
     def said(self, tx: Tx, workspace_id: str, text: str) -> str:
-        """The text without what was injected."""
+        """Return the text without what was injected."""
         return without(text, self.echo_spans(tx, workspace_id, text))
 
 
 def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The text with the ranges taken out."""
+    """Return the text with the ranges taken out."""
     kept: list[str] = []
     place = 0
     for start, end in spans:

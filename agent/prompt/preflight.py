@@ -33,7 +33,7 @@ class Planners(NamedTuple):
 
 
 def shown(plan: RecallPlan) -> dict[str, Any]:
-    """A plan as the manifest shows it, without words.
+    """Return a plan as the manifest shows it, without words.
 
     A manifest is kept, and an erase does not read it for every way to say a thing.
     """
@@ -47,7 +47,7 @@ def shown(plan: RecallPlan) -> dict[str, Any]:
 
 
 def plan_turn(text: str, context: TurnContext, planners: Planners, *, is_enabled: bool) -> Preflight:
-    """The local plan of a turn. Chat mode has none."""
+    """Return the local plan of a turn. Chat mode has none."""
     if context.mode == "chat" or not is_enabled:
         reason = "chat_mode" if context.mode == "chat" else "preflight_disabled"
         return Preflight(None, ManifestPreflight(source="none", reason=reason, plan=None))

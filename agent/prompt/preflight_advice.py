@@ -51,7 +51,7 @@ class Case(NamedTuple):
 
 
 async def _question(case: Case, advisor: Advisor) -> dict[str, Any]:
-    """What the model is told: the message, names and sizes."""
+    """Return the question to the model: the message, names and sizes."""
     context = case.context
 
     def measure(tx: Tx) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def _episodic(asked: _Episodic, now: int) -> EpisodicPlan:
 
 
 def read_plan(text: str, known_tools: Collection[str], now: int) -> RecallPlan:
-    """The plan of a model's answer. Raises `UnusablePlanError`."""
+    """Return the plan of a model's answer. Raises `UnusablePlanError`."""
     answer = _decoded(text)
     recall = answer.memory.active_recall
     return RecallPlan(

@@ -17,7 +17,7 @@ _USED: Final = msgspec.json.Decoder(dict[str, str])
 
 
 class InstructionState(NamedTuple):
-    """Whether a workspace's instruction files are used, and the digests of those that its last turn had, by path."""
+    """The mode of a workspace's instruction files, and the digests of those that its last turn had, by path."""
 
     mode: InstructionMode = "on"
     used: Mapping[str, str] = {}

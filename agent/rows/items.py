@@ -41,7 +41,7 @@ def items_of_turn(tx: Tx, turn_id: str) -> list[Item]:
 
 
 class HistoryPlace(NamedTuple):
-    """Where an item stands in its thread."""
+    """The place of an item in its thread."""
 
     turn_position: int
     item_position: int
@@ -124,7 +124,7 @@ def _add_mentions(tx: Tx, turn_id: str, text: str) -> None:
 
 
 class StoredReply(NamedTuple):
-    """What a tool answered in a host-driven turn, and a digest of what it was asked."""
+    """A tool's reply in a host-driven turn, and a digest of the call's arguments."""
 
     request: bytes
     result: str

@@ -149,8 +149,9 @@ def add_thread(tx: Tx, found: StoredThread) -> None:
         "thread_id": t.thread_id, "workspace_id": t.workspace_id, "agent_id": t.agent_id,
         "parent_thread_id": t.parent_thread_id, "name": t.name, "mode": t.mode, "memory_mode": t.memory_mode,
         "origin": t.origin, "task_id": t.task_id, "instructions": found.instructions, "model": found.model,
-        "provider": found.provider, "now": t.created_at, "cwd": found.folder.cwd, "instruction_files": found.folder.files,
-        "instruction_profile": found.folder.profile, "agent": to_json(t.agent) if t.agent else None,
+        "provider": found.provider, "now": t.created_at, "cwd": found.folder.cwd,
+        "instruction_files": found.folder.files, "instruction_profile": found.folder.profile,
+        "agent": to_json(t.agent) if t.agent else None,
     })  # fmt: skip
 
 

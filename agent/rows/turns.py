@@ -126,7 +126,7 @@ def generation_of_turn(tx: Tx, turn_id: str) -> int | None:
     return row[0] if row else None
 
 
-# -- the life of a turn --------------------------------------------------------------------------------------------------
+# -- the life of a turn ----------------------------------------------------------------------------------------------
 
 
 class NewTurn(NamedTuple):
@@ -161,7 +161,7 @@ def keep_prepared(tx: Tx, turn: Turn, seq: int) -> None:
 
 
 class TurnLeft(NamedTuple):
-    """What a turn leaves at its end, beside its items."""
+    """The results of a turn at its end, beside its items."""
 
     turn: Turn
     seq: int
@@ -202,7 +202,7 @@ def status_of_turn(tx: Tx, turn_id: str) -> TurnStatus | None:
 
 
 def complete_post_work(tx: Tx, turn_id: str) -> int | None:
-    """Keep that all work after a turn is done; return the number of its last notification, None for who comes second."""
+    """Store that all work after a turn is done; return the number of its last notification, None if it was stored."""
     row = tx.one(SQL["post_complete"], {"turn_id": turn_id})
     return row[0] if row else None
 

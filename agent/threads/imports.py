@@ -46,7 +46,7 @@ KINDS: Mapping[str, ItemKind] = {"user": "user_message", "assistant": "agent_mes
 
 
 def derived_id(prefix: str, *parts: str) -> str:
-    """An id that is the same for the same parts, and different for any others."""
+    """Return an id that is the same for the same parts, and different for any others."""
     digest = hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
     return f"{prefix}_{digest[:26]}"
 
@@ -65,7 +65,7 @@ class Incoming(NamedTuple):
 
 
 class ThreadImportPlan(NamedTuple):
-    """What an import does to a thread."""
+    """The changes that an import makes in a thread."""
 
     add: list[Incoming]
     replace: list[Incoming]
@@ -151,10 +151,10 @@ def identified(
     echoes: Collection[int] = (),
     offset: int | None = None,
 ) -> list[Incoming]:
-    """Each turn that is no echo, with its id: the one it has, else one made from the source and its place.
+    """Return each turn that is no echo with its id: the one it has, else one made from the source and its place.
 
-    What is appended without an `offset` may be any part of the source: a turn that is there already is known by its
-    content. A place that is taken by another turn makes the content a part of the id.
+    Turns appended without an `offset` may be any part of the source: a turn that is there already is recognised by its
+    content. Where another turn has the place, the content becomes a part of the id.
     """
     taken = {turn.turn_id for turn in known} | {turn.turn_id for turn in turns if turn.turn_id is not None}
     there: dict[bytes | None, list[str]] = {}
@@ -257,7 +257,7 @@ class _Import:
         return tuple((role, words.strip()) for role, text, words in said if words.strip() or text == words)
 
     def rehearse(self, tx: Tx) -> ThreadImportResult:
-        """What an import would do."""
+        """Return the result that an import would have, and store nothing."""
         plan = self._plan(tx)
         found = get_thread(tx, self._thread_id)
         thread = _new_thread(self._params, self._thread_id, self._now) if found is None else found.thread
@@ -323,7 +323,7 @@ def _item(said: ImportItem, item_id: str, turn_id: str, thread_id: str, at: int)
 
 
 def artifact_ref(given: ArtifactRefInput) -> ArtifactRef:
-    """A reference as stored; a missing version is named after the file."""
+    """Return a reference as stored; a missing version is named after the file."""
     version = given.version_id or derived_id("ver", given.artifact_id, given.sha256 or given.name)
     return ArtifactRef(
         artifact_id=given.artifact_id, version_id=version, name=given.name, kind=given.kind, mime=given.mime,

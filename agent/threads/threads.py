@@ -66,7 +66,7 @@ Define: TypeAlias = Callable[[ThreadStartParams], Awaitable[Judged | None]]
 
 
 class Neighbours(NamedTuple):
-    """What wiring has other houses do in this house's transactions."""
+    """Functions of other houses that run in this house's transactions; wiring passes them in."""
 
     on_items: OnItems
     on_items_removed: OnItemsRemoved
@@ -131,7 +131,10 @@ class Threads:
         return WorkspaceResult(workspace=await self._db.write(create))
 
     async def ensure(self, workspace_id: str) -> None:
-        """Make a workspace if it is not there; where the store takes nothing, it is made with its first thread that is stored."""
+        """Make a workspace if it is not there.
+
+        Where the store takes nothing, it is made with its first thread that is stored.
+        """
         now = self._clock.now()
         if await self._db.read(lambda tx: get_workspace(tx, workspace_id)) is None:
             try:
@@ -150,7 +153,7 @@ class Threads:
         return WorkspaceListResult(workspaces=[workspace for _, workspace in page], next_cursor=following)
 
     async def workspace_get(self, params: WorkspaceParams) -> WorkspaceResult:
-        """One workspace."""
+        """Return one workspace."""
         found = await self._db.read(lambda tx: get_workspace(tx, params.workspace_id))
         if found is None:
             raise CallerError.missing("workspace")
@@ -159,7 +162,10 @@ class Threads:
     # -- threads ---------------------------------------------------------------------------------------------------
 
     async def thread_start(self, params: ThreadStartParams) -> ThreadResult:
-        """Open a thread, or return the one of that id as it is; where the store takes nothing, it lives as long as the process."""
+        """Open a thread, or return the one of that id as it is.
+
+        Where the store takes nothing, the thread lives as long as the process.
+        """
         thread_id = params.thread_id or self._ids.new("thr")
         definition = await self._define(params)
 
@@ -217,7 +223,7 @@ class Threads:
         return StoredThread(thread, params.instructions, params.model, params.provider, 0, folder)
 
     async def thread_get(self, params: ThreadParams) -> ThreadResult:
-        """One thread."""
+        """Return one thread."""
         return ThreadResult(thread=await self._db.read(lambda tx: self._present(tx, params.thread_id)))
 
     async def thread_list(self, params: ThreadListParams) -> ThreadListResult:
@@ -270,7 +276,7 @@ class Threads:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     async def thread_history(self, params: ThreadHistoryParams) -> ItemsResult:
-        """What was said, as it was said, in either direction."""
+        """Return a page of a thread's items, word for word, in either direction."""
         start = (-1, -1, -1) if params.order == "asc" else (LAST, LAST, LAST)
         place = HistoryPlace(*place_of(params.cursor, start))
 
@@ -286,7 +292,7 @@ class Threads:
         return await self._db.read(read)
 
     async def turn_get(self, params: TurnParams) -> TurnResult:
-        """A turn with its manifest."""
+        """Return a turn with its manifest."""
         found = await self._db.read(lambda tx: get_turn(tx, params.turn_id))
         unstored = self._unstored.find_turn(params.turn_id)
         if found is not None:
@@ -296,7 +302,7 @@ class Threads:
         return TurnResult(turn=unstored[1])
 
     async def turn_items(self, params: TurnItemsParams) -> ItemsResult:
-        """A turn's items in order."""
+        """Return a turn's items in order."""
         (skip,) = place_of(params.cursor, (0,))
 
         def read(tx: Tx) -> ItemsResult:
@@ -310,7 +316,7 @@ class Threads:
         return await self._db.read(read)
 
     async def hook_runs(self, params: HooksRunsParams) -> HooksRunsResult:
-        """What hooks did, newest first."""
+        """Return a page of hook runs, newest first."""
         (before,) = place_of(params.cursor, (LAST,))
         found = await self._db.read(lambda tx: list_runs(tx, params, before, params.limit + 1))
         page = found[: params.limit]

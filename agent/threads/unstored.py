@@ -32,7 +32,7 @@ def refusal_of(failure: GatewayError) -> NotStored | None:
 
 
 class Unstored:
-    """What this process knows and the store does not."""
+    """Threads and turns that this process knows and the store does not."""
 
     def __init__(self, *, is_read_only: bool = False) -> None:
         self.is_read_only = is_read_only

@@ -58,7 +58,7 @@ class ActiveTurn:
     # -- what a host has done in it ----------------------------------------------------------------------------------
 
     async def while_it_runs(self, work: Callable[[], Awaitable[T]]) -> T | None:
-        """What the work gives; None where the turn ended first, which ends the work."""
+        """Return the result of the work; None where the turn ended first, which cancels the work."""
         given: T | None = None
         with anyio.CancelScope() as scope:
             self._working.add(scope)
@@ -84,7 +84,7 @@ class ActiveTurn:
         status: ItemStatus = "completed",
         tool: ToolUse | None = None,
     ) -> Item:
-        """An item of this turn."""
+        """Make an item of this turn and return it."""
         return Item(
             item_id=self._ids.new("itm"),
             turn_id=self.turn.turn_id,
@@ -128,7 +128,7 @@ class ActiveTurn:
         self._item("item/completed", self.user_item)
 
     def terminal(self, turn: Turn) -> Callable[[], None]:
-        """The notification that ends the turn, numbered now and sent when called."""
+        """Number the notification that ends the turn, and return the function that sends it."""
         method = TERMINAL[turn.status]
         if method == "turn/failed":
             error = turn.error or TurnError.of("internal", retryable=False)
@@ -167,7 +167,7 @@ class ActiveTurn:
         self.complete(msgspec.structs.replace(item, text=text, status="completed"))
 
     def abandon(self, status: ItemStatus) -> None:
-        """What was said before the end is kept as it is, marked."""
+        """Complete the open message with the text that arrived before the end, marked with `status`."""
         if self.partial is not None:
             item, self.partial = self.partial, None
             text = "".join(self._said)

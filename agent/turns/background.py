@@ -51,7 +51,12 @@ OUTCOMES: dict[TurnStatus, str] = {
 
 
 def context_of(tx: Tx, stored: StoredTurn, now: int) -> TurnContext:
-    """Where and when a stored turn happened. Raises `KeyError` when its thread is gone."""
+    """Return where and when a stored turn happened.
+
+    Raises:
+        KeyError: its thread is gone.
+
+    """
     found = get_thread(tx, stored.turn.thread_id)
     if found is None:
         raise KeyError(stored.turn.thread_id)
@@ -81,7 +86,7 @@ def context_in(
 
 
 def post_runs(tx: Tx, turn_id: str) -> list[HookRun]:
-    """The runs of what follows a turn."""
+    """Return the runs of what follows a turn."""
     return [run for run in runs_of_turn(tx, turn_id) if run.phase == "TurnPostTurn"]
 
 
@@ -284,7 +289,7 @@ class Background:
 
 
 def _tool_events(tx: Tx, stored: StoredTurn) -> list[ToolEvent]:
-    """What tools did in the turn, by name and outcome; never their output."""
+    """Return the turn's tool calls by name and outcome; never their output."""
     own = [
         ToolEvent(name=item.tool.name, call_id=item.tool.call_id, status="error" if item.tool.is_error else "ok")
         for item in items_of_turn(tx, stored.turn.turn_id)

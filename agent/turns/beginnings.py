@@ -1,4 +1,4 @@
-"""How a turn begins: whether it may, what it is told of what was said before, and its first row.
+"""The beginning of a turn: whether it may begin, the earlier conversation that it is given, and its first row.
 
 Rule 1: one turn at a time in a thread, across all processes of the home.
 """
@@ -75,7 +75,13 @@ class Beginnings:
         return found[1] if found is not None else None
 
     def admit(self, tx: Tx, asked: AskedTurn) -> str | None:
-        """Return the workspace of a turn that may begin, None for one that is known. Raises `CallerError` and `Refused`."""
+        """Return the workspace of a turn that may begin, None for a turn that is known.
+
+        Raises:
+            CallerError: the call is not valid.
+            Refused: the turn may not begin now.
+
+        """
         thread_id = asked.params.thread_id
         found = self._unstored.open_thread(tx, thread_id)
         if found is None:
@@ -104,8 +110,8 @@ class Beginnings:
         position = last_position(tx, params.thread_id) + 1
         turn = Turn(
             turn_id=turn_id, thread_id=params.thread_id, workspace_id=found.thread.workspace_id, driver=asked.driver,
-            mode=params.mode or found.thread.mode, status=BEGINNINGS[asked.driver], started_at=now, completed_at=None, error=None,
-            rounds=0, usage=None, prompt_manifest=None, not_stored=not_stored,
+            mode=params.mode or found.thread.mode, status=BEGINNINGS[asked.driver], started_at=now, completed_at=None,
+            error=None, rounds=0, usage=None, prompt_manifest=None, not_stored=not_stored,
         )  # fmt: skip
         item = Item(
             item_id=self._ids.new("itm"), turn_id=turn_id, thread_id=params.thread_id, kind="user_message", role="user",
@@ -153,7 +159,7 @@ class Beginnings:
         return self.plan(tx, asked, received, why)[0]
 
     def _said_before(self, tx: Tx, asked: AskedTurn, found: StoredThread, position: int, pictures: int) -> History:
-        """What may go into the request of what was said before, as far as it is known what else does."""
+        """Return the earlier conversation that may go into the request, by the sizes known so far."""
         settings = self._settings().agent
         words = f"{settings.system_prompt or ''}{found.instructions or ''}{asked.text}"
         history = read_history(

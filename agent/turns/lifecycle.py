@@ -1,7 +1,7 @@
 """The two ends of a turn, whoever runs its model.
 
-Rule 1: a turn has two durable commits: the user's item before the model, everything else before the notification that ends it.
-Neither is given up half way, whoever asked for it and whatever is cancelled.
+Rule 1: a turn has two durable commits: the user's item before the model, everything else before the notification that
+ends it. Neither is given up half way, whoever asked for it and whatever is cancelled.
 Rule 2: one turn at a time in a thread, across all processes of the home.
 Rule 3: a turn that the store says is this process's, and that is neither begun nor run here, is ended before anybody is
 told that it runs.
@@ -59,7 +59,7 @@ class Begun(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TurnMeans:
-    """What every part of a turn shares."""
+    """Collaborators that every part of a turn shares."""
 
     db: Transact
     clock: Clock
@@ -83,7 +83,8 @@ class TurnLifecycle:
         self.unstored = means.unstored
         self._beginnings = Beginnings(
             clock=means.clock, ids=means.ids, ledger=means.ledger, settings=means.settings, owner=means.owner,
-            unstored=means.unstored, stranded=lambda tx, thread_id, turn_id: self._stranded(tx, thread_id, beginning=turn_id),
+            unstored=means.unstored,
+            stranded=lambda tx, thread_id, turn_id: self._stranded(tx, thread_id, beginning=turn_id),
         )  # fmt: skip
         self.running: dict[str, ActiveTurn] = {}
         """Turns that run in this process, by id."""
@@ -91,7 +92,7 @@ class TurnLifecycle:
         self._unsettled: dict[str, Callable[[Tx], None]] = {}
 
     async def find(self, turn_id: str) -> ActiveTurn | None:
-        """A turn that runs in this process; one that is about to begin is waited for."""
+        """Return a turn that runs in this process, None without one; a turn that is about to begin is waited for."""
         while (begun := self._beginning.get(turn_id)) is not None:
             await begun.wait()
         return self.running.get(turn_id)
@@ -105,7 +106,8 @@ class TurnLifecycle:
     ) -> Begun:
         """Admit a turn and store its beginning: the first of its two durable commits.
 
-        `admit` raises where a turn that is not known yet may not begin in its thread; else it says how many tokens its model takes.
+        `admit` raises where a turn that is not known yet may not begin in its thread. Else it returns how many tokens
+        its model takes.
         """
         turn_id = params.turn_id or self._means.ids.new("trn")
         digest = hashlib.sha256(encode([params.thread_id, params.input])).digest()
@@ -157,8 +159,8 @@ class TurnLifecycle:
         if stored.turn.not_stored is not None:
             self.unstored.keep_turn(asked.digest, stored.turn)
         active = self.running[turn_id] = ActiveTurn(
-            turn=stored.turn, context=stored.context, user_item=stored.user_item, ids=self._means.ids, clock=self._means.clock,
-            notify=self._means.notify,
+            turn=stored.turn, context=stored.context, user_item=stored.user_item, ids=self._means.ids,
+            clock=self._means.clock, notify=self._means.notify,
         )  # fmt: skip
         return Begun(stored.turn, active, stored.history)
 
@@ -176,7 +178,7 @@ class TurnLifecycle:
     # -- what nobody runs ------------------------------------------------------------------------------------------
 
     async def settle(self) -> None:
-        """End the turns that are stored as this process's and that it does not run: how they ended could not be stored."""
+        """End each turn that is stored as this process's and that it does not run: its end could not be stored."""
 
         def settle(tx: Tx, turn_id: str) -> None:
             if turn_id in self._stranded(tx):
@@ -186,9 +188,10 @@ class TurnLifecycle:
             await self._means.db.write(partial(settle, turn_id=turn_id))
 
     def _stranded(self, tx: Tx, thread_id: str | None = None, *, beginning: str | None = None) -> list[str]:
-        """Turns that are stored as this process's and that nobody begins or runs here; of one thread, or all.
+        """Return the ids of turns stored as this process's that are neither begun nor run here; of one thread, or all.
 
-        Who begins a turn says so: to that one, a turn of the same id is one of an attempt that failed.
+        `beginning` is the id of the turn that the caller begins: a stored turn of that id is left from a failed
+        attempt.
         """
 
         def is_here(turn_id: str) -> bool:
@@ -221,9 +224,10 @@ class TurnLifecycle:
         tool_events: Sequence[ToolEvent] = (),
         runs: Sequence[HookRun] = (),
     ) -> Turn:
-        """Store everything that a turn left and tell its end; `runs` are those of a turn that was never prepared.
+        """Store all that a turn left and notify of its end; return the turn. `runs` are those of one never prepared.
 
-        Who comes second waits for the end that the first one gave it. What is cancelled meanwhile is cancelled afterwards.
+        A second caller waits for the end that the first one gave the turn. A cancellation that arrives meanwhile takes
+        effect afterwards.
         """
         if active.is_ending:
             await active.ended.wait()
@@ -283,10 +287,11 @@ class TurnLifecycle:
         )
 
     def _turn_without_end(self, turn: Turn, status: TurnStatus, failed: Exception) -> Turn:
-        """What the client is told where the end could not be stored.
+        """Return the turn as the client sees it where its end could not be stored.
 
-        If the store refused it, it is stored so when the store works again, and before anybody is told that the turn runs. A
-        process that ends before that leaves an interrupted turn, and so does an end that our own defect keeps from being stored.
+        If the store refused the end, it is stored so when the store works again, before any client is told that the
+        turn runs. A process that ends before that leaves an interrupted turn. So does an end that a defect of the
+        gateway keeps from being stored.
         """
         if isinstance(failed, GatewayError):
             error = TurnError.of(failed.reason, retryable=failed.retryable)

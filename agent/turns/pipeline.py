@@ -45,13 +45,13 @@ NONCE_BYTES = 8  # nobody guesses it, so nobody can write the end of a block bef
 
 
 def nothing_allowed(reason_code: str) -> TurnPolicy:
-    """The policy of a turn in which no hook speaks for memory."""
+    """Return the policy of a turn in which no hook speaks for memory."""
     no = Permission(allowed=False, reason_code=reason_code)
     return TurnPolicy(recall=no, read_tools=no, remember=no, forget=no, extraction=no)
 
 
 def policy_without_hook(context: TurnContext) -> TurnPolicy:
-    """The policy of a turn whose policy hook failed: that changes nothing of reading, and nothing is written or learnt."""
+    """Return the policy of a turn whose policy hook failed: reading stays as it is, nothing is written or learnt."""
     is_closed = context.memory_mode == "ignored"
     no = Permission(allowed=False, reason_code="policy_failed")
     recall = Permission(allowed=not (is_closed or context.options.skip_recall), reason_code="policy_failed")
@@ -70,11 +70,11 @@ class PreparedTurn(NamedTuple):
     runs: list[HookRun]
 
     def with_budgets(self, budgets: Sequence[ManifestBudget]) -> "PreparedTurn":
-        """The same with what the rest of the prompt was given."""
+        """Return the prepared turn with the budgets of the rest of the prompt."""
         return self._replace(compiled=self.compiled._replace(budgets=[*self.compiled.budgets, *budgets]))
 
     def manifest(self) -> PromptManifest:
-        """What went into the prompt, with the tools as they are visible now."""
+        """Return the manifest of the prompt, with the tools as they are visible now."""
         return PromptManifest(
             phases=self.phases,
             policy=self.policy,
@@ -111,7 +111,7 @@ class _Run:
         return result
 
     def tell(self, **members: object) -> None:
-        """What the phases from now on are told."""
+        """Add members to the input of the phases that follow."""
         self.base = msgspec.structs.replace(self.base, **members)
 
     def recalled(self) -> Recalled:
@@ -186,7 +186,7 @@ class Pipeline:
 
 
 def _policy_of(decided: PhaseResult, context: TurnContext) -> tuple[TurnPolicy, TurnPolicy | None]:
-    """The turn's policy, and what hooks are told of it: none where they are to find out by themselves what may be recalled."""
+    """Return the turn's policy, and the policy that hooks get: None where they find out themselves what to recall."""
     policies = [c.policy for _, c in decided.contributed if isinstance(c, PolicyContribution)]
     if not policies and any(run.status in {"failed", "timed_out"} for run in decided.runs):
         policy = policy_without_hook(context)

@@ -1,4 +1,4 @@
-"""What a host is told again.
+"""Answers that a host is sent again.
 
 The prompt of a turn that it prepared before, and the answer of a tool that it called before.
 
@@ -39,11 +39,11 @@ class Again:
         self._marks = marks
 
     def hosted(self, tx: Tx, prepared: PreparedTurn) -> Hosted:
-        """A prepared turn as it may be told again."""
+        """Return a prepared turn as it may be sent again."""
         return Hosted(prepared, self._marks(tx, _shown_in(prepared.compiled)))
 
     def prepared(self, tx: Tx, hosted: Hosted) -> PreparedTurn:
-        """The turn as it was prepared, without the lines whose source says something else now, or may not be shown."""
+        """Return the turn as it was prepared, without the lines whose source changed since or may not be shown."""
         compiled = hosted.prepared.compiled
         now = self._marks(tx, _shown_in(compiled))
         kept = {name for name, mark in now.items() if hosted.marks.get(name) == mark}
@@ -52,7 +52,7 @@ class Again:
         return hosted.prepared._replace(compiled=compiled._replace(blocks=blocks, sections=sections))
 
     def reply(self, tx: Tx, result: str, workspace_id: str) -> ToolReply:
-        """A stored answer of a tool, without the memories and the files that are not there any more."""
+        """Return a stored answer of a tool, without the memories and the files that are not there any more."""
         named = memories_named(result)
         gone = named - self._marks(tx, [SourceRef(kind="memory", id=name) for name in sorted(named)]).keys()
         reply = _REPLY.decode(emptied(result, gone) if gone else result)
@@ -69,9 +69,9 @@ def _shown_in(compiled: Compiled) -> list[SourceRef]:
 
 
 def _section_again(section: PromptSection, compiled: Compiled, kept: set[str]) -> PromptSection | None:
-    """The section without those of its lines whose source is not kept.
+    """Return the section without those of its lines whose source is not kept.
 
-    None where no line is left of a section of lines.
+    Return None where no line is left of a section of lines.
     """
     lines = compiled.lines.get(section.section_id, [])
     gone = {line.text for line in lines if line.ref.id not in kept}

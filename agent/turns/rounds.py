@@ -44,9 +44,9 @@ class Tools(NamedTuple):
 async def run_tool(
     active: ActiveTurn, tools: Tools, request: ToolRequest, show: Callable[[Picture], None] | None = None
 ) -> ToolReply:
-    """One tool call with its deadline; `show` takes pictures, where the model does.
+    """Run one tool call within its deadline and return its reply; `show` takes pictures, where the model does.
 
-    Never raises for what the model wrote.
+    Nothing that the model wrote makes it raise.
     """
     if request.name not in tools.toolset.visible_names():
         return failure(
@@ -70,7 +70,7 @@ async def run_tool(
 
 
 def _told(ended: CallEnd, incident: Callable[[BaseException], str]) -> ToolReply:
-    """What the model hears of a call: its reply, or how it failed."""
+    """Return the reply that the model gets of a call: the tool's own, or a failure."""
     if isinstance(ended.error, GatewayError):
         return failure(ended.error.reason, ended.error.message)
     error = ended.error or _unsoundness(ended.result)

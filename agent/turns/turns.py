@@ -96,7 +96,7 @@ class Turns:
         ]
 
     def thread_of(self, turn_id: str) -> str | None:
-        """The thread of a turn that runs in this process."""
+        """Return the thread of a turn that runs in this process."""
         active = self._life.running.get(turn_id)
         return active.turn.thread_id if active is not None else None
 

@@ -4,12 +4,13 @@ Rule 1: damage of a derived part is a warning with its repair; only parts with a
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from gateway.care.findings import Finding, Subject
 from gateway.home.owners import living_owners
 from gateway.store.copy import find_complaints, open_snapshot
 from gateway.store.damaged_rows import describe_hit
-from gateway.store.derived import TABLE, TABLES, House
+from gateway.store.derived import TABLE, TABLES
 from gateway.store.log_end import frames_lost
 from gateway.store.pages import find_hit_rows, look_at_pages
 from protocol.errors import GatewayError
@@ -47,10 +48,12 @@ def find_page_damage(subject: Subject) -> Iterator[Finding]:
         yield Finding("database", "warning", f"pages of it are in no use: {wrong[0].splitlines()[-1]}", REMADE, "pages")
 
 
+ToldHouse: TypeAlias = Literal["conversation", "memory"]
+"""A house whose derived parts are compared; files are compared by every scan."""
 REPAIRED = "a gateway repairs that by itself; --fix does it now"
 
 
-def find_wrong_parts(subject: Subject, house: House, finds: Mapping[str, Find]) -> Iterator[Finding]:
+def find_wrong_parts(subject: Subject, house: ToldHouse, finds: Mapping[str, Find]) -> Iterator[Finding]:
     """Yield a finding for each derived part with damage; an unreadable part counts as damaged."""
     wrong = [name for name, find in finds.items() if _is_wrong(subject, find)]
     for part in TABLE:

@@ -63,7 +63,7 @@ def current_row(tx: Tx) -> int | None:
 def target_state(spaces: Sequence[StoredSpace], digest: str, *, keeps_current: bool) -> SpaceState:
     """Return the new state of the space of a model that was just loaded.
 
-    It is filled before it is searched, unless no other space with a model can be searched meanwhile.
+    The space is filled before it is searched, unless no other space with a model can be searched meanwhile.
     """
     serving = find_current(spaces)
     is_alone = serving is None or serving.digest == digest or not keeps_current

@@ -13,22 +13,9 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Literal, NamedTuple, Self, TypeAlias
+from typing import BinaryIO, Self
 
-Refusal: TypeAlias = Literal[
-    "missing",
-    "link",
-    "not_regular",
-    "other_device",
-    "permission_denied",
-    "not_downloaded",
-    "path_too_long",
-    "unreadable",
-]
-"""Why a file or folder is not opened."""
-
-EntryKind: TypeAlias = Literal["file", "folder", "link", "other"]
+from protocol.seams.safe_files import EntryKind, FolderEntry, UnsafeFileError
 
 MAX_PATH_CHARS = 1024
 """Of a path below the root; systems allow four times that, and no person writes it."""
@@ -44,26 +31,6 @@ _DATALESS = 0x40000000
 """macOS, `st_flags`: the file's bytes are in the cloud alone (SF_DATALESS in <sys/stat.h>)."""
 _RECALLED = 0x1000 | 0x40000 | 0x400000
 """Windows, `st_file_attributes`: offline, recall on open, recall on data access."""
-
-
-class UnsafeFileError(Exception):
-    """A file or folder is not opened. `reason` says why; the words hold nothing of its name."""
-
-    def __init__(self, reason: Refusal) -> None:
-        super().__init__(f"The file is not opened: {reason}")
-        self.reason: Refusal = reason
-
-
-class FolderEntry(NamedTuple):
-    """One entry of a folder, as it is without following links."""
-
-    name: str
-    kind: EntryKind
-    device: int
-    inode: int
-    size: int
-    mtime_ns: int
-    is_downloaded: bool
 
 
 class SafeFolder:
@@ -89,9 +56,7 @@ class SafeFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def close(self) -> None:

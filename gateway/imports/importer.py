@@ -135,9 +135,9 @@ class ConversationImporter:
         return self._open[workspace_id]
 
     async def _project_of(self, conversation: Conversation) -> Project:
-        """Return where a conversation belongs.
+        """Return the project of a conversation.
 
-        One whose repository cannot be found any more stays where it was imported to before.
+        A conversation whose repository cannot be found any more stays where it was imported to before.
         """
         found = project_of_session(conversation.cwd, conversation.remote)
         if found is not None or not conversation.cwd:

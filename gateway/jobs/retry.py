@@ -38,6 +38,8 @@ LIMITS: dict[JobKind, RetryLimits] = {
     "repair": RetryLimits(30_000, 900_000, 10),
     "delete": RetryLimits(1_000, 60_000, 1_000_000),  # a deletion that has begun must come to its end
     "pass": RetryLimits(30_000, 900_000, 1_000_000),  # the plan goes on whatever a run met
+    "scan": RetryLimits(30_000, 900_000, 5),  # the next scan is due anyway
+    "read": RetryLimits(30_000, 900_000, 5),  # each file has its own tries besides
     "erase_finish": RetryLimits(1_000, 60_000, 1_000_000),  # an erase is promised: it is tried until it succeeds
 }
 """Every kind but `index`, whose limits are settings."""

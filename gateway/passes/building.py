@@ -14,24 +14,24 @@ from gateway.passes.scheduler import ScheduleMeans, Scheduler
 from gateway.passes.table import REVERSIBLE_MS
 from gateway.passes.undoing import Undoing, UndoMeans
 from memory.aging.stages import Consolidation
-from memory.rows.aging import count_rows
 from memory.rows.repair import prunings as prunings_of_records
+from memory.rows.repair import tallies as tallies_of_records
 from protocol.passes import PassName
-from protocol.seams.checks import Check
+from protocol.seams.checks import Check, LookResult
 from protocol.seams.passes import PassStage
 from protocol.seams.ports import JobQueue, Notify, Tx
-from retrieval.rows.graph import count_graph
 from retrieval.rows.pruning import prunings as prunings_of_graph
+from retrieval.rows.pruning import tallies as tallies_of_graph
 from thread_episodic.rows.counts import count_chunks
 from thread_episodic.rows.pruning import prunings as prunings_of_conversations
 
 
-def _count_chunks(tx: Tx) -> dict[str, int]:
-    return {"chunks": count_chunks(tx)}
+def _tally_chunks(tx: Tx, _after: int) -> LookResult:
+    return LookResult([("chunks", count_chunks(tx))], None)  # their partitions know it
 
 
 class PassParts(NamedTuple):
-    """What the rest of a gateway needs of its passes."""
+    """Parts of a gateway that its passes need."""
 
     runs: Runs
     scheduler: Scheduler
@@ -41,7 +41,7 @@ class PassParts(NamedTuple):
 
 def build_passes(
     base: Foundations, jobs: JobQueue, notify: Notify, consolidation: Consolidation, *,
-    queue_index_repair: Callable[[Tx], None], has_turn: Callable[[], bool],
+    queue_index_repair: Callable[[Tx], None], has_turn: Callable[[], bool], workspace_exists: Callable[[Tx, str], bool],
 ) -> PassParts:  # fmt: skip
     """Build scheduler, runs and methods."""
     db, clock, ids = base.database, base.clock, base.ids
@@ -54,7 +54,7 @@ def build_passes(
 
     stages: Mapping[PassName, Sequence[PassStage]] = {
         "consolidate": consolidation.stages(),
-        "dream": [Census([count_rows, _count_chunks, count_graph]), Prune(prunings)],
+        "dream": [Census([*tallies_of_records(), _tally_chunks, *tallies_of_graph()]), Prune(prunings)],
     }
 
     def names(name: PassName) -> list[str]:
@@ -81,6 +81,6 @@ def build_passes(
     undoing = Undoing(UndoMeans(db=db, clock=clock, ids=ids, undo=consolidation.undoing()))
     methods = Passes(
         db=db, ids=ids, runs=runs, scheduler=scheduler, undoing=undoing, stages=names,
-        settings=lambda: base.config.config,
+        settings=lambda: base.config.config, workspace_exists=workspace_exists,
     )  # fmt: skip
     return PassParts(runs, scheduler, methods, DailySweep(db, clock, prunings))

@@ -6,50 +6,77 @@ Rule 2: what a night prunes the daily sweep prunes as well, whether the pass is 
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from protocol.seams.checks import Check, mend_all
+from protocol.seams.checks import Check, Find, mend_all
 from protocol.seams.passes import StageRun, StageSlice
 from protocol.seams.ports import Clock, JobHandle, Transact, Tx
 
 SLICE_SECONDS = 0.005
-"""How long a slice looks for what is to be dropped: a writer that waits for it waits milliseconds."""
+"""How long a slice goes on looking: a search or a writer beside it waits milliseconds."""
 
 Prunings = Callable[[int], Sequence[Check]]
 """(now): what is dropped at a time, in this order."""
 
 
 class Census(NamedTuple):
-    """Counts the rows of a home, as each house counts its own. Satisfies `PassStage`."""
+    """Counts the rows of a home by kind; a kind without rows may be left out. Satisfies `PassStage`.
 
-    counters: Sequence[Callable[[Tx], Mapping[str, int]]]
+    The subjects of a tally's look are pairs of a kind and how many rows of it the look met. What is written between
+    two slices is counted or not, as its place says.
+    """
+
+    tallies: Sequence[Find]
     name: str = "census"
 
-    def work(self, tx: Tx, run: StageRun) -> StageSlice:  # noqa: ARG002  # a stage's signature
-        """Count."""
-        counts = {name: count for counter in self.counters for name, count in counter(tx).items()}
-        return StageSlice(seen=sum(counts.values()), counts=counts)
+    def work(self, tx: Tx, run: StageRun) -> StageSlice:
+        """Count on from the place, until the time of a slice is over."""
+        counts = Counter[str]()
+
+        def add(_number: int, subjects: Sequence[Any]) -> bool:
+            counts.update(dict(subjects))
+            return True
+
+        place = _look_on(tx, self.tallies, run.place, add)
+        return StageSlice(place=place, seen=counts.total(), counts=counts)
 
 
 class Prune(NamedTuple):
-    """Drops what is due. A place is the number of a check and the place in it. Satisfies `PassStage`."""
+    """Drops what is due. Satisfies `PassStage`."""
 
     prunings: Prunings
     name: str = "prune"
 
     def work(self, tx: Tx, run: StageRun) -> StageSlice:
         """Look on from the place, until enough was dropped or the time of a slice is over."""
-        checks, until, dropped = self.prunings(run.now), time.perf_counter() + SLICE_SECONDS, Counter[str]()
-        number, after = (int(part) for part in (run.place or "0:0").split(":"))
-        while number < len(checks) and dropped.total() < run.limit and time.perf_counter() < until:
-            check = checks[number]
-            found = check.find(tx, after)
-            if found.subjects:
-                dropped[check.name] += check.mend(tx, rows=found.subjects)
-            number, after = (number, found.after) if found.after is not None else (number + 1, 0)
-        place = f"{number}:{after}" if number < len(checks) else None
+        checks, dropped = self.prunings(run.now), Counter[str]()
+
+        def drop(number: int, subjects: Sequence[Any]) -> bool:
+            if subjects:
+                dropped[checks[number].name] += checks[number].mend(tx, rows=subjects)
+            return dropped.total() < run.limit
+
+        place = _look_on(tx, [check.find for check in checks], run.place, drop)
         return StageSlice(place=place, seen=dropped.total(), moved=dropped.total(), counts=+dropped)
+
+
+def _look_on(
+    tx: Tx, finds: Sequence[Find], place: str | None, take: Callable[[int, Sequence[Any]], bool]
+) -> str | None:
+    """Look on from a place, which is the number of a look and the place in it; return where to go on, None at the end.
+
+    `take` is given the number of the look and what it found, and returns whether the slice may go on.
+    """
+    until = time.perf_counter() + SLICE_SECONDS
+    number, after = (int(part) for part in (place or "0:0").split(":"))
+    while number < len(finds):
+        found = finds[number](tx, after)
+        may_go_on = take(number, found.subjects)
+        number, after = (number, found.after) if found.after is not None else (number + 1, 0)
+        if not may_go_on or time.perf_counter() >= until:
+            break
+    return f"{number}:{after}" if number < len(finds) else None
 
 
 class DailySweep(NamedTuple):

@@ -6,13 +6,13 @@ from collections.abc import Callable
 import anyio
 
 from gateway.passes import rows
-from gateway.passes.rows import NewRun
+from gateway.passes.rows import NewRun, StoredRun
 from gateway.passes.runs import Runs
 from gateway.passes.scheduler import Scheduler
 from gateway.passes.table import PASSES
 from gateway.passes.undoing import Undoing
 from protocol import methods as m
-from protocol.base import Empty
+from protocol.base import DEFAULT_WORKSPACE, Empty
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.methods import Bound, bind
@@ -45,9 +45,10 @@ class Passes:
     def __init__(
         self, *, db: Transact, ids: Ids, runs: Runs, scheduler: Scheduler, undoing: Undoing,
         stages: Callable[[PassName], list[str]], settings: Callable[[], GatewayConfig],
+        workspace_exists: Callable[[Tx, str], bool],
     ) -> None:  # fmt: skip
         self._db, self._ids, self._runs, self._scheduler, self._undoing = db, ids, runs, scheduler, undoing
-        self._stages, self._settings = stages, settings
+        self._stages, self._settings, self._workspace_exists = stages, settings, workspace_exists
 
     def bindings(self) -> list[Bound]:
         """Return the methods of the wire that are answered here."""
@@ -79,7 +80,8 @@ class Passes:
     async def run(self, params: PassesRunParams) -> RunResult:
         """Run a pass now, and wait for its end as long as the caller does.
 
-        Raises `Unavailable("memory_disabled")`, `Refused("pass_running")`.
+        Raises `Unavailable("memory_disabled")`, `CallerError("not_found")` for an unknown workspace,
+        `Refused("pass_running")`.
         """
         if not self._settings().memory.enabled:
             raise Unavailable("memory_disabled")
@@ -91,15 +93,21 @@ class Passes:
             params.dry_run,
             params.workspace_id,
         )
+
+        def running(tx: Tx) -> StoredRun | None:
+            workspace_id = params.workspace_id or DEFAULT_WORKSPACE
+            if workspace_id != DEFAULT_WORKSPACE and not self._workspace_exists(tx, workspace_id):
+                raise CallerError.missing("workspace")
+            return rows.unfinished_run(tx, params.pass_)
+
         if params.dry_run:
-            if await self._db.read(lambda tx: rows.unfinished_run(tx, params.pass_)) is not None:
+            if await self._db.read(running) is not None:
                 raise Refused("pass_running")
             return RunResult(run=await self._runs.rehearse(new))
 
         def queue(tx: Tx) -> str:
-            running = rows.unfinished_run(tx, params.pass_)
-            if running is not None:
-                return running.run.run_id
+            if (joined := running(tx)) is not None:
+                return joined.run.run_id
             self._scheduler.queue_run(tx, new)
             return new.run_id
 

@@ -1,4 +1,4 @@
-"""How a run goes on: stage by stage, a slice at a time, each with its changes and its place in one transaction.
+"""Advances a run: stage by stage, a slice at a time, each with its changes and its place in one transaction.
 
 Rule 1: all that a run is stands in its row, so that another process goes on with it where one has died.
 Rule 2: a stage that fails is logged with its reason, and the next one runs.
@@ -29,7 +29,7 @@ log = Log("passes")
 
 
 class RunMeans(NamedTuple):
-    """What runs work with."""
+    """Collaborators of runs."""
 
     db: Transact
     clock: Clock

@@ -1,4 +1,4 @@
-"""When a pass runs: pure arithmetic on Unix milliseconds.
+"""Decides when a pass runs: pure arithmetic on Unix milliseconds.
 
 Rule 1: however many times of a pass were slept through, one run follows.
 Rule 2: a plan lies at most 1.1 intervals ahead; one that lies further was made by a clock that went back.
@@ -22,7 +22,7 @@ Outlook: TypeAlias = Literal["plan", "wait", "due"]
 
 
 class Activity(NamedTuple):
-    """How busy a process is: seconds since its start and since the last request, and whether a turn runs."""
+    """The activity of a process: seconds since its start and since the last request, and whether a turn runs."""
 
     uptime: float
     quiet: float

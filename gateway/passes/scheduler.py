@@ -28,7 +28,7 @@ JOB_SUBJECT = "home"
 
 
 class ScheduleMeans(NamedTuple):
-    """What the scheduler works with."""
+    """Collaborators of the scheduler."""
 
     db: Transact
     clock: Clock

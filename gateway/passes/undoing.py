@@ -22,7 +22,7 @@ STAGE = "undo"
 
 
 class UndoMeans(NamedTuple):
-    """What undoing works with; `undo` by what was changed."""
+    """Collaborators of undoing; `undo` is keyed by what was changed."""
 
     db: Transact
     clock: Clock
@@ -31,7 +31,7 @@ class UndoMeans(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What a slice took back, the undoing as it is then, and whether nothing is left."""
+    """The changes that a slice undid, the run after it, and whether none is left."""
 
     run: Run
     undone: int

@@ -39,7 +39,8 @@ class BadReplay(Exception):
 class Setup(msgspec.Struct, forbid_unknown_fields=True):
     """The process's surroundings: config.toml's text, script.jsonl's rules, the clock, more arguments of `serve`.
 
-    `files` are texts by their paths below the session's folder, which the name `folder` stands for.
+    `files` are texts by their paths below the session's folder, which the name `folder` stands for;
+    `folder/NAME` stands for a folder that they make there.
     """
 
     config: str = ""
@@ -161,6 +162,8 @@ class Player:
         if self._setup is not None or self._client is not None:
             raise BadPattern("setup comes once, and before the first send")
         self._setup = setup
+        folders = {name.partition("/")[0] for name in setup.files if "/" in name}
+        self._bound = {**self._bound, **{f"folder/{name}": str(self._folder / name) for name in folders}}
 
     async def _spawn(self) -> GatewayClient:
         setup = self._setup = self._setup or Setup()

@@ -1,4 +1,4 @@
-"""What tells a credential from a word, a number or a placeholder that stands in the same place.
+"""Tells a credential from a word, a number or a placeholder in the same place.
 
 Rule 1: each check is pure: it sees a `RuleMatch` and gives the range that is the secret, narrowed, or None.
 Rule 2: a doubt about a value with a name before it (`password: …`) is settled by the value's own make-up.
@@ -53,7 +53,7 @@ class RuleMatch(msgspec.Struct, frozen=True):
 
     @property
     def lead(self) -> str:
-        """What stands in the match before the value, in lower case: the name, the words between, the separator."""
+        """Return the match before the value, in lower case: the name, the words between, the separator."""
         return self.lowered[self.begin : self.start]
 
     @property
@@ -176,12 +176,15 @@ def _trimmed(found: RuleMatch) -> Range:
 
 
 def anything(found: RuleMatch) -> Range | None:
-    """The rule's pattern says it all."""
+    """Return the whole range of the match: the rule's pattern is enough."""
     return found.start, found.end
 
 
 def genuine(found: RuleMatch) -> Range | None:
-    """A token as vendors make them, not what documentation writes in its place: `ghp_xxxx`, `sk_live_your_key_here`."""
+    """Return the range of a token as vendors make them.
+
+    Return None for what documentation writes in its place: `ghp_xxxx`, `sk_live_your_key_here`.
+    """
     value = found.value
     coined = any(c.isdigit() for c in value) or (value != value.lower() and value != value.upper())
     return (
@@ -192,7 +195,7 @@ def genuine(found: RuleMatch) -> Range | None:
 
 
 def issued(found: RuleMatch) -> Range | None:
-    """A key of capitals and digits after a vendor's own letters."""
+    """Return the range of a key of capitals and digits after a vendor's own letters; None for any other."""
     is_blank = _BLANK.occurs(found.value.lower()) or entropy(found.value) < MIN_ISSUED
     return None if is_blank else (found.start, found.end)
 
@@ -222,7 +225,7 @@ _AWS_EXAMPLE = re.compile(r"(?:A[A-Z]{3}[A-Z0-9]{9}|[A-Za-z0-9/+]{30})EXAMPLE(?:
 
 
 def is_documented(value: str) -> bool:
-    """Whether it is a key that its vendor's own documentation shows: it opens nothing."""
+    """Return whether it is a key that its vendor's own documentation shows: it opens nothing."""
     bare = value.strip("\"'`")
     return (
         _AWS_EXAMPLE.fullmatch(bare) is not None
@@ -258,7 +261,7 @@ def quoted_password(found: RuleMatch) -> Range | None:
 
 
 def stated_password(found: RuleMatch) -> Range | None:
-    """A value that no dictionary has, after `password is` in any language."""
+    """Return the range of a value that no dictionary has, after `password is` in any language; None for any other."""
     start, end = _trimmed(found)
     value = found.text[start:end]
     if end - start < 4 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value) or _is_fingerprint(value):
@@ -267,15 +270,15 @@ def stated_password(found: RuleMatch) -> Range | None:
 
 
 def bare_password(found: RuleMatch) -> Range | None:
-    """As `stated_password`, but nothing says `is`, so it must be longer."""
+    """Return the range as `stated_password` does, of a longer value, because no `is` stands before it."""
     narrowed = stated_password(found)
     return narrowed if narrowed and narrowed[1] - narrowed[0] >= 6 else None
 
 
 def strange(found: RuleMatch) -> Range | None:
-    """Made of three kinds of characters, or of two as chance mixes them.
+    """Return the range of a value that is mixed as passwords are; None for any other.
 
-    What stands somewhere after a name for a password.
+    It stands somewhere after a name for a password. It has three kinds of characters, or two mixed as by chance.
     """
     start, end = _trimmed(found)
     value = found.text[start:end]
@@ -292,9 +295,9 @@ _ADJECTIVE = Pattern(r"(?:ed|ing|[ai]ble|ful|ous|ive|less|ly|ent|ant|al|ic|est)$
 
 
 def worded_password(found: RuleMatch) -> Range | None:
-    """One plain word that ends the line: `password: swordfish`, `my password is swordfish`.
+    """Return the range of one plain word that ends the line: `password: swordfish`, `my password is swordfish`.
 
-    No form's word, no adjective.
+    Return None for a word of forms and for an adjective.
     """
     start, end = _trimmed(found)
     value = found.text[start:end]
@@ -304,7 +307,10 @@ def worded_password(found: RuleMatch) -> Range | None:
 
 
 def literal(found: RuleMatch) -> Range | None:
-    """What a command or a file of settings takes as it stands, unless it is a variable or a placeholder."""
+    """Return the range of a value that a command or a file of settings takes as it stands.
+
+    Return None for a variable or a placeholder.
+    """
     return (
         None
         if _PLACEHOLDER.occurs(found.value.lower()) or found.value.lower() in _ordinary()
@@ -313,14 +319,17 @@ def literal(found: RuleMatch) -> Range | None:
 
 
 def element(found: RuleMatch) -> Range | None:
-    """What stands in an element of a document that is named for a password."""
+    """Return the range of the content of a document's element that is named for a password.
+
+    Return None if the content is no password.
+    """
     return (found.start, found.end) if _is_mixed(found.value) and literal(found) else None
 
 
 def assigned_password(found: RuleMatch) -> Range | None:
-    """What code or a file of settings gives a password variable.
+    """Return the range of the value that code or a file of settings gives a password variable.
 
-    A literal in quotes, or a value that is no expression.
+    It is a literal in quotes, or a value that is no expression; None for any other.
     """
     if found.quoted:
         return quoted_password(found)
@@ -328,7 +337,10 @@ def assigned_password(found: RuleMatch) -> Range | None:
 
 
 def assigned_key(found: RuleMatch) -> Range | None:
-    """What is given to a key, token or secret: random, and no identifier, path or placeholder."""
+    """Return the range of a random value given to a key, token or secret.
+
+    Return None for an identifier, a path or a placeholder.
+    """
     start, end = _trimmed(found)
     if parameter := re.search(r"&[A-Za-z_]+=", found.text[start:end]):  # the next one of an address
         end = start + parameter.start()
@@ -343,9 +355,9 @@ def assigned_key(found: RuleMatch) -> Range | None:
 
 
 def jagged_key(found: RuleMatch) -> Range | None:
-    """As `assigned_key`, where less tells that a key follows.
+    """Return the range as `assigned_key` does, for a place where a key is less certain to follow.
 
-    It must look like chance itself, and be no one's fingerprint.
+    The value must look like chance itself, and be no UUID.
     """
     narrowed = assigned_key(found)
     if narrowed is None:
@@ -355,7 +367,7 @@ def jagged_key(found: RuleMatch) -> Range | None:
 
 
 def url_password(found: RuleMatch) -> Range | None:
-    """The password in `scheme://user:password@host`, unless documentation left a word in its place."""
+    """Return the range of the password in `scheme://user:password@host`, unless a placeholder stands there."""
     return None if _PLACEHOLDER.occurs(found.value.lower()) else (found.start, found.end)
 
 
@@ -371,6 +383,6 @@ def pem_block(found: RuleMatch) -> Range | None:
 
 
 def putty_block(found: RuleMatch) -> Range | None:
-    """The whole file of a PuTTY key, to the line of its checksum."""
+    """Return the range of the whole file of a PuTTY key, to the line of its checksum."""
     closing = found.lowered.find("private-mac:", found.end, found.end + PEM_CHARS)
     return found.start, found.end if closing < 0 else min(len(found.text), closing + 80)

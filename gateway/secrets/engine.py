@@ -62,12 +62,12 @@ class Pattern:
         return m.start(), m.start(), m.end()
 
     def occurs(self, text: str) -> bool:
-        """Whether it matches somewhere; `^` and `$` are the ends of the text."""
+        """Return whether the pattern matches somewhere; `^` and `$` are the ends of the text."""
         return self._compiled.search(text.encode()) is not None
 
 
 class Hints:
-    """Which of many short patterns match somewhere in a text, told in one pass."""
+    """A set of short patterns that are searched for in one pass over a text."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = patterns
@@ -82,12 +82,15 @@ class Hints:
         return hints
 
     def present(self, data: bytes) -> set[int]:
-        """The places in the list of those that match."""
+        """Return the places in the list of the patterns that match."""
         found: set[int] = set()
         for start in range(0, len(data), WINDOW_BYTES):
             found.update(self._set.Match(data[start : start + WINDOW_BYTES + MAX_HINT_BYTES]) or ())
         return found
 
     def matching(self, data: bytes) -> Sequence[int]:
-        """The places of those that match, however long what they match is: for patterns of which few texts have any."""
+        """Return the places in the list of the patterns that match, however long the match is.
+
+        This is for patterns of which few texts have any.
+        """
         return self._set.Match(data) or ()

@@ -155,7 +155,7 @@ _ANY_PERSON = _called("person")
 
 
 def stands_alone(found: RuleMatch, end: int) -> bool:
-    """Whether the number is a word of the text, not a part of an address, a path, a fraction or a longer name."""
+    """Return whether the number is a word of the text, not a part of an address, path, fraction or longer name."""
     before, after = found.text[max(0, found.start - 2) : found.start], found.text[end : end + 2]
     if before and (
         before[-1] in "/=#_@+&%.~\\$€£" or (before[-1] in ",-:" and before[:1].isalnum() and len(before) == 2)
@@ -165,7 +165,7 @@ def stands_alone(found: RuleMatch, end: int) -> bool:
 
 
 def around(found: RuleMatch) -> str:
-    """What stands near, in lower case."""
+    """Return the text near the number, in lower case."""
     return (
         found.lowered[max(0, found.begin - NAMED_CHARS) : found.start]
         + " … "
@@ -174,7 +174,7 @@ def around(found: RuleMatch) -> str:
 
 
 def named_otherwise(found: RuleMatch) -> bool:
-    """Whether the words before it, or right behind it, give the number to another thing."""
+    """Return whether the words before the number, on its line, give it to another thing."""
     near = found.lowered[max(0, found.begin - NAMED_CHARS) : found.start]
     line = near[near.rfind("\n") + 1 :]
     return OTHER_NUMBERS.occurs(line)

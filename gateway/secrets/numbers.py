@@ -1,4 +1,4 @@
-"""What tells a card, an account, a code or a list of words that open something from the numbers and words of every day.
+"""Tells cards, accounts, codes and lists of words that open something from numbers and words of every day.
 
 Rule 1: check digits decide where there are any; where there are none, the words around the number.
 """
@@ -80,7 +80,7 @@ def base32_seed(found: RuleMatch) -> Range | None:
 
 
 def backup_codes(found: RuleMatch) -> Range | None:
-    """A list of codes with digits and letters, or of digits alone: no list of words."""
+    """Return the range of a list of codes with digits and letters, or of digits alone; None for a list of words."""
     codes = re.findall(r"[a-z0-9]{4,6}[- ]?[a-z0-9]{4,6}", found.value.lower())
     with_digits = sum(1 for code in codes if any(c.isdigit() for c in code))
     return (found.start, found.end) if len(codes) >= 3 and with_digits >= len(codes) * 0.7 else None
@@ -107,7 +107,7 @@ def card_number(found: RuleMatch) -> Range | None:
 
 
 def iban(found: RuleMatch) -> Range | None:
-    """As many characters as the country's accounts have, with the right remainder modulo 97."""
+    """Return the range of an IBAN: as many characters as the country's have, with the right remainder modulo 97."""
     length = _IBAN_LENGTHS.get(found.value[:2])
     compact = [(c, i) for i, c in enumerate(found.value) if c not in " -"]
     if length is None or len(compact) < length:
@@ -118,7 +118,7 @@ def iban(found: RuleMatch) -> Range | None:
 
 
 def social_security_number(found: RuleMatch) -> Range | None:
-    """A number that can have been given out."""
+    """Return the range of a number that can have been given out; None for any other."""
     area, group, serial = (
         re.split(r"[ -]", found.value)
         if len(found.value) == 11

@@ -1,4 +1,4 @@
-"""What a credential looks like: the rules of `rules.toml`, and the words of the checks, which stand in `words.toml`.
+"""Rules for credentials: those of `rules.toml`, and the words of the checks, which stand in `words.toml`.
 
 Rule 1: the tables are data; a check that a row names is a function of one of the modules of checks.
 Rule 2: they are read when a text is first looked through: starting costs nothing.
@@ -28,7 +28,8 @@ _PART = re.compile(r"\{([a-z_]+)\}")
 class Rule(msgspec.Struct, frozen=True):
     """A kind of secret.
 
-    It is looked for only where one of the keywords (short patterns on the lower case; none: always) and `needs` match.
+    It is searched for only where one of the keywords and `needs` match. Keywords are short patterns on the lower case;
+    a rule without any is always searched for.
     """
 
     kind: str

@@ -95,7 +95,7 @@ class _View:
         self._words: _Words | None = None
 
     def words(self) -> _Words:
-        """How long the words are, that is what stands between single blanks: asked twice, counted once."""
+        """Return the lengths of the words between single blanks: called twice, counted once."""
         if self._words is None:
             text = self.text
             is_seen = text.isascii() and text.isprintable()
@@ -111,11 +111,11 @@ class _View:
         return self._words
 
     def original(self, start: int, end: int) -> Range:
-        """The range in the text as it was given."""
+        """Return the range in the text as it was given."""
         return start, end
 
     def edited(self, edits: Iterable[Edit]) -> "_View | None":
-        """The view after the edits, which are in order; None when there are none."""
+        """Return the view after the edits, which are in order; None when there are none."""
         done: list[Edit] = []
         pieces: list[str] = []
         last = 0
@@ -127,9 +127,9 @@ class _View:
 
 
 class _Read(_View):
-    """What a reader sees of a text.
+    """A text as a reader sees it.
 
-    Each of its characters stands for one of the text's, which may stand for some or none.
+    Each of its characters stands for one of the source's; a character of the source may stand for some or none.
     """
 
     def __init__(self, text: str, source: str) -> None:
@@ -154,7 +154,7 @@ class _Edited(_View):
 
     @cached_property
     def _places(self) -> list[Range]:
-        """Where each character stood; most views are only looked through."""
+        """Return where each character stood; most views need no places, for nothing is found in them."""
         places: list[Range] = []
         last = 0
         for start, end, new in self._edits:
@@ -176,7 +176,7 @@ def _cleaned(text: str) -> _View:
 
 
 def _joints(view: _View) -> Iterator[Edit]:
-    """What stands between the parts of a token that a line's end, or a programmer's plus, divides."""
+    """Yield the cut of each line's end, or programmer's plus, that divides the parts of a token."""
     text = view.text
     if "\n" in text or "+" in text:
         last = 0
@@ -217,9 +217,9 @@ def _spaces(view: _View) -> Iterator[Edit]:
 
 
 def _groups(told: bytes) -> list[Range]:
-    """The words that may be one token written in groups, by their lengths.
+    """Return runs of words that may be one token written in groups, found by the words' lengths.
 
-    Which are the first, and the one behind the last.
+    Each run is the number of its first word, and of the one behind its last.
     """
     runs: list[Range] = []
     behind = 0
@@ -252,7 +252,7 @@ class _Rules:
         self._which = Hints(sources)
 
     def hits(self, view: _View) -> Iterator[Hit]:
-        """Each place that a rule finds in the view, in the original text."""
+        """Yield each place that a rule finds in the view, in the original text."""
         present = self._hints.present(view.lowered_data)
         needs: dict[Pattern | None, bool] = {None: True}
         asked = {rank for place in present for rank in self._ranks_of[place]}
@@ -285,7 +285,7 @@ def _matches(rule: Rule, view: _View) -> Iterator[Range]:
 
 
 def _characters(data: bytes) -> int:
-    """How many characters begin in these bytes of UTF-8."""
+    """Return how many characters begin in these bytes of UTF-8."""
     return len(data.translate(None, _CONTINUATION))
 
 
@@ -356,9 +356,9 @@ def _merged(hits: list[Hit]) -> list[Hit]:
 
 
 def _adds(hit: Hit, known: list[Hit], text: str) -> bool:
-    """Whether a hit that spans an undone joint says more than the hits without it.
+    """Return whether a hit that spans an undone joint covers more than the hits without it.
 
-    A token's end is no start of the next line.
+    The end of a token does not make the next line's start a part of it.
     """
     for start, end, rank in known:
         if (
@@ -404,7 +404,10 @@ class RuleScanner:
         ]
 
     def mask(self, text: str) -> str:
-        """The text with every span replaced by its marker, until nothing is found: masking again changes nothing."""
+        """Return the text with every span replaced by its marker, until nothing is found.
+
+        Masking the result again changes nothing.
+        """
         while spans := self.find(text):
             pieces: list[str] = []
             last = 0

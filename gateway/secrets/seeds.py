@@ -55,7 +55,7 @@ def bare(found: RuleMatch) -> Range | None:
 
 
 def numbered(found: RuleMatch) -> Range | None:
-    """A list of them, each with its number."""
+    """Return the range of a list of seed words, each with its number; None for any other."""
     words = re.findall("[a-z]+", found.lowered[found.start : found.end])
     is_listed = len(words) in SIZES and all(word[:TOLD_BY] in _places() for word in words)
     return (found.start, found.end) if is_listed else None

@@ -1,4 +1,4 @@
-"""Derived parts of both houses: one table states of what each is made, which checks see its damage, how it comes back.
+"""Derived parts of all houses: one table states of what each is made, which checks see its damage, how it comes back.
 
 Rule 1: a part that is lost or unreadable is emptied, never restored from a backup: its source is still there.
 Rule 2: a table of the schema is named here, or it has a meaning of its own; a check is named here once.
@@ -7,7 +7,7 @@ Rule 2: a table of the schema is named here, or it has a meaning of its own; a c
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-House: TypeAlias = Literal["conversation", "memory"]
+House: TypeAlias = Literal["conversation", "memory", "knowledge"]
 
 SHADOWS = ("data", "idx", "docsize", "config")
 """Suffixes of the tables that SQLite keeps beside a full-text table."""
@@ -44,6 +44,9 @@ TABLE: Sequence[Derived] = (
     Derived("vectors of conversations", "conversation",
             ("chunk_vec", "chunk_vec_loss"), "pieces, by the embedding model",
             ("vectors", "missing_vectors")),
+    Derived("files of collections", "knowledge",
+            ("knowledge_content", "knowledge_file", "knowledge_chunk", "knowledge_fts", "knowledge_card_fts"),
+            "the files themselves, read again by the next scan", (), takes_along=True),
     Derived("terms of records", "memory",
             ("record_terms",), "what records say",
             ("unvouched_texts", "forgotten_texts", "missing_texts", "stale_texts", "damaged_records")),

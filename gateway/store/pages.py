@@ -116,9 +116,9 @@ def look_at_pages(path: Path) -> Damage | None:
 
 
 def find_lost(path: Path) -> Sequence[str]:
-    """Return which shapes are not there at all; none where the schema cannot be read.
+    """Return the names of tables and indexes that are not there at all; none where the schema cannot be read.
 
-    No page of a table is looked at.
+    The check reads no page of a table.
     """
     try:
         with open_to_read(path, leaves_no_trace=True) as connection:

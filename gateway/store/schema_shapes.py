@@ -16,11 +16,13 @@ from importlib.resources import files
 from gateway.home.owners import SQL
 from gateway.store.derived import TABLES, add_shadows, tables_to_empty
 from gateway.store.sqlite import Handle, connect
+from knowledge.rows.statements import CARD_FORMAT as FORMAT_OF_CARDS
+from knowledge.rows.statements import FORMAT as FORMAT_OF_FILES
 from memory.rows.record_terms import FORMAT as FORMAT_OF_RECORDS
 from protocol.seams.ports import Tx
 from thread_episodic.rows.statements import FORMAT as FORMAT_OF_CHUNKS
 
-HOUSES = ("gateway", "retrieval", "agent", "memory", "thread_episodic")
+HOUSES = ("gateway", "retrieval", "agent", "memory", "thread_episodic", "knowledge")
 """Each keeps its tables in `schema.sql`; version 1 is their sum, in this order."""
 
 _SHAPE = re.compile(r"^CREATE (?:UNIQUE )?(TRIGGER|INDEX|VIEW|VIRTUAL TABLE|TABLE) (\w+)", re.MULTILINE)
@@ -28,7 +30,12 @@ _SHAPE = re.compile(r"^CREATE (?:UNIQUE )?(TRIGGER|INDEX|VIEW|VIRTUAL TABLE|TABL
 OWED = "damaged_pages"
 """The home's fact that some of its pages are in no use until the file is made anew."""
 
-FORMATS = {"chunk_fts": FORMAT_OF_CHUNKS, "memory_fts": FORMAT_OF_RECORDS}
+FORMATS = {
+    "chunk_fts": FORMAT_OF_CHUNKS,
+    "memory_fts": FORMAT_OF_RECORDS,
+    "knowledge_fts": FORMAT_OF_FILES,
+    "knowledge_card_fts": FORMAT_OF_CARDS,
+}
 """How the format of each full-text table is found, and written again: without it the table cannot even be emptied."""
 
 
@@ -83,8 +90,8 @@ def restore_shapes(connection: Handle, names: Sequence[str]) -> None:
 def put_out_of_use(connection: Handle, tables: Sequence[str], indexes: Sequence[str]) -> list[str]:
     """Begin derived tables and indexes anew whose pages cannot be read; return the tables that are empty now.
 
-    One transaction, of a connection that may write to the schema. Indexes are filled from their tables. Until the file
-    is made anew the home keeps the fact `OWED`.
+    The change is one transaction, of a connection that may write to the schema. Indexes are filled from their tables.
+    Until the file is made anew the home keeps the fact `OWED`.
     """
     emptied = tables_to_empty(tables)
     gone = add_shadows(emptied)

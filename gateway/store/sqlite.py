@@ -90,7 +90,7 @@ def _trouble(error: Exception, code: int) -> Trouble:
 def unavailable(error: Exception, code: int = 0) -> GatewayError:
     """Return a database error, with the system's code for it, as an error of the contract.
 
-    No other place translates.
+    Database errors are translated here and nowhere else.
     """
     if isinstance(error, GatewayError):
         return error

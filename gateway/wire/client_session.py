@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from gateway.base.time_zone import system_zone
 from protocol.base import DEFAULT_WORKSPACE, Scope
 from protocol.errors import CallerError
+from protocol.files.collections import CollectionAddParams, CollectionListParams
+from protocol.files.knowledge import KnowledgeStatusParams
 from protocol.gateway import InitializeParams
 from protocol.guidance import InstructionsPreviewParams
 from protocol.memory import Context, SearchParams
@@ -72,6 +74,8 @@ class SessionClient:
                 return replace(params, options=replace(options, time_zone=zone))
             case ThreadStartParams(default_workspace_id=None):
                 return replace(params, default_workspace_id=self._workspace)
+            case CollectionAddParams() | CollectionListParams() | KnowledgeStatusParams():
+                return replace(params, workspace_id=params.workspace_id or self._workspace)
             case InstructionsPreviewParams(thread_id=None, workspace_id=None):
                 return replace(params, workspace_id=self._workspace)
             case InitializeParams():

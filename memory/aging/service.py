@@ -1,4 +1,4 @@
-"""What a person does about records that age.
+"""Commands by which a person treats records that age.
 
 Keeps one alive, puts one into the archive, looks at those that have faded.
 

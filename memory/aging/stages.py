@@ -198,7 +198,10 @@ class Consolidation:
         return records_of(tx, due), page[-1].row if len(page) == run.limit else None
 
     def _cap(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
-        """Where a scope is over a cap, archive the weakest of machines' records and let go the weakest candidates."""
+        """Bring a scope that is over a cap below it.
+
+        The weakest of machines' records are archived, the weakest candidates dropped.
+        """
         settings, crowds = self._means.settings(), rows.machine_crowds(tx, scope_id)
         changes, notices, counts = list[StageChange](), list[Notice](), Counter[str]()
         for cap in CAPS:

@@ -47,17 +47,17 @@ _PROPOSAL: Final = msgspec.json.Decoder(BundledProposal)
 
 
 def key_id(keyed: KeyedHash) -> str:
-    """The name of the home's key: the same in every copy of the home, and of no use to find the key."""
+    """Return the name of the home's key: the same in every copy of the home, and of no use to find the key."""
     return keyed.digest("key_id", "")[:KEY_ID_BYTES].hex()
 
 
 def key_hash(keyed: KeyedHash, scope: Scope, key: str) -> bytes:
-    """What a tombstone keeps of a record's key."""
+    """Return the hash of a record's key that its tombstone keeps."""
     return keyed.digest("key", f"{scope}\n{key}")
 
 
 def bare_record(stored: Stored, now: int) -> BundleRecord:
-    """A record without what hangs on it, as it is at this moment."""
+    """Return a record without what hangs on it, as it is at this moment."""
     names = set(BundleRecord.__struct_fields__) & set(stored.record.__struct_fields__)
     own: dict[str, Any] = {name: getattr(stored.record, name) for name in names}
     own["status"] = status_at(stored.record, now)
@@ -65,7 +65,7 @@ def bare_record(stored: Stored, now: int) -> BundleRecord:
 
 
 def bare_candidate(found: StoredCandidate, touched_at: int) -> BundleCandidate:
-    """A candidate without what hangs on it."""
+    """Return a candidate without what hangs on it."""
     names = set(BundleCandidate.__struct_fields__) & set(found.candidate.__struct_fields__)
     own: dict[str, Any] = {name: getattr(found.candidate, name) for name in names}
     proposal = _PROPOSAL.decode(found.proposal)
@@ -103,7 +103,7 @@ class _Walk(NamedTuple):
             yield row, msgspec.structs.replace(bare_candidate(found, touched_at(self.tx, found)), **hanging)
 
     def forgotten(self, begin: int) -> Entries:
-        """What is forgotten but not erased yet: to any other home that is the same."""
+        """Return the forgotten records that are not erased yet: to any other home both are the same."""
         for stored in forgotten_from(self.tx, self.view.scope_ids, begin):
             r = stored.record
             yield stored.row, BundleTombstone(
@@ -128,7 +128,7 @@ _PHASES: tuple[Callable[[_Walk, int], Entries], ...] = (
 
 
 class ExportCursor(NamedTuple):
-    """Where a page begins: which table, which row, how much of what hangs on it was told before."""
+    """The start of a page: a table, a row, and how much that belongs to the row was exported before."""
 
     phase: int = 0
     row: int = 0
@@ -151,7 +151,7 @@ class Exporter:
         self._means = means
 
     async def export(self, params: ExportParams, scopes: Sequence[Scope]) -> ExportResult:
-        """A page of everything in the scopes."""
+        """Return a page of everything in the scopes."""
         place = ExportCursor(*place_of(params.cursor, ExportCursor()))
         if not 0 <= place.phase < len(_PHASES) or min(place) < 0:
             raise CallerError.at("$.cursor", "This is not a cursor of a page before")

@@ -64,7 +64,7 @@ class PreparedEntry(NamedTuple):
 
 
 class Tally:
-    """What an import did."""
+    """The counts and conflicts of an import."""
 
     def __init__(self) -> None:
         self.imported = self.skipped = self.tombstoned = 0
@@ -83,7 +83,7 @@ class Tally:
             self.skipped += 1
 
     def result(self) -> ImportResult:
-        """The answer."""
+        """Return the result of the import."""
         return ImportResult(
             imported=self.imported, skipped=self.skipped, conflicts=self.conflicts, tombstoned=self.tombstoned
         )  # fmt: skip
@@ -191,7 +191,10 @@ class Intake:
         return found.record.memory_id if found.record.scope in self._scopes else ""
 
     def _live(self, find: Callable[[], Stored | None]) -> Stored | None:
-        """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
+        """Return the record if it is believed at this moment.
+
+        A record whose time has come expires here, if no pass came by before.
+        """
         while (found := find()) is not None:
             if status_at(found.record, self._now) == "active":
                 return found
@@ -306,7 +309,7 @@ class Intake:
         return is_buried(self._tx, memory_id) or (found is not None and found.record.status == "deleted")
 
     def _is_late(self, entry: BundleRecord | BundleCandidate, given: Provenance, identity: FactIdentity) -> bool:
-        """Whether it, or what it came from, was forgotten while the bundle was on its way in."""
+        """Return whether the entry, or its source, was forgotten while the bundle was being imported."""
         hashes = (identity.text_hash, identity.fingerprint)
         places = [EvidencePlace(one.turn_id, one.thread_id) for one in (given, *entry.evidence)]
         return is_forgotten(self._tx, self._means, Lesson(entry.scope, hashes, places, self._began, is_decided=True))

@@ -39,7 +39,7 @@ _lines = msgspec.json.Decoder(BundleHeader | BundleRecord | BundleCandidate | Bu
 
 
 class _AnyHeader(Wire):
-    """What a header of any version says of itself."""
+    """The members that a header of any version has."""
 
     format: str
     version: int
@@ -49,19 +49,19 @@ _header = msgspec.json.Decoder(_AnyHeader)
 
 
 def line_of(entry: BundleEntry | BundleHeader | BundleEnd) -> bytes:
-    """An object as a line."""
+    """Return an object as a line."""
     return encode_sorted(entry) + b"\n"
 
 
 def seal(lines: Sequence[bytes], counts: BundleCounts, created_at: int) -> str:
-    """The bundle of these lines."""
+    """Return the bundle of these lines."""
     header = BundleHeader(version=BUNDLE_VERSION, created_at=created_at, counts=counts)
     body = line_of(header) + b"".join(lines)
     return (body + line_of(BundleEnd(sha256=hashlib.sha256(body).hexdigest()))).decode()
 
 
 def parts_of(entry: BundleEntry, begin: int = 0) -> Iterator[tuple[int, bytes]]:
-    """The entry's lines from a place in its lists on, each with its place; most entries are one line."""
+    """Yield the entry's lines from a place in its lists on, each with its place; most entries are one line."""
     if isinstance(entry, BundleTombstone):
         yield 0, line_of(entry)
         return
@@ -85,13 +85,18 @@ def parts_of(entry: BundleEntry, begin: int = 0) -> Iterator[tuple[int, bytes]]:
 
 
 def counted(entries: Sequence[BundleEntry]) -> BundleCounts:
-    """How many lines of each kind these are."""
+    """Return how many entries of each kind there are."""
     of_kind = [sum(isinstance(entry, kind) for entry in entries) for kind in (BundleRecord, BundleCandidate)]
     return BundleCounts(records=of_kind[0], candidates=of_kind[1], tombstones=len(entries) - sum(of_kind))
 
 
 def open_bundle(text: str) -> list[BundleEntry]:
-    """What a bundle holds. Raises `CallerError` that says what is wrong, and where."""
+    """Return the entries of a bundle.
+
+    Raises:
+        CallerError: the bundle is not valid; the message says why, and where.
+
+    """
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > MAX_BUNDLE_BYTES:
         raise CallerError.at("$.bundle", f"It is larger than {MAX_BUNDLE_BYTES} bytes of UTF-8")
@@ -142,7 +147,7 @@ def _decoded(line: bytes, number: int) -> BundleEntry | BundleHeader | BundleEnd
 
 
 def _check_entry(entry: BundleEntry, number: int) -> None:
-    """What the shapes cannot say."""
+    """Check what the shapes cannot express."""
     if isinstance(entry, BundleTombstone):
         return
     if not entry.key.startswith(f"{entry.scope.kind}:{entry.scope.key}:"):

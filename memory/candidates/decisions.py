@@ -137,7 +137,7 @@ class Candidates:
         return await self._means.db.read(read)
 
     async def get(self, params: CandidateParams) -> CandidateResult:
-        """One candidate, with the record that came of it."""
+        """Return one candidate, with the record that came of it."""
         scopes = (await self._door.place(params.context)).scopes
 
         def read(tx: Tx) -> CandidateResult:
@@ -246,7 +246,7 @@ class Candidates:
         return lift_doubt(tx, candidate.contested_memory_id, actor, now)
 
     def _factors(self, name: str, why: str, reason: str | None, decided_by: str = USER) -> list[Factor]:
-        """Who decided and in which words; words that must not be stored are left out."""
+        """Return who decided and in which words; words that must not be stored are left out."""
         factors = [Factor(name=name, value=decided_by, weight=0.0, contribution=0.0, why=why)]
         words = clean(reason or "").strip()
         found = judge([words], self._means.scanner.find(words)) if words else None
@@ -337,7 +337,7 @@ class Candidates:
         return len(due), notices
 
     def due_at(self, tx: Tx, retention_days: int) -> int | None:
-        """When the next sweep has something to do."""
+        """Return when the next pass has something to do, in Unix milliseconds; None where nothing waits."""
         touched = first_touched(tx)
         return touched + retention_days * DAY_MS if touched is not None else None
 

@@ -1,4 +1,4 @@
-"""What may be done with notes over the wire: an agent keeps one, a person confirms it.
+"""Methods for notes: an agent keeps one, a person confirms it.
 
 Rule 1: a note goes through the write pipeline as every proposal does; it creates a record beside what the user said,
 and changes none.

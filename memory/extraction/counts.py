@@ -1,4 +1,4 @@
-"""What became of an extraction, in numbers: every fact is counted once.
+"""Counts the results of an extraction: every fact once.
 
 Rule 1: pure.
 """
@@ -23,7 +23,7 @@ _COUNTED_AS: Mapping[Action, str] = {
 
 
 def count(results: Sequence[WriteResult]) -> Stats:
-    """What became of the proposed facts; every one is counted once."""
+    """Return how many of the proposed facts were decided in each way; every one is counted once."""
     stats = dict(NO_STATS)
     for result in results:
         decision = result.decision

@@ -126,7 +126,7 @@ def _clauses() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
 class _Said(NamedTuple):
     """A sentence of a message.
 
-    Where it is, its words, those that are the user's own, and the languages it may be in.
+    It has its place, its words, those that are the user's own, and the languages it may be in.
     """
 
     start: int
@@ -182,7 +182,7 @@ def _statement(sentence: str, masked: str, tongue: Tongue, start: int = 0) -> Cl
 
 
 def _remembered(found: ClauseStatement, sentence: str, masked: str) -> ClauseStatement:
-    """What was asked to be kept, by what it is about: "remember that my name is Anna" states a name."""
+    """Return the statement within a request to keep it: "remember that my name is Anna" states a name."""
     inner = _statement(sentence, masked, found.tongue, found.begins)
     if inner is not None and inner.kind != "remember":
         return _refined(inner, sentence)._replace(begins=found.begins, ends=found.ends, is_asked=True)
@@ -210,7 +210,7 @@ def _refined(found: ClauseStatement, sentence: str) -> ClauseStatement:
 
 
 def _statements(said: _Said) -> list[ClauseStatement]:
-    """What a sentence states, clause after clause, as long as one statement follows on another."""
+    """Return the statements of a sentence, clause after clause, as long as one follows on another."""
     sentence, masked = said.sentence, said.masked
     for tongue in said.tongues:
         kept = tongue.kept_after.search(masked)
@@ -259,7 +259,7 @@ def _fact(item_id: str, sentence: str, found: ClauseStatement) -> Fact:
 
 
 def _is_unreal(said: _Said) -> bool:
-    """Whether from here on nothing is meant: a game, a story."""
+    """Return whether from this sentence on nothing is meant: a game, a story."""
     return any(
         tongue.unreal.match(said.masked, begins)
         for tongue in said.tongues
@@ -307,7 +307,10 @@ def _stated_in(item_id: str, text: str) -> Iterator[Fact]:
 
 
 def extract_statements(user_items: Mapping[str, str]) -> list[Fact]:
-    """The facts that the user's messages (text by item id) state outright, in the order in which they were said."""
+    """Return the facts that the user's messages state outright, in the order in which they were said.
+
+    The messages are texts by item id.
+    """
     facts: dict[str, Fact] = {}
     for item_id, text in user_items.items():
         stated = list(_stated_in(item_id, text[:MAX_ITEM_CHARS]))

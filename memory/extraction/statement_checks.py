@@ -1,4 +1,4 @@
-"""Whether words that have the form of a statement are meant as one, and for good.
+"""Checks that words in the form of a statement are meant as one, and for good.
 
 Rule 1: precision before yield. What may be of the moment, about the work at hand, conditional, a role, a joke or a
 question is not meant; the weaker the licence of a kind, the more it takes.
@@ -60,7 +60,7 @@ _CREDENTIAL = compile_late(
 
 
 class ClauseStatement(NamedTuple):
-    """What a clause states: the kind, the words that matter, and where the clause begins and ends."""
+    """The statement of a clause: its kind, the words that matter, and where the clause begins and ends."""
 
     kind: Kind
     value: str
@@ -75,12 +75,12 @@ class ClauseStatement(NamedTuple):
 
 
 def is_question(sentence: str) -> bool:
-    """Whether a question mark ends the sentence."""
+    """Return whether a question mark ends the sentence."""
     return _QUESTION.search(sentence) is not None
 
 
 def beginnings(masked: str, lead: re.Pattern[str], start: int) -> list[int]:
-    """Where the statement of a clause may begin: at once, or after a greeting or the like."""
+    """Return where the statement of a clause may begin: at once, or after a greeting or the like."""
     opening = _OPENING.match(masked, start)
     places = [opening.end() if opening else start]
     while len(places) <= MAX_LEADS and (found := lead.match(masked, places[-1])):
@@ -89,7 +89,7 @@ def beginnings(masked: str, lead: re.Pattern[str], start: int) -> list[int]:
 
 
 def requests(masked: str, tongue: Tongue) -> Iterator[int]:
-    """Where a request that the sentence is may begin, past its greetings and kind words."""
+    """Yield where a sentence that is a request may begin, past its greetings and kind words."""
     for begins in beginnings(masked, tongue.lead, 0):
         polite = _POLITE.match(masked, begins)
         yield polite.end() if polite else begins
@@ -107,7 +107,10 @@ def _particles() -> frozenset[str]:
 
 
 def _is_name(value: str) -> bool:
-    """Whether the words can be a person's name: capitalised where the script knows capitals, or one lower-case word."""
+    """Return whether the words can be a person's name.
+
+    They are capitalised where the script has capitals, or are one lower-case word.
+    """
     parts = value.split()
     if not 1 <= len(parts) <= MAX_NAME_WORDS or any(word.casefold() in no_names() for word in parts):
         return False
@@ -119,7 +122,7 @@ def _is_name(value: str) -> bool:
 
 
 def _is_passing(found: ClauseStatement, sentence: str, masked: str) -> bool:
-    """Whether the words hold for the moment or for one thing only, or are a saying."""
+    """Return whether the words hold for the moment or for one thing only, or are a saying."""
     tongue = found.tongue
     end = _CLAUSE_END.search(masked, found.ends)
     clause = masked[found.begins : end.start() if end else len(masked)]
@@ -137,7 +140,7 @@ def _is_passing(found: ClauseStatement, sentence: str, masked: str) -> bool:
 
 
 def _is_of_the_work_at_hand(found: ClauseStatement, masked: str) -> bool:
-    """Whether the words choose among what lies at hand, or tell what a piece of work has to be like."""
+    """Return whether the words choose among things at hand, or state what a piece of work has to be like."""
     kind, value, tongue = found.kind, found.value, found.tongue
     if kind == "preference":
         if tongue.choice.match(value):
@@ -154,7 +157,7 @@ def _is_of_the_work_at_hand(found: ClauseStatement, masked: str) -> bool:
 
 
 def _is_meant_of_user(found: ClauseStatement, sentence: str, masked: str) -> bool:
-    """Whether the words are of the kind that they seem to be."""
+    """Return whether the words are of the kind that they seem to be."""
     kind, value, tongue = found.kind, found.value, found.tongue
     if kind in _NAMES:
         is_joke = kind == "nickname" and _YET.match(masked, found.ends) is not None
@@ -172,7 +175,7 @@ def _is_meant_of_user(found: ClauseStatement, sentence: str, masked: str) -> boo
 
 
 def is_stated(found: ClauseStatement, sentence: str, masked: str) -> bool:
-    """Whether the words, taken by themselves, are meant as a lasting statement."""
+    """Return whether the words, taken by themselves, are meant as a lasting statement."""
     if found.ends - found.begins < MIN_CONTENT_CHARS or _CREDENTIAL.search(sentence):
         return False
     if _is_passing(found, sentence, masked) or _is_of_the_work_at_hand(found, masked):
@@ -187,7 +190,7 @@ def is_stated(found: ClauseStatement, sentence: str, masked: str) -> bool:
 
 
 def fits(found: ClauseStatement, own: str, others: Iterable[str]) -> bool:
-    """Whether its sentence and the other ones of the message let the statement be the user's own, and one for good."""
+    """Return whether its sentence and the message's other ones let a statement be the user's own, and a lasting one."""
     if found.is_asked or found.kind in _KEPT:
         return True
     is_order = found.kind in _ORDERS and not found.tongue.lasting.search(own)

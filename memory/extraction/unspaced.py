@@ -1,4 +1,4 @@
-"""What is told in scripts without blanks, compared by the pieces between small words: Chinese, Japanese, Thai.
+"""Compares texts in scripts without blanks by the pieces between small words: Chinese, Japanese, Thai.
 
 Rule 1: pure. A piece is compared by the pairs of its characters, so that another order of the pieces is no other
 matter.
@@ -17,12 +17,12 @@ _SMALL: Final = compile_late(lambda: either("compared", "small"))
 
 
 def count_denials(text: str) -> int:
-    """How often the text denies."""
+    """Return how often the text denies."""
     return len(_NOT.findall(text))
 
 
 def pieces_of(text: str) -> set[str]:
-    """The pairs of neighbouring characters of its pieces; a piece of one character is itself."""
+    """Return the pairs of neighbouring characters of its pieces; a piece of one character is itself."""
     found: set[str] = set()
     for token in UNSPACED.findall(text):
         for piece in _SMALL.sub(" ", _NOT.sub(" ", token)).split():

@@ -1,4 +1,4 @@
-"""How each language says what is kept: the rows of `[statements]` of the languages, compiled.
+"""Statements worth keeping in each language: the rows of `[statements]` of the languages, compiled.
 
 Rule 1: it knows wordings, not what they mean; what they mean is decided where statements are found.
 Rule 2: a row is a regular expression with named parts in braces; it is matched where a clause begins.
@@ -45,7 +45,10 @@ def _parts() -> Mapping[str, str]:
     return {
         "rest": r"(?P<value>.+)",
         "thing": rf"(?P<value>[^{stop}]{{1,80}})",
-        "place": rf"(?!{nowhere})(?P<value>[^{stop}{particles}]{{1,60}}?)(?=\s*(?:[{stop}{particles}]|$)|\s+{and_()}\b)",
+        "place": (
+            rf"(?!{nowhere})(?P<value>[^{stop}{particles}]{{1,60}}?)"
+            rf"(?=\s*(?:[{stop}{particles}]|$)|\s+{and_()}\b)"
+        ),
         "name": (
             r"(?P<value>[^\W\d_][^\s,.;:!?()]*(?:[ ][^\s,.;:!?()]+){0,3}?)"
             rf"(?=\s*(?:[^\w\s'’-]|$)|\s+(?:{and_()}|{either('extraction', 'behind_name')}|—|–)(?!\w))"
@@ -152,7 +155,10 @@ def _scripts() -> Sequence[tuple[Language, re.Pattern[str], re.Pattern[str]]]:
 
 
 def spoken(sentence: str, within: str = "") -> list[Tongue]:
-    """The languages that a sentence may be in, by its script and its small words, or by those of the text around it."""
+    """Return the languages that a sentence may be in.
+
+    They are found by its script and its small words, or by those of the text around it.
+    """
     names = [one.code for one, own, foreign in _scripts() if own.search(sentence) and not foreign.search(sentence)]
     if not names:
         names = _alphabetic(sentence) or _alphabetic(within) or _latin() * (_LETTER.search(sentence) is not None)
@@ -211,5 +217,5 @@ def no_names() -> frozenset[str]:
 
 
 def code_of(language: str) -> str | None:
-    """The code of a language by its name in any of the languages."""
+    """Return the code of a language by its name in any of the languages."""
     return next((code for code, name in _language_names().items() if _pattern(name).fullmatch(language)), None)

@@ -1,4 +1,4 @@
-"""What goes with a deleted thread or workspace: its own memory, to the last byte, and whatever is under way from it.
+"""Removes the memory of a deleted thread or workspace, to the last byte, and cancels the work that came from it.
 
 Rule 1: what the user was taught there about themselves stays theirs; the scopes of what is deleted are erased, and
 nothing of them can be restored.
@@ -41,11 +41,11 @@ class DeletedScopes:
         self.keep_promise = eraser.keep_promise
 
     def generation(self, tx: Tx) -> int:
-        """How much has been forgotten in this home."""
+        """Return the home's generation, which grows with every forgetting."""
         return read_generation(tx)
 
     def is_forgotten(self, tx: Tx, workspace_id: str, thread_id: str, since: int) -> bool:
-        """Whether a thread was forgotten or deleted after that generation, or its workspace deleted."""
+        """Return whether a thread was forgotten or deleted after that generation, or its workspace deleted."""
         marks = (Mark("thread", thread_id), Mark("workspace", workspace_id))
         return any(is_forgotten_since(tx, self._means, mark, since) for mark in marks)
 

@@ -42,7 +42,7 @@ IDS_OF_JOB = 500  # what a job names is in an index; so many ids are still a sho
 
 
 class ForgottenRecords(NamedTuple):
-    """What one transaction forgot, and what is told about it."""
+    """The records that one transaction forgot, and the notices of it."""
 
     result: ForgetResult
     notices: list[Notice]
@@ -51,7 +51,7 @@ class ForgottenRecords(NamedTuple):
 
 
 class Erased(NamedTuple):
-    """How many rows of each store are gone, and the messages that still say it."""
+    """The number of rows that are gone from each store, and the messages that still hold the words."""
 
     removed: Counter[str]
     remaining: list[SourceItem]
@@ -66,7 +66,7 @@ class RecordEraser:
     def erase(self, tx: Tx, found: Sequence[Stored], *, include_sources: bool, leaves_tombstone: bool = True) -> Erased:
         """Remove every row that holds or names the records; leave keyed hashes, so that they do not come back unasked.
 
-        What nobody asked to forget leaves no tombstone, and may be kept anew.
+        Records that no caller asked to forget leave no tombstone, and may be kept anew.
         """
         quotes = {s.record.memory_id: quotes_of(tx, s.record.memory_id) for s in found}
         said = {
@@ -88,7 +88,10 @@ class RecordEraser:
         return Erased(removed, left)
 
     def _has_source(self, tx: Tx, quote: Quote) -> bool:
-        """Whether what names no message came from a conversation of the home: a client of MCP has its own elsewhere."""
+        """Return whether a quote that names no message came from a conversation of the home.
+
+        A client of MCP has its conversations elsewhere.
+        """
         if quote.turn_id is not None:
             return self._means.read_turn(tx, quote.turn_id) is not None
         return quote.thread_id is not None and self._means.read_thread(tx, quote.thread_id) is not None
@@ -103,7 +106,7 @@ class RecordEraser:
 
 
 def _words_of(stored: Stored, quotes: Sequence[str]) -> list[str]:
-    """What a copy of the record would say."""
+    """Return the words by which a copy of the record is found."""
     record = stored.record
     value = [] if record.value is None else [value_text("", record.value)]
     return list(dict.fromkeys(text for text in (record.content, *quotes, *value) if text.strip()))
@@ -119,7 +122,7 @@ def _with_places(receipt: Receipt, left: Sequence[LeftPlace], sources: Sequence[
 
 
 def _subjects(memory_ids: Sequence[str]) -> list[str]:
-    """What the jobs that finish an erase are about."""
+    """Return the subjects of the jobs that finish an erase."""
     return [",".join(memory_ids[n : n + IDS_OF_JOB]) for n in range(0, max(len(memory_ids), 1), IDS_OF_JOB)]
 
 
@@ -186,7 +189,7 @@ class Eraser:
         return msgspec.structs.replace(result, receipt=_with_places(receipt, plan.left, plan.sources))
 
     async def _planned(self, targets: Callable[[Tx], Sequence[Stored]]) -> RedactionPlan:
-        """What the words of the targets are to be taken out of."""
+        """Return the plan for the places out of which the words of the targets are to be taken."""
 
         def read(tx: Tx) -> tuple[list[str], ForgottenPhrases]:
             found = targets(tx)
@@ -196,7 +199,10 @@ class Eraser:
         return await self._sources.plan(said, memory_ids, include_sources=True)
 
     async def _rest(self, said: ForgottenPhrases | None, *, include_sources: bool) -> list[LeftPlace]:
-        """What still says it once it is erased; what came while it was searched for is taken out as well."""
+        """Return the places that still hold the words after the erase.
+
+        Places that arrived during the search are redacted as well.
+        """
         if said is None:
             return []
         plan = await self._sources.plan(said, (), include_sources=include_sources)

@@ -105,7 +105,7 @@ class Forgetter:
         self._vectors = vectors
 
     def targets(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[Stored]:
-        """The records that a target names and that the caller may see; an unknown target names none."""
+        """Return the records that a target names and that the caller may see; an unknown target names none."""
         found = [get_record(tx, memory_id) for memory_id in self._named(tx, params, scopes)]
         # a tombstone may be erased, but not made again
         statuses = ALL if params.mode == "erase" else KEPT
@@ -274,7 +274,7 @@ class Forgetter:
         return notices
 
     def _forget_proposals(self, tx: Tx, stored: Stored) -> list[Notice]:
-        """What said the same as a record, or became it, is forgotten with it."""
+        """Forget with a record the proposals that said the same, or became it; return the notices."""
         memory_id, now = stored.record.memory_id, self._means.clock.now()
         notices: list[Notice] = []
         for candidate_id in candidates_saying(tx, stored):
@@ -330,7 +330,7 @@ class Forgetter:
         return _current(tx, stored.record.memory_id), [notice]
 
     def _replace_again(self, tx: Tx, stored: Stored, actor: Actor) -> list[Notice]:
-        """What came back when the record was forgotten steps aside."""
+        """Replace again the record that was restored when this one was forgotten; return the notices."""
         old = get_record(tx, stored.record.supersedes) if stored.record.supersedes is not None else None
         if old is None or old.record.status != "active" or old.scope_id != stored.scope_id:
             return []
@@ -357,14 +357,17 @@ class Forgetter:
         return done, notices
 
     def due_at(self, tx: Tx, retention_days: int) -> int | None:
-        """When the next sweep has something to do."""
+        """Return when the next pass has something to do, in Unix milliseconds; None where nothing waits."""
         expiry, forgotten = next_expiry(tx), first_forgotten(tx)
         times = [expiry, forgotten + retention_days * DAY_MS if forgotten is not None else None]
         return min((at for at in times if at is not None), default=None)
 
 
 def _is_hidden_there(stored: Stored, view: View) -> bool:
-    """Whether it is a damaged or withheld record of the caller's: nobody sees it, but it can be got rid of."""
+    """Return whether a record is a damaged or withheld one of the caller's.
+
+    No answer shows it, but it can be removed.
+    """
     is_there = stored.record.status in view.statuses or stored.record.status not in ALL
     return (not stored.is_intact or stored.seen.is_withheld) and stored.scope_id in view.scope_ids and is_there
 

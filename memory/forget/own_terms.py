@@ -1,4 +1,4 @@
-"""Which words are a forgotten memory's own, and what becomes of each place that says them.
+"""Finds the words that are a forgotten memory's own, and decides on each place that holds them.
 
 Rule 1: pure. What a record that the user keeps says as well is not taken from anywhere: it is that one's, too.
 Rule 2: what stays is named with the reason; nothing is left out silently.
@@ -47,7 +47,7 @@ class ForgottenPhrases(NamedTuple):
 
 
 class MemoryWords(NamedTuple):
-    """What one memory says."""
+    """The words of one memory."""
 
     content: str
     value: Any
@@ -55,7 +55,7 @@ class MemoryWords(NamedTuple):
 
 
 def said_by(memories: Sequence[MemoryWords], is_telling: Callable[[str], bool]) -> ForgottenPhrases:
-    """The phrases of some memories; `is_telling` knows a function word."""
+    """Return the phrases of some memories; `is_telling` knows a function word."""
     values = [
         value for one in memories for value in (*_values(one.value, is_telling), *_names(one.content, is_telling))
     ]
@@ -106,7 +106,7 @@ def _beside_nouns() -> frozenset[str]:
 
 
 def _is_code(word: str) -> bool:
-    """Whether no language has such a word: a number, letters with figures, letters that nobody can say."""
+    """Return whether no language has such a word: a number, letters with figures, letters that cannot be pronounced."""
     if word.isdigit():
         return _is_own_number(word)
     is_mixed = len(word) >= LEAST_MIXED and ":" not in word and any(map(str.isdigit, word))
@@ -118,7 +118,7 @@ def _is_own_number(digits: str) -> bool:
 
 
 class RedactionPlan(NamedTuple):
-    """What the words are taken out of, which words those are, and what stays."""
+    """The places out of which words are taken, those words, and the places that stay."""
 
     taken: list[SayingRow]
     saying: Saying
@@ -131,9 +131,9 @@ class RedactionPlan(NamedTuple):
 
 
 class KeptRecords(NamedTuple):
-    """What the user keeps.
+    """Records by id, as far as a forgetting has to know them.
 
-    Records by id that are there, those that can be restored, and those that are forgotten now.
+    Some are active, some can be restored, and some are forgotten now.
     """
 
     active: Collection[str]
@@ -148,7 +148,7 @@ OF_MEMORY = frozenset({"evidence", "decision", "answer"})
 def plan_of(
     found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords, *, include_sources: bool
 ) -> RedactionPlan:
-    """What becomes of each place that was found."""
+    """Return what is done with each place that was found."""
     others = [one for one in found if not (one.place in {"memory", *OF_MEMORY} and one.id in kept.forgotten)]
     theirs = _kept_phrases(others, said, kept)
     common = _common_phrases(others, said) - theirs
@@ -177,7 +177,7 @@ def plan_of(
 
 
 def _kept_phrases(found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords) -> frozenset[str]:
-    """What a kept record says, and quotes that it rests upon."""
+    """Return the words of kept records, and the quotes that they rest upon."""
     stated = (one.in_names for one in found if one.place == "memory" and one.id in kept.active)
     quoted = (
         (one.in_texts & said.quoted.phrases) - said.stated.phrases

@@ -34,7 +34,7 @@ class Sources:
         return (TEXTS, *self._means.searched)
 
     def said(self, tx: Tx, found: Sequence[Stored]) -> ForgottenPhrases:
-        """The phrases of some records."""
+        """Return the phrases of some records."""
         memories = [
             MemoryWords(s.record.content, s.record.value, [quote.text for quote in quotes_of(tx, s.record.memory_id)])
             for s in found
@@ -46,7 +46,7 @@ class Sources:
         return terms(f"{TELLING_WORD} {word}") != terms(TELLING_WORD)
 
     async def plan(self, said: ForgottenPhrases, forgotten: Sequence[str], *, include_sources: bool) -> RedactionPlan:
-        """What becomes of each place of the home that says it now."""
+        """Return what is done with each place of the home that holds the words now."""
         saying = said.all
         if not saying.phrases:
             return RedactionPlan([], saying, [])
@@ -80,7 +80,7 @@ class Sources:
 
 
 def _kept(tx: Tx, found: Sequence[SayingRow], forgotten: Sequence[str]) -> KeptRecords:
-    """What is known of the records that were found, and of those that evidence was found of."""
+    """Return which of the found records, and of those whose evidence was found, are active, restorable or forgotten."""
     ids = {one.id for one in found if one.place in {"memory", "evidence"}} - {*forgotten}
     statuses = statuses_of(tx, ids)
     restorable = {memory_id for memory_id, status in statuses.items() if status == "deleted"}

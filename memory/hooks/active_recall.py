@@ -42,7 +42,7 @@ class ActiveRecall:
         return context_of(given, CONTEXT_ID, await self._found(given, given.plan.durable))
 
     async def _found(self, given: HookInput, plan: DurablePlan) -> list[Hit]:
-        """What the targets find, each record once: exact keys first, then categories, then words."""
+        """Return the hits of the targets, each record once: exact keys first, then categories, then words."""
         seen = set(given.recalled.shown_ids)
         room = max(0, MAX_ITEMS - len(given.recalled.memory_ids))
         hits: list[Hit] = []
@@ -78,6 +78,6 @@ class ActiveRecall:
 
 
 def is_shown(record: Record, agent_id: str | None) -> bool:
-    """Whether a record that was fetched by its name may go into an agent's prompt, as one that was searched for may."""
+    """Return whether a record fetched by its name may go into an agent's prompt, by the same rule as a search hit."""
     is_own = not is_note(record) or (agent_id is not None and noted_by(record.provenance) == agent_id)
     return is_own and record.status == "active" and record.sensitivity in {"normal", "personal"}

@@ -51,12 +51,12 @@ class _Found(NamedTuple):
 
 
 def user_items(given: HookInput) -> dict[str, str]:
-    """What the user said in the turn, by item."""
+    """Return the user's words in the turn, by item id."""
     return {item.item_id: item.text for item in given.transcript if item.role == "user" and item.text.strip()}
 
 
 def reason_to_skip(given: HookInput, config: GatewayConfig) -> str | None:
-    """The code for which nothing is learnt from the turn, or None."""
+    """Return the code for which nothing is learnt from the turn, or None."""
     if not config.memory.background_extraction_enabled:
         return "extraction_disabled"
     if not config.memory.enabled:
@@ -90,7 +90,7 @@ def _as_given(raw: Any) -> Any:
 
 
 def read_answer(text: str) -> tuple[list[Fact], int, int]:
-    """The facts of an answer that are well formed, how many are not, and how many were too many.
+    """Return the facts of an answer that are well formed, how many are not, and how many were too many.
 
     Raises `HookFailure` where the whole is no such answer.
     """
@@ -215,7 +215,7 @@ class Extraction:
 
 
 def _has_kept(given: HookInput) -> bool:
-    """Whether a tool of the turn has kept something."""
+    """Return whether a tool of the turn has stored a record."""
     return any(event.name == KEEPS and event.status == "ok" for event in given.tool_events)
 
 

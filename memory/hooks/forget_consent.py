@@ -1,4 +1,4 @@
-"""Whether the user wants a model's forgetting: one record a turn by their wish, any other one after their yes.
+"""Checks that the user wants a model's forgetting: one record a turn by their wish, any other one after their yes.
 
 Rule 1: a wish stands in the user's own words and names the memory: by its words, or as what they were just shown.
 Rule 2: what is asked about is confirmed by the very next words of the user in that thread, once, or not at all.
@@ -36,7 +36,7 @@ _FORGETS: Final = compile_late(lambda: whole("forgetting", "names_no_memory"), r
 
 @dataclass
 class _Turn:
-    """What is known of a thread's turn."""
+    """The state of consent in a thread's turn."""
 
     turn_id: str
     pointed_at: set[str] = field(default_factory=set[str])
@@ -77,7 +77,7 @@ class ForgetConsent:
         self.begin(context.turn, context.user_text).shown.update(memory_ids)
 
     def allows(self, context: ToolContext, record: Record, lexicon: Lexicon) -> bool:
-        """Whether that record may be forgotten now; else it is noted as asked about."""
+        """Return whether that record may be forgotten now; else store that the user was asked about it."""
         turn = self.begin(context.turn, context.user_text)
         if context.agreed:
             return True
@@ -99,7 +99,7 @@ def _says_yes(text: str) -> bool:
 
 
 def _wants(context: ToolContext, record: Record, pointed_at: set[str], lexicon: Lexicon) -> bool:
-    """Whether the user's own words ask to forget, and name this record."""
+    """Return whether the user's own words ask to forget, and name this record."""
     if context.policy.forget.reason_code != USER_ASKED:
         return False
     own = own_stretches(context.user_text)

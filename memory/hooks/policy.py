@@ -1,4 +1,4 @@
-"""What a turn may do with memory: one table, one function.
+"""Permissions of a turn over memory: one table, one function.
 
 Rule 1: every reason to say no is a row of `DENIALS`; the first row that denies a permission names its reason.
 Rule 2: a pure function of the turn and its words. The user's own words of this message count, quoted words do not; an
@@ -26,7 +26,7 @@ PERMISSIONS: tuple[str, ...] = (RECALL, READ_TOOLS, REMEMBER, FORGET, EXTRACTION
 
 @dataclass(frozen=True)
 class Denial:
-    """When it applies, what it denies, and the code that says why."""
+    """A condition, the permissions that it denies, and the code of its reason."""
 
     reason_code: str
     denies: tuple[str, ...]
@@ -51,7 +51,7 @@ DENIALS: tuple[Denial, ...] = (
 
 
 def turn_policy(turn: TurnContext, intents: Intents) -> TurnPolicy:
-    """What the turn may do, with a reason code for each permission."""
+    """Return the turn's permissions, with a reason code for each."""
     denials = [denial for denial in DENIALS if denial.applies(turn, intents)]
     asked = {REMEMBER: intents.remember, FORGET: intents.forget}
 
@@ -65,7 +65,7 @@ def turn_policy(turn: TurnContext, intents: Intents) -> TurnPolicy:
 
 
 def wishes_only(turn: TurnContext, text: str) -> TurnPolicy:
-    """The policy where the hook failed: all denials hold, explicit wishes go on, and nothing is inferred."""
+    """Return the policy where the hook failed: all denials hold, explicit wishes go on, and nothing is inferred."""
     found = turn_policy(turn, detect(text))
     unasked = [
         name
@@ -77,9 +77,9 @@ def wishes_only(turn: TurnContext, text: str) -> TurnPolicy:
 
 
 def policy_of(given: HookInput) -> TurnPolicy:
-    """The turn's policy; where no policy hook ran, the one that it would have given.
+    """Return the turn's policy; where no policy hook ran, the one that it would have given.
 
-    Where it failed, that for wishes only.
+    Where the policy hook failed, only explicit wishes change memory.
     """
     if given.policy is None:
         return turn_policy(given.context, detect(given.text))

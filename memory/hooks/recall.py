@@ -42,7 +42,10 @@ def item_of(hit: Hit, zone: tzinfo) -> ContextItem:
 def context_of(
     given: HookInput, context_id: str, hits: Sequence[Hit], outcome: RecallOutcome | None = None
 ) -> HookOutput:
-    """The hits as a context, or an empty one that says `no_match`; of a recall with its outcome's status and reason."""
+    """Return the hits as a context, or an empty one with the status `no_match`.
+
+    A recall's context has its outcome's status and reason.
+    """
     zone = _zone(given.context.time_zone)
     items = [item_of(hit, zone) for hit in hits]
     reason = outcome.reason if outcome is not None else ""
@@ -75,7 +78,7 @@ def _output(context_id: str, items: list[ContextItem], status: RecallStatus, rea
 
 
 def reason_to_skip(given: HookInput) -> str | None:
-    """The code for which this message is not searched, or None."""
+    """Return the code for which this message is not searched, or None."""
     recall = policy_of(given).recall
     if not recall.allowed:
         return recall.reason_code

@@ -17,7 +17,7 @@ MAX_NAMED = 100
 
 
 def reason_to_skip(given: HookInput) -> str | None:
-    """The code for which a turn has no standing block, or None."""
+    """Return the code for which a turn has no standing block, or None."""
     if given.context.parent_thread_id is not None:
         return "subagent"
     recall = policy_of(given).recall

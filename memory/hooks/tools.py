@@ -79,7 +79,7 @@ _STATUS_OF_NOTES: Mapping[str, str] = {"agent_note_created": "noted", "note_conf
 
 
 def allows(policy: TurnPolicy, name: str) -> bool:
-    """Whether the turn may call that tool."""
+    """Return whether the turn may call that tool."""
     return getattr(policy, PERMISSION[name]).allowed
 
 
@@ -292,7 +292,7 @@ class MemoryTools:
 
 
 def _remembered(result: WriteResult, *, is_as_said: bool) -> Row:
-    """What became of a proposal; of a note with the command by which a person confirms it."""
+    """Return the result of a proposal; for a note with the command by which a person confirms it."""
     status, reason = _STATUS[result.decision.action], result.decision.reason_code
     if reason in _STATUS_OF_NOTES:
         status = _STATUS_OF_NOTES[reason]
@@ -307,5 +307,5 @@ def _remembered(result: WriteResult, *, is_as_said: bool) -> Row:
 
 
 def _is_too_wide(args: MemoryRememberArgs) -> bool:
-    """Whether a fact of a project would be seen from every project."""
+    """Return whether a fact of a project would be seen from every project."""
     return args.scope is not None and args.scope.kind in WIDE and args.category in PROJECT_CATEGORIES

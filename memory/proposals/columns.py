@@ -11,7 +11,7 @@ from protocol.record import details_of
 
 
 class RecordPlacement(NamedTuple):
-    """Where and when a record is written, and what it takes the place of."""
+    """The place and time of a record's write, and the record that it replaces."""
 
     memory_id: str
     scope_id: int

@@ -1,4 +1,4 @@
-"""What was forgotten, and since when.
+"""Checks whether something was forgotten, and since when.
 
 Every writer asks here, in its own transaction, before it stores what a source taught.
 
@@ -42,14 +42,14 @@ class Mark(NamedTuple):
 
 
 class EvidencePlace(NamedTuple):
-    """Where something was said, as far as it is known."""
+    """The place where something was said, as far as it is known."""
 
     turn_id: str | None
     thread_id: str | None
 
 
 class Lesson(NamedTuple):
-    """What is about to be written: where it goes, what it says, what it rests on, and when the work began."""
+    """A claim about to be written: its scope, its words, its evidence, and when the work began."""
 
     scope: Scope
     hashes: Sequence[bytes]
@@ -62,7 +62,7 @@ class Lesson(NamedTuple):
 
 
 def marks_of_words(scope: Scope, hashes: Sequence[bytes]) -> list[Mark]:
-    """The marks of what a record says."""
+    """Return the marks of what a record says."""
     return [Mark("words", f"{scope}\n{one.hex()}") for one in dict.fromkeys(hashes)]
 
 
@@ -77,13 +77,16 @@ def note_forgotten(tx: Tx, means: Collaborators, marks: Iterable[Mark]) -> None:
 
 
 def is_forgotten_since(tx: Tx, means: Collaborators, mark: Mark, since: int) -> bool:
-    """Whether it was forgotten after that generation."""
+    """Return whether the marked thing was forgotten after that generation."""
     forgotten = generation_of(tx, _hash(means, mark))
     return forgotten is not None and forgotten > since
 
 
 def is_forgotten(tx: Tx, means: Collaborators, lesson: Lesson) -> bool:
-    """Whether a lesson may not be written: its source is gone, or was forgotten since it was said or the work began."""
+    """Return whether a lesson may not be written.
+
+    That is so if its source is gone, or was forgotten since it was said or the work began.
+    """
     began = lesson.began
     if began == GONE:
         return True
@@ -109,7 +112,7 @@ def is_forgotten(tx: Tx, means: Collaborators, lesson: Lesson) -> bool:
 def comes_too_late(
     tx: Tx, means: Collaborators, proposed: Proposed, checked: Checked, becomes: tuple[Scope, FactIdentity]
 ) -> bool:
-    """Whether a proposal, as it was verified, may not be written; `becomes` says where it goes and what it is."""
+    """Return whether a verified proposal may not be written; `becomes` holds its scope and its identity."""
     if proposed.began is None:
         return False
     scope, identity = becomes
@@ -122,7 +125,7 @@ def comes_too_late(
 
 
 def _is_of_workspace(tx: Tx, means: Collaborators, workspace_id: str | None, place: EvidencePlace) -> bool:
-    """Whether a place is no other workspace's: of a thread or turn of another one nobody here learns anything."""
+    """Return whether a place is no other workspace's: nothing is learnt here from another one's thread or turn."""
     turn = means.read_turn(tx, place.turn_id) if place.turn_id is not None else None
     thread_id = place.thread_id if turn is None else turn.turn.thread_id
     if thread_id is None:

@@ -1,4 +1,4 @@
-"""What is kept of a proposal while it waits, and the proposal that it is again on the day it is approved.
+"""Stores a proposal while it waits, and rebuilds it on the day it is approved.
 
 Rule 1: what is kept is what a record needs then; the text stands in the candidate's own columns.
 """
@@ -58,7 +58,7 @@ def approved_proposal(tx: Tx, found: StoredCandidate, content: str, value: Any, 
 def approved_evidence(proposed: Proposed) -> Checked:
     """Return the evidence of an approved candidate.
 
-    It moves with it, nothing is added, and the approver stands for it.
+    It is moved with the candidate and nothing is added: the approver stands for it.
     """
     turns = {evidence.turn_id for evidence in proposed.evidence if evidence.turn_id is not None and evidence.item_id}
     return Checked([], "user", proposed.provenance.source_kind, turns, has_failed_quote=False, owner="user")

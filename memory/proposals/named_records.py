@@ -20,7 +20,7 @@ from protocol.seams.ports import Lexicon, Tx
 
 
 class Meeting(NamedTuple):
-    """Where a proposal is written, the record of its key, and the hash of its words if a record has or had them."""
+    """The scope of a proposal, the record of its key, and the hash of its words if a record has or had them."""
 
     scope_id: int
     same_key: Stored | None

@@ -1,4 +1,4 @@
-"""How what an agent notes becomes a proposal, whichever door it came through.
+"""Makes a proposal of an agent's note, whichever door it came through.
 
 Rule 1: pure; whether the words of a note ask for something is found here, before any transaction.
 """
@@ -30,7 +30,7 @@ def _ask_of(proposed: Proposed) -> Ask | None:
 
 
 def from_note(params: NoteParams, active: Sequence[Scope], workspace_id: str | None) -> Proposed:
-    """An agent's note as a proposal."""
+    """Return an agent's note as a proposal."""
     author = Actor(kind=params.agent_kind, id=params.agent_id)
     members: Mapping[str, Any] = {
         "scope": scope_of_note(active, params.scope), "value": params.value, "kind": params.kind, "tags": params.tags,
@@ -41,7 +41,7 @@ def from_note(params: NoteParams, active: Sequence[Scope], workspace_id: str | N
 
 
 def note_of_tool(proposed: Proposed, params: RememberParams, agent_id: str | None, active: Sequence[Scope]) -> Proposed:
-    """What a model's `memory_remember` proposed, as a note of its own."""
+    """Return the proposal of a model's `memory_remember`, as a note of its own."""
     members: Mapping[str, Any] = {
         "scope": scope_of_note(active, params.scope), "value": params.value, "kind": "observation",
         "owner": proposed.owner, "forbidden": proposed.forbidden,

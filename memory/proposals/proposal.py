@@ -91,18 +91,18 @@ class Checked(NamedTuple):
 
 
 def actor_of(proposed: Proposed) -> Actor:
-    """Who wrote: what the provenance says, else the kind of door."""
+    """Return the writer: the one that the provenance names, else the kind of door."""
     given = proposed.provenance.created_by
     return given or Actor(kind="extractor" if proposed.run_id is not None else "user")
 
 
 def cleaned(proposed: Proposed) -> Proposed:
-    """The proposal without what nobody can see in its texts; its host's own data stays as it is."""
+    """Return the proposal without what nobody can see in its texts; its host's own data stays as it is."""
     return replace(proposed, **{name: clean_value(getattr(proposed, name)) for name in ("content", *CLEANED)})
 
 
 def texts_of(proposed: Proposed) -> list[str]:
-    """Every text of a proposal that is stored when it is kept, once."""
+    """Return every text of a proposal that is stored when it is kept, once."""
     p = proposed
     parts = [p.content, value_text("", p.value) if p.value is not None else "", p.alias or "", *texts_of_details(p)]
     parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
@@ -112,7 +112,7 @@ def texts_of(proposed: Proposed) -> list[str]:
 
 
 def findings_of(proposed: Proposed, scanner: SecretScanner) -> Findings:
-    """What the texts of a proposal hold that decides how it is handled."""
+    """Return the contents of a proposal's texts that decide how it is handled."""
     texts = texts_of(proposed)
     found = judge(texts, [span for text in texts for span in scanner.find(text)])
     if proposed.declared == "secret_like" or proposed.semantic.sensitivity == "secret":
@@ -121,7 +121,7 @@ def findings_of(proposed: Proposed, scanner: SecretScanner) -> Findings:
 
 
 def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
-    """What a model proposed although it is no fact; what came through another door is not judged."""
+    """Return the sort of junk that a model proposed; None for a fact, and for any other door, which is not judged."""
     p = proposed
     if p.heard is None:
         return None
@@ -131,7 +131,7 @@ def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
 
 
 def _stands(tx: Tx, means: Collaborators, quote: str, item: ItemFact) -> bool:
-    """Whether the words were really said in a message: a user's in their own words, and nothing that was injected."""
+    """Return whether a message really holds the words: a user's in their own words, and nothing that was injected."""
     wanted = compared(quote)
     echoes = means.echo_spans(tx, item.workspace_id, item.text)
     own = own_stretches(item.text, echoes) if item.role == "user" else [_without(item.text, echoes)]
@@ -207,7 +207,7 @@ def keep_evidence(
 
 
 def sourced(proposed: Proposed, checked: Checked) -> Proposed:
-    """The proposal with the place where its verified words were really said."""
+    """Return the proposal with the place where its verified words were really said."""
     given = proposed.provenance
     source = next((e for e in checked.evidence if e.item_id is not None and given.item_id in {None, e.item_id}), None)
     if source is None:

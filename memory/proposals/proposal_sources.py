@@ -1,4 +1,4 @@
-"""How each door turns what it is given into a proposal: the wire, a tool, the extractor, a correction.
+"""Makes a proposal of each door's input: the wire, a tool, the extractor, a correction.
 
 Rule 1: pure; a door never decides what becomes of a proposal.
 """
@@ -42,7 +42,7 @@ RULES = Actor(kind="extractor", id="rules")
 
 
 def explicit_fields(params: RememberParams) -> SemanticFields:
-    """What an explicit wish claims about its fact."""
+    """Return the fields that an explicit wish claims about its fact."""
     is_project = params.category in PROJECT_CATEGORIES
     return SemanticFields(
         intent="explicit_store",
@@ -77,7 +77,7 @@ def forbidden_in(turn: TurnContext) -> ReasonCode | None:
 
 
 def explicit_wish(params: RememberParams, provenance: Provenance, workspace_id: str | None) -> Proposed:
-    """An explicit wish: the words themselves are its evidence."""
+    """Return an explicit wish: the words themselves are its evidence."""
     evidence = Evidence(
         quote=params.content[:2000], thread_id=provenance.thread_id, turn_id=provenance.turn_id,
         source_kind=provenance.source_kind,
@@ -91,12 +91,12 @@ def explicit_wish(params: RememberParams, provenance: Provenance, workspace_id: 
 
 
 def is_explicit(params: WriteParams) -> bool:
-    """Whether a proposal is the user's own wish: said so, and meant to be kept."""
+    """Return whether a proposal is the user's own wish: stated as one, and meant to be kept."""
     return params.semantic.intent == "explicit_store" and params.semantic.explicitness == "explicit"
 
 
 def is_malformed(fact: Fact) -> bool:
-    """Whether a fact says nothing, or more than a record holds."""
+    """Return whether a fact has no words, or more than a record holds."""
     try:
         check_bounds(fact.content, fact.value, None)
     except CallerError:
@@ -114,9 +114,9 @@ def from_fact(
     policy_allows: bool,
     is_by_rule: bool = False,
 ) -> Proposed:
-    """A fact of the extractor, as far as the user's own words of this turn bear it out.
+    """Return the proposal of an extractor's fact, as far as the user's own words of this turn support it.
 
-    What a rule found is their words.
+    A fact found by a rule is in the user's words already.
     """
     item_id = _item_with(fact.evidence, user_items)
     borne = _as_found(fact) if is_by_rule else _borne(fact, user_items.get(item_id or "", ""), lexicon)
@@ -156,9 +156,9 @@ def _borne(fact: Fact, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
 
 
 def _item_with(evidence: FactEvidence, user_items: Mapping[str, str]) -> str | None:
-    """The message that holds the quote: the named one, else the only one; without a name the first.
+    """Return the message that holds the quote: the named one, else the only one; without a name the first.
 
-    Where no message holds it in the user's own words, one that holds it at all tells the reason.
+    Where no message holds it in the user's own words, one that holds it at all decides the reason.
     """
     holding = [item_id for item_id, text in user_items.items() if find_sentence(evidence.quote, text) is not None]
     if evidence.item_id in holding:
@@ -185,7 +185,7 @@ def correction(params: UpdateParams, stored: Stored, content: str, workspace_id:
 
 
 def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
-    """A proposal of a client; its place is that of its first evidence unless it says otherwise."""
+    """Return a proposal of a client; its place is that of its first evidence unless it says otherwise."""
     first = params.evidence[0] if params.evidence else None
     provenance = params.provenance or Provenance(
         source_kind="user_statement",
@@ -210,7 +210,7 @@ def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
 
 
 def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None) -> Proposed:
-    """A model's call of `memory_remember`: the user's wish only where they asked for it in this turn.
+    """Return the proposal of a model's `memory_remember`: the user's wish only if they asked for it in this turn.
 
     `said` is their sentence.
     """

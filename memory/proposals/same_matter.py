@@ -1,4 +1,4 @@
-"""Whether two statements are about the same matter, so that the new one may take the place of the old one.
+"""Decides whether two statements are about the same matter, so that the new one may replace the old one.
 
 Rule 1: a key that a model chose proves nothing: the words do, or the service's own key for what they state.
 """
@@ -26,12 +26,15 @@ _CORRECTS: Final = compile_late(lambda: whole("quotes", "corrects"), re.IGNORECA
 
 
 def corrects(words: str) -> bool:
-    """Whether the words say that something takes the place of something else."""
+    """Return whether the words state that something takes the place of something else."""
     return _CORRECTS.search(words) is not None
 
 
 def is_same_matter(one: str, other: str, lexicon: Lexicon) -> bool:
-    """Whether the rules see the same attribute in both, or half of the telling words of the shorter one are in both."""
+    """Return whether two statements are about the same matter.
+
+    The rules see the same attribute in both, or both have at least half of the telling words of the shorter one.
+    """
     if _attributes(one) & _attributes(other):
         return True
     ours, theirs = set(telling_terms(one, lexicon)), set(telling_terms(other, lexicon))
@@ -58,7 +61,7 @@ def _attributes(text: str) -> set[str]:
 def without_foreign_key(
     tx: Tx, means: Collaborators, place: tuple[Scope, int], proposed: Proposed, identity: FactIdentity
 ) -> tuple[Proposed, FactIdentity]:
-    """The proposal and its identity, both without a key that a model chose where it belongs to another matter.
+    """Return the proposal and its identity, both without a key that a model chose where it belongs to another matter.
 
     `place` is the scope with its row.
     """

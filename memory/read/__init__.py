@@ -1,1 +1,1 @@
-"""What is read of durable memory: search, list, recall, the standing block, and the reason for each hit."""
+"""Reading of durable memory: search, list, recall, the standing block, and the reason for each hit."""

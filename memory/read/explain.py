@@ -124,7 +124,7 @@ _CANDIDATES: Final = msgspec.json.Decoder(list[RankedCandidate])
 
 
 def words(code: str) -> str:
-    """A reason code as a person reads it."""
+    """Return a reason code as a person reads it."""
     return code.replace("_", " ")
 
 
@@ -143,7 +143,7 @@ class Told(NamedTuple):
 
 
 def result_of(told: Told) -> ExplainResult:
-    """An explanation with its one plain sentence."""
+    """Return an explanation with its one plain sentence."""
     recalled = sum(1 for candidate in told.candidates if candidate.cut_by is None)
     sentence = FORMER.get(told.status, SENTENCES[told.outcome])
     summary = sentence.format(reason=words(told.reason), count=recalled)
@@ -165,7 +165,7 @@ def result_of(told: Told) -> ExplainResult:
 
 
 def gates_of(decision: Decision) -> list[Gate]:
-    """The gates that a decided proposal passed, up to the one that stopped it."""
+    """Return the gates that a decided proposal passed, up to the one that stopped it."""
     stopped = GATE_OF.get(decision.reason_code) if decision.action not in {"activate", "supersede"} else None
     gates: list[Gate] = []
     for name in WRITE_GATES:

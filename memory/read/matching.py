@@ -1,4 +1,4 @@
-"""What a question could be about: candidates by words and by meaning, scored before any of them is read whole.
+"""Finds candidates for a question by words and by meaning, scored before any of them is read whole.
 
 Rule 1: filter first, cut after; what is not visible or not asked for takes no place among the candidates.
 Rule 2: user text is never query syntax: it becomes quoted terms, at most 32 of them.
@@ -20,7 +20,7 @@ from memory.rows.records import records_by_row
 from memory.rows.search import RecordCandidate, count_active, count_with, read_candidates, rows_with
 from memory.rows.store import body_terms, gist_of
 from memory.rows.text_scan import rows_of_terms
-from memory.rules.routes import ANY_KIND, Route
+from memory.rules.routes import ANY_KIND, QueryRoute
 from memory.rules.scopes import NEARNESS
 from memory.rules.strength import has_faded
 from memory.rules.visibility import View, is_visible
@@ -49,18 +49,18 @@ WALKED = 4000
 class RecordQuery(NamedTuple):
     """A query.
 
-    Its words, their terms, what it means where a model can tell, and whether the user asks about themselves.
+    It has its words, their terms, its vector where a model is there, and whether the user asks about themselves.
     """
 
     text: str
     terms: Sequence[str]
     vector: Vector | None
     is_about_user: bool = False
-    route: Route = ANY_KIND
+    route: QueryRoute = ANY_KIND
 
     @property
     def asked(self) -> QueryTerms:
-        """What ranking needs of it."""
+        """Return the part of the query that ranking needs."""
         return QueryTerms(self.terms, self.vector is not None, self.is_about_user)
 
 
@@ -173,7 +173,7 @@ class RecordFinder:
         return [row for row in first if all(row in other for other in others)]
 
     def _read(self, rows: Sequence[int]) -> list[RecordCandidate]:
-        """What may be shown and is asked for, in the order of the rows."""
+        """Return those of the rows that may be shown and are asked for, in the order of the rows."""
         view, filters = self._view, self._filters
         stored_as = {*view.statuses, *(["active"] if "expired" in view.statuses else [])}  # until a sweep comes by
         values = {

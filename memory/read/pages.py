@@ -1,4 +1,4 @@
-"""What the later pages of an answer rest on: which question a cursor belongs to, and the ranking that it goes on with.
+"""Later pages of an answer: the question that a cursor belongs to, and the ranking that it goes on with.
 
 Rule 1: all pages of a search are one ranking: what is written meanwhile moves nothing, and what is forgotten is left
 out.
@@ -20,7 +20,7 @@ than one person pages at a time."""
 
 
 def mark_of(params: SearchParams | ListParams | CandidateListParams | SimilarParams) -> int:
-    """What every page of a question has in common: all that was asked but the page itself and who asks."""
+    """Return a checksum of the question, the same for all its pages, whatever the page and the caller's context."""
     return zlib.crc32(encoded(msgspec.structs.replace(params, cursor=None, limit=1, context=Context())).encode())
 
 
@@ -37,7 +37,7 @@ class Rankings:
         self._last = 0
 
     def of(self, ticket: int) -> list[Match] | None:
-        """The ranking of a ticket, unless too many came after it."""
+        """Return the ranking of a ticket, unless too many came after it."""
         return self._kept.get(ticket)
 
     def keep(self, matches: Sequence[Match]) -> int:

@@ -1,4 +1,4 @@
-"""How likely a record is to be what a query needs: 0 to 1, for any size of memory, with and without a model.
+"""Scores how likely a query needs a record: 0 to 1, for any size of memory, with and without a model.
 
 Rule 1: pure, and only from what the caller may see: no statistic of another scope has a part in a score.
 Rule 2: a score is a logistic function of a weighted sum of few features; `benchmarks recall` prints what each kind of
@@ -55,7 +55,7 @@ BOOST_POWER = 2.0  # odds grow by so many powers of the boosts, which makes a sc
 
 
 class RecordGains(NamedTuple):
-    """What each feature adds to the sum, and the logistic function that makes a score of it."""
+    """The addend of each feature, and the logistic function that makes a score of the sum."""
 
     lexical: float
     distinct: float
@@ -141,13 +141,13 @@ class Score(NamedTuple):
 
 
 def weight_of(count: int, population: int) -> float:
-    """The weight of a term that so many records of so many have: idf, always above zero."""
+    """Return the weight of a term that so many records of so many have: idf, always above zero."""
     total = max(population, POPULATION_FLOOR, count)
     return math.log(1 + (total - count + 0.5) / (count + 0.5)) + 0.1
 
 
 def rarity(query: Sequence[str], records: Sequence[Collection[str]], population: int) -> dict[str, float]:
-    """The weight of each term: as many of the records as have it, over the population in view."""
+    """Return the weight of each term: as many of the records as have it, over the population in view."""
     frequency = Counter(chain.from_iterable(map(frozenset, records)))
     total = max(population, len(records))
     weights = {count: weight_of(count, total) for count in {0, *frequency.values()}}
@@ -226,7 +226,7 @@ def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str
 def recallable(scores: Sequence[float]) -> int:
     """Return how many of some scores' log odds, highest first, are worth a place in a prompt.
 
-    None where the best is below the floor; else those whose odds are close enough to the best.
+    It is 0 where the best is below the floor; else those count whose odds are close enough to the best.
     """
     if not scores or logistic(scores[0]) < RECALL_FLOOR:
         return 0
@@ -235,7 +235,7 @@ def recallable(scores: Sequence[float]) -> int:
 
 
 def snippet(content: str, words: Sequence[str], max_chars: int) -> str:
-    """A part of the content around the first of the words."""
+    """Return a part of the content around the first of the words."""
     if len(content) <= max_chars:
         return content
     low = content.casefold()

@@ -34,7 +34,7 @@ from memory.rows.vectors import TABLE, is_any_pending
 from memory.rows.withheld import holds_number, is_looked_through
 from memory.rules.identity import key_part
 from memory.rules.paths import require_path
-from memory.rules.routes import ANY_KIND, Route, find_route
+from memory.rules.routes import ANY_KIND, QueryRoute, find_route
 from memory.rules.scopes import required
 from memory.rules.strength import Lifetime, fade_time, strength_of
 from memory.rules.visibility import ACTIVE, ALL, KEPT, View, is_visible, status_at
@@ -94,7 +94,7 @@ class PromptAudience(NamedTuple):
 
 
 class WantedHits(NamedTuple):
-    """How many hits, from which place, of which ranking; None: of a new one."""
+    """The number of hits, the place to begin at, and the ranking; None: a new ranking."""
 
     limit: int
     begin: int = 0
@@ -188,7 +188,7 @@ class RecordReader:
     async def _elsewhere(
         self, question: RecordQuery, params: SearchParams, scopes: Sequence[Scope], floor: float
     ) -> list[Elsewhere]:
-        """How many hits other workspaces have, most first; nothing where no workspace was to be searched."""
+        """Return how many hits other workspaces have, most first; nothing where no workspace was to be searched."""
         here = [scope for scope in scopes if scope.kind == "workspace"]
         if params.scopes is not None and not here:
             return []
@@ -204,7 +204,10 @@ class RecordReader:
     async def ask(
         self, text: str, mode: SearchMode, patience: float, time_zone: str | None, *, is_routed: bool = True
     ) -> RecordQuery:
-        """A query with its terms, its vector if a model makes one in time, and the kind of memory that it asks for."""
+        """Return a query with its terms, its vector and the kind of memory that it asks for.
+
+        It has a vector if a model makes one in time.
+        """
         terms = self._means.lexicon.query_terms(text)
         is_about_user = speaks_of_self(text)
         # not on the loop: the first date that is ever named loads what reads dates
@@ -214,7 +217,7 @@ class RecordReader:
         vector = await self._means.meaning.of_query(text, patience)
         return RecordQuery(text, [] if mode == "semantic" else terms, vector, is_about_user, route)
 
-    def _route(self, text: str, time_zone: str | None) -> Route:
+    def _route(self, text: str, time_zone: str | None) -> QueryRoute:
         now, zone = self._means.clock.now(), zone_of(time_zone or "UTC")
         return find_route(text, lambda asked: find_time(asked, now, zone, self._means.read_date))
 
@@ -222,7 +225,7 @@ class RecordReader:
         self, question: RecordQuery, filters: Filters, scopes: Sequence[Scope], wanted: WantedHits,
         prompt: PromptAudience | None = None
     ) -> RankedHits:  # fmt: skip
-        """The best hits of a query in some scopes, in order, as far as they may go into that prompt.
+        """Return the best hits of a query in some scopes, in order, as far as they may go into that prompt.
 
         Raises `Unavailable` where the store takes too long.
         """
@@ -305,7 +308,7 @@ class RecordReader:
     def shown(
         self, tx: Tx, question: RecordQuery, matches: Sequence[Match], scopes: Sequence[Scope], prompt: PromptAudience
     ) -> list[FoundRecord]:  # fmt: skip
-        """The records of a ranking as they are now, those left out that may not go into that prompt any more."""
+        """Return the records of a ranking as they are now, those left out that may not go into that prompt any more."""
         ids = scope_ids_of(tx, scopes)
         view = _into(View(frozenset(ids), ACTIVE, self._means.clock.now(), shows_regulated=False), prompt)
         return list(self._found(tx, question, matches, view, WantedHits(len(matches) or 1)))

@@ -1,4 +1,4 @@
-"""What a turn is given of durable memory.
+"""Recall: the durable memory that a turn is given.
 
 The best few of each scope, within budgets, and the same again for the same words.
 
@@ -28,7 +28,7 @@ from memory.rows.store import encoded
 from memory.rules.categories import ABOUT_THE_USER
 from memory.rules.identity import folded
 from memory.rules.notes import MAX_IN_PROMPT, is_note
-from memory.rules.routes import Route
+from memory.rules.routes import QueryRoute
 from memory.rules.same_words import words_in_order
 from promt.tokens import estimated_tokens
 from protocol.base import Scope
@@ -45,7 +45,7 @@ CACHED = 64
 
 
 class Recall(NamedTuple):
-    """What is worth showing a model, what was considered, and why there is no more.
+    """The records worth showing a model, the records considered, and the reason why there are no more.
 
     `reason`: `recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable`, where nothing
     was found and a scope failed.
@@ -74,9 +74,9 @@ class _Kept(NamedTuple):
 
 
 def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int], max_chars: int) -> str:
-    """Return what is searched for a message.
+    """Return the words that are searched for a message.
 
-    Its beginning, after what was said just before where it says too little itself.
+    They are the beginning of the message, after the words said just before where the message itself says too little.
     """
     own = text.strip()[:max_chars]
     is_repeated = any(folded(part) == folded(own) for part in before)
@@ -113,23 +113,23 @@ def choose(scopes: Sequence[Given], most: int) -> list[FoundRecord]:
 
 
 def is_noted(found: FoundRecord) -> bool:
-    """Whether a hit is an agent's note: it comes after all that is the user's."""
+    """Return whether a hit is an agent's note, which comes after all that is the user's."""
     return is_note(found.hit.record)
 
 
-def is_within(route: Route, record: Record) -> bool:
-    """Whether a record is of something that happened in the time that a question names, or that was decided or learnt then.
+def is_within(route: QueryRoute, record: Record) -> bool:
+    """Return whether a record's event, decision or learning falls in the time that a question names.
 
-    What is told about the user themselves holds at any time: when it was learnt is no event.
+    A claim about the user themselves holds at any time: when it was learnt is no event.
     """
     is_event = route.is_within(record.kind, record.valid_from, record.created_at)
     return is_event or (record.category not in ABOUT_THE_USER and route.covers(record.created_at))
 
 
 def nearly_as_good(ranked: Sequence[FoundRecord]) -> list[FoundRecord]:
-    """The best of a ranking with those that are nearly as likely.
+    """Return the best of a ranking with those that are nearly as likely.
 
-    Notes among themselves, so that none pushes out what is the user's.
+    Notes are compared among themselves, so that none displaces what is the user's.
     """
     voices = ([one for one in ranked if is_noted(one) is noted] for noted in (False, True))
     return [one for voice in voices for one in voice[: recallable([found.log_odds for found in voice])]]
@@ -153,7 +153,7 @@ class Recaller:
         agent_id: str | None = None, turn_id: str | None = None, time_zone: str | None = None,
         is_rehearsal: bool = False,
     ) -> Recall:  # fmt: skip
-        """What is worth a place in an agent's prompt for some words.
+        """Return the records that are worth a place in an agent's prompt for some words.
 
         A rehearsal neither uses the cache nor leaves a trace.
         """
@@ -217,7 +217,7 @@ class Recaller:
         return found, is_partial
 
     def _result(
-        self, found: Mapping[Scope, Sequence[FoundRecord]], route: Route, limit: int, exclude: Sequence[str],
+        self, found: Mapping[Scope, Sequence[FoundRecord]], route: QueryRoute, limit: int, exclude: Sequence[str],
         settings: RecallSettings, *,
         is_partial: bool,
     ) -> Recall:  # fmt: skip

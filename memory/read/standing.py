@@ -41,13 +41,13 @@ class Voucher:
 
 
 def _is_own(provenance: Provenance) -> bool:
-    """Whether a person or their host wrote it; words that name a message as their source are judged by that message."""
+    """Return whether a person or their host wrote it; words that name a source message are judged by that message."""
     author = provenance.created_by.kind if provenance.created_by is not None else "import"
     return author in _OWN_AUTHORS and provenance.source_kind in _OWN_SOURCES and provenance.item_id is None
 
 
 def _is_borne_out(provenance: Provenance) -> bool:
-    """Whether a model kept the words, and they were held against the user's own words of a turn."""
+    """Return whether a model kept the words, and they were compared with the user's own words of a turn."""
     is_found = provenance.created_by == EXTRACTOR and provenance.item_id is not None
     author = provenance.created_by.kind if provenance.created_by is not None else None
     is_wished = author == "assistant" and provenance.source_kind == "explicit_user_request"
@@ -64,7 +64,7 @@ VOUCHERS: tuple[Voucher, ...] = (
 
 
 def voucher_of(provenance: Provenance) -> Voucher | None:
-    """The reason for which a record's words may stand in every prompt; None where there is none."""
+    """Return the reason for which a record's words may stand in every prompt; None where there is none."""
     return next((voucher for voucher in VOUCHERS if voucher.holds(provenance)), None)
 
 

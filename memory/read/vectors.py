@@ -56,7 +56,7 @@ class RecordVectors(VectorFilling[_Wanted]):
         return stored
 
     def expect(self, tx: Tx, stored: Stored) -> Stored:
-        """A record has no vector: it waits for one, unless there will be none."""
+        """Queue a record that has no vector, unless there will be none; return it with its new state."""
         if self._means.meaning.state() == "off":
             return stored
         set_index_state(tx, stored.row, "pending")
@@ -64,7 +64,7 @@ class RecordVectors(VectorFilling[_Wanted]):
         return stored._replace(record=msgspec.structs.replace(stored.record, index_state="pending"))
 
     async def meant(self, proposed: Proposed) -> Proposed:
-        """The proposal with what it means, where a model is there that says so in time."""
+        """Return the proposal with its vector, where a model makes one in time."""
         content = clean(proposed.content)
         if self._means.meaning.state() != "ready" or not content.strip():
             return proposed  # a write does not wait for a model to be loaded

@@ -60,7 +60,7 @@ def long_archived(tx: Tx, scope_id: int | None, before: int, limit: int) -> list
 
 
 class Crowd(NamedTuple):
-    """How many records of a kind machines keep in a scope."""
+    """The number of records of a kind that machines keep in a scope."""
 
     scope_id: int
     kind: Kind
@@ -112,8 +112,3 @@ def faded_user_records(
             (one, stored) for one in rows if is_faded(one) and (stored := get_record(tx, one.memory_id)) is not None
         ]
     return sorted(found, key=lambda one: (one[0].life.fades_at or 0, one[0].row))[:limit]
-
-
-def count_rows(tx: Tx) -> dict[str, int]:
-    """Count the rows of durable memory by kind."""
-    return dict(tx.all(SQL["census"]))

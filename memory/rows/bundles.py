@@ -1,4 +1,4 @@
-"""What a bundle takes from the rows of a home, and what it adds to them."""
+"""Rows that a bundle takes from a home, and rows that it adds."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -22,7 +22,7 @@ _FACTORS: Final = msgspec.json.Decoder(list[BundledFactor])
 
 
 class StoredTombstone(NamedTuple):
-    """What was erased, as its tombstone keeps it."""
+    """The tombstone of an erased record."""
 
     row: int
     memory_id: str

@@ -24,7 +24,7 @@ FORGET = "forget"
 
 
 class End(NamedTuple):
-    """How a candidate ends."""
+    """The end of a candidate."""
 
     event: CandidateEvent
     decided_by: str = ADMISSION

@@ -13,7 +13,7 @@ from protocol.seams.ports import Row, Tx
 
 
 class Decided(NamedTuple):
-    """What a decision is about, and where its matter came from."""
+    """The subject of a decision, and its source."""
 
     scope_id: int
     memory_id: str | None = None

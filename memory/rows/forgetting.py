@@ -1,4 +1,4 @@
-"""What a forgetting names, takes quotes from, and marks; and what the clock has made due."""
+"""Rows that a forgetting names, takes quotes from, and marks, and those that are due by the clock."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias

@@ -1,4 +1,4 @@
-"""What is told about a change: to the client after the commit, to other processes through the change table.
+"""Notices of a change: to the client after the commit, to other processes through the change table.
 
 Rule 1: regulated content stays at home; a notification names the record without it.
 """
@@ -39,7 +39,7 @@ def changed(record: Record, kind: ChangeKind, reason_code: str | None, cause: Pr
 
 
 def expire(tx: Tx, means: Collaborators, stored: Stored) -> Notice:
-    """A record's time has come: its row says so from now on."""
+    """Store that a record has expired; return the notice of it."""
     now = means.clock.now()
     set_status(tx, stored, "expire", Actor(kind="system"), now)
     note_change(tx, means, stored.scope_id)

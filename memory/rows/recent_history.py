@@ -36,7 +36,7 @@ _TOPICS: Final = msgspec.json.Decoder(list[str])
 
 
 def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]:
-    """The events of a record's whole supersession chain, oldest first."""
+    """Return the events of a record's whole supersession chain, oldest first."""
     stored = get_record(tx, memory_id)
     if stored is None or stored.scope_id not in scope_ids_of(tx, scopes):
         raise CallerError.missing("memory")
@@ -47,7 +47,10 @@ def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]
 
 
 def words_are_unwanted(tx: Tx, text: str, scopes: Sequence[Scope], keyed: KeyedHash) -> bool:
-    """Whether just these words were forgotten, erased or rejected in one of the scopes: keyed hashes tell, no content is left."""
+    """Return whether just these words were forgotten, erased or rejected in one of the scopes.
+
+    Keyed hashes are compared: no content is left.
+    """
     for scope in scopes:
         scope_id, words = scope_id_of(tx, scope), text_hash_of(scope, text, keyed)
         found = tx.one(SQL["is_suppressed"], {"scope_id": scope_id, "text_hash": words, "fingerprint": words})
@@ -72,7 +75,7 @@ def chain_of(tx: Tx, record: Record) -> list[str]:
 
 
 def event_of(row: Sequence[Any]) -> Event:
-    """An event row."""
+    """Return the event of an event row."""
     return Event(
         at=row[0], event=row[1], actor=_ACTOR.decode(row[2]), reason_code=row[3], from_status=row[4],
         to_status=row[5], memory_id=row[6],
@@ -108,7 +111,7 @@ def read_stats(tx: Tx, scopes: Sequence[Scope], now: int) -> StatsResult:
 
 
 def enrichment_of(tx: Tx, memory_id: str) -> Enrichment | None:
-    """Return what a model made of a record's present text, with the links that the record states; None where none did."""
+    """Return what a model made of a record's present text, with the links that the record states; None if none did."""
     row = tx.one(SQL["enrichment_of"], {"memory_id": memory_id})
     if row is None:
         return None

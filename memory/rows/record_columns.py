@@ -60,7 +60,7 @@ class _Json(NamedTuple):
 
 
 def options_of(kind: Any) -> tuple[Any, ...]:
-    """The types that a field may have besides null, without their bounds."""
+    """Return the types that a field may have besides null, without their bounds."""
     parts = get_args(kind) if NoneType in get_args(kind) else (kind,)
     return tuple(part for part in parts if part is not NoneType)
 
@@ -165,7 +165,7 @@ def texts_of_details(source: RecordDetails) -> Iterator[str]:
 def to_columns(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields and columns of a record as the table takes them.
 
-    Its provenance gives thread and turn, its path the key of that.
+    Thread and turn come from its provenance, the path's key from its path.
     """
     columns = dict(values)
     if (provenance := columns.get("provenance")) is not None:

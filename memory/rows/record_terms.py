@@ -16,7 +16,7 @@ WORDS_KEPT = 2000
 
 
 def unpacked(terms: bytes) -> str:
-    """A record's terms; none where they are damaged."""
+    """Return a record's terms; none where they are damaged."""
     return _lines_of(terms).partition("\n")[0]
 
 
@@ -39,6 +39,6 @@ def placed(scope: str, terms: str) -> str:
 
 @lru_cache(maxsize=WORDS_KEPT)
 def words_of(terms: bytes) -> tuple[frozenset[str], tuple[str, ...]]:
-    """A record's terms and its gist."""
+    """Return a record's terms and its gist."""
     body, _, gist = _lines_of(terms).partition("\n")
     return frozenset(body.split(" ")), tuple(gist.split())

@@ -1,4 +1,4 @@
-"""What repair reads and mends of records by statements alone, and what is known of earlier repairs.
+"""Records that repair reads and mends by statements alone, and what is known of earlier repairs.
 
 Rule 1: a find reads a bounded part of a snapshot; a mend changes only what is still wrong.
 """
@@ -92,6 +92,16 @@ def prunings() -> list[Check]:
             finder(SQL["end_of_enrichment"], SQL["find_lone_enrichment"]),
             row_mender(SQL["drop_enrichment"]),
         ),
+    ]
+
+
+def tallies() -> list[Find]:
+    """Return the looks that count the rows of durable memory by kind."""
+    return [
+        finder(_RECORDS, SQL["tally_records"]),
+        finder(_CANDIDATES, SQL["tally_candidates"]),
+        finder(SQL["end_of_vectors"], SQL["tally_vectors"]),
+        finder(SQL["end_of_tombstones"], SQL["tally_tombstones"]),
     ]
 
 

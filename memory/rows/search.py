@@ -20,7 +20,7 @@ _decode_rows = msgspec.json.Decoder(list[int]).decode
 
 
 class ScopedCategory(NamedTuple):
-    """Where records are compared: within one scope, by row, and one category."""
+    """The set in which records are compared: one scope, by row, and one category."""
 
     scope_id: int
     category: Category
@@ -46,7 +46,7 @@ class RecordCandidate(NamedTuple):
 
     @property
     def standing(self) -> float:
-        """How strong it is without regard to time."""
+        """Return the record's strength without regard to time."""
         return self.life.standing
 
 

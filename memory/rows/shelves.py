@@ -1,4 +1,4 @@
-"""Where this house keeps texts that a forgotten memory's words may stand in."""
+"""Columns of this house in which a forgotten memory's words may stand."""
 
 from typing import Final
 

@@ -54,7 +54,7 @@ _FRESH: Mapping[str, Any] = details_of(GivenDetails()) | {
 
 
 def add_record(tx: Tx, scope: Scope, values: Mapping[str, Any]) -> Stored:
-    """A new record, sealed, as it would be read.
+    """Store a new record, sealed; return it as it would be read.
 
     `values` are its fields and columns, as far as they are not those of any new record.
     """
@@ -65,23 +65,23 @@ def add_record(tx: Tx, scope: Scope, values: Mapping[str, Any]) -> Stored:
 
 
 def get_record(tx: Tx, memory_id: str) -> Stored | None:
-    """A record by id."""
+    """Return a record by id."""
     return _one(tx, "get_record", {"memory_id": memory_id})
 
 
 def record_by_key(tx: Tx, scope_id: int, key: str, alias: str) -> Stored | None:
-    """The newest record of a key or alias, active ones first."""
+    """Return the newest record of a key or alias, active ones first."""
     values = {"scope_id": scope_id, "key": key, "alias": alias}
     return _one(tx, "active_by_key", values) or _one(tx, "record_by_key", values)
 
 
 def active_by_key(tx: Tx, scope_id: int, identity: FactIdentity) -> Stored | None:
-    """The active record of a canonical key or alias."""
+    """Return the active record of a canonical key or alias."""
     return _one(tx, "active_by_key", {"scope_id": scope_id, "key": identity.key, "alias": identity.alias})
 
 
 def active_duplicate(tx: Tx, scope_id: int, identity: FactIdentity, value: str | None) -> Stored | None:
-    """The active record that says the same; equal words with another value do not."""
+    """Return the active record that says the same; equal words with another value do not."""
     values = {
         "scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
         "by_text": int(identity.alias is None), "value": value,
@@ -90,12 +90,12 @@ def active_duplicate(tx: Tx, scope_id: int, identity: FactIdentity, value: str |
 
 
 def active_by_path(tx: Tx, path: str) -> Stored | None:
-    """The active record that is filed under a path, of whichever scope."""
+    """Return the active record that is filed under a path, of whichever scope."""
     return _one(tx, "active_by_path", {"path_key": fold_path(path)})
 
 
 class Met(NamedTuple):
-    """Which rows there are that a lookup by an identity may find; where there are none nothing has to be looked up."""
+    """For each kind of row, whether a lookup by an identity may find any; without any, the lookup is not needed."""
 
     key: bool
     same: bool
@@ -105,7 +105,7 @@ class Met(NamedTuple):
 
 
 def met_by(tx: Tx, scope_id: int, identity: FactIdentity) -> Met:
-    """What is met in a scope by what is said: nothing, most of the time."""
+    """Return which kinds of rows of a scope share something of an identity: none, most of the time."""
     values = {
         "scope_id": scope_id, "key": identity.key, "alias": identity.alias, "fingerprint": identity.fingerprint,
         "text_hash": identity.text_hash,
@@ -115,7 +115,7 @@ def met_by(tx: Tx, scope_id: int, identity: FactIdentity) -> Met:
 
 
 def is_suppressed(tx: Tx, scope_id: int, identity: FactIdentity) -> bool:
-    """Whether the same was forgotten, erased, or rejected by a person."""
+    """Return whether the same claim was forgotten, erased, or rejected by a person."""
     values = {"scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash}
     row = tx.one(SQL["is_suppressed"], values)
     return bool(row and row[0])
@@ -136,13 +136,13 @@ def note_turns(tx: Tx, scope_id: int, hashes: Sequence[bytes], turns: Iterable[s
 
 
 def scope_id_of(tx: Tx, scope: Scope) -> int | None:
-    """The row number of a scope that was written to before."""
+    """Return the row number of a scope that was written to before."""
     row = tx.one(SQL["scope_id"], {"kind": scope.kind, "key": scope.key})
     return row[0] if row else None
 
 
 def ensure_scope(tx: Tx, scope: Scope) -> int:
-    """The row number of a scope."""
+    """Return the row number of a scope, which is added where it is not there."""
     found = scope_id_of(tx, scope)
     if found is not None:
         return found
@@ -155,7 +155,7 @@ def scope_ids_of(tx: Tx, scopes: Sequence[Scope]) -> dict[int, Scope]:
 
 
 def active_in(tx: Tx, scope: Scope) -> int:
-    """How many active records a scope has."""
+    """Return how many active records a scope has."""
     found = scope_id_of(tx, scope)
     row = tx.one(SQL["count_in_scope"], {"scope_id": found}) if found is not None else None
     return row[0] if row else 0
@@ -170,7 +170,7 @@ better."""
 
 
 def body_terms(record: Record, alias: str | None, lexicon: Lexicon) -> list[str]:
-    """The terms under which a record is found."""
+    """Return the terms under which a record is found."""
     parts = [record.content, *record.tags]
     if record.value is not None:
         parts.append(value_text("", record.value))
@@ -180,12 +180,12 @@ def body_terms(record: Record, alias: str | None, lexicon: Lexicon) -> list[str]
 
 
 def gist_of(record: Record, lexicon: Lexicon) -> list[str]:
-    """The terms that say what a record is about: those that its words would be asked with."""
+    """Return the terms that say what a record is about: those that its words would be asked with."""
     return lexicon.query_terms(record.content)
 
 
 def packed_terms(stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> bytes:
-    """The terms of a record as `record_terms` keeps them: a line with all of them, a line with the gist."""
+    """Return the terms of a record as `record_terms` keeps them: a line with all of them, a line with the gist."""
     lines = body_terms(stored.record, stored.alias, lexicon), gist_of(stored.record, lexicon) if gist is None else gist
     packer = zlib.compressobj(wbits=WINDOW_BITS, memLevel=1)
     return packer.compress("\n".join(map(" ".join, lines)).encode()) + packer.flush()
@@ -239,9 +239,9 @@ class StoredCandidate(NamedTuple):
 
 
 def candidate_of(row: Row) -> StoredCandidate:
-    """A row of `SELECT candidate.*, scope.kind, scope.key …`."""
-    (_, candidate_id, scope_id, category, key, content, value, status, score, bucket, reason_code, evidence_count, contested,
-     promoted, merged_into, created_at, decided_at, decided_by, fingerprint, text_hash, turn_id, proposal, _,
+    """Return the candidate of a row of `SELECT candidate.*, scope.kind, scope.key …`."""
+    (_, candidate_id, scope_id, category, key, content, value, status, score, bucket, reason_code, evidence_count,
+     contested, promoted, merged_into, created_at, decided_at, decided_by, fingerprint, text_hash, turn_id, proposal, _,
      forgotten_with, kind, scope_key) = row  # fmt: skip
     candidate = Candidate(
         candidate_id=candidate_id, scope=Scope(kind=kind, key=scope_key), category=category, key=key, content=content,
@@ -256,19 +256,19 @@ def candidate_of(row: Row) -> StoredCandidate:
 
 
 def get_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
-    """A candidate by id, unless it is forgotten."""
+    """Return a candidate by id, unless it is forgotten."""
     row = tx.one(SQL["get_candidate"], {"candidate_id": candidate_id})
     return candidate_of(row) if row else None
 
 
 def known_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
-    """A candidate by id, a forgotten one as well: for bookkeeping, never for an answer."""
+    """Return a candidate by id, a forgotten one as well: for bookkeeping, never for an answer."""
     row = tx.one(SQL["known_candidate"], {"candidate_id": candidate_id})
     return candidate_of(row) if row else None
 
 
 def pending_candidate(tx: Tx, scope_id: int, identity: FactIdentity, value: str | None) -> StoredCandidate | None:
-    """The waiting candidate that says the same; equal words with another value do not."""
+    """Return the waiting candidate that says the same; equal words with another value do not."""
     values = {
         "scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash, "value": value,
     }  # fmt: skip
@@ -277,7 +277,7 @@ def pending_candidate(tx: Tx, scope_id: int, identity: FactIdentity, value: str 
 
 
 def decision_of(row: Row) -> Decision:
-    """The first five columns of a decision row."""
+    """Return the decision of the first five columns of its row."""
     factors = _FACTORS.decode(row[4])
     return Decision(action=row[0], score=row[1], bucket=row[2], reason_code=row[3], factors=factors)
 

@@ -1,4 +1,4 @@
-"""Where words are, told by the records themselves while the full-text index is in doubt.
+"""Finds words in the records themselves while the full-text index is in doubt.
 
 Rule 1: what is looked through is bounded: of more records than that the newest.
 Rule 2: that the index is in doubt stands in the home, so that every process knows; repair takes the mark away.
@@ -20,7 +20,7 @@ TEXT_CHECKS = frozenset({"unvouched_texts", "wrong_texts", "forgotten_texts", "m
 
 
 def is_doubted(tx: Tx) -> bool:
-    """Whether the full-text index may lack something."""
+    """Return whether the full-text index may lack something."""
     return tx.one(SQL["get_fact"], {"name": MARK}) is not None
 
 
@@ -35,7 +35,10 @@ def trust(tx: Tx) -> None:
 
 
 def rows_of_terms(tx: Tx, scope_ids: Sequence[int], lexicon: Lexicon) -> Mapping[str, Sequence[int]]:
-    """The rows of records in some scopes by each of their terms, newest first; terms that are lost are made again."""
+    """Return the rows of records in some scopes by each of their terms, newest first.
+
+    Terms that are lost are made again.
+    """
     found: defaultdict[str, list[int]] = defaultdict(list)
     lost: list[int] = []
     values = {"scopes": json.dumps(list(scope_ids)), "limit": LOOKED_THROUGH}

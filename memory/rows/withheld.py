@@ -26,7 +26,7 @@ LEAST_DIGITS = 5
 
 
 def holds_number(said: Record | Candidate, scanner: SecretScanner) -> bool:
-    """Whether it says a number that is not kept."""
+    """Return whether a record or candidate has a number that is not kept."""
     texts = [said.content, *(said.tags if isinstance(said, Record) else ())]
     if said.value is not None:
         texts.append(value_text("", said.value))
@@ -35,20 +35,20 @@ def holds_number(said: Record | Candidate, scanner: SecretScanner) -> bool:
 
 
 def is_looked_through(tx: Tx) -> bool:
-    """Whether every record that holds such a number is marked."""
+    """Return whether every record that holds such a number is marked."""
     known = tx.one(SQL["get_fact"], {"name": "numbers"})
     return known is not None and known[0] == EDITION
 
 
 def is_shown(tx: Tx, stored: Stored, view: View, scanner: SecretScanner) -> bool:
-    """Whether an answer may show the record, also in a home that was not looked through yet."""
+    """Return whether an answer may show the record, also in a home that was not looked through yet."""
     return is_visible(stored.seen, view) and (is_looked_through(tx) or not holds_number(stored.record, scanner))
 
 
 def find_kept(tx: Tx, means: Collaborators, memory_id: str, scopes: Sequence[Scope]) -> Stored | None:
     """Return a record of the scopes that is kept, whatever its status, also a regulated one.
 
-    None where an answer may not show it.
+    Return None where an answer may not show it.
     """
     stored = get_record(tx, memory_id)
     view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, means.clock.now(), shows_regulated=True)
@@ -61,7 +61,7 @@ def note_looked_through(tx: Tx) -> None:
 
 
 def find_numbers(tx: Tx, after: int, scanner: SecretScanner) -> tuple[list[tuple[int]], int | None]:
-    """The rows of a page that hold such a number unmarked, and where the next page begins.
+    """Return the rows of a page that hold such a number unmarked, and where the next page begins.
 
     A home is looked through once.
     """
@@ -81,18 +81,21 @@ def withhold(tx: Tx, stored: Stored, now: int) -> None:
 
 
 def withheld_ids(tx: Tx) -> list[str]:
-    """Every record that is marked."""
+    """Return every record that is marked."""
     return [memory_id for (memory_id,) in tx.all(SQL["withheld_records"], {"name": f'"{WITHHELD}"'})]
 
 
 def withheld_of(tx: Tx, memory_ids: Sequence[str]) -> list[Stored]:
-    """The marked ones of some records."""
+    """Return the marked ones of some records."""
     found = [get_record(tx, memory_id) for memory_id in memory_ids]
     return [stored for stored in found if stored is not None and stored.seen.is_withheld]
 
 
 def count_numbers(tx: Tx, scanner: SecretScanner) -> int:
-    """How many records hold such a number, marked or not: a look of the doctor, who reads everything."""
+    """Return how many records hold such a number, marked or not.
+
+    This reads every record, which only the doctor does.
+    """
     after, count = 0, 0
     while page := [stored_of(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]:
         count += sum(s.seen.is_withheld or (s.is_intact and holds_number(s.record, scanner)) for s in page)

@@ -79,12 +79,12 @@ class AdmissionScore(NamedTuple):
 
 
 def bucket_of(score: float) -> Bucket:
-    """The bucket of a score."""
+    """Return the bucket of a score."""
     return "high" if score >= HIGH else "middle" if score >= MIDDLE else "low"
 
 
 def assess(proposal: Proposal) -> AdmissionScore:
-    """The score of a proposal, 0 to 1."""
+    """Return the score of a proposal, 0 to 1."""
     times = next((row for row in REPETITION if proposal.turns >= row[0]), (0, 0.0, "not said by the user"))
     rows: list[tuple[str, object, tuple[float, str]]] = [
         ("explicitness", proposal.explicitness, EXPLICITNESS[proposal.explicitness]),
@@ -105,7 +105,7 @@ def assess(proposal: Proposal) -> AdmissionScore:
 
 
 def said_in_turns(factors: Sequence[Factor], turns: int) -> AdmissionScore:
-    """A verdict that was given before, for something that by now was said in that many turns."""
+    """Return the score that earlier factors have once the claim was said in that many turns."""
     _, weight, why = next((row for row in REPETITION if turns >= row[0]), (0, 0.0, "not said by the user"))
     repeated = Factor(name="repetition", value=turns, weight=weight, contribution=weight, why=why)
     renewed = [repeated if factor.name == "repetition" else factor for factor in factors]

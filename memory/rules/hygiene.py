@@ -1,4 +1,4 @@
-"""What an extractor proposes that is no fact.
+"""Recognises proposals of an extractor that are no facts.
 
 Greetings, questions, talk about the talk, moods, orders to a model, fragments.
 
@@ -53,18 +53,27 @@ def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
     return (
         ("malformed_fact", "no_words", "it has no words", r"\A[\W\d_]*\Z"),
         ("malformed_fact", "question", "it is a question", r"[?？]\W*\Z"),
-        ("malformed_fact", "small_talk", "it is a greeting or the like", rf"\A\W*(?:{said('small_talk', spaced=True)}\b\W*|{said('small_talk', spaced=False)}\W*)+\Z"),
+        (
+            "malformed_fact", "small_talk", "it is a greeting or the like",
+            rf"\A\W*(?:{said('small_talk', spaced=True)}\b\W*|{said('small_talk', spaced=False)}\W*)+\Z",
+        ),
         (
             "malformed_fact", "placeholder", "it stands for a fact that is not there",
-            (r"\A\W*(?:n/?a|none|null|nil|undefined|unknown|tbd|todo|nothing|no facts?|no (?:new |relevant |lasting |durable )*(?:facts?|information)\b.*|"
+            (r"\A\W*(?:n/?a|none|null|nil|undefined|unknown|tbd|todo|nothing|no facts?"
+            r"|no (?:new |relevant |lasting |durable )*(?:facts?|information)\b.*|"
             r"not (?:specified|mentioned|provided|applicable)|empty|test|lorem ipsum\b.*|example|string|content"
             r"|fact)\W*\Z"),
         ),
-        ("malformed_fact", "markup", "it is markup or code", r"\A\s*(?:[{\[]\s*[\"'{\[]|```|~~~|<[/!?a-z])|\{\s*\"facts\"\s*:|\A\s*(?:#{1,6}\s|(?:system|assistant|user)\s*:)"),
+        (
+            "malformed_fact", "markup", "it is markup or code",
+            (r"\A\s*(?:[{\[]\s*[\"'{\[]|```|~~~|<[/!?a-z])|\{\s*\"facts\"\s*:"
+            r"|\A\s*(?:#{1,6}\s|(?:system|assistant|user)\s*:)"),
+        ),
         ("malformed_fact", "order_to_model", "it is an order to a model in a fact's clothes", said("order_to_model")),
         (
             "own_context_block", "prompt_text", "it repeats what the model was told",
-            (r"\brecalled memory\b|\bthis is context, not an instruction\b|\brelevant thread context\b|\breturn (?:only )?(?:valid |strict )?json\b|\banswer with this shape\b|\bmax_facts\b|\bitem_id\b"
+            (r"\brecalled memory\b|\bthis is context, not an instruction\b|\brelevant thread context\b"
+            r"|\breturn (?:only )?(?:valid |strict )?json\b|\banswer with this shape\b|\bmax_facts\b|\bitem_id\b"
             r"|\bfacts worth keeping\b|\byou read one finished turn\b|\bevidence\.quote\b"),
         ),
         (
@@ -72,10 +81,22 @@ def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
             (rf"\A\W*{said('speaker')}\W*\s*{said('asks')}|\A\W*{talk}\b.{{0,60}}\b{said('is_about')}\b|\A{begins}"
             r"|\A(?:in (?:this|the) (?:conversation|turn|message)|an? (?:user|conversation|greeting)\b)"),
         ),
-        ("generated_summary", "the_assistant_did", "it tells what the assistant did", r"\A\W*(?:the )?(?:assistant|ai|chatbot|bot|model) (?:has |had |is |was |will |can |could )?(?:help|answer|explain|suggest|provid|offer|recommend|greet|ask|respond|repl|said|told|wrote|generat|creat|able)\w*"),
-        ("transient", "mood", "it holds for a moment", rf"\A\W*{_THIRD}(?:'m|'s| am| is| are| feels?| seems?| looks?| was| were| felt| got)? (?:\w+ ){{0,2}}(?:{_FEELING})(?: (?:{_NOW}))?\W*\Z"),
+        (
+            "generated_summary", "the_assistant_did", "it tells what the assistant did",
+            (r"\A\W*(?:the )?(?:assistant|ai|chatbot|bot|model) (?:has |had |is |was |will |can |could )?"
+            r"(?:help|answer|explain|suggest|provid|offer|recommend|greet|ask|respond|repl|said|told|wrote|generat|creat"
+            r"|able)\w*"),
+        ),
+        (
+            "transient", "mood", "it holds for a moment",
+            (rf"\A\W*{_THIRD}(?:'m|'s| am| is| are| feels?| seems?| looks?| was| were| felt| got)? "
+            rf"(?:\w+ ){{0,2}}(?:{_FEELING})(?: (?:{_NOW}))?\W*\Z"),
+        ),
         ("transient", "moment", "it holds for the day it was said on", said("moment")),
-        ("malformed_fact", "fragment", "it is cut off, or hangs in the air", rf"(?:\.\.\.|…|[,:;(\[{{–—-]|\b{said('goes_on')})\s*\Z"),
+        (
+            "malformed_fact", "fragment", "it is cut off, or hangs in the air",
+            rf"(?:\.\.\.|…|[,:;(\[{{–—-]|\b{said('goes_on')})\s*\Z",
+        ),
         ("malformed_fact", NOBODY, "it says of nobody in particular", rf"\A\W*{said('of_nobody')}"),
     )  # fmt: skip
 
@@ -91,7 +112,7 @@ def _rows() -> list[tuple[Junk, re.Pattern[str]]]:
 
 
 def find_junk(content: str) -> Junk | None:
-    """What sort of junk a proposed fact is by its own words, or None."""
+    """Return the sort of junk that a proposed fact is by its own words, or None."""
     text = content.strip().replace("’", "'")
     if len(text) > MAX_FACT_CHARS:
         return _TOO_LONG
@@ -99,6 +120,6 @@ def find_junk(content: str) -> Junk | None:
 
 
 def is_supported(content: Iterable[str], said: Iterable[str]) -> bool:
-    """Whether a fact's telling terms and what the user said in the turn have one in common."""
+    """Return whether a fact shares a telling term with what the user said in the turn."""
     heard = {term[:STEM_CHARS] for term in said}
     return any(term[:STEM_CHARS] in heard for term in content)

@@ -1,4 +1,4 @@
-"""When two facts are the same fact: canonical keys and fingerprints.
+"""Decides when two facts are the same fact: canonical keys and fingerprints.
 
 Rule 1: pure. What is compared is folded the same way everywhere: NFKC, case, white space, terminal punctuation.
 Rule 2: digits and negation are kept: a number or a "not" makes another fact.
@@ -33,7 +33,7 @@ _SELECTORS = compile_late("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")  # how a chara
 
 
 class FactIdentity(NamedTuple):
-    """What a fact is, apart from its wording."""
+    """The identity of a fact, apart from its wording."""
 
     key: str
     alias: str | None
@@ -43,13 +43,13 @@ class FactIdentity(NamedTuple):
 
 
 def folded(text: str) -> str:
-    """The text as it is compared."""
+    """Return the text as it is compared."""
     flat = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     return _TERMINAL.sub("", flat)
 
 
 def key_part(text: str) -> str:
-    """A part of a key: folded, everything but letters and digits of any script as `_`."""
+    """Return a part of a key: folded, everything but letters and digits of any script as `_`."""
     flat = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     part = ""
     for char in _SELECTORS.sub("", flat):
@@ -61,14 +61,14 @@ def key_part(text: str) -> str:
 
 
 def cardinality_of(semantic: SemanticFields) -> Cardinality:
-    """One value or many, as the proposer says or as the attribute usually is."""
+    """Return the cardinality that the proposer gives, else the usual one of the attribute."""
     if semantic.cardinality is not None:
         return semantic.cardinality
     return "single" if key_part(semantic.attribute) in SINGLE_ATTRIBUTES else "set"
 
 
 def value_text(content: str, value: Any) -> str:
-    """What the fact says: its value where it has one, else its words."""
+    """Return the text of a fact's value where it has one, else its words."""
     if value is None:
         return content
     return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
@@ -77,7 +77,7 @@ def value_text(content: str, value: Any) -> str:
 def identify(
     scope: Scope, semantic: SemanticFields, content: str, value: Any, alias: str | None, keyed: KeyedHash
 ) -> FactIdentity:
-    """The canonical key and the fingerprints of a fact."""
+    """Return the canonical key and the fingerprints of a fact."""
     subject = semantic.subject
     if semantic.subject_key:
         subject = f"{subject}.{key_part(semantic.subject_key)}"
@@ -93,7 +93,7 @@ def identify(
 def identity_at(
     scope: Scope, key: str, alias: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
 ) -> FactIdentity:
-    """The identity of a fact that was stored under a key, perhaps in a home with another secret.
+    """Return the identity of a fact that was stored under a key, perhaps in a home with another secret.
 
     The key stays as it is.
     """
@@ -106,9 +106,9 @@ def identity_at(
 
 
 def identity_with(known: FactIdentity, scope: Scope, content: str, value: Any, keyed: KeyedHash) -> FactIdentity:
-    """The identity of a fact once it has another value.
+    """Return the identity of a fact once it has another value.
 
-    Of a set it is another member, by whatever name it keeps its key.
+    A fact of a set becomes another member, by whatever name it keeps its key.
     """
     found = identity_at(scope, known.key, known.alias, content, value, keyed, is_single=known.is_single)
     if known.is_single:
@@ -117,7 +117,7 @@ def identity_with(known: FactIdentity, scope: Scope, content: str, value: Any, k
 
 
 def base_of(key: str) -> str:
-    """The key of a member of a set without what tells the members apart."""
+    """Return the key of a member of a set without what tells the members apart."""
     return key.rpartition(":")[0]
 
 
@@ -126,7 +126,7 @@ def _words(content: str) -> str:
 
 
 def text_hash_of(scope: Scope, content: str, keyed: KeyedHash) -> bytes:
-    """What tells the same words in the same scope, whatever they are filed under."""
+    """Return the hash of the words in a scope, the same whatever category or key they have."""
     return keyed.digest("text", f"{scope.kind}:{scope.key}\n{_words(content)}")
 
 

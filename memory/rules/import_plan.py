@@ -1,4 +1,4 @@
-"""What becomes of an entry of a bundle, given what is here.
+"""Decides on an entry of a bundle, given what this home has.
 
 Rule 1: pure; the first row of a table that holds decides.
 Rule 2: nothing here is overwritten, and nothing forgotten here comes back.
@@ -14,7 +14,7 @@ so."""
 
 
 class EntryVerdict(NamedTuple):
-    """What to do with an entry."""
+    """The decision on an entry."""
 
     fate: Fate
     reason: ConflictReason | None = None
@@ -22,7 +22,7 @@ class EntryVerdict(NamedTuple):
 
 
 class Twin(NamedTuple):
-    """What is here under an entry's id."""
+    """The row that this home has under an entry's id."""
 
     is_forgotten: bool
     is_same_thing: bool
@@ -52,7 +52,7 @@ class EntrySituation(NamedTuple):
 
 
 def plan_import(s: EntrySituation) -> EntryVerdict:
-    """The fate of a record or a candidate."""
+    """Return the decision on a record or a candidate."""
     if not s.is_scope_active:
         return EntryVerdict("conflict", "scope_out_of_context")
     if s.problem is not None:
@@ -81,7 +81,7 @@ def _of_twin(twin: Twin) -> EntryVerdict:
 
 
 def plan_tombstone(*, is_scope_active: bool, is_known: bool, living: str | None, is_visible: bool) -> EntryVerdict:
-    """The fate of a tombstone: a record that lives here goes on living, and its owner is told."""
+    """Return the decision on a tombstone: a record that is active here stays, and its owner is notified."""
     if not is_scope_active:
         return EntryVerdict("conflict", "scope_out_of_context")
     if is_known:

@@ -33,14 +33,14 @@ def voice_of(provenance: Provenance) -> Voice:
 
 
 def noted_by(provenance: Provenance) -> str | None:
-    """The agent whose unconfirmed note it is, `NAMELESS` of one without a name; None of what is the user's."""
+    """Return the agent whose unconfirmed note it is, `NAMELESS` of one without a name; None of what is the user's."""
     if voice_of(provenance) == "user":
         return None
     return (provenance.created_by.id if provenance.created_by is not None else None) or NAMELESS
 
 
 def noted_by_bytes(provenance: bytes) -> str:
-    """The author of a note by its column; `NAMELESS` where that is damaged."""
+    """Return the author of a note by its column; `NAMELESS` where that is damaged."""
     try:
         return noted_by(_PROVENANCE.decode(provenance)) or NAMELESS
     except msgspec.DecodeError:
@@ -48,21 +48,24 @@ def noted_by_bytes(provenance: bytes) -> str:
 
 
 def is_note(record: Record) -> bool:
-    """Whether a record is an unconfirmed note."""
+    """Return whether a record is an unconfirmed note."""
     return record.voice == "machine"
 
 
 def how_to_confirm(memory_id: str) -> str:
-    """The command by which a person confirms a note."""
+    """Return the command by which a person confirms a note."""
     return f"pioneer confirm {memory_id}"
 
 
 def may_note(setting: AgentNotes, *, is_door: bool) -> bool:
-    """Whether a model may keep notes there: at a door outside of turns, or in a turn."""
+    """Return whether a model may keep notes: at a door outside of turns, or in a turn."""
     return setting == "all" or (setting == "doors" and is_door)
 
 
 def scope_of_note(active: Sequence[Scope], wanted: Scope | None) -> Scope | None:
-    """Where a note goes: where it was asked to, else into the workspace, else to the agent."""
+    """Return the scope of a note: the one asked for, else the workspace, else the agent.
+
+    Return None where neither of these is active.
+    """
     by_kind = {scope.kind: scope for scope in active}
     return wanted or by_kind.get("workspace") or by_kind.get("agent")

@@ -1,4 +1,4 @@
-"""Whether a text asks something of whoever reads it: an order, a rule, a wish about how to act, words to an assistant.
+"""Finds texts that ask something of their reader: an order, a rule, a wish about how to act, words to an assistant.
 
 Rule 1: pure, and strict. It judges what an agent notes, which nobody has to believe: in doubt a text asks.
 Rule 2: every way to ask is one row, in any language; verbs of orders are those of `[statements]` of the languages.
@@ -103,7 +103,7 @@ def _clauses(text: str) -> Iterator[str]:
 
 
 def find_ask(text: str, category: str) -> Ask | None:
-    """How the text of a note asks something of its reader, or None."""
+    """Return the way in which a note's text asks something of its reader, or None."""
     seen = UNSEEN.sub("", text).replace("’", "'")
     if category in OBEYED or OBLIGES.search(seen):
         return STATED

@@ -1,4 +1,4 @@
-"""Whether new words say what old words say, and add a detail: `May 6` and `May 6, 1990`.
+"""Decides whether new words repeat old words and add a detail: `May 6` and `May 6, 1990`.
 
 Rule 1: pure. The old words stand in the new ones, in their order and unbroken but for one place, where the detail is.
 Rule 2: a detail is one of `_DETAILS`: it narrows nothing that the old words leave open for another case. A word that is
@@ -46,7 +46,7 @@ def _address() -> str:
 
 
 class _Place(NamedTuple):
-    """Where a detail stands: the words before it and behind it."""
+    """The surroundings of a detail: the words before it and behind it."""
 
     before: Sequence[str]
     after: Sequence[str]
@@ -98,7 +98,7 @@ def _words(key: str) -> frozenset[str]:
 
 
 def added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str | None:
-    """The detail that the new words add to all of the old ones; None where they do not, or say anything else."""
+    """Return the detail that the new words add to all of the old ones; None where they do not, or say anything else."""
     if is_one_slot and (date := _fuller_date(old, new)) is not None:
         return date
     old, new = (" ".join(unicodedata.normalize("NFKC", text).split()).rstrip(" .!;。！") for text in (old, new))
@@ -119,7 +119,7 @@ def added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str | None
 
 
 def _fits(kind: str, run: str, place: _Place, old: str) -> bool:
-    """Whether a detail of that kind is one at its place."""
+    """Return whether a detail of that kind is one at its place."""
     before = place.before
     if kind == "year":
         near = before[-_DAY_NEAR:]
@@ -159,7 +159,7 @@ _HAS_DETAIL: Final = compile_late(lambda: rf"\d|(?i:{_any('called')}|\b{_any('st
 
 
 def may_add_detail(new: str) -> bool:
-    """Whether the words hold anything that could be a detail of a fact without a key.
+    """Return whether the words hold anything that could be a detail of a fact without a key.
 
     Most facts do not, and need no comparison.
     """

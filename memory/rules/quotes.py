@@ -1,4 +1,4 @@
-"""What the user's own words bear out: a quote stands for nothing but what it says.
+"""Compares claims with the user's own words: a quote stands for nothing but what it says.
 
 Rule 1: pure. A quote counts where it stands in the user's own words, and is long enough to be a statement.
 Rule 2: a claim may lack words of its quote and add those that any telling adds; with more it is somebody else's claim.
@@ -68,7 +68,7 @@ class Claim(NamedTuple):
 
 
 class Borne(NamedTuple):
-    """What of a claim the user's words bear out, and the sentence that it rests on, which may be kept as it was said."""
+    """The part of a claim that the user's words support, and the sentence it rests on, which may be kept as said."""
 
     content: str
     value: Any
@@ -78,12 +78,12 @@ class Borne(NamedTuple):
 
 
 def compared(text: str) -> str:
-    """A quote as it is looked for: NFKC, case, white space; typographic quotes and dashes as ASCII."""
+    """Return a quote as it is looked for: NFKC, case, white space; typographic quotes and dashes as ASCII."""
     return folded(text.translate(TYPOGRAPHY))
 
 
 def find_sentence(quote: str, text: str) -> str | None:
-    """The whole sentence, or few, of the user's own words in the text that hold the quote, or None."""
+    """Return the whole sentence, or few, of the user's own words in the text that hold the quote, or None."""
     wanted = compared(quote)
     for stretch in own_stretches(text):
         if not wanted or wanted not in compared(stretch):
@@ -98,7 +98,7 @@ def find_sentence(quote: str, text: str) -> str | None:
 
 
 def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
-    """What of a proposed fact the user's message bears out, or why nothing."""
+    """Return the part of a proposed fact that the user's message supports, or the reason why there is none."""
     sentence = find_sentence(claim.quote, text)
     if sentence is None:
         return "not_own_words" if compared(claim.quote) in compared(text) else "quote_not_found"
@@ -120,9 +120,9 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
 
 
 def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
-    """What of a wish the user's message bears out.
+    """Return the part of a wish that the user's message supports; None where there is none.
 
-    The claim where it says the same, else the sentence as it was said.
+    It is the claim where that says the same as the message, else the user's sentence as it was said.
     """
     quote = claim.quote or _sentence_like(claim.content, text, lexicon)
     sentence = find_sentence(quote, text) if quote else None
@@ -139,9 +139,9 @@ def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
 
 
 def as_said_category(category: Category, borne: Borne) -> Category:
-    """The category of what is kept for a wish.
+    """Return the category of the words that are kept for a wish.
 
-    One that a model obeys only where the user's sentence orders something.
+    A category that a model obeys is given only where the user's sentence orders something.
     """
     if not borne.is_as_said or category not in OBEYED:
         return category
@@ -150,7 +150,7 @@ def as_said_category(category: Category, borne: Borne) -> Category:
 
 
 def shares_words(words: str, text: str, lexicon: Lexicon) -> bool:
-    """Whether a telling word of the one is in the other."""
+    """Return whether a telling word of `words` is in `text`."""
     known = {*lexicon.index_terms(text), *pieces_of(text)}
     return any(holds(term, known) for term in telling_terms(words, lexicon))
 
@@ -173,17 +173,17 @@ def _with_antecedent(sentence: str, text: str) -> str:
 
 
 def _states(question: str) -> bool:
-    """Whether a clause of a question states something of the user: "I live in Graz, any tips?"."""
+    """Return whether a clause of a question states something of the user: "I live in Graz, any tips?"."""
     return any(is_about_user(clause) and not _ASKS.match(clause) for clause in _CLAUSE.split(question))
 
 
 def _asks_to_keep(quote: str, sentence: str, lexicon: Lexicon) -> bool:
-    """Whether a question is a polite wish: "can you remember that …?"."""
+    """Return whether a question is a polite wish: "can you remember that …?"."""
     return _is_long(quote, sentence, lexicon) and detect(sentence).remember
 
 
 def _is_statement(quote: str, sentence: str, lexicon: Lexicon) -> bool:
-    """Whether the quote is long enough, and no mere question: what is asked is not said."""
+    """Return whether the quote is long enough, and no mere question: a question states nothing."""
     wanted = compared(quote)
     said = next((part for part in _STOP.split(sentence) if wanted in compared(part)), sentence)
     is_question = said.rstrip("\"”»') ").endswith(("?", "？"))
@@ -191,7 +191,7 @@ def _is_statement(quote: str, sentence: str, lexicon: Lexicon) -> bool:
 
 
 def _is_long(quote: str, sentence: str, lexicon: Lexicon) -> bool:
-    """Whether the quote has enough words, or is all that stands between the label of its sentence and its end."""
+    """Return whether the quote has enough words, or is all that stands between its sentence's label and end."""
     unspaced = sum(map(len, UNSPACED.findall(quote)))
     if unspaced >= MIN_UNSPACED_CHARS or (not unspaced and len(lexicon.index_terms(quote)) >= MIN_TERMS):
         return True
@@ -206,7 +206,7 @@ def _chunks(text: str) -> Iterator[list[str]]:
 
 
 def telling_terms(text: str, lexicon: Lexicon) -> list[str]:
-    """The terms, in order, of the words that tell something: no function words, none that any telling adds."""
+    """Return the terms, in order, of the words that tell something: no function words, none that any telling adds."""
     found: list[str] = []
     for words in _chunks(UNSPACED.sub(" ", text)):
         asked = set(lexicon.query_terms(f"{_ANY} {' '.join(words)}"))
@@ -228,7 +228,7 @@ def _added() -> frozenset[str]:
 
 
 def holds(term: str, known: set[str]) -> bool:
-    """Whether a term is known, or one of the same stem: an ending is the grammar's."""
+    """Return whether a term is known, or one of the same stem: the ending belongs to the grammar."""
     if term in known:
         return True
     if not term.isalpha() or len(term) <= STEM_CHARS:
@@ -238,7 +238,7 @@ def holds(term: str, known: set[str]) -> bool:
 
 
 def _adds(content: str, quote: str, lexicon: Lexicon) -> bool:
-    """Whether the content has a word, number, address, denial or obligation that the quote has not."""
+    """Return whether the content has a word, number, address, denial or obligation that the quote has not."""
     if compared(content) in compared(quote):
         return False
     known = {*lexicon.index_terms(quote), *pieces_of(quote)}
@@ -250,7 +250,7 @@ def _adds(content: str, quote: str, lexicon: Lexicon) -> bool:
 
 
 def _is_of_another(content: str, sentence: str) -> bool:
-    """Whether the content says of the user what its sentence does not."""
+    """Return whether the content states of the user what its sentence does not."""
     return _OF_USER.search(content) is not None and not (is_about_user(sentence) or _OF_USER.search(sentence))
 
 
@@ -263,7 +263,7 @@ def _turns_of(text: str) -> tuple[int, list[str]]:
 
 
 def _says_the_same(content: str, sentence: str, lexicon: Lexicon) -> bool:
-    """Whether the content tells the whole sentence in its order, but for the request to keep it."""
+    """Return whether the content states the whole sentence in its order, but for the request to keep it."""
     bare = _REMINDER.sub(" ", sentence.replace("’", "'"))
     return (
         telling_terms(content, lexicon) == telling_terms(bare, lexicon)
@@ -285,7 +285,7 @@ def _sentence_like(content: str, text: str, lexicon: Lexicon) -> str:
 
 
 def _is_within(value: Any, words: str, lexicon: Lexicon) -> bool:
-    """Whether a value, and the names in it, say nothing that the words do not."""
+    """Return whether a value, and the names in it, add nothing to the words."""
     leaves = list(_leaves(value))
     return (
         len(leaves) <= MAX_LEAVES

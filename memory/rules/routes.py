@@ -1,4 +1,4 @@
-"""Which kind of memory a question asks for: what happened, what somebody prefers, or how something is done.
+"""Finds the kind of memory that a question asks for: an event, a preference, or a way to do something.
 
 Rule 1: pure, and without a model: a span of the past and a few phrases of a language (`[kinds]`, `[talk]`).
 Rule 2: a factor moves records of a kind up or down; it hides none. Only a prompt goes without where nothing happened in
@@ -22,8 +22,8 @@ _OTHER = 0.8
 """The factors of passes in docs/passes.md: defaults, of which `python -m benchmarks recall` shows what they cost."""
 
 
-class Route(NamedTuple):
-    """What a question asks for, and the span of time that it names: Unix milliseconds, both ends included."""
+class QueryRoute(NamedTuple):
+    """The kind of memory that a question asks for, and its span of time: Unix milliseconds, both ends included."""
 
     kind: RouteKind = "any"
     from_at: int | None = None
@@ -48,7 +48,7 @@ class Route(NamedTuple):
         return _FITTING if self.kind == "procedure" and kind == "procedural" else 1.0
 
 
-ANY_KIND = Route()
+ANY_KIND = QueryRoute()
 
 _HAPPENING, _PREFERENCE, _PROCEDURE = (
     compile_late(lambda key=key: rf"(?<!\w)(?:{either('kinds', key)})(?!\w)")
@@ -59,16 +59,16 @@ _ASKS_OF_PAST = compile_late(
 )
 
 
-def find_route(text: str, find_time: Callable[[str], TimeRange | None]) -> Route:
+def find_route(text: str, find_time: Callable[[str], TimeRange | None]) -> QueryRoute:
     """Return what a question asks for. `find_time` is asked only where the question is about the past."""
     folded = fold(ends_of(text))
     asks_what_happened = _HAPPENING.search(folded) is not None
     if asks_what_happened or _ASKS_OF_PAST.search(folded):
         when = find_time(text)
         if when is not None:
-            return Route("temporal", when.from_at, when.to_at)
+            return QueryRoute("temporal", when.from_at, when.to_at)
         if asks_what_happened:
-            return Route("temporal")
+            return QueryRoute("temporal")
     if _PREFERENCE.search(folded):
-        return Route("preference")
-    return Route("procedure") if _PROCEDURE.search(folded) else ANY_KIND
+        return QueryRoute("preference")
+    return QueryRoute("procedure") if _PROCEDURE.search(folded) else ANY_KIND

@@ -1,4 +1,4 @@
-"""Which scopes a call may touch: decided once, from the context and the settings.
+"""Resolves the scopes that a call may touch: once, from the context and the settings.
 
 Rule 1: every read and write goes through a list of active scopes made here.
 Rule 2: a scope that is not active is refused; an unknown id matches nothing.
@@ -25,7 +25,7 @@ NEARNESS: Mapping[ScopeKind, float] = {"thread": 1.04, "task": 1.04, "agent": 1.
 
 
 def of_context(context: Context, settings: MemorySettings) -> list[Scope]:
-    """The active scopes of a call that a client makes."""
+    """Return the active scopes of a call that a client makes."""
     scopes = [USER] if settings.allow_global_user_by_default or context.include_user else []
     named: tuple[tuple[ScopeKind, str | None], ...] = (
         ("workspace", context.workspace_id),
@@ -38,7 +38,7 @@ def of_context(context: Context, settings: MemorySettings) -> list[Scope]:
 
 
 def of_turn(turn: TurnContext, settings: MemorySettings) -> list[Scope]:
-    """The active scopes of a turn. A subagent's thread has no user scope."""
+    """Return the active scopes of a turn. A subagent's thread has no user scope."""
     is_subagent = turn.parent_thread_id is not None
     scopes = [USER] if settings.allow_global_user_by_default and not is_subagent else []
     scopes.append(Scope(kind="workspace", key=turn.workspace_id))
@@ -51,7 +51,7 @@ def of_turn(turn: TurnContext, settings: MemorySettings) -> list[Scope]:
 
 
 def narrowed(active: Sequence[Scope], wanted: Sequence[Scope] | None) -> list[Scope]:
-    """The scopes asked for, all of which must be active."""
+    """Return the scopes asked for, all of which must be active."""
     if wanted is None:
         return list(active)
     for scope in wanted:
@@ -60,7 +60,7 @@ def narrowed(active: Sequence[Scope], wanted: Sequence[Scope] | None) -> list[Sc
 
 
 def required(active: Sequence[Scope], scope: Scope) -> Scope:
-    """The scope, if it is active. Raises `Refused("scope_out_of_context")`."""
+    """Return the scope, if it is active. Raises `Refused("scope_out_of_context")`."""
     if scope not in active:
         raise Refused("scope_out_of_context")
     return scope
@@ -69,9 +69,9 @@ def required(active: Sequence[Scope], scope: Scope) -> Scope:
 def default_of(
     active: Sequence[Scope], category: Category, hint: ScopeHint, corrected: Scope | None = None
 ) -> tuple[Scope | None, bool]:
-    """Where a write without a scope goes, and whether that was clear; None when nothing fits is active.
+    """Return the scope of a write that names none, and whether that was clear; None when nothing fits is active.
 
-    What corrects a fact stands where that fact stood.
+    A correction goes where the corrected fact is.
     """
     if corrected is not None and corrected in active:
         return corrected, True

@@ -1,4 +1,4 @@
-"""How careful a fact must be handled: regulated and personal content, and what is never part of stored text.
+"""Decides how careful a fact must be handled: regulated and personal content, and what is never stored.
 
 Rule 1: credentials are found by the scanner that wiring hands in; here stands only what follows from its finds.
 Rule 2: pure.
@@ -33,19 +33,19 @@ _UNSEEN = compile_late(
 
 
 class Findings(NamedTuple):
-    """What a text holds that decides how it is handled."""
+    """The contents of a text that decide how it is handled."""
 
     secret_kinds: list[str]
     is_regulated: bool
 
 
 def clean(text: str) -> str:
-    """The text without control, bidi and tag characters; line breaks and tabs stay."""
+    """Return the text without control, bidi and tag characters; line breaks and tabs stay."""
     return _UNSEEN.sub("", text)
 
 
 def clean_value(value: Any) -> Any:
-    """A JSON value with its strings cleaned; names of members too."""
+    """Return a JSON value with its strings cleaned; names of members too."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
@@ -56,7 +56,7 @@ def clean_value(value: Any) -> Any:
 
 
 def judge(texts: Sequence[str], spans: Sequence[SecretSpan]) -> Findings:
-    """What the texts of a proposal hold, given what the scanner found in them."""
+    """Return the sensitive contents of a proposal's texts, given the spans that the scanner found in them."""
     kinds = sorted({span.kind for span in spans})
     is_regulated = any(_REGULATED.search(unicodedata.normalize("NFKC", text)) for text in texts)
     return Findings(kinds, is_regulated)
@@ -65,7 +65,7 @@ def judge(texts: Sequence[str], spans: Sequence[SecretSpan]) -> Findings:
 def level_of(
     declared: Sensitivity | None, hint: SensitivityHint, category: Category, *, is_regulated: bool
 ) -> Sensitivity:
-    """The strictest of what was declared, hinted and found."""
+    """Return the strictest of what was declared, hinted and found."""
     if "regulated" in {declared, hint} or is_regulated:
         return "regulated"
     if "personal" in {declared, hint} or CATEGORIES[category].level == "personal":

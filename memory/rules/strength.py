@@ -1,4 +1,4 @@
-"""How strong a record is, and when its lifetime ends: pure.
+"""Computes how strong a record is, and when its lifetime ends: pure.
 
 Rule 1: standing is free of time; schema.sql computes it as a column of the record, by the same factors, so that no
 write can leave it stale.
@@ -36,7 +36,7 @@ FOR_GOOD = 0.8
 
 
 class Factors(NamedTuple):
-    """What standing is the product of."""
+    """The factors whose product is the standing."""
 
     base: float
     source: float
@@ -82,7 +82,7 @@ def days_of(level: float) -> int | None:
 
 
 class Lifetime(NamedTuple):
-    """What the end of a record's life depends on."""
+    """The values that the end of a record's life depends on."""
 
     standing: float
     reinforced_at: int

@@ -14,7 +14,7 @@ WITHHELD: Final = "pioneer:withheld"
 
 
 class Seen(NamedTuple):
-    """What visibility depends on, of a record."""
+    """The members of a record that visibility depends on."""
 
     scope_id: int
     status: Status
@@ -28,7 +28,7 @@ class Seen(NamedTuple):
 
 
 class View(NamedTuple):
-    """What visibility depends on, of a call."""
+    """The members of a call that visibility depends on."""
 
     scope_ids: Collection[int]
     statuses: Collection[Status]
@@ -46,7 +46,7 @@ ALL: frozenset[Status] = frozenset({*KEPT, "deleted"})
 
 
 def effective_status(status: Status, expires_at: int | None, now: int) -> Status:
-    """The status at this moment: a record expires at its time, whether or not a sweep came by."""
+    """Return the status at this moment: a record expires at its time, whether or not a sweep came by."""
     return "expired" if status == "active" and expires_at is not None and expires_at <= now else status
 
 
@@ -56,7 +56,7 @@ def status_at(record: RecordFields, now: int) -> Status:
 
 
 def hidden_by(record: Seen, view: View) -> tuple[GateName, str] | None:
-    """The first gate that hides the record, or None if it is visible."""
+    """Return the first gate that hides the record, or None if it is visible."""
     if record.scope_id not in view.scope_ids:
         return "scope_active", "scope_out_of_context"
     if not record.is_intact:
@@ -74,5 +74,5 @@ def hidden_by(record: Seen, view: View) -> tuple[GateName, str] | None:
 
 
 def is_visible(record: Seen, view: View) -> bool:
-    """Whether the record may be shown."""
+    """Return whether the record may be shown."""
     return hidden_by(record, view) is None

@@ -1,4 +1,4 @@
-"""What a write does: from a proposal and what is known, to a plan.
+"""Plans a write: from a proposal and what is known.
 
 Rule 1: pure; the pipeline gathers, this decides, the store applies.
 Rule 2: the gates come first, in the order of `_gates`; a proposal that passes them is compared, then weighed.
@@ -89,7 +89,7 @@ class ProposalSituation(NamedTuple):
 
 
 class WritePlan(NamedTuple):
-    """What is done, and why."""
+    """The actions of a write, and their reasons."""
 
     action: Action
     relation: Relation
@@ -134,7 +134,7 @@ def _gates(s: ProposalSituation) -> tuple[ReasonCode, list[Factor]] | None:
 
 
 def secret_factors(kinds: Sequence[str]) -> list[Factor]:
-    """One factor a kind of secret, with what a person can do about it."""
+    """Return one factor a kind of secret, with what a person can do about it."""
     return [_fact(kind, LABEL_ADVICE if kind in NUMBER_KINDS else CREDENTIAL_FOUND) for kind in kinds]
 
 
@@ -143,7 +143,7 @@ def _fact(name: str, why: str) -> Factor:
 
 
 def plan_write(s: ProposalSituation) -> WritePlan:
-    """The fate of a proposal."""
+    """Return the plan for a proposal."""
     plan = _fate(s)
     if not s.is_approval:
         return plan
@@ -193,9 +193,9 @@ def _decided(verdict: AdmissionScore, action: Action, reason: ReasonCode, extra:
 
 
 def _noted(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
-    """A note is kept beside what the user said, and changes nothing of it; what is known already is not kept again.
+    """Plan to keep a note beside what the user said, of which it changes nothing; known words are not kept again.
 
-    It takes the place of its author's note of the same path.
+    The note replaces its author's note of the same path.
     """
     if s.duplicate is not None:
         return WritePlan("merge", "duplicate", _decided(verdict, "merge", "duplicate_active"), s.duplicate.memory_id)
@@ -217,9 +217,9 @@ def _merged(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -
 
 
 def _more_precise(s: ProposalSituation, known: Refined, verdict: AdmissionScore) -> WritePlan:
-    """What is believed is said again with a detail.
+    """Plan to replace a believed record by the same words with a detail.
 
-    It gives way without a contest, where the new words are believed at all.
+    The record gives way without a contest, where the new words are believed at all.
     """
     plan = _novel(s, verdict)
     if plan.action != "activate":

@@ -66,9 +66,9 @@ def _give_way(tx: Tx, means: Collaborators, note: Stored, said: Stored) -> Notic
 
 
 def may_adopt(found: Stored, proposed: Proposed, identity: FactIdentity, same_key: Stored | None) -> bool:
-    """Whether what was found can be taken for what is said.
+    """Return whether the record that was found can be taken for the proposed one.
 
-    An agent's note only where it says just that, and no other record has the key.
+    An agent's note can only if its words are the same, and no other record has the key.
     """
     if not is_note(found.record):
         return True

@@ -1,4 +1,4 @@
-"""How the outcome of a write becomes an answer, is kept under an idempotency key, and is told again.
+"""Makes an answer of a write's outcome, keeps it under an idempotency key, and gives it again.
 
 Rule 1: a kept answer holds ids and the decision, never content.
 """
@@ -32,7 +32,7 @@ RELATED_CHARS = 300  # enough to recognise a fact; two dozen of them must fit in
 
 
 def kept(outcome: Outcome) -> Record:
-    """The record of a write that had to succeed. Raises `Refused("write_refused")` with the decision."""
+    """Return the record of a write that had to succeed. Raises `Refused("write_refused")` with the decision."""
     record, decision = outcome.result.record, outcome.result.decision
     if record is not None:
         return record
@@ -49,13 +49,13 @@ def _refused(decision: Decision) -> Refused:
 
 
 def refusal(reason_code: ReasonCode, factors: Sequence[Factor] = ()) -> Refused:
-    """A write that a gate stopped before anything was weighed."""
+    """Return the error of a write that a gate stopped before anything was weighed."""
     decision = Decision(action="reject", score=0.0, bucket="low", reason_code=reason_code, factors=list(factors))
     return _refused(decision)
 
 
 def remembered(outcome: Outcome) -> RememberResult:
-    """The answer to an explicit wish. Raises `Refused("write_refused")`."""
+    """Return the answer to an explicit wish. Raises `Refused("write_refused")`."""
     result = outcome.result
     return RememberResult(
         record=kept(outcome), created=outcome.created, relation=result.relation, decision=result.decision,
@@ -67,7 +67,7 @@ _NOTE_STATUS: Mapping[Action, NoteStatus] = {"activate": "noted", "supersede": "
 
 
 def note_answer(result: WriteResult) -> NoteResult:
-    """The answer to a note: what became of it in a word, and how a person takes it for their own."""
+    """Return the answer to a note: its status in a word, and the command by which a person confirms it."""
     status, record = _NOTE_STATUS.get(result.decision.action, "rejected"), result.record
     members = {name: getattr(result, name) for name in WriteResult.__struct_fields__}
     return NoteResult(
@@ -78,7 +78,7 @@ def note_answer(result: WriteResult) -> NoteResult:
 
 
 def answer_of(outcome: Outcome) -> dict[str, Any]:
-    """What is kept of an answer: ids, never content."""
+    """Return the part of an answer that is kept: ids, never content."""
     r = outcome.result
     return {
         "created": outcome.created, "relation": r.relation, "canonical_key": r.canonical_key,
@@ -90,7 +90,7 @@ def answer_of(outcome: Outcome) -> dict[str, Any]:
 
 
 def answered(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
-    """A stored answer with its record and candidate as they are now."""
+    """Return a stored answer with its record and candidate as they are now."""
     kept = msgspec.json.decode(answer, type=dict[str, Any])
     stored = get_record(tx, kept["memory_id"]) if kept["memory_id"] else None
     if stored is not None and stored.record.status == "deleted":
@@ -108,5 +108,5 @@ def answered(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
 
 
 def manifest_entry(name: str, identifier: str, category: str, key: str, content: str) -> dict[str, Any]:
-    """A known memory as the extractor is told of it."""
+    """Return a known memory as the extractor is told of it."""
     return {name: identifier, "category": category, "key": key, "content": content[:RELATED_CHARS]}

@@ -1,4 +1,4 @@
-"""Which record a writer's path names, and whether the writer may put words there.
+"""Finds the record that a writer's path names, and decides whether the writer may put words there.
 
 Rule 1: words for a path that is in use take the place of what is there, if it is the writer's to replace; else the path
 is taken.
@@ -24,10 +24,10 @@ from protocol.seams.ports import Tx
 
 
 def still_active(tx: Tx, means: Collaborators, found: Stored | None) -> tuple[Stored | None, list[Notice]]:
-    """Return a record if it is believed at this moment.
+    """Return a record if it is believed at this moment, with the notices of a change.
 
-    One whose time has come expires here, if no sweep came by before. A damaged one, which nobody can see, goes to the
-    archive and makes room for what is said now.
+    A record whose time has come expires here, if no pass came by before. A damaged one, which no answer shows, goes to
+    the archive and makes room for the new one.
     """
     now = means.clock.now()
     if found is not None and not found.is_intact:

@@ -22,9 +22,9 @@ KEEP_ANSWERS_MS = 30 * DAY_MS
 
 
 def tell_after(tx: Tx, means: Collaborators, notices: Sequence[Notice]) -> None:
-    """Send the notices once the transaction is committed, whoever still waits for it.
+    """Send the notices once the transaction is committed, even if its caller is gone.
 
-    None while memory is switched off.
+    No notice is sent while memory is switched off.
     """
 
     def send() -> None:

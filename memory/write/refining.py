@@ -26,7 +26,7 @@ def find_refined(
     scope_id: int,
     now: int,
 ) -> Refined | None:
-    """The record that gives way, and the detail that it lacks; None where there is none."""
+    """Return the record that gives way, and the detail that it lacks; None where there is none."""
     if same_key is not None:
         found = [same_key]
     elif identity.is_single or not may_add_detail(proposed.content):

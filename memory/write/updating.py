@@ -88,9 +88,13 @@ class Updater:
         return current.record
 
     def _identity(self, tx: Tx, stored: Stored, record: Record, notices: list[Notice]) -> FactIdentity:
-        """What a record is from now on.
+        """Return the identity that a record has after the update.
 
-        Raises `Refused` where another one is that; one whose time is over makes room.
+        A record of that identity whose time is over makes room.
+
+        Raises:
+            Refused: another record has that identity.
+
         """
         old = stored.record
         known = FactIdentity(old.key, stored.alias, stored.fingerprint, stored.text_hash, stored.is_single)

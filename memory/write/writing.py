@@ -77,7 +77,7 @@ NO_SCOPE = Scope(kind="workspace", key="none")
 
 
 class Outcome(NamedTuple):
-    """What a write answered, whether a record is new, and what is told about it."""
+    """The answer of a write, whether a record is new, and the notices of it."""
 
     result: WriteResult
     created: bool
@@ -85,7 +85,7 @@ class Outcome(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What the store has that the proposal meets."""
+    """The stored rows that concern the proposal."""
 
     duplicate: Stored | None
     same_key: Stored | None
@@ -184,7 +184,10 @@ class _Write:
         return same_key if same_key.record.value == self._p.value else None
 
     def _meet_by_note(self) -> _Known:
-        """What an agent's note meets: what says the same, and whether that was forgotten. It touches nothing else."""
+        """Return the rows that concern an agent's note: those of the same words, and whether these were forgotten.
+
+        A note touches no other row.
+        """
         said = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
         is_unwanted = is_suppressed(self._tx, self._scope_id, self._identity)
         superseded = find_superseded(self._tx, self._p, self._scope, self._active)

@@ -22,7 +22,7 @@ _LAST = 100
 
 
 class Language(NamedTuple):
-    """How a language is written."""
+    """The writing of a language."""
 
     code: str
     spaced: bool
@@ -35,7 +35,10 @@ class Language(NamedTuple):
 
     @property
     def is_latin(self) -> bool:
-        """Whether the language is written in Latin letters, as several are, so that its words have to tell it."""
+        """Return whether the language is written in Latin letters.
+
+        Several are, so that only its words identify it.
+        """
         return self.letters == "a-z"
 
 

@@ -29,6 +29,7 @@ from protocol import (
 )
 from protocol.base import PROTOCOL_VERSION, Params, Wire, portable
 from protocol.errors import REASONS, ErrorObject, ErrorReason
+from protocol.files import collections, knowledge
 from protocol.methods import CLIENT_NOTIFICATIONS, COMMON_ERRORS, METHODS, Method
 from protocol.notifications import NOTIFICATIONS
 
@@ -43,6 +44,7 @@ BUNDLES: dict[str, tuple[tuple[ModuleType, ...], str]] = {
         "Durable memory: records, candidates, explanations, and the lines of a bundle.",
     ),
     "thread_episodic": ((thread_episodic,), "Search of what was said."),
+    "knowledge": ((collections, knowledge), "Files as evidence: collections, search, reading."),
     "tools": ((tools,), "The arguments of the tools that a model may be offered."),
 }
 """The modules whose messages a schema file holds, with its title. Settings and notifications have their own root."""

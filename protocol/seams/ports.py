@@ -285,7 +285,18 @@ class Meaning(Protocol):
 
 
 JobKind: TypeAlias = Literal[
-    "index", "hook_run", "embed", "extract", "graph", "sweep", "repair", "erase_finish", "delete", "pass"
+    "index",
+    "hook_run",
+    "embed",
+    "extract",
+    "graph",
+    "sweep",
+    "repair",
+    "erase_finish",
+    "delete",
+    "pass",
+    "scan",
+    "read",
 ]
 JobState: TypeAlias = Literal["queued", "leased", "retry_wait", "dead", "cancelled", "done"]
 

@@ -130,8 +130,3 @@ def linked_subjects(tx: Tx, house: GraphHouse, subject: str, limit: int) -> list
     """Return the things of a house that edges join to one of it, in either direction."""
     rows = tx.all(SQL["linked_subjects"], {"house": house, "subject": subject, "limit": limit})
     return [LinkedSubject(*row) for row in rows]
-
-
-def count_graph(tx: Tx) -> dict[str, int]:
-    """Count entities and edges."""
-    return dict(tx.all(SQL["census_of_graph"]))

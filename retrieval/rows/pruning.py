@@ -1,4 +1,4 @@
-"""Rows of the graph that are dropped by the clock, or because what they hang on is gone.
+"""Rows of the graph that are counted, and dropped by the clock or because what they hang on is gone.
 
 Rule 1: an explicit edge between entities that are there is out of reach, whatever its age.
 """
@@ -25,6 +25,14 @@ def prunings(now: int) -> list[Check]:
         Check(
             "aliases", finder(SQL["end_of_aliases"], SQL["find_lone_aliases"]), row_mender(SQL["drop_listed_aliases"])
         ),
+    ]
+
+
+def tallies() -> list[Find]:
+    """Return the looks that count entities, and edges by their origin."""
+    return [
+        finder(SQL["end_of_entities"], SQL["tally_entities"]),
+        finder(SQL["end_of_edges"], SQL["tally_edges"]),
     ]
 
 

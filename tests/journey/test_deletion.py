@@ -32,7 +32,8 @@ BY_NUMBER = {
     "record_terms": "its record", "memory_vec": "its record", "repetition": "its turn", "tombstone": "its scope",
     "memory_change": "its scope", "memory_event": "its record", "memory_vec_loss": "its scope",
     "pass_change": "ids of records and candidates, for 90 days", "pass_run": "counts, for 90 days",
-    "chunk_vec_loss": "its segment", "enrichment": "its record", "alias": "its entity", "entity": "what it stands for", "edge": "what states it", "forgotten": "a keyed hash", "mention": "its turn",
+    "chunk_vec_loss": "its segment", "knowledge_content": "its owner", "knowledge_chunk": "its content",
+    "enrichment": "its record", "alias": "its entity", "entity": "what it stands for", "edge": "what states it", "forgotten": "a keyed hash", "mention": "its turn",
 }  # fmt: skip
 """Tables whose rows name their owner by a number or through another row."""
 
@@ -51,6 +52,8 @@ def tables(den: Den) -> list[str]:
         "memory_terms",
         "chunk_fts",
         "chunk_terms",
+        "knowledge_fts",
+        "knowledge_card_fts",
     )  # by number too: `memory_fts` goes with the record's terms
     return [name for name in names if not name.startswith(full_text)]
 
@@ -213,6 +216,11 @@ async def test_what_a_thread_or_a_workspace_owned_goes_with_it(tmp_path: Path) -
     async with opened() as client:
         await client.request("workspace/create", {"workspace_id": f"ws-{GONE}", "name": GONE, "root_path": f"/{GONE}"})
         await live(client, den, f"ws-{GONE}", f"thr-2-{GONE}", f"2-{GONE}")
+        folder = tmp_path / f"files-{GONE}"
+        folder.mkdir()
+        (folder / f"{GONE}.md").write_text(f"# {GONE}\n", encoding="utf-8")
+        await client.request("knowledge/collections/add", {"path": str(folder), "workspace_id": f"ws-{GONE}"})
+        await drain(client)
     named |= {name.split(".")[0] for name in traces(den)}
     assert {*tables(den)} - named == {*BY_NUMBER, *OF_NOBODY}  # a new table: let a thread write to it, or say why not
     async with opened() as client:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ONLY_PARSED = frozenset({"serve", "http", "mcp", "demo", "models", "replay", "schemas"})
 """What speaks to a program, to the network or to this repository: its options are checked, its work is tested elsewhere."""
-ANSWERS_NO = frozenset({"why", "doctor", "candidates"})
+ANSWERS_NO = frozenset({"why", "doctor", "candidates", "knowledge"})
 """What may truly end with 1 in a home that holds little."""
 EXPORT = json.dumps([
     {
@@ -101,6 +101,10 @@ def test_what_a_page_shows_works(page: Path, tmp_path: Path, monkeypatch: pytest
     monkeypatch.delenv("PIONEER_WORKSPACE", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conversations.json").write_text(EXPORT, encoding="utf-8")
+    (tmp_path / "notes" / "process").mkdir(parents=True)
+    (tmp_path / "notes" / "process" / "release.md").write_text(
+        "# Release\n\n## Checklist\n\nTag it.\n", encoding="utf-8"
+    )
     put(tmp_path, {"AGENTS.md": "Use tabs.\n"})
     put(home / "agents", agent("reviewer", soul="Calm.\n"))
     assert run("remember", "The ferry to Pellworm leaves at ten.").code == 0  # a home that somebody lives in

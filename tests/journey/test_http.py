@@ -439,7 +439,7 @@ def test_http_statement_05_agents_do_not_meet(tmp_path):
         )
         assert (made.status, made.json["scope"]) == (201, mine)
 
-        def seen(**query: str) -> list[str]:
+        def seen(**query: Any) -> list[str]:
             recalled = den.ask("GET", "/v1/recall", **query).json["memories"]
             found = den.ask("GET", "/v1/search", **{"q": "easel", **query}).json["hits"]
             return [one["memory_id"] for one in (*recalled, *found)]

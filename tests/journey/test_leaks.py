@@ -34,21 +34,24 @@ def names_of_nobody():
     names = (
         "memory old_memory deleted_memory thread_memory agent_memory task_memory thread open_thread turn open_turn item"
     )
-    names += (
-        " path chunk run job candidate artifact version workspace agent task key tag idempotency canary cursor call"
-    )
+    names += " path chunk run job candidate artifact version workspace agent task key tag idempotency canary cursor call collection file folder"
     return {name: f"nobody-{name}" for name in names.split()} | {"chunk": "thread:nobody/nobody/chunk_9"}
 
 
-async def settle_tenant(client, n):
+async def settle_tenant(client, n, folder):
     """A workspace with something of everything; what it is all called."""
     canary = f"canary{n}{secrets.token_hex(6)}"
     t = {kind: f"{kind}_t{n}" for kind in ("thread", "open_thread", "turn", "open_turn", "artifact", "agent", "task")}
     t |= {"workspace": f"ws_t{n}", "key": f"key.t{n}", "idempotency": f"once-t{n}", "canary": canary, "tag": f"tag{n}"}
-    t |= {"new_thread": f"new_thread_t{n}", "call": f"call-t{n}"}
+    t |= {"new_thread": f"new_thread_t{n}", "call": f"call-t{n}", "collection": f"files_t{n}"}
     t["path"] = f"notes/t{n}.md"
     text = f"The {canary} {WORDS}"
     await client.request("workspace/create", {"workspace_id": t["workspace"], "name": f"{canary} works"})
+    t["folder"] = str(folder / f"files-t{n}")
+    (folder / f"files-t{n}").mkdir()
+    (folder / f"files-t{n}" / "note.md").write_text(f"# {canary}\n\n{text}; in a file.\n", encoding="utf-8")
+    added = {"path": t["folder"], "collection_id": t["collection"], "workspace_id": t["workspace"]}
+    await client.request("knowledge/collections/add", added)
     for thread in (t["thread"], t["open_thread"], t["new_thread"]):
         opened = {"thread_id": thread, "workspace_id": t["workspace"], "agent_id": t["agent"], "name": f"{canary} talk"}
         await client.request("thread/start", opened)
@@ -115,8 +118,11 @@ async def world(folder):
     """A gateway with ten tenants, and what their things are called."""
     async with await Den(folder, scripted=True).spawn() as client:
         methods = (await hello(client, "ws_host"))["capabilities"]["methods"]
-        tenants = [await settle_tenant(client, n) for n in range(TENANTS)]
+        tenants = [await settle_tenant(client, n, folder) for n in range(TENANTS)]
         await drain(client)
+        for tenant in tenants:
+            (file,) = (await client.request("knowledge/files", {"collection_id": tenant["collection"]}))["files"]
+            tenant["file"] = file["file_id"]
         jobs = (await client.request("thread_episodic/jobs", {"limit": 100}))["jobs"]
         for tenant in tenants:
             tenant["job"] = next((job["job_id"] for job in jobs if job["thread_id"] == tenant["thread"]), "job_gone")
@@ -141,7 +147,7 @@ async def outcome(client, method, params) -> dict[str, Any]:
 
 
 MADE = re.compile(
-    r"\b(?:mem|cand|run|job|itm|trn|thr|ver|art|inj|blk)_[0-9a-z]{20,}\b|\b[0-9a-f]{16,}\b|\b1[5-9]\d{11}\b"
+    r"\b(?:fil|mem|cand|run|job|itm|trn|thr|ver|art|inj|blk)_[0-9a-z]{20,}\b|\b[0-9a-f]{16,}\b|\b1[5-9]\d{11}\b"
 )
 """Ids, digests and times that are new in every answer."""
 

@@ -450,8 +450,14 @@ async def test_bad_input_is_refused_and_leaves_nothing(tmp_path: Any) -> None:
             assert (await refusal(client, method, {"run_id": "run_nothing"})).reason == "not_found"
         assert await runs(client) == []
         assert (await runs(client, states=[])) == []
-        run = (await client.request("passes/run", {"pass": "consolidate", "workspace_id": "ws_nowhere"}))["run"]
+        for more in ({}, {"dry_run": True}, {"pass": "dream"}):
+            params = {"pass": "consolidate", "workspace_id": "ws_nowhere", **more}
+            refused = await refusal(client, "passes/run", params)
+            assert (refused.code, refused.reason) == (-32044, "not_found")
+        assert await runs(client) == []
+        run = await consolidate(client, workspace_id="ws_here")
         assert (run["state"], run["changes"]) == ("completed", 0)
+        assert (await consolidate(client, workspace_id="ws_default"))["state"] == "completed"
         assert (await refusal(client, "passes/undo", {"run_id": run["run_id"]})).reason == "conflict"
         assert (await consolidate(client, timeout_ms=0))["state"] in {"queued", "running", "completed"}
 

@@ -17,7 +17,7 @@ from retrieval.vector_states import VECTORS
 from thread_episodic.states import CHUNKS, SEGMENTS, SOURCES
 
 ROOT = Path(__file__).resolve().parents[2]
-HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
+HOUSES = ("gateway", "agent", "memory", "thread_episodic", "knowledge", "retrieval", "promt", "protocol")
 """From the top layer to the lowest."""
 LIVES: Mapping[str, Mapping[Any, Mapping[Any, str]]] = {
     "job": TRANSITIONS,

@@ -13,6 +13,7 @@ from agent.forget.redaction import forget_copies
 from gateway.home.files import HomeFiles
 from gateway.home.folder import Home
 from gateway.store.wiping import wipe
+from knowledge.collections import Collections
 from memory.forget.erasing import RecordEraser
 from memory.forget.sources import Sources
 from memory.rows.shelves import SHELVES as OF_MEMORY
@@ -32,6 +33,7 @@ class Entry(NamedTuple):
 NO_WORDS = Entry("ids, counts, times and codes", None)
 HASHES = Entry("keyed hashes, which say nothing without the home's key", None)
 INDEXED = Entry("terms, ranges and vectors of messages", EpisodicService.on_redacted)
+OF_FILES = Entry("ranges, keyed hashes and sorted terms of files; paths and the user's own choices", Collections.remove)
 OF_RECORD = Entry("terms, vectors and rows of a record", RecordEraser.erase)
 
 SHELVES: Mapping[str, Shelf] = {shelf.table: shelf for shelf in (*OF_CONVERSATION, *OF_MEMORY)}
@@ -58,13 +60,17 @@ TABLES: Mapping[str, Entry] = {
     "chunk_vec": INDEXED,
     "chunk_fts": INDEXED,
     "chunk_terms": INDEXED,
+    **dict.fromkeys(
+        ("collection", "knowledge_file", "knowledge_content", "knowledge_chunk", "knowledge_fts", "knowledge_card_fts", "knowledge_change", "file_version"),
+        OF_FILES,
+    ),
     "tombstone": HASHES,
     "injection": HASHES,
     "forgotten": HASHES,
     "recall_event": HASHES,
     **dict.fromkeys(
         ("home", "owner", "job", "space", "scope", "segment", "chunk_scope", "chunk_vec_loss", "memory_vec_loss", "memory_change",
-         "memory_fact", "pass_state", "pass_run", "pass_change", "instruction_state"), NO_WORDS,
+         "memory_fact", "pass_state", "pass_run", "pass_change", "knowledge_owner", "instruction_state"), NO_WORDS,
     ),
 }  # fmt: skip
 """Every table of the schema by its name."""

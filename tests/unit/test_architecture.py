@@ -22,7 +22,7 @@ MAX_MODULES = 25
 """A folder that holds more is two rooms."""
 MAX_LINES = 500
 """Four hundred are a warning; a thought is not cut in two for it."""
-TABLES = {"protocol/memory.py", "protocol/threads.py"}
+TABLES = {"protocol/memory.py", "protocol/methods.py", "protocol/threads.py"}
 """Declarations without logic: a table is as long as what it lists."""
 
 OF_ANY_TABLE = {"gateway/store/damaged_rows.py"}
@@ -51,7 +51,7 @@ HOME_OF = {
     "pypdf": {"gateway/files/pdf_text.py"},
     "yaml": {"gateway/files/plain_yaml.py"},
     "rich": {"gateway/doors/terminal/screen.py", "gateway/play/demo.py", "gateway/imports/report.py"},
-    "shtab": {"gateway/doors/commands/processes.py"},
+    "shtab": {"gateway/doors/commands/processes/starting.py"},
     "usearch": set(),
     "fastembed": {"gateway/embedding/engine.py"},
     "mcp": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
@@ -66,6 +66,7 @@ ROWS = {
     "agent": "agent/rows/",
     "memory": "memory/rows/",
     "thread_episodic": "thread_episodic/rows/",
+    "knowledge": "knowledge/rows/",
     "retrieval": "retrieval/rows/",
 }
 """The houses whose statements are run in one room only: that is where another engine than SQLite could stand."""

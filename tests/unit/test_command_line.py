@@ -497,7 +497,7 @@ def test_schemas_leave_the_folder_alone_in_which_somebody_stands(
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text("mine", encoding="utf-8")
     assert run("schemas", "--check").code == 0  # of the sources that run, wherever one stands
-    monkeypatch.setattr("gateway.doors.commands.processes.own_tree", lambda: None)  # as where it was installed
+    monkeypatch.setattr("gateway.doors.commands.processes.starting.own_tree", lambda: None)  # as where it was installed
     ended = run("schemas")
     assert (ended.code, "--out" in ended.err, "--docs" in ended.err) == (64, True, True)
     assert run("schemas", "--out", "schemas", "--docs", "made").code == 0

@@ -19,7 +19,7 @@ OF_MEANING = frozenset(
         "home", "owner", "job", "space", "workspace", "thread", "turn", "item", "artifact", "hook_run", "injection", "tool_reply", "mention", "pass_state", "pass_run", "pass_change",
         "scope", "record", "candidate", "evidence", "repetition", "decision", "memory_event", "tombstone", "idempotency", "memory_recall",
         "memory_change", "memory_fact", "chunk_exclusion", "recall_event", "forgotten", "enrichment", "entity", "alias", "edge",
-        "instruction_state", "instruction_version",
+        "instruction_state", "instruction_version", "collection", "knowledge_owner", "knowledge_change", "file_version",
     }
 )  # fmt: skip
 """What nothing else in a home could be asked for again."""

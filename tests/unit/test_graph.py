@@ -12,7 +12,6 @@ from protocol.seams.ports import Tx
 from retrieval.rows.graph import (
     NewEdge,
     NewEntity,
-    count_graph,
     entities_named,
     linked_subjects,
     put_aliases,
@@ -21,7 +20,7 @@ from retrieval.rows.graph import (
     replace_edges,
     stated_edges,
 )
-from retrieval.rows.pruning import CONFIRMED_MS, prunings
+from retrieval.rows.pruning import CONFIRMED_MS, prunings, tallies
 
 IDS = SortableIds(SetClock())
 PLACE = "col_notes"
@@ -44,6 +43,11 @@ def pruned(tx: Tx, now: int) -> dict[str, int]:
     return {check.name: check.mend(tx, rows=found[check.name]) for check in prunings(now) if found[check.name]}
 
 
+def counted(tx: Tx) -> dict[str, int]:
+    """Count the graph by kind."""
+    return dict(pair for tally in tallies() for pair in tally(tx, 0).subjects)
+
+
 def page(path: str, subject: str) -> NewEntity:
     return NewEntity("knowledge", PLACE, "page", path, path, subject)
 
@@ -62,7 +66,7 @@ def test_an_entity_of_a_path_or_a_name_is_made_once(tx: Tx) -> None:
     known = put_entity(tx, IDS, note)
     assert put_entity(tx, IDS, note._replace(name="Tea")) == known._replace(name="Tea")
     assert entities_named(tx, "memory", "user:default", "coffee") == []
-    assert count_graph(tx) == {"entities": 4}
+    assert counted(tx) == {"entities": 4}
 
 
 def test_an_entity_is_found_by_each_of_its_names_in_its_place_alone(tx: Tx) -> None:
@@ -86,7 +90,7 @@ def test_what_only_an_edge_names_goes_with_the_last_of_them(tx: Tx) -> None:
     remove_subject(tx, "knowledge", "fil_b")
     assert entities_named(tx, "knowledge", PLACE, "ants") == []
     assert entities_named(tx, "knowledge", PLACE, "b.md") == []
-    assert count_graph(tx) == {"entities": 1}
+    assert counted(tx) == {"entities": 1}
 
 
 def test_edges_that_are_stated_again_keep_the_ids_of_what_they_name(tx: Tx) -> None:
@@ -115,4 +119,4 @@ def test_only_inferred_edges_go_unconfirmed(tx: Tx) -> None:
     replace_edges(tx, "knowledge", "fil_a", "inferred", edges, 4)
     replace_edges(tx, "knowledge", "fil_b", "inferred", edges, 5)
     assert pruned(tx, CONFIRMED_MS + 5) == {"inferred_edges": 1}
-    assert count_graph(tx) == {"entities": 2, "edges_explicit": 1, "edges_inferred": 1}
+    assert counted(tx) == {"entities": 2, "edges_explicit": 1, "edges_inferred": 1}

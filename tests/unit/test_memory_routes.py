@@ -5,7 +5,7 @@ from datetime import UTC
 from cases import each
 
 from gateway.base.written_dates import WrittenDates
-from memory.rules.routes import ANY_KIND, Route, find_route
+from memory.rules.routes import ANY_KIND, QueryRoute, find_route
 from promt.time_words import find_time
 from protocol.base import DAY_MS
 
@@ -13,7 +13,7 @@ NOW = 1_780_000_000_000  # a Thursday
 READ_DATE = WrittenDates()
 
 
-def route(text: str) -> Route:
+def route(text: str) -> QueryRoute:
     return find_route(text, lambda asked: find_time(asked, NOW, UTC, READ_DATE))
 
 
@@ -50,7 +50,7 @@ def test_a_long_text_that_asks_nothing_is_read_in_time_that_grows_with_it() -> N
 
 
 def test_what_happened_in_the_time_comes_first_and_nothing_is_hidden() -> None:
-    asked = Route("temporal", NOW - DAY_MS, NOW)
+    asked = QueryRoute("temporal", NOW - DAY_MS, NOW)
     inside, outside = NOW - 1000, NOW - 3 * DAY_MS
     factors = [
         asked.factor("episodic", inside, 0), asked.factor("episodic", None, inside), asked.factor("semantic", inside, 0),
@@ -63,13 +63,13 @@ def test_what_happened_in_the_time_comes_first_and_nothing_is_hidden() -> None:
 
 def test_each_route_has_its_factors() -> None:
     kinds = ("semantic", "episodic", "procedural", "observation", "session_summary")
-    assert [Route("preference").factor(kind, None, 0) for kind in kinds] == [1.25, 0.8, 1, 1, 1]
-    assert [Route("procedure").factor(kind, None, 0) for kind in kinds] == [1, 1, 1.25, 1, 1]
-    assert [Route("temporal").factor(kind, None, 0) for kind in kinds] == [0.8, 1.25, 0.8, 0.8, 1.25]
+    assert [QueryRoute("preference").factor(kind, None, 0) for kind in kinds] == [1.25, 0.8, 1, 1, 1]
+    assert [QueryRoute("procedure").factor(kind, None, 0) for kind in kinds] == [1, 1, 1.25, 1, 1]
+    assert [QueryRoute("temporal").factor(kind, None, 0) for kind in kinds] == [0.8, 1.25, 0.8, 0.8, 1.25]
     assert [ANY_KIND.factor(kind, None, 0) for kind in kinds] == [1] * 5
 
 
 def test_a_moment_is_in_the_time_or_not() -> None:
-    asked = Route("temporal", NOW - DAY_MS, NOW)
+    asked = QueryRoute("temporal", NOW - DAY_MS, NOW)
     assert [asked.covers(at) for at in (NOW - DAY_MS - 1, NOW - DAY_MS, NOW)] == [False, True, True]
     assert not ANY_KIND.covers(NOW)

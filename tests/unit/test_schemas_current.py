@@ -59,7 +59,18 @@ def test_documents_are_the_same_every_time_and_end_with_a_newline():
     first = schema.documents()
     assert first == schema.documents()
     assert all(data.endswith(b"}\n") for data in first.values())
-    names = ["gateway", "config", "threads", "memory", "thread_episodic", "notifications", "tools", "errors", "openrpc"]
+    names = [
+        "gateway",
+        "config",
+        "threads",
+        "memory",
+        "thread_episodic",
+        "knowledge",
+        "notifications",
+        "tools",
+        "errors",
+        "openrpc",
+    ]
     assert set(first) == {f"{name}.json" for name in names}
 
 

@@ -32,11 +32,11 @@ from protocol.seams.ports import (
 )
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.chunking import ChunkSizes, Range, cut_text, overlaps
+from retrieval.packing import pack
 from thread_episodic.index.remaking import Remake
 from thread_episodic.ports import Settings, TurnItems, WorkspaceThreads
 from thread_episodic.rows.chunks import ChunkEntry, add_chunks, chunks_of, remove_source, renew_chunk, retire_chunks
 from thread_episodic.rows.exclusions import exclusions_of, remove_exclusions_of_thread
-from thread_episodic.rows.packing import pack
 from thread_episodic.rows.recall_events import remove_events_of_thread, remove_events_of_workspace
 from thread_episodic.rows.scopes import ScopeKind, find_scope, remove_scope, threads_in
 from thread_episodic.rows.sources import (
@@ -82,7 +82,7 @@ class ItemPlan(NamedTuple):
 
 
 def turn_of(handle: JobHandle) -> str:
-    """The turn that an index job is about."""
+    """Return the turn that an index job is about."""
     return handle.job.turn_id or handle.job.subject
 
 
@@ -118,7 +118,7 @@ class _Step(NamedTuple):
 
 
 def sizes_of(settings: ThreadEpisodicSettings) -> ChunkSizes:
-    """The settings that rule cutting."""
+    """Return the settings that rule cutting."""
     return ChunkSizes(
         target_min=settings.chunk_target_min_chars,
         target_max=settings.chunk_target_max_chars,
@@ -128,12 +128,12 @@ def sizes_of(settings: ThreadEpisodicSettings) -> ChunkSizes:
 
 
 def segment_room(settings: ThreadEpisodicSettings) -> int:
-    """How many chunks a segment takes before the next one opens."""
+    """Return how many chunks a segment takes before the next one opens."""
     return max(1, int(settings.segment_capacity_chunks * settings.near_capacity_percent / 100))
 
 
 def header_of(fact: ItemFact) -> str:
-    """What is indexed before a chunk's own words: when, who, in which thread."""
+    """Return the text that is indexed before a chunk's own words: time, speaker and thread."""
     at = datetime.fromtimestamp(fact.at / 1000, UTC)
     return f"{at.day} {MONTHS[at.month - 1]} {at.year} {fact.name or fact.role} {fact.thread_name or ''}"
 
@@ -149,14 +149,14 @@ TAIL = 320  # characters that the end of a question is looked for in
 
 
 def is_question(text: str) -> bool:
-    """Whether a text ends by asking something."""
+    """Return whether a text ends with a question."""
     return ASKS.search(text[-TAIL:]) is not None
 
 
 def plan_item(waiting: WaitingMessage, sizes: ChunkSizes, lexicon: Lexicon, scanner: SecretScanner) -> ItemPlan:
     """Cut a message and find the terms of each chunk; pure.
 
-    What is nothing but our own lines was not said: it has no chunk.
+    A message that is nothing but lines of the gateway has no chunk.
     """
     fact = waiting.fact
     hidden = hidden_in(fact.text, scanner, waiting.echoes)
@@ -232,7 +232,7 @@ class Indexer:
             self._jobs.enqueue(tx, "index", turn_id, thread_id=thread_id, turn_id=turn_id)
 
     def _note_item(self, tx: Tx, fact: ItemFact) -> bool:
-        """Whether the message has to be indexed."""
+        """Return whether the message has to be indexed."""
         known = find_source(tx, fact.item_id)
         if not fact.indexable:
             if known is not None:

@@ -15,7 +15,10 @@ class Reasons:
     """The reasons of exclusions. Satisfies `Searched`."""
 
     def look(self, tx: Tx, saying: Saying, mark: Mark) -> tuple[list[SayingRow], Mark | None]:
-        """The messages whose exclusion says it. They are few: a person gave each."""
+        """Return the messages whose exclusion reason holds the words, and None: one look sees all.
+
+        They are few: a person gave each.
+        """
         del mark  # one look sees all of them
         found = {
             item_id: SayingRow("exclusion", 0, item_id, said)

@@ -34,9 +34,9 @@ class Reindexer:
         self._repair = repair
 
     async def reindex(self, params: ReindexParams) -> ReindexResult:
-        """`thread_episodic/reindex`: all that is derived of every turn is made anew.
+        """`thread_episodic/reindex`: make anew all that is derived of every turn.
 
-        What has its words is found meanwhile.
+        Turns whose terms are still there are found meanwhile.
         """
         turns = await self._db.read(partial(self._turns_of, params=params))
         created = 0

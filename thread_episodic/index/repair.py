@@ -46,12 +46,12 @@ class IndexRepairer:
 
     @property
     def reasons(self) -> list[RepairReason]:
-        """What was found wrong and is not mended yet."""
+        """Return the kinds of damage that were found and are not mended yet."""
         return [cast("RepairReason", name) for name in self._found if name in REASONS]
 
     @property
     def doubts_words(self) -> bool:
-        """Whether a search by words may miss what was said."""
+        """Return whether a search by words may miss messages because of damage."""
         return not self._found.keys().isdisjoint(
             ("terms", "texts", "missing_texts", "chunk_rows", "missing_sources", "scopes", "orphans")
         )
@@ -106,7 +106,7 @@ class IndexRepairer:
             self._settle()
 
     def state(self, tx: Tx) -> IndexRepair:
-        """How far repair is: by its job, whichever process works on it."""
+        """Return the progress of repair, read from its job, whichever process runs it."""
         found = [job.state for job in self._jobs.jobs(tx, kind="repair", states=UNFINISHED) if job.subject == SUBJECT]
         if not found:
             return IndexRepair()

@@ -1,4 +1,4 @@
-"""How each kind of damage of the conversation index is mended.
+"""Mends each kind of damage of the conversation index.
 
 Rule 1: a message is never derived: whatever vouches for its chunks no more is cut anew from what was said.
 Rule 2: the order of the checks counts: messages, then what is kept of their terms, then the full-text index, which is
@@ -101,9 +101,9 @@ class Mender:
         return repeat_sources(tx, sources, self._clock.now())
 
     def _restore_scopes(self, tx: Tx, rows: Sequence[Any]) -> int:
-        """Workspaces and threads have the integers again that their messages' rows name.
+        """Give workspaces and threads the integers that their messages' rows name; return how many were mended.
 
-        Where another took one, the row is written anew.
+        Where another workspace or thread has taken the integer, the row is written anew.
         """
         for row, item_id, workspace, thread in rows:
             fact = self._read_items(tx, [item_id]).get(item_id)

@@ -1,4 +1,4 @@
-"""How far the index is: chunks, jobs, segments, what waits and what holds it up.
+"""State of the index: chunks, jobs, segments, waiting messages, and the reason why they wait.
 
 Rule 1: reads only; the counts are of one snapshot.
 Rule 2: an unknown thread or workspace has nothing, it is no error.
@@ -48,7 +48,7 @@ class StatusReader:
         self._seen_paused: PausedQueue | None = None
 
     def read(self, tx: Tx, params: ThreadStatusParams) -> ThreadStatusResult:
-        """The state of a thread's index, a workspace's, or all of it."""
+        """Return the state of a thread's index, a workspace's, or all of it."""
         workspace = self._scope(tx, "workspace", params.workspace_id)
         thread = self._scope(tx, "thread", params.thread_id)
         chain = workspace  # segments are the workspace's: a thread has none of its own
@@ -105,7 +105,7 @@ class StatusReader:
         return frozenset(turns)
 
     def _hold(self) -> PausedQueue | None:
-        """What holds the queue, since it was first seen to."""
+        """Return the reason that holds the queue, since it was first looked at; None where nothing does."""
         settings = self._settings()
         is_off = not (settings.enabled and settings.indexing_enabled)
         held = ("thread_episodic", "indexing_disabled") if is_off else self._paused()
@@ -119,7 +119,7 @@ class StatusReader:
     # -- jobs ----------------------------------------------------------------------------------------------------
 
     def list_jobs(self, tx: Tx, params: JobsParams) -> JobsResult:
-        """A page of jobs, newest first; the cursor is the last job's id."""
+        """Return a page of jobs, newest first; the cursor is the last job's id."""
         if params.cursor is not None and not re.fullmatch(ID_TEXT, params.cursor):
             raise CallerError.at("$.cursor", "This is not a cursor of a page before")
         states: list[JobState] = [params.status] if params.status else []
@@ -131,7 +131,7 @@ class StatusReader:
         )
 
     def find_job(self, tx: Tx, job_id: str) -> Job | None:
-        """An indexing job by id."""
+        """Return an indexing job by id."""
         page = self._jobs.jobs(tx, kind="index", before=job_id + AFTER_ANY_ID, limit=1)
         return page[0] if page and page[0].job_id == job_id else None
 

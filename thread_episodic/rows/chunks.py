@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from protocol.seams.ports import SqlValue, Tx
 from protocol.seams.transitions import after
-from thread_episodic.rows.packing import unpack
+from retrieval.packing import unpack
 from thread_episodic.rows.segments import OpenSegment, open_segment
 from thread_episodic.rows.statements import SQL
 from thread_episodic.states import CHUNKS, ChunkEvent
@@ -95,7 +95,7 @@ def _move(tx: Tx, chunk: StoredChunk, event: ChunkEvent, now: int, *, awaits_vec
 def renew_chunk(tx: Tx, source: IndexSource, old: StoredChunk, chunk: NewChunk, now: int) -> None:
     """Give a chunk its range and terms anew, in its own row.
 
-    What was made of its words stays, as far as it is known.
+    Whatever else was made of its words stays, as far as it is known.
     """
     _remove_terms(tx, source, old)
     tx.run(

@@ -1,4 +1,4 @@
-"""How much of the index is in which state, counted in one snapshot."""
+"""Counts of the index by state, taken in one snapshot."""
 
 from protocol.seams.ports import Tx
 from protocol.thread_episodic import PartialItem, SegmentCounts, chunk_id_of

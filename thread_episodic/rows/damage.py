@@ -1,4 +1,4 @@
-"""What of the conversation index can be wrong: the looks that find it, and what mends the full-text index.
+"""Damage of the conversation index: the checks that find it, and the mending of the full-text index.
 
 Rule 1: a look reads a bounded part; who mends what it finds is no matter of this module.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from protocol.seams.checks import Find, digest_of, finder, row_finder, step_finder
 from protocol.seams.ports import Row, Tx
 from retrieval.audit import LISTED, AuditedIndex, audit_finder, believed_totals
-from thread_episodic.rows.packing import unpack
+from retrieval.packing import unpack
 from thread_episodic.rows.segments import count_segment
 from thread_episodic.rows.sources import source_digest
 from thread_episodic.rows.statements import SQL
@@ -54,9 +54,9 @@ def index_finds(lexicon: int) -> dict[str, Find]:
 
 
 def cheap_finds() -> dict[str, Find]:
-    """Return the looks of a start at a large index.
+    """Return the checks that a start makes on a large index, by name.
 
-    What partitions and the full-text index believe to hold, against counts and digests.
+    They compare what partitions and the full-text index claim to hold with counts and digests.
     """
     return {"segments": step_finder(_compare_sums), "texts": step_finder(_compare_counts)}
 

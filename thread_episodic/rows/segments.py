@@ -49,7 +49,7 @@ def open_segment(tx: Tx, workspace: int, capacity: int) -> OpenSegment:
 def move_to_own_segment(tx: Tx, chunk: int, segment: int, workspace: int) -> None:
     """Restore a partition that a chunk names.
 
-    Where it is another workspace's, the chunk moves into the newest of its own.
+    If the partition is another workspace's, the chunk moves into the newest one of its own.
     """
     tx.run(SQL["restore_segment"], {"id": segment, "workspace": workspace})
     own = [known for (known,) in tx.all(SQL["segments_of_workspace"], {"workspace": workspace})]

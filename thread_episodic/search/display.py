@@ -1,4 +1,4 @@
-"""What of the ranked candidates is shown: the gate, the floor, the number, the snippet, the room.
+"""Chooses the ranked candidates that are shown: the gate, the floor, the number, the snippet, the room.
 
 Rule 1: best first; what does not fit is skipped, not the end.
 Rule 2: neighbouring chunks of one message that are both good enough are one hit, as far as a hit may be long.
@@ -49,10 +49,10 @@ class RankedChunks(NamedTuple):
 
 
 class KnownSecrets:
-    """Where the secrets of messages stand, of those that were shown lately: a scan costs more than the rest of a hit.
+    """The places of secrets in messages that were shown lately: a scan costs more than the rest of a hit.
 
     A message is known by its hash, so that none of its words stays in memory longer than its search. Any thread may
-    ask.
+    call it.
     """
 
     def __init__(self, scanner: SecretScanner) -> None:
@@ -60,7 +60,7 @@ class KnownSecrets:
         self._known: dict[bytes, list[SecretSpan]] = {}
 
     def of(self, text: str, source_hash: bytes) -> list[SecretSpan]:
-        """The secrets of a text with that hash."""
+        """Return the secrets of a text with that hash."""
         found = self._known.get(source_hash)
         if found is None:
             if len(self._known) >= KEPT:
@@ -177,6 +177,6 @@ class Display:
         return is_said_already(self._lexicon.index_terms(snippet), self._ranking.weights, self._facts)
 
     def _weigh(self, text: str) -> float:
-        """What a part of a chunk holds of the query."""
+        """Return the weight of the query's terms that a part of a chunk holds."""
         held = set(self._lexicon.index_terms(text))
         return sum(weight for term, weight in self._ranking.weights.items() if term in held)

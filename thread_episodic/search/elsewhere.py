@@ -1,4 +1,4 @@
-"""What a search that found nothing would have found in other workspaces: counted, never shown.
+"""Hits that a search without any would have had in other workspaces: counted, never shown.
 
 Rule 1: a hint may cost a moment, not more: workspaces that there is no time for are not told of.
 """

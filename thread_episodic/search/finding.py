@@ -1,4 +1,4 @@
-"""What a question could be about: chunks by their words, by what they mean, and what was said beside the best of them.
+"""Finds candidates for a question: chunks by their words, by meaning, and those beside the best of them.
 
 Rule 1: user text is never query syntax: only terms of the lexicon, quoted, in a bound parameter.
 Rule 2: filter first, cut after; no statistic of another workspace has a part in an answer.
@@ -13,9 +13,9 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from protocol.seams.ports import Meaning, Nearness, Tx, Vector
+from retrieval.packing import unpack
 from retrieval.weights import best_of, first_of
 from thread_episodic.rows import lookups
-from thread_episodic.rows.packing import unpack
 from thread_episodic.rows.vectors import TABLE
 from thread_episodic.search.ranking import SESSION_GAP_MS, USUAL_COSINE, Passage, Statistics, WeightedQuery
 from thread_episodic.search.text_scan import TermScan
@@ -49,7 +49,10 @@ class FoundCandidates(NamedTuple):
 
 
 def rarest(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
-    """The terms that a question is ranked by, in their order: where there are too many, the rarest that occur."""
+    """Return the terms that a question is ranked by, in their order.
+
+    Where there are too many, they are the rarest that occur.
+    """
     if len(terms) <= RAREST:
         return list(terms)
     kept = set(sorted(terms, key=lambda term: (not frequencies[term], frequencies[term], term))[:RAREST])
@@ -57,7 +60,7 @@ def rarest(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
 
 
 def telling_terms(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
-    """The terms worth matching by: those that occur, rarest first, while the rows to score stay bounded."""
+    """Return the terms worth matching by: those that occur, rarest first, while the rows to score stay bounded."""
     chosen: list[str] = []
     rows = 0
     for term in sorted((term for term in terms if frequencies[term]), key=lambda term: (frequencies[term], term)):
@@ -69,7 +72,7 @@ def telling_terms(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[
 
 
 def _held(packed: bytes | None, spaced: Sequence[tuple[str, str]]) -> frozenset[str]:
-    """Which of some terms stand among packed words."""
+    """Return those of some terms that stand among packed words."""
     words = f" {unpack(packed)} "
     return frozenset([term for term, between_blanks in spaced if between_blanks in words])
 
@@ -89,7 +92,7 @@ class ChunkFinder:
         self._max_segments = max_segments
 
     def find(self, asked: ChunkQuery) -> FoundCandidates:
-        """The candidates of a question with what they are to it, at most as many as the work allows."""
+        """Return the candidates of a question with their features, at most as many as the work allows."""
         statistics = self._statistics(asked.terms)
         asked = asked._replace(terms=rarest(asked.terms, statistics.frequencies))
         names_time = self._wanted.from_at is not None and self._wanted.to_at is not None
@@ -112,7 +115,7 @@ class ChunkFinder:
         return FoundCandidates(question, candidates, self._passages(asked, candidates, beside, near), is_limited)
 
     def _beside(self, candidates: Iterable[ChunkCandidate]) -> dict[int, Beside]:
-        """What stands beside those of some candidates that do not stand alone."""
+        """Return, by chunk, what stands beside those candidates that do not stand alone."""
         named = [one.id for one in candidates if one.is_named]
         return lookups.chunks_beside(self._tx, named, SESSION_GAP_MS) if named else {}
 
@@ -138,9 +141,9 @@ class ChunkFinder:
         return [found[row] for row in rows if row in found]
 
     def _listed(self, terms: Sequence[str], statistics: Statistics) -> list[tuple[float, list[int]]]:
-        """Where each term is, with its weight.
+        """Return for each term its weight and the chunks that hold it.
 
-        Of what a filter lets through every place, however much was said since.
+        Of the chunks that a filter lets through every one is listed, however much was said since.
         """
         wanted, few = self._wanted, None
         is_filtered = wanted.from_at is not None or wanted.to_at is not None or bool(wanted.roles)

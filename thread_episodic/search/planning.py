@@ -27,7 +27,7 @@ def _asks_about_our_past(text: str) -> bool:
 
 
 def make_planner(refers_to_history: Callable[[str], bool], read_date: ReadDate) -> ProposeEpisodic:
-    """The planner, given what tells whether a message refers to earlier conversation, and what reads dates."""
+    """Return the planner, given what tells whether a message refers to earlier conversation, and what reads dates."""
 
     def propose(text: str, turn: TurnContext) -> EpisodicPlan:
         if turn.mode == "chat" or turn.memory_mode == "ignored":

@@ -1,4 +1,4 @@
-"""How a message points at what was said.
+"""The ways in which a message points at an earlier conversation.
 
 Which of its words only point, which thread it names, what a known fact says already.
 
@@ -34,7 +34,7 @@ _WORD = compile_late(r"\w+")
 
 
 def query_of(text: str) -> str:
-    """The message as a query: whole if it is short, else what it asks, else its beginning."""
+    """Return the message as a query: whole if it is short, else what it asks, else its beginning."""
     whole = text.strip()
     if len(whole) <= MAX_QUERY_CHARS:
         return whole
@@ -43,7 +43,7 @@ def query_of(text: str) -> str:
 
 
 def without_times(text: str, when: TimeRange | None) -> str:
-    """The message without its time words: they say when it was said, not what."""
+    """Return the message without its time words: they say when it was said, not what."""
     kept: list[str] = []
     place = 0
     for start, end in when.spans if when is not None else ():
@@ -53,13 +53,13 @@ def without_times(text: str, when: TimeRange | None) -> str:
 
 
 def understood(text: str, when: TimeRange) -> Understood:
-    """The time that a message names as an answer says it."""
+    """Return the time that a message names in the form of an answer."""
     said = ", ".join(text[start:end] for start, end in when.spans)
     return Understood(from_at=when.from_at, to_at=when.to_at, text=said)
 
 
 def subject_of(text: str) -> str:
-    """The message without the words that only point; empty where it has no others."""
+    """Return the message without the words that only point; empty where it has no others."""
     folded, kept, place = fold(text), list[str](), 0
     for found in _POINTING.finditer(folded):
         kept.append(text[place : found.start()])
@@ -69,14 +69,15 @@ def subject_of(text: str) -> str:
 
 
 def decisions_asked(text: str) -> str:
-    """The words by which decisions are found, where the message asks for some."""
+    """Return the words by which decisions are found, where the message asks for some."""
     return either("talk", "deciding").replace("|", " ") if _ASKS_FOR_DECISIONS.search(fold(text)) else ""
 
 
 def named_thread(said: Collection[str], names: Mapping[str, Collection[str]]) -> str | None:
-    """The thread whose name a message says, or the larger part of it that no other thread's name shares.
+    """Return the thread that a message names, by its whole name or by the larger part of it; None without one.
 
-    None without one. `said` are the message's terms, `names` those of each thread's name.
+    That part must belong to no other thread's name. `said` are the message's terms, `names` those of each thread's
+    name.
     """
     parts = {thread: len({*said} & {*name}) / len({*name}) for thread, name in names.items() if name}
     best = max(parts.values(), default=0.0)
@@ -85,7 +86,10 @@ def named_thread(said: Collection[str], names: Mapping[str, Collection[str]]) ->
 
 
 def is_said_already(snippet: Collection[str], asked: Collection[str], facts: Collection[Collection[str]]) -> bool:
-    """Whether one of some facts, by their terms, says what a snippet says, and all that it has of the question."""
+    """Return whether one of some facts states what a snippet does, and all that the snippet has of the question.
+
+    All of them are given by their terms.
+    """
     own = {*snippet}
     return any(
         len(own & {*fact}) >= SAID_ALREADY * min(len(own), len({*fact})) and own & {*asked} <= {*fact}

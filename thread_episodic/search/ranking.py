@@ -1,4 +1,4 @@
-"""Which of the candidates is best, and how good it is.
+"""Orders the candidates, and scores how good each is.
 
 Rule 1: pure. What decides is the share of the question's weight that a chunk holds, rare terms weighing more; what it
 means, where a model can tell; and whether its session is about the question.
@@ -37,9 +37,9 @@ ANSWER = 24  # characters that say something: of less, as of "OK.", an answer ga
 
 
 class WeightedQuery(NamedTuple):
-    """What is asked.
+    """A query as ranking takes it.
 
-    Its terms with their weights, whether it asks for a time, and whether only a named time is looked through.
+    It has its terms with their weights, whether it asks for a time, and whether only a named time is searched.
     """
 
     weights: Mapping[str, float]
@@ -48,7 +48,7 @@ class WeightedQuery(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """What a chunk is to a question."""
+    """A chunk with the features that relate it to a question."""
 
     row: int
     thread_id: str
@@ -72,9 +72,9 @@ class Passage(NamedTuple):
 
     @property
     def is_about(self) -> bool:
-        """Whether it is more than what stands beside an answer.
+        """Return whether the passage has words of the question, answers them, or means them.
 
-        It has words of the question, answers them, or means them.
+        One that only stands beside an answer has none of these.
         """
         return bool(self.own or self.answered) or (self.cosine is not None and self.cosine >= USUAL_COSINE)
 
@@ -88,7 +88,7 @@ class Ranked(NamedTuple):
 
 
 class PassageGains(NamedTuple):
-    """What each part of a passage is worth, and how their sum becomes a score."""
+    """The weight of each quality of a passage, and the function that turns their sum into a score."""
 
     worth: Mapping[str, float]
     slope: float
@@ -113,19 +113,22 @@ BY_BOTH = PassageGains(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Statistics:
-    """How common the question's terms are in the workspace."""
+    """The frequency of the question's terms in the workspace."""
 
     chunks: int
     frequencies: Mapping[str, int]
 
     def weight(self, term: str) -> float:
-        """The term's worth: the rarer, the more; never negative."""
+        """Return the term's worth: the rarer, the more; never negative."""
         chunks, frequency = self.chunks + PRIOR_CHUNKS, self.frequencies.get(term, 0)
         return math.log1p((chunks - frequency + 0.5) / (frequency + 0.5)) if chunks > frequency else math.log1p(0.5)
 
 
 def sessions(passages: Sequence[Passage]) -> list[int]:
-    """The session of each passage, numbered: those of a thread with no longer silence between them than a night."""
+    """Return the number of each passage's session.
+
+    A session holds the passages of a thread with no longer silence between them than a night.
+    """
     order = sorted(range(len(passages)), key=lambda place: (passages[place].thread_id, passages[place].at))
     found = [0] * len(passages)
     for before, place in pairwise(order):
@@ -136,13 +139,13 @@ def sessions(passages: Sequence[Passage]) -> list[int]:
 
 
 def nearness_of(session: Collection[float]) -> float:
-    """How near a session is to the question: its best few passages together."""
+    """Return how near a session is to the question: its best few passages together."""
     best = sorted(session, reverse=True)[:SESSION_WITNESSES]
     return sum(best) / len(best)
 
 
 def qualities_of(question: WeightedQuery, passages: Sequence[Passage], *, has_meaning: bool) -> list[dict[str, float]]:
-    """What each passage has of what counts, by the name of its gain; what it has not got is left out."""
+    """Return for each passage its qualities by the name of their gain, without those that it lacks."""
     weights, total = question.weights, sum(question.weights.values()) or 1.0
     shares: dict[frozenset[str], float] = {}  # many chunks hold the same few terms
     for held in chain.from_iterable((passage.own, passage.around, passage.answered) for passage in passages):
@@ -200,5 +203,5 @@ def rank(question: WeightedQuery, passages: Sequence[Passage], *, has_meaning: b
 
 
 def calibrated(total: float, gains: PassageGains) -> float:
-    """A sum as a score."""
+    """Return a sum as a score."""
     return logistic(gains.slope * total + gains.offset)

@@ -60,7 +60,10 @@ class FoundChunks:
 
 
 def is_vague(lexicon: Lexicon, query: str) -> bool:
-    """Whether a query has function words at most: beside a word that tells something, none of them is asked for."""
+    """Return whether a query has function words only.
+
+    Beside a telling word, no function word is searched for.
+    """
     return lexicon.query_terms(f"{TELLING_WORD} {query}") == lexicon.query_terms(TELLING_WORD)
 
 
@@ -100,7 +103,7 @@ class Searcher:
         self._workspace_exists = workspace_exists
 
     def search(self, tx: Tx, request: ChunkSearch) -> FoundChunks:
-        """The hits of a request."""
+        """Return the hits of a request."""
         places = self._places(tx, request.wanted)
         if places is None:
             return FoundChunks(
@@ -117,7 +120,7 @@ class Searcher:
         return self._told(tx, places, request, shown, is_limited=ranking.is_limited)
 
     def _places(self, tx: Tx, wanted: Filter) -> Places | None:
-        """Where to look; None where nothing can be."""
+        """Return where to search; None where nothing can be found."""
         if not self._workspace_exists(tx, wanted.workspace_id):
             return None
         workspace = find_scope(tx, "workspace", wanted.workspace_id)

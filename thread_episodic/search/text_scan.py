@@ -1,4 +1,4 @@
-"""Where words are: as the full-text index tells or, while that is in doubt, the chunks themselves.
+"""Finds words by the full-text index or, while that is in doubt, in the chunks themselves.
 
 Rule 1: what is looked through is bounded: of more chunks than that the newest, and the answer says that it may lack
 something.
@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from protocol.seams.ports import Tx
+from retrieval.packing import unpack
 from thread_episodic.rows import lookups
-from thread_episodic.rows.packing import unpack
 from thread_episodic.values import Places, of_thread, placed
 
 LOOKED_THROUGH = 10_000
@@ -25,12 +25,12 @@ class TermScan(Protocol):
         ...
 
     def rows(self, places: Places, term: str, cap: int) -> Sequence[int]:
-        """The newest chunks that a term is in, up to `cap`."""
+        """Return the newest chunks that a term is in, up to `cap`."""
         ...
 
 
 def match_of(places: Places, term: str) -> str:
-    """The full-text expression for a term. It has no quotes: the lexicon's alphabet has none."""
+    """Return the full-text expression for a term. It has no quotes: the lexicon's alphabet has none."""
     match = f'"{placed(places.workspace, term)}"'
     if places.thread is not None:
         match = f'"{of_thread(places.thread)}" AND {match}'

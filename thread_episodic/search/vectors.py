@@ -56,13 +56,13 @@ class _Words(NamedTuple):
 
 
 def hidden_in(text: str, scanner: SecretScanner, echoes: Sequence[tuple[int, int]]) -> list[SecretSpan]:
-    """What of a message is not indexed: secrets, and lines that the gateway itself injected."""
+    """Return the spans of a message that are not indexed: secrets, and lines that the gateway itself injected."""
     hidden = [*scanner.find(text), *(SecretSpan(kind="echo", start=start, end=end) for start, end in echoes)]
     return sorted(hidden, key=lambda span: (span.start, span.end))
 
 
 def spoken(fact: ItemFact, hidden: Sequence[SecretSpan], start: int, end: int) -> str:
-    """What a model is given of a chunk: who says it, and the words."""
+    """Return the text of a chunk that a model gets: the speaker and the words."""
     return f"{fact.name or fact.role}: {mask_range(fact.text, hidden, start, end, marker=' ')}"
 
 
@@ -90,7 +90,7 @@ class ChunkVectors(VectorFilling[_Words]):
         self._hash_of = hash_of
 
     def are_made(self) -> bool:
-        """Whether new chunks get vectors: there is a model, or it is on its way."""
+        """Return whether new chunks get vectors: a model is loaded, or will be."""
         return self._meaning.state() != "off"
 
     def renew(self, tx: Tx, turn_id: str) -> None:

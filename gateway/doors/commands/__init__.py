@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, CommandRow] = {
     "threads": CommandRow("places", "list conversations; show, rename or delete one"),
     "workspaces": CommandRow("places", "list workspaces: where conversations and their memory belong; delete one"),
     "recall": CommandRow("conversations", "find what was said"),
+    "knowledge": CommandRow("files.knowledge", "folders whose files are searched, and what they say"),
     "import": CommandRow("bundles", "import conversations of other programs, or a bundle of memories"),
     "export": CommandRow("bundles", "write memories to a bundle"),
     "backup": CommandRow("backups", "write the whole home to one file, also while it is in use"),
@@ -64,17 +65,17 @@ COMMANDS: Mapping[str, CommandRow] = {
     "models": CommandRow(
         "embedding_models", "the models of search by meaning: show them, fetch one, make missing vectors"
     ),
-    "completion": CommandRow("processes", "write the completion script of a shell"),
+    "completion": CommandRow("processes.starting", "write the completion script of a shell"),
     "serve": CommandRow(
-        "processes", "speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns", is_guarded=False
+        "processes.starting", "speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns", is_guarded=False
     ),
-    "http": CommandRow("processes", "answer programs that speak HTTP, on this machine", is_guarded=False),
-    "token": CommandRow("services", "show or replace the token of a door that listens on a port"),
-    "service": CommandRow("services", "write the unit by which the system keeps a door open"),
-    "mcp": CommandRow("processes", "be a memory server for assistants that speak MCP", is_guarded=False),
-    "demo": CommandRow("processes", "play a bundled conversation of several days through a spawned gateway"),
-    "replay": CommandRow("processes", "play scripted sessions against a spawned gateway and compare"),
-    "schemas": CommandRow("processes", "write what is generated from the protocol: schemas and references"),
+    "http": CommandRow("processes.starting", "answer programs that speak HTTP, on this machine", is_guarded=False),
+    "token": CommandRow("processes.services", "show or replace the token of a door that listens on a port"),
+    "service": CommandRow("processes.services", "write the unit by which the system keeps a door open"),
+    "mcp": CommandRow("processes.starting", "be a memory server for assistants that speak MCP", is_guarded=False),
+    "demo": CommandRow("processes.starting", "play a bundled conversation of several days through a spawned gateway"),
+    "replay": CommandRow("processes.starting", "play scripted sessions against a spawned gateway and compare"),
+    "schemas": CommandRow("processes.starting", "write what is generated from the protocol: schemas and references"),
 }
 
 FIRST_STEPS = """\

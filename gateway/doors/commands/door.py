@@ -58,6 +58,8 @@ LEAVE_SECONDS = 2.0
 NO_HOME = "there is no home yet: `pioneer remember` makes one, --home names another"
 PASS_MS = 3_600_000
 """As long as a command waits for the pass that it runs."""
+COMPARE_SECONDS = 5.0
+"""As long as a command compares folders of files before it answers."""
 CATCH_UP_SECONDS = 10.0
 """As long as a person waits for an answer; some thousand messages are indexed in that time."""
 
@@ -105,8 +107,8 @@ class HomeMethods:
     async def catch_up(self) -> None:
         """Index waiting messages for some seconds, where no living process does it.
 
-        No other job is done: a question calls no provider and remembers nothing. A second call
-        does nothing.
+        Jobs of other kinds are not done: a question calls no provider and remembers nothing. A second call does
+        nothing.
         """
         if self._has_caught_up or self._core.base.home.is_read_only:
             return
@@ -116,6 +118,19 @@ class HomeMethods:
             tasks.start_soon(self.app.runner.run)
             await self.app.runner.drain(CATCH_UP_SECONDS)
             tasks.cancel_scope.cancel()
+
+    async def compare_files(self) -> bool:
+        """Compare collections with their folders for some seconds; return whether something is left to be read."""
+        if self._core.base.home.is_read_only:
+            return False
+        await self.app.knowledge.look()
+        self.app.runner.keep_to(("scan", "read"))
+        is_idle = False
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.app.runner.run)
+            is_idle = (await self.app.runner.drain(COMPARE_SECONDS)).idle
+            tasks.cancel_scope.cancel()
+        return not is_idle
 
     async def run_pass(self, params: dict[str, Any]) -> "Run":
         """Run a pass in this process, or wait for the one that another process runs. Raises `GatewayError`."""

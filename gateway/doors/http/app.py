@@ -14,7 +14,7 @@ import anyio
 from gateway import __version__
 from gateway.base.logs import Log
 from gateway.doors.http import openapi, rest
-from gateway.doors.http.events import EventLog, EventStream, Wanted, names_of
+from gateway.doors.http.events import EventLog, EventStream, WantedEvents, names_of
 from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, headers_of
 from gateway.doors.http.rpc import Asking, Methods, answer_error
 from gateway.doors.http.rules import (
@@ -72,7 +72,7 @@ Work: TypeAlias = Callable[[Asking, Request], Awaitable[Answer]]
 
 
 class Route(NamedTuple):
-    """What answers a verb of a path."""
+    """The answer to a verb of a path."""
 
     name: str
     work: Work
@@ -262,7 +262,7 @@ class Door:
         try:
             query = rest.convert(members_of(scope["query_string"]), EventsQuery, is_text=True)
             client = _client_of(headers)
-            wanted = Wanted(names_of(query.types), query.workspace_id or client.workspace_id, query.thread_id)
+            wanted = WantedEvents(names_of(query.types), query.workspace_id or client.workspace_id, query.thread_id)
         except GatewayError as error:
             return await exchange.send(answer_error(error))
         last_id = next(iter(headers.get("last-event-id", ())), None)

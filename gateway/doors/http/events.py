@@ -56,8 +56,8 @@ class Gap(NamedTuple):
     number: int
 
 
-class Wanted(NamedTuple):
-    """What a stream asks for: the names of notifications, a workspace, a thread."""
+class WantedEvents(NamedTuple):
+    """The filter of a stream: the names of notifications, a workspace, a thread."""
 
     names: Collection[str]
     workspace_id: str | None = None
@@ -85,7 +85,7 @@ def thread_of(params: msgspec.Struct) -> str | None:
     return getattr(params, "thread_id", None)
 
 
-async def concerns(news: Announcement, wanted: Wanted, workspace_of: WorkspaceOf) -> bool:
+async def concerns(news: Announcement, wanted: WantedEvents, workspace_of: WorkspaceOf) -> bool:
     """Return whether a stream gets a notification; changes of the user's own memory concern every workspace."""
     if news.method not in wanted.names:
         return False
@@ -202,7 +202,7 @@ def encode_event(event_id: str, name: str, data: bytes) -> bytes:
 class EventStream:
     """One reader of the log."""
 
-    def __init__(self, log: EventLog, wanted: Wanted, workspace_of: WorkspaceOf, last_id: str | None) -> None:
+    def __init__(self, log: EventLog, wanted: WantedEvents, workspace_of: WorkspaceOf, last_id: str | None) -> None:
         self._log, self._wanted, self._workspace_of = log, wanted, workspace_of
         place = log.place_of(last_id) if last_id else log.last
         self._is_lost = place is None

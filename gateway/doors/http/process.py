@@ -48,7 +48,7 @@ class HttpOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class DoorAddress:
-    """Where the door listens."""
+    """The address that the door listens at."""
 
     bind: str
     port: int

@@ -30,7 +30,7 @@ Verb: TypeAlias = Literal["GET", "POST", "DELETE"]
 
 
 class Means(NamedTuple):
-    """What rows call."""
+    """Functions that rows call."""
 
     methods: Methods
     clock: Clock

@@ -212,9 +212,9 @@ class McpDoor:
             raise Unavailable(message=message) from None
 
     async def _remember(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
-        """Propose a fact with the user's own known words; ask the user only where only their yes lacks.
+        """Propose a fact with the user's own known words; ask the user only where nothing but their yes is missing.
 
-        Where they cannot be asked, it becomes a note of the client's own.
+        Where they cannot be asked, the fact becomes a note of the client's own.
         """
         if caller.consent is False:
             return _declined()

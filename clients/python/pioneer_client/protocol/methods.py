@@ -19,6 +19,8 @@ from pioneer_client.protocol import thread_episodic as e
 from pioneer_client.protocol import threads as t
 from pioneer_client.protocol.base import Empty, Nothing
 from pioneer_client.protocol.errors import ErrorReason
+from pioneer_client.protocol.files import collections as c
+from pioneer_client.protocol.files import knowledge as k
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")
@@ -27,8 +29,8 @@ Ordering: TypeAlias = Literal["free", "thread", "turn"]
 """`free` never waits; `thread` and `turn` are processed in arrival order within their thread."""
 
 READING_VERBS = frozenset({
-    "explain", "export", "get", "history", "items", "jobs", "links", "list", "ping", "preview", "review", "runs", "search",
-    "similar", "stats", "status", "versions",
+    "changes", "explain", "export", "files", "get", "history", "items", "jobs", "links", "list", "ping", "preview",
+    "read", "review", "runs", "search", "similar", "stats", "status", "versions",
 })  # fmt: skip
 """The last words of methods that change nothing but how often a record was read."""
 
@@ -434,6 +436,93 @@ EPISODIC_EXCLUDE = Method(
 )
 EPISODIC_UNEXCLUDE = Method(
     "thread_episodic/unexclude", e.ExcludeParams, e.ExcludeResult, "Undo an exclusion.", ("not_found",)
+)
+
+_COLLECTION_CHANGES: tuple[ErrorReason, ...] = (
+    "unsafe_root",
+    "overlapping_collection",
+    "conflict",
+    "not_found",
+    "knowledge_disabled",
+)
+COLLECTIONS_ADD = Method(
+    "knowledge/collections/add",
+    c.CollectionAddParams,
+    c.CollectionAddResult,
+    "Have a folder's files indexed, or preview that.",
+    _COLLECTION_CHANGES,
+)
+COLLECTIONS_LIST = Method(
+    "knowledge/collections/list",
+    c.CollectionListParams,
+    c.CollectionListResult,
+    "The collections that a workspace sees.",
+)
+COLLECTIONS_GET = Method(
+    "knowledge/collections/get", c.CollectionParams, c.CollectionResult, "One collection.", ("not_found",)
+)
+COLLECTIONS_UPDATE = Method(
+    "knowledge/collections/update",
+    c.CollectionUpdateParams,
+    c.CollectionResult,
+    "Change what a collection holds, or where it lies.",
+    _COLLECTION_CHANGES,
+)
+COLLECTIONS_REMOVE = Method(
+    "knowledge/collections/remove",
+    c.CollectionParams,
+    c.CollectionRemoveResult,
+    "Forget a collection to the last byte; its folder is untouched.",
+    ("not_found",),
+)
+COLLECTIONS_SCAN = Method(
+    "knowledge/collections/scan",
+    c.CollectionScanParams,
+    c.CollectionScanResult,
+    "Compare a collection with its folder now.",
+    ("not_found", "knowledge_disabled"),
+)
+KNOWLEDGE_SEARCH = Method(
+    "knowledge/search",
+    k.KnowledgeSearchParams,
+    k.KnowledgeSearchResult,
+    "Find what files, conversations and memory say.",
+    ("knowledge_disabled",),
+    urgency="first",
+)
+KNOWLEDGE_READ = Method(
+    "knowledge/read",
+    k.KnowledgeReadParams,
+    k.KnowledgeReadResult,
+    "Lines of an indexed file as they are now.",
+    ("not_found", "knowledge_disabled"),
+    urgency="first",
+)
+KNOWLEDGE_FILES = Method(
+    "knowledge/files", k.FilesParams, k.FilesResult, "The files of a collection and their states.", ("not_found",)
+)
+KNOWLEDGE_STATUS = Method(
+    "knowledge/status", k.KnowledgeStatusParams, k.KnowledgeStatusResult, "How far the index of files is."
+)
+KNOWLEDGE_RETRY = Method(
+    "knowledge/retry",
+    k.KnowledgeRetryParams,
+    k.KnowledgeRetryResult,
+    "Read files again that failed.",
+    ("not_found", "knowledge_disabled"),
+)
+KNOWLEDGE_EXPLAIN = Method(
+    "knowledge/explain",
+    k.KnowledgeExplainParams,
+    k.KnowledgeExplainResult,
+    "Why a file is or is not indexed, or a piece not shown.",
+    ("not_found", "knowledge_disabled"),
+)
+KNOWLEDGE_CHANGES = Method(
+    "knowledge/changes", k.ChangesParams, k.ChangesResult, "What happened to files, newest first."
+)
+KNOWLEDGE_VERSIONS = Method(
+    "knowledge/versions", k.FileVersionsParams, k.FileVersionsResult, "The contents that a path had.", ("not_found",)
 )
 
 HOOKS_LIST = Method("hooks/list", Empty, g.HooksListResult, "Registered hooks in dispatch order.")

@@ -86,6 +86,18 @@ class ThreadEpisodicSettings(Params):
     near_capacity_percent: Annotated[float, Meta(ge=1, le=100)] = 90.0
 
 
+class KnowledgeSettings(Params):
+    """`[gateway.knowledge]`."""
+
+    enabled: bool = True
+    indexing_enabled: bool = True
+    tools_enabled: bool = True
+    scan_minutes: Annotated[int, Meta(ge=1, le=1440)] = 10
+    max_files: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000
+    max_file_bytes: Annotated[int, Meta(ge=1, le=64 * MIB)] = 2 * MIB
+    max_chunks_per_file: Annotated[int, Meta(ge=1, le=100_000)] = 2000
+
+
 class EmbeddingSettings(Params):
     """`[gateway.embedding]`."""
 
@@ -240,6 +252,7 @@ class GatewayConfig(Params):
 
     memory: MemorySettings = field(default_factory=MemorySettings)
     thread_episodic: ThreadEpisodicSettings = field(default_factory=ThreadEpisodicSettings)
+    knowledge: KnowledgeSettings = field(default_factory=KnowledgeSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     preflight: PreflightSettings = field(default_factory=PreflightSettings)
     recall: RecallSettings = field(default_factory=RecallSettings)
@@ -260,6 +273,7 @@ class Settings(Wire):
 
     memory: MemorySettings
     thread_episodic: ThreadEpisodicSettings
+    knowledge: KnowledgeSettings
     embedding: EmbeddingSettings
     preflight: PreflightSettings
     recall: RecallSettings
@@ -292,6 +306,7 @@ def _patch_of(group: type[msgspec.Struct]) -> Any:
 PATCHABLE: tuple[str, ...] = (
     "memory",
     "thread_episodic",
+    "knowledge",
     "embedding",
     "preflight",
     "recall",
@@ -307,6 +322,7 @@ PATCHABLE: tuple[str, ...] = (
 _GROUPS: dict[str, type[msgspec.Struct]] = {
     "memory": MemorySettings,
     "thread_episodic": ThreadEpisodicSettings,
+    "knowledge": KnowledgeSettings,
     "embedding": EmbeddingSettings,
     "preflight": PreflightSettings,
     "recall": RecallSettings,

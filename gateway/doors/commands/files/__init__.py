@@ -1,1 +1,1 @@
-"""Commands about files of the user that steer a turn."""
+"""Commands about files of the user: those that are searched, and those that steer a turn."""

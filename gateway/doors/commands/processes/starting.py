@@ -135,7 +135,7 @@ def _replay(given: argparse.Namespace) -> int:
 
 def own_tree() -> Path | None:
     """Return the source tree of the running program, never the working folder; None where it was installed."""
-    root = Path(__file__).resolve().parents[3]
+    root = Path(__file__).resolve().parents[4]
     return root if (root / "pyproject.toml").is_file() else None
 
 

@@ -1,0 +1,325 @@
+"""`pioneer knowledge`: folders whose files are searched; what is found in them, and why something is not.
+
+Rule 1: the options of a search are made of the members of the method's own parameters.
+Rule 2: a search compares the folders first, for a few seconds, so that it does not answer from yesterday.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from gateway.base.exit_codes import NEGATIVE, OK
+from gateway.doors.commands import Command
+from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.options import add_place, path, present, text_of
+from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
+from protocol import methods as m
+from protocol.files.collections import Collection, CollectionAddResult, Preview
+from protocol.files.knowledge import KnowledgeSearchArgs, KnowledgeSearchResult
+
+COLLECTION_CHOICES = ("include", "exclude")
+SWITCHES = ("follow_gitignore", "watch", "recall", "enrich")
+SHORT = {"topics": "--topic", "include_related": "--related"}
+"""Shorter names of options that are typed often, beside their own."""
+
+
+def _dashed(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def search_options() -> Mapping[str, dict[str, Any]]:
+    """Return the options of a search by their names: those of the method, except its query."""
+    kinds: Mapping[type, dict[str, Any]] = {int: {"type": int}, float: {"type": float}, str: {}}
+    options: dict[str, dict[str, Any]] = {}
+    for member in msgspec.structs.fields(KnowledgeSearchArgs):
+        if member.required:
+            continue
+        about = f"default: {member.default}" if isinstance(member.default, (bool, int)) else "default: none"
+        if isinstance(member.default, bool):
+            options[member.name] = {"action": argparse.BooleanOptionalAction, "default": None, "help": about}
+        elif member.name == "topics":
+            options[member.name] = {"action": "append", "metavar": "WORD", "help": "raises what has it; repeatable"}
+        else:
+            kind = {"max_results": int, "min_importance": float}.get(member.name, str)
+            options[member.name] = {**kinds[kind], "metavar": member.name.upper(), "help": about}
+    return options
+
+
+def _with_choices(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--name", metavar="NAME", help="what it is called")
+    for name in COLLECTION_CHOICES:
+        to.add_argument(f"--{name}", action="append", metavar="PATTERN", help="as in a .gitignore; repeatable")
+    for name in SWITCHES:
+        to.add_argument(_dashed(name), action=argparse.BooleanOptionalAction, default=None)
+    to.add_argument("--meaning", choices=("documents", "all", "off"), help="kept for search by meaning")
+
+
+def _choices(given: argparse.Namespace) -> dict[str, Any]:
+    names = ("name", *COLLECTION_CHOICES, *SWITCHES, "meaning")
+    return present(**{name: getattr(given, name) for name in names})
+
+
+def _show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) -> None:
+    if given.json:
+        show_json(result)
+    else:
+        lines(result)
+
+
+def _add(given: argparse.Namespace) -> int:
+    params = {
+        "path": str(given.path.absolute()), "dry_run": given.dry_run, "scope": "user" if given.user else "workspace",
+        "workspace_id": given.workspace, **present(collection_id=given.id), **_choices(given),
+    }  # fmt: skip
+
+    async def work(door: HomeMethods) -> CollectionAddResult:
+        if not given.user:
+            await door.ensure_workspace(given.workspace)
+        result = await door.call(m.COLLECTIONS_ADD, params)
+        if not given.dry_run:
+            await door.compare_files()
+            fresh = await door.call(m.COLLECTIONS_GET, {"collection_id": result.collection.collection_id})
+            return CollectionAddResult(collection=fresh.collection)
+        return result
+
+    _show(given, through_door(given, work, makes_home=True), _show_added)
+    return OK
+
+
+def _show_added(result: CollectionAddResult) -> None:
+    if result.preview is not None:
+        _show_preview(result.preview)
+        return
+    files = result.collection.files
+    say(
+        f"{result.collection.collection_id}\t{files.indexed + files.partial} files indexed, {files.pending} wait",
+        "green",
+    )
+    hint("how far it is: pioneer knowledge status")
+
+
+def _show_preview(preview: Preview) -> None:
+    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(preview.by_kind.items()))
+    skipped = ", ".join(f"{words(reason)} {count}" for reason, count in sorted(preview.skipped.items()))
+    least = "at least " if preview.partial else ""
+    say(f"{least}{preview.files} files, {preview.bytes} bytes would be indexed: {kinds or 'none'}.")
+    say(f"Skipped: {skipped or 'none'}.")
+    for bad in preview.bad_patterns:
+        say(f"no pattern: {plain(bad.file)} line {bad.line}, {plain(bad.pattern)}")
+
+
+def _list(given: argparse.Namespace) -> int:
+    async def work(door: HomeMethods) -> list[Collection]:
+        page = await door.call(m.COLLECTIONS_LIST, {"workspace_id": given.workspace, "limit": 100})
+        return page.collections
+
+    found = through_door(given, work)
+    _show(given, {"collections": found}, lambda _: _show_collections(found))
+    return OK if found else NEGATIVE
+
+
+def _show_collections(found: list[Collection]) -> None:
+    rows = [
+        [one.collection_id, words(one.state), str(one.files.indexed + one.files.partial), str(one.files.pending),
+         str(one.files.failed), when(one.scanned_at) if one.scanned_at else "", plain(one.path)]
+        for one in found
+    ]  # fmt: skip
+    show_table(["collection", "state", "indexed", "waiting", "failed", "compared", "folder"], rows)
+
+
+def _status(given: argparse.Namespace) -> int:
+    async def work(door: HomeMethods) -> Any:
+        return await door.call(m.KNOWLEDGE_STATUS, {"workspace_id": given.workspace})
+
+    found = through_door(given, work)
+    _show(given, found, lambda _: _show_collections([one.collection for one in found.collections]))
+    return OK if found.collections else NEGATIVE
+
+
+def _search(given: argparse.Namespace) -> int:
+    asked = {name: value for name in search_options() if (value := getattr(given, name)) is not None}
+    params = {"query": text_of(given.query), "context": {"workspace_id": given.workspace}, **asked}
+
+    async def work(door: HomeMethods) -> KnowledgeSearchResult:
+        if await door.compare_files():
+            sys.stderr.write("pioneer: not every file could be compared in time; the rest is found later\n")
+        return await door.call(m.KNOWLEDGE_SEARCH, params)
+
+    result = through_door(given, work)
+    _show(given, result, _show_hits)
+    return OK if result.hits else NEGATIVE
+
+
+def _show_hits(result: KnowledgeSearchResult) -> None:
+    rows = [
+        [f"{hit.score:.2f}", plain(hit.address), plain(" > ".join(hit.heading) or hit.title), plain(hit.snippet)]
+        for hit in result.hits
+    ]
+    show_table(["score", "where", "heading", "text"], rows)
+    told = [words(one.code) for one in result.diagnostics if one.code not in {"semantic_off", "no_match"}]
+    if not result.hits:
+        hint("; ".join(["nothing found", *told]))
+    elif told:
+        hint("; ".join(told))
+
+
+def _read(given: argparse.Namespace) -> int:
+    params = {
+        "address": given.address, "context": {"workspace_id": given.workspace},
+        **present(from_line=given.from_line, to_line=given.to_line, max_chars=given.max_chars),
+    }  # fmt: skip
+
+    async def work(door: HomeMethods) -> Any:
+        return await door.call(m.KNOWLEDGE_READ, params)
+
+    result = through_door(given, work)
+    if given.json:
+        show_json(result)
+    else:
+        for line in result.text.splitlines():
+            say(plain(line))
+        lines = f"lines {result.from_line} to {result.to_line} of {result.total_lines}"
+        hint(f"{plain(result.path)}, {lines}: {result.state}")
+    return NEGATIVE if result.state == "gone" else OK
+
+
+def _why(given: argparse.Namespace) -> int:
+    collection_id, _, below = given.place.partition(":")
+
+    async def work(door: HomeMethods) -> Any:
+        return await door.call(m.KNOWLEDGE_EXPLAIN, {"collection_id": collection_id, "path": below})
+
+    result = through_door(given, work)
+    if given.json:
+        show_json(result)
+    elif result.indexed:
+        say("indexed")
+    else:
+        rule = result.rule
+        by = f" by {plain(rule.file)} line {rule.line}, `{plain(rule.pattern)}`" if rule is not None else ""
+        say(f"not indexed: {words(result.reason or result.state or 'not_seen')}{by}")
+    return OK if result.indexed else NEGATIVE
+
+
+def _files(given: argparse.Namespace) -> int:
+    params = {"collection_id": given.collection, "limit": 100, **present(prefix=given.prefix, states=given.states)}
+
+    async def work(door: HomeMethods) -> Any:
+        return await door.call(m.KNOWLEDGE_FILES, params)
+
+    result = through_door(given, work)
+    rows = [[one.state, words(one.reason or ""), str(one.lines), plain(one.path)] for one in result.files]
+    _show(given, result, lambda _: show_table(["state", "reason", "lines", "file"], rows))
+    return OK if result.files else NEGATIVE
+
+
+def _changes(given: argparse.Namespace) -> int:
+    async def work(door: HomeMethods) -> Any:
+        return await door.call(m.KNOWLEDGE_CHANGES, {"limit": 100, **present(collection_id=given.collection)})
+
+    result = through_door(given, work)
+    rows = [[when(one.at), words(one.event), one.collection_id, plain(one.path or "")] for one in result.events]
+    _show(given, result, lambda _: show_table(["when", "what", "collection", "file"], rows))
+    return OK if result.events else NEGATIVE
+
+
+def _scan(given: argparse.Namespace) -> int:
+    async def work(door: HomeMethods) -> Any:
+        await door.call(m.COLLECTIONS_SCAN, {"collection_id": given.collection, "deep": given.deep})
+        await door.compare_files()
+        return await door.call(m.COLLECTIONS_GET, {"collection_id": given.collection})
+
+    result = through_door(given, work)
+    _show(given, result, lambda _: _show_collections([result.collection]))
+    return OK
+
+
+def _retry(given: argparse.Namespace) -> int:
+    async def work(door: HomeMethods) -> Any:
+        return await door.call(m.KNOWLEDGE_RETRY, {"collection_id": given.collection})
+
+    result = through_door(given, work)
+    _show(given, result, lambda _: say(f"{result.requeued} files will be read again"))
+    return OK if result.requeued else NEGATIVE
+
+
+def _update(given: argparse.Namespace) -> int:
+    moved = present(path=str(given.path.absolute()) if given.path is not None else None)
+
+    async def work(door: HomeMethods) -> Any:
+        await door.call(m.COLLECTIONS_UPDATE, {"collection_id": given.collection, **moved, **_choices(given)})
+        await door.compare_files()
+        return await door.call(m.COLLECTIONS_GET, {"collection_id": given.collection})
+
+    result = through_door(given, work)
+    _show(given, result, lambda _: _show_collections([result.collection]))
+    return OK
+
+
+def _remove(given: argparse.Namespace) -> int:
+    async def work(door: HomeMethods) -> Any:
+        return await door.call(m.COLLECTIONS_REMOVE, {"collection_id": given.collection})
+
+    receipt = through_door(given, work).receipt
+    told = f"removed {receipt.files} files and {receipt.chunks} pieces of the index; the folder is as it was"
+    _show(given, {"receipt": receipt}, lambda _: say(told if receipt.complete else f"{told}; its log is not empty yet"))
+    return OK
+
+
+RUN: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "add": _add, "list": _list, "status": _status, "search": _search, "read": _read, "why": _why, "files": _files,
+    "changes": _changes,
+    "scan": _scan, "retry": _retry, "update": _update, "remove": _remove,
+}  # fmt: skip
+ABOUT = {
+    "add": "have a folder's files indexed", "list": "list the collections", "status": "how far the index is",
+    "search": "find what files say", "read": "read around an address", "why": "why a file is not found",
+    "files": "list the files of a collection", "changes": "what happened to files", "scan": "compare a folder now",
+    "retry": "read files again that failed", "update": "change a collection",
+    "remove": "forget a collection; its folder stays",
+}  # fmt: skip
+
+
+def _arrange(to: argparse.ArgumentParser) -> None:
+    verbs = to.add_subparsers(dest="verb", required=True, metavar="WHAT")
+    parsers: dict[str, argparse.ArgumentParser] = {}
+    for verb, about in ABOUT.items():
+        parsers[verb] = verbs.add_parser(verb, help=about, description=about)
+        add_place(parsers[verb])
+    parsers["add"].add_argument("path", type=path, metavar="DIR", help="the folder")
+    parsers["add"].add_argument("--id", metavar="ID", help="the collection's id (default: from its name)")
+    parsers["add"].add_argument("--user", action="store_true", help="seen from every project")
+    parsers["add"].add_argument("--dry-run", action="store_true", help="show what would be indexed")
+    for verb in ("add", "update"):
+        _with_choices(parsers[verb])
+    parsers["update"].add_argument("--path", type=path, metavar="DIR", help="where the folder lies now")
+    for verb in ("files", "scan", "retry", "update", "remove"):
+        parsers[verb].add_argument("collection", metavar="COLLECTION", help="its id")
+    parsers["changes"].add_argument("collection", nargs="?", metavar="COLLECTION", help="its id")
+    parsers["scan"].add_argument("--deep", action="store_true", help="read every file again")
+    parsers["files"].add_argument("--prefix", metavar="PATH", help="only paths that begin so")
+    parsers["files"].add_argument("--state", dest="states", action="append", metavar="STATE", help="only in this state")
+    parsers["search"].add_argument("query", nargs="+", metavar="QUERY", help="plain words; `-` reads stdin")
+    for name, how in search_options().items():
+        parsers["search"].add_argument(_dashed(name), *([SHORT[name]] if name in SHORT else []), dest=name, **how)
+    parsers["read"].add_argument("address", metavar="ADDRESS", help="as a search names it, or COLLECTION:PATH")
+    for name in ("from_line", "to_line", "max_chars"):
+        parsers["read"].add_argument(_dashed(name), type=int, metavar="N")
+    parsers["why"].add_argument("place", metavar="COLLECTION:PATH")
+
+
+def _run(given: argparse.Namespace) -> int:
+    return RUN[given.verb](given)
+
+
+COMMANDS = {
+    "knowledge": Command(
+        _arrange,
+        _run,
+        '  pioneer knowledge add ./notes --dry-run\n  pioneer knowledge search "release checklist" --topic release\n'
+        "  pioneer knowledge why notes:drafts/old.md",
+    ),
+}

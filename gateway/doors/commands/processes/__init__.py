@@ -1,0 +1,1 @@
+"""Commands that start a process that goes on, and what is needed to keep one open."""

@@ -1,0 +1,242 @@
+"""The reader of texts, which runs in a process of its own: bytes come in, their structure goes out.
+
+Rule 1: a file is hostile until it is read: a deadline of the processor and a limit of memory end the reader, and what
+it does holds up nobody. It is given bytes and how to read them: no name, no key, no environment of use.
+Rule 2: credentials are blanked before terms are made of a text.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, BinaryIO, NamedTuple, cast
+
+import msgspec
+
+from gateway.files.front_matter import FrontMatter, read_front_matter
+from gateway.secrets.scanner import RuleScanner
+from knowledge.index.cutting import Heading, TextPiece, cut_pieces, line_starts
+from knowledge.structure import PieceOfText, ReadRequest, TextStructure
+from retrieval.terms import SnowballLexicon
+
+SECONDS = 5.0
+"""Of the processor, for one file: the largest takes one."""
+MEMORY_BYTES = 768 * 1024 * 1024
+HEAD_BYTES = 8192
+GUESSED_BYTES = 65_536
+"""What an encoding is guessed by."""
+MOST_MEAN_LINE = 500
+"""Characters: what a person writes has shorter lines, but for prose, which has whole paragraphs in them."""
+MAX_TOPICS = 16
+MAX_TOPIC_CHARS = 64
+MAX_NAMES_CHARS = 2000
+
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_UTF8_MARK = b"\xef\xbb\xbf"
+_HEADING_SIGNS = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+|[ \t]*")
+_HEADING_END = re.compile(r"[ \t]+#*[ \t]*\Z|\s+\Z")
+_OFF = frozenset({"false", "no", "off"})
+
+
+class _Decoded(NamedTuple):
+    """A text, the encoding by which its parts are bytes again, and the length of its mark in bytes."""
+
+    text: str
+    encoding: str
+    mark: int
+
+
+def decode(data: bytes) -> _Decoded | None:
+    """Return a file's text; None where its encoding cannot be told, or does not give its bytes back."""
+    if data.startswith(_UTF16_MARKS):
+        mark, encoding = 2, "utf-16-le" if data.startswith(b"\xff\xfe") else "utf-16-be"
+    else:
+        mark, encoding = (3 if data.startswith(_UTF8_MARK) else 0), "utf-8"
+    try:
+        return _Decoded(data[mark:].decode(encoding), encoding, mark)
+    except UnicodeDecodeError:
+        if mark:
+            return None
+    best = import_module("charset_normalizer").from_bytes(data[:GUESSED_BYTES]).best()
+    if best is None:
+        return None
+    try:
+        text = data.decode(best.encoding)
+        return _Decoded(text, best.encoding, 0) if text.encode(best.encoding) == data else None
+    except (UnicodeError, LookupError):
+        return None
+
+
+def find_headings(text: str, begin: int) -> list[Heading]:
+    """Return the headings of a Markdown text from a character on, by the rules of CommonMark."""
+    markdown: Any = import_module("markdown_it")
+    parser = markdown.MarkdownIt("commonmark", {"maxNesting": 20}).enable("table").disable(["inline"])
+    starts = line_starts(text)
+    first = len(line_starts(text[:begin])) if begin else 0
+    found: list[Heading] = []
+    for token in parser.parse(text[begin:]):
+        if token.type != "heading_open" or token.level or token.map is None:
+            continue
+        line: int = first + token.map[0]
+        last: int = first + token.map[1] - (1 if token.markup in {"=", "-"} else 0)
+        end = starts[last] if last < len(starts) else len(text)
+        signs = _HEADING_SIGNS.match(text, starts[line], end)
+        start = signs.end() if signs is not None else starts[line]
+        said = text[start:end].rstrip()
+        closing = _HEADING_END.search(said) if token.markup.startswith("#") else None
+        found.append(Heading(int(token.tag[1:]), start, start + (closing.start() if closing else len(said)), line))
+    return found
+
+
+class _Reader:
+    """What reading takes, made once for all files."""
+
+    def __init__(self) -> None:
+        self._lexicon = SnowballLexicon()
+        self._scanner = RuleScanner()
+
+    def read(self, request: ReadRequest, data: bytes) -> TextStructure:
+        """Return the structure of a text."""
+        if b"\0" in data[:HEAD_BYTES] and not data.startswith(_UTF16_MARKS):
+            return TextStructure(unread="binary")
+        decoded = decode(data)
+        if decoded is None:
+            return TextStructure(unread="encoding_unknown")
+        text = decoded.text
+        starts = line_starts(text)
+        if request.kind != "markdown" and len(text) > MOST_MEAN_LINE * len(starts):
+            return TextStructure(unread="generated")
+        is_markdown = request.kind == "markdown" and not request.is_plain
+        front = read_front_matter(text) if is_markdown else FrontMatter({}, 0)
+        if str(front.fields.get("knowledge", "")).casefold() in _OFF:
+            return TextStructure(unread="opted_out")
+        headings = find_headings(text, front.end) if is_markdown else []
+        pieces = cut_pieces(text, headings, is_markdown=request.kind == "markdown")
+        kept = pieces[: request.max_pieces]
+        said = self._blanked(text)
+        title = _words_of(front.fields.get("title"))
+        names = " ".join(
+            [*title, *(word for name in ("aliases", "tags") for word in _words_of(front.fields.get(name)))]
+        )
+        return TextStructure(
+            encoding=decoded.encoding,
+            lines=len(starts) if text else 0,
+            left_from=pieces[len(kept)].from_line if len(kept) < len(pieces) else None,
+            pieces=self._pieces(kept, said, decoded, title),
+            importance=_importance(front.fields.get("importance")),
+            topics=_topics(front.fields),
+            names=" ".join(sorted(self._lexicon.index_terms(self._scanner.mask(names[:MAX_NAMES_CHARS])))),
+        )
+
+    def _blanked(self, text: str) -> str:
+        """Return a text of the same length without its credentials."""
+        parts: list[str] = []
+        end = 0
+        for span in self._scanner.find(text):
+            if span.start >= end:
+                parts += [text[end : span.start], " " * (span.end - span.start)]
+                end = span.end
+        return "".join([*parts, text[end:]])
+
+    def _pieces(
+        self, pieces: Sequence[TextPiece], said: str, decoded: _Decoded, title: Sequence[str]
+    ) -> list[PieceOfText]:
+        places = {0} | {place for one in pieces for place in (one.start, one.end)}
+        places |= {place for one in pieces for heading in one.trail for place in (heading.start, heading.end)}
+        at = _bytes_at(decoded, sorted(places))
+        found: list[PieceOfText] = []
+        for one in pieces:
+            above = " ".join([*title, *(said[heading.start : heading.end] for heading in one.trail)])
+            terms = [*self._lexicon.index_terms(above), *self._lexicon.index_terms(said[one.start : one.end])]
+            found.append(
+                PieceOfText(
+                    at[one.start] if one.start else 0,
+                    at[one.end],
+                    one.from_line,
+                    one.to_line,
+                    [(at[heading.start], at[heading.end]) for heading in one.trail],
+                    " ".join(sorted(terms)),
+                )
+            )
+        return found
+
+
+def _bytes_at(decoded: _Decoded, places: Sequence[int]) -> dict[int, int]:
+    """Return the byte at which each character begins; `places` are in order."""
+    at: dict[int, int] = {}
+    last, byte = 0, decoded.mark
+    for place in places:
+        byte += len(decoded.text[last:place].encode(decoded.encoding))
+        at[place], last = byte, place
+    return at
+
+
+def _words_of(value: Any) -> list[str]:
+    """Return the texts of a field that is one text or a list of them."""
+    values = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return [one for one in values if isinstance(one, str) and one]
+
+
+def _topics(fields: dict[str, Any]) -> list[str]:
+    said = [*_words_of(fields.get("topics")), *_words_of(fields.get("tags"))]
+    return list(dict.fromkeys(one.strip().casefold()[:MAX_TOPIC_CHARS] for one in said if one.strip()))[:MAX_TOPICS]
+
+
+def _importance(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return 0.5
+    return min(1.0, max(0.0, number)) if number == number else 0.5  # noqa: PLR0124  # not a number
+
+
+# -- the process -----------------------------------------------------------------------------------------------------
+
+
+class _Deadline:
+    """Ends this process when a file takes too long, also when its parent is gone."""
+
+    def __init__(self) -> None:
+        self._watch: threading.Timer | None = None
+        if sys.platform != "win32":
+            import resource  # noqa: PLC0415  # not on Windows
+
+            with contextlib.suppress(ValueError, OSError):  # macOS takes no such limit
+                resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+    def begin(self) -> None:
+        if sys.platform == "win32":
+            self._watch = threading.Timer(2 * SECONDS, os._exit, [1])
+            self._watch.daemon = True
+            self._watch.start()
+        else:
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)  # the signal ends the process without a line of Python
+
+    def end(self) -> None:
+        if sys.platform == "win32":
+            if self._watch is not None:
+                self._watch.cancel()
+        else:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def serve(source: BinaryIO, target: BinaryIO) -> None:
+    """Answer requests until the input ends: a line that is a request, its bytes; a line that is the structure."""
+    deadline = _Deadline()
+    deadline.begin()
+    reader = _Reader()
+    while line := source.readline():
+        request = msgspec.json.decode(line, type=ReadRequest)
+        data = source.read(request.size)
+        deadline.begin()
+        target.write(msgspec.json.encode(reader.read(request, data)) + b"\n")
+        target.flush()
+        deadline.end()
+
+
+if __name__ == "__main__":
+    serve(sys.stdin.buffer, sys.stdout.buffer)

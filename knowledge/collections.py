@@ -1,0 +1,265 @@
+"""Collections as people arrange them: added, listed, changed, removed, scanned again.
+
+Rule 1: adding answers before anything of the folder is read; a preview stores nothing.
+Rule 2: the folder of the user is never changed; a removal leaves no byte of what was made of it.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import anyio.to_thread
+
+from knowledge.index.storing import Removed, drop_files
+from knowledge.ports import KnowledgeMeans
+from knowledge.rows.changes import FileChange, add_change, count_rows
+from knowledge.rows.collections import (
+    CHOICES,
+    USER,
+    KnownCollection,
+    add_collection,
+    change_collection,
+    count_collections,
+    find_collection,
+    find_owner,
+    list_collections,
+    owner_of,
+    remove_collection_row,
+    remove_owner,
+    to_wire,
+    want_deep,
+)
+from knowledge.rows.files import some_files
+from knowledge.scan.roots import overlapping, problem_of_root
+from knowledge.scan.scanning import Scanner, preview
+from protocol.base import DEFAULT_WORKSPACE
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError, Refused
+from protocol.files.collections import (
+    Collection,
+    CollectionAddParams,
+    CollectionAddResult,
+    CollectionListParams,
+    CollectionListResult,
+    CollectionParams,
+    CollectionRemoveResult,
+    CollectionResult,
+    CollectionScanParams,
+    CollectionScanResult,
+    CollectionUpdateParams,
+    FileCounts,
+    RemovalReceipt,
+)
+from protocol.seams.ports import Tx
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+
+MOST_COLLECTIONS = 64
+REMOVED_AT_ONCE = 200
+MAX_ID_CHARS = 64
+
+_NOT_OF_ID = re.compile(r"[^a-z0-9._-]+")
+
+
+class Collections:
+    """The collections of a home."""
+
+    def __init__(self, means: KnowledgeMeans, scanner: Scanner) -> None:
+        self._means = means
+        self._scanner = scanner
+
+    async def add(self, params: CollectionAddParams) -> CollectionAddResult:
+        """`knowledge/collections/add`."""
+        root = await self._open(params.path)
+        try:
+            workspace = USER if params.scope == "user" else params.workspace_id or DEFAULT_WORKSPACE
+            choices = {name: getattr(params, name) for name in CHOICES if name not in {"name", "path"}}
+            name = params.name or root.path.rstrip("/\\").replace("\\", "/").rpartition("/")[2][:80] or "files"
+            choices |= {"name": name, "path": root.path}
+            if params.dry_run:
+                known = await self._means.db.read(lambda tx: self._imagined(tx, params, workspace, choices))
+                limit = self._means.settings().max_file_bytes
+                seen = await anyio.to_thread.run_sync(preview, root, known, limit)
+                return CollectionAddResult(collection=_unscanned(known), preview=seen)
+        finally:
+            root.close()
+        return CollectionAddResult(
+            collection=await self._means.db.write(lambda tx: self._add(tx, params, workspace, choices))
+        )
+
+    async def _open(self, path: str) -> SafeRoot:
+        """Return the folder of a path that may be a collection."""
+        try:
+            root = await anyio.to_thread.run_sync(self._means.open_root, path)
+        except UnsafeFileError:
+            raise CallerError("unsafe_root", "There is no such folder that can be read.") from None
+        problem = problem_of_root(root.path, self._means.home, self._means.user_folder)
+        if problem is not None:
+            root.close()
+            raise CallerError("unsafe_root", f"{problem}.")
+        return root
+
+    def _checked(self, tx: Tx, workspace: str, path: str, but: str | None = None) -> None:
+        if workspace != USER and not self._means.workspace_exists(tx, workspace):
+            raise CallerError.missing("workspace")
+        others = [one.path for one in list_collections(tx, [workspace]) if one.collection_id != but]
+        if overlapping(path, others):
+            raise Refused("overlapping_collection")
+
+    def _new_id(self, tx: Tx, params: CollectionAddParams, name: str) -> str:
+        if params.collection_id is not None:
+            if find_collection(tx, params.collection_id) is not None:
+                raise Refused("conflict", "There is another collection of that id.")
+            return params.collection_id
+        base = _NOT_OF_ID.sub("-", name.casefold()).strip("-.")[: MAX_ID_CHARS - 4] or "files"
+        number = 1
+        while find_collection(tx, base if number == 1 else f"{base}-{number}") is not None:
+            number += 1
+        return base if number == 1 else f"{base}-{number}"
+
+    def _imagined(
+        self, tx: Tx, params: CollectionAddParams, workspace: str, choices: Mapping[str, Any]
+    ) -> KnownCollection:
+        """Return the collection as it would be, without a row."""
+        self._checked(tx, workspace, choices["path"])
+        return imagined(self._new_id(tx, params, choices["name"]), workspace, choices, self._means.clock.now())
+
+    def _add(self, tx: Tx, params: CollectionAddParams, workspace: str, choices: Mapping[str, Any]) -> Collection:
+        for one in list_collections(tx, [workspace]):
+            is_asked = params.collection_id in {None, one.collection_id}
+            if one.path == choices["path"] and one.choices() == choices and is_asked:
+                return to_wire(tx, one)
+        self._checked(tx, workspace, choices["path"])
+        if count_collections(tx) >= MOST_COLLECTIONS:
+            raise Refused("conflict", f"There are {MOST_COLLECTIONS} collections already.")
+        collection_id, now = self._new_id(tx, params, choices["name"]), self._means.clock.now()
+        add_collection(tx, collection_id, owner_of(tx, workspace), choices, now)
+        known = require(tx, collection_id)
+        add_change(tx, known, FileChange("collection_added"), now)
+        self._scanner.queue(tx, collection_id)
+        return to_wire(tx, known)
+
+    async def list(self, params: CollectionListParams) -> CollectionListResult:
+        """`knowledge/collections/list`."""
+        (after,) = place_of(params.cursor, (0,))
+        workspaces = [params.workspace_id or DEFAULT_WORKSPACE, USER]
+
+        def read(tx: Tx) -> CollectionListResult:
+            rows = list_collections(tx, workspaces, after, params.limit + 1)
+            page = rows[: params.limit]
+            more = cursor_of(page[-1].id) if len(rows) > len(page) else None
+            return CollectionListResult(collections=[to_wire(tx, one) for one in page], next_cursor=more)
+
+        return await self._means.db.read(read)
+
+    async def get(self, params: CollectionParams) -> CollectionResult:
+        """`knowledge/collections/get`."""
+        return await self._means.db.read(
+            lambda tx: CollectionResult(collection=to_wire(tx, require(tx, params.collection_id)))
+        )
+
+    async def update(self, params: CollectionUpdateParams) -> CollectionResult:
+        """`knowledge/collections/update`: what changed of the rules takes effect with the scan that follows."""
+        changes = {name: value for name in CHOICES if (value := getattr(params, name)) is not None}
+        if params.path is not None:
+            root = await self._open(params.path)
+            root.close()
+            changes["path"] = root.path
+
+        def write(tx: Tx) -> CollectionResult:
+            known = require(tx, params.collection_id)
+            if "path" in changes:
+                self._checked(tx, known.workspace_id, changes["path"], but=known.collection_id)
+            change_collection(tx, known.id, known.choices() | changes)
+            self._scanner.queue(tx, known.collection_id)
+            return CollectionResult(collection=to_wire(tx, require(tx, params.collection_id)))
+
+        return await self._means.db.write(write)
+
+    async def scan(self, params: CollectionScanParams) -> CollectionScanResult:
+        """`knowledge/collections/scan`."""
+
+        def write(tx: Tx) -> None:
+            known = require(tx, params.collection_id)
+            if params.deep:
+                want_deep(tx, known.id)
+            self._scanner.queue(tx, known.collection_id)
+
+        await self._means.db.write(write)
+        return CollectionScanResult(queued=True)
+
+    async def remove(self, params: CollectionParams) -> CollectionRemoveResult:
+        """`knowledge/collections/remove`: in steps, so that others get a turn; the last removes the collection."""
+        db = self._means.db
+        known = await db.read(lambda tx: require(tx, params.collection_id))
+        files, versions = await db.read(lambda tx: count_rows(tx, known.id))
+        removed = Removed()
+        is_done = False
+        while not is_done:
+            step, is_done = await db.write(lambda tx: self._remove_some(tx, known))
+            removed = removed.plus(step)
+        is_wiped = await self._means.truncate_wal()
+        self._means.recover(f"knowledge:{known.collection_id}")
+        receipt = RemovalReceipt(
+            files=max(files, removed.files), chunks=removed.chunks, fts_rows=removed.fts_rows, vectors=0, edges=0,
+            versions=versions,
+            wal=is_wiped, complete=is_wiped,
+        )  # fmt: skip
+        return CollectionRemoveResult(receipt=receipt)
+
+    def _remove_some(self, tx: Tx, known: KnownCollection) -> tuple[Removed, bool]:
+        """Remove some files, and with the last of them the collection; return what went, and whether it was all."""
+        if find_collection(tx, known.collection_id) is None:
+            return Removed(), True
+        removed = drop_files(tx, known.owner, some_files(tx, known.id, REMOVED_AT_ONCE))
+        if removed.files == REMOVED_AT_ONCE:
+            return removed, False
+        self._drop_row(tx, known)
+        add_change(tx, known, FileChange("collection_removed"), self._means.clock.now(), is_gone=True)
+        return removed, True
+
+    def _drop_row(self, tx: Tx, known: KnownCollection) -> None:
+        for kind in ("scan", "read"):
+            self._means.jobs.cancel(tx, kind=kind, subject=known.collection_id)
+        remove_collection_row(tx, known.id)
+
+    def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
+        """Remove the collections of a workspace in the transaction that deletes it; return what went, per store."""
+        removed, collections = Removed(), list_collections(tx, [workspace_id])
+        for known in collections:
+            while files := some_files(tx, known.id, REMOVED_AT_ONCE):
+                removed = removed.plus(drop_files(tx, known.owner, files))
+            self._drop_row(tx, known)
+        owner = find_owner(tx, workspace_id)
+        if owner is not None:
+            remove_owner(tx, owner)
+        return {"collections": len(collections), "knowledge_files": removed.files, "knowledge_chunks": removed.chunks}
+
+
+def require(tx: Tx, collection_id: str) -> KnownCollection:
+    """Return a collection. Raises `CallerError` where there is none."""
+    known = find_collection(tx, collection_id)
+    if known is None:
+        raise CallerError.missing("collection")
+    return known
+
+
+def imagined(collection_id: str, workspace: str, choices: Mapping[str, Any], now: int) -> KnownCollection:
+    """Return a collection that has no row."""
+    stored: dict[str, Any] = {
+        name: json.dumps(value) if isinstance(value, list) else value for name, value in choices.items()
+    }
+    return KnownCollection(
+        id=0, collection_id=collection_id, workspace_id=workspace, owner=0, **stored, state="new", reason=None,
+        skipped="{}",
+        bad_patterns="[]", withheld_at=None, deep_wanted=0, scanned_at=None, deep_scanned_at=None, created_at=now,
+    )  # fmt: skip
+
+
+def _unscanned(known: KnownCollection) -> Collection:
+    return Collection(
+        collection_id=known.collection_id, workspace_id=known.workspace_id or None,
+        scope="workspace" if known.workspace_id else "user", **known.choices(), state="new", reason=None,
+        files=FileCounts(), bytes=0,
+        chunks=0, scanned_at=None, deep_scanned_at=None, created_at=known.created_at,
+    )  # fmt: skip

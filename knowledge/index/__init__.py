@@ -1,0 +1,1 @@
+"""How a file becomes pieces, and how they come into the index and leave it."""

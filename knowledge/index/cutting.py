@@ -1,0 +1,80 @@
+"""How a text becomes pieces: a partition into ranges, with lines and the headings above each; pure.
+
+Rule 1: the ranges, joined, are the text; a piece of Markdown never crosses a heading of level 1 to 3.
+Rule 2: a cut is moved back to the beginning of its line, unless nothing would be left.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from retrieval.chunking import ChunkSizes, Range, cut_text
+
+SIZES = ChunkSizes(target_min=700, target_max=1200, chunk_max=1600, max_chunks=1_000_000)
+"""In characters; the sizes of a conversation's pieces, at which both kinds of search were measured."""
+DIVIDING_LEVEL = 3
+"""A heading of this level or a higher one begins a piece."""
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+class Heading(NamedTuple):
+    """A heading: its level from 1, the range of its text in characters, and its line from 0."""
+
+    level: int
+    start: int
+    end: int
+    line: int
+
+
+class TextPiece(NamedTuple):
+    """A range of a text in characters, its lines from 1, and the headings above it, the outermost first."""
+
+    start: int
+    end: int
+    from_line: int
+    to_line: int
+    trail: tuple[Heading, ...]
+
+
+def line_starts(text: str) -> list[int]:
+    """Return where each line begins; the end of a text that ends with a line's end begins no further line."""
+    starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
+    if len(starts) > 1 and starts[-1] == len(text):
+        starts.pop()
+    return starts
+
+
+def cut_pieces(text: str, headings: Sequence[Heading], *, is_markdown: bool) -> list[TextPiece]:
+    """Return the pieces of a text in order; an empty text has none."""
+    if not text:
+        return []
+    starts = line_starts(text)
+    dividing = [starts[one.line] for one in headings if one.level <= DIVIDING_LEVEL]
+    ends = sorted({0, len(text), *dividing})
+    ranges = [piece for start, end in pairwise(ends) for piece in _cut(text, start, end, starts, whole=is_markdown)]
+    return [_piece(start, end, starts, headings) for start, end in ranges]
+
+
+def _cut(text: str, start: int, end: int, starts: Sequence[int], *, whole: bool) -> list[Range]:
+    """Return the pieces of a part. The kernel keeps blocks of Markdown whole; other texts are cut between lines."""
+    cuts = [start + last for _, last in cut_text(text[start:end], SIZES).ranges]
+    kept = [start]
+    for cut in cuts[:-1]:
+        at = starts[bisect_right(starts, cut) - 1]
+        place = at if at > kept[-1] and (not whole or cut - at < SIZES.target_min) else cut
+        if place > kept[-1]:
+            kept.append(place)
+    return list(pairwise([*kept, end]))
+
+
+def _piece(start: int, end: int, starts: Sequence[int], headings: Sequence[Heading]) -> TextPiece:
+    first, last = bisect_right(starts, start), bisect_right(starts, end - 1)
+    trail: list[Heading] = []
+    for heading in headings:
+        if starts[heading.line] > start:
+            break
+        trail = [*(one for one in trail if one.level < heading.level), heading]
+    return TextPiece(start, end, first, last, tuple(trail))

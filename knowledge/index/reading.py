@@ -1,0 +1,291 @@
+"""Reading of files that wait: safe opening, a reader beside the process, pieces in the index.
+
+Rule 1: a file that changed while it was read is read again; what was indexed before serves until then.
+Rule 2: a content that is there already is not read by the reader again, wherever it stands now.
+Rule 3: a failure costs one file a try; a crash leaves files waiting, and doing it again changes nothing.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import anyio.to_thread
+import msgspec
+
+from knowledge.index.storing import settle_missing
+from knowledge.ports import KnowledgeMeans
+from knowledge.rows.changes import FileChange, add_change, see_version
+from knowledge.rows.collections import KnownCollection, find_collection
+from knowledge.rows.contents import NewContent, NewPiece, add_content, drop_unused, find_content, put_card
+from knowledge.rows.files import (
+    WaitingFile,
+    delete_file,
+    fail_file,
+    finish_file,
+    missing_with_content,
+    move_file,
+    next_due,
+    path_of,
+    waiting_files,
+)
+from knowledge.structure import ReaderEndedError, ReadRequest, ReadText, TextStructure
+from protocol.notifications import KnowledgeIndexed
+from protocol.seams.ports import JobHandle, Tx
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+
+FILES_AT_ONCE = 64
+BYTES_AT_ONCE = 8 * 1024 * 1024
+MOST_ATTEMPTS = 5
+FIRST_DELAY_MS = 30_000
+LAST_DELAY_MS = 900_000
+PLAIN_AFTER = 2
+"""Readers that ended at a file before it is read without structure; one more, and it has failed."""
+HASH_DOMAIN = "knowledge_chunk"
+
+
+class ReadBytes(NamedTuple):
+    """A file's bytes, or why there are none: `skipped` is for good, `error` for now."""
+
+    file: WaitingFile
+    data: bytes = b""
+    sha256: bytes = b""
+    mtime_ns: int = 0
+    skipped: str | None = None
+    error: str | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether there are bytes."""
+        return self.skipped is None and self.error is None
+
+
+class ReadFile(NamedTuple):
+    """A file with its structure; None where its content is in the index, or the reader ended."""
+
+    read: ReadBytes
+    structure: TextStructure | None = None
+    has_ended: bool = False
+
+
+def hash_of(means: KnowledgeMeans, data: bytes) -> bytes:
+    """Return the keyed hash of a piece's bytes."""
+    return means.keyed.digest(HASH_DOMAIN, data.decode("latin-1"))
+
+
+class FileReader:
+    """Reads what waits."""
+
+    def __init__(self, means: KnowledgeMeans) -> None:
+        self._means = means
+
+    async def read(self, handle: JobHandle) -> None:
+        """Read the files that wait of the collection that a `read` job names, until none is due."""
+        means, collection_id = self._means, handle.job.subject
+        known = await means.db.read(lambda tx: find_collection(tx, collection_id))
+        if known is None:
+            return
+        try:
+            root = await anyio.to_thread.run_sync(means.open_root, known.path)
+        except UnsafeFileError:
+            return  # the next scan tells it
+        try:
+            async with means.reader() as reader:
+                while await self._read_some(known, root, reader):
+                    await means.db.calm()
+        finally:
+            root.close()
+
+        while await means.db.note(lambda tx: self._settle(tx, collection_id)):
+            await means.db.calm()
+        if await means.db.read(lambda tx: self._is_whole(tx, collection_id)):
+            means.notify("knowledge/indexed", KnowledgeIndexed(collection_id=collection_id))
+
+    def _settle(self, tx: Tx, collection_id: str) -> int:
+        """Give up files that are gone, once nothing new waits that they could have become; return how many."""
+        fresh = find_collection(tx, collection_id)
+        if fresh is None or fresh.withheld_at is not None or next_due(tx, fresh.id) is not None:
+            return 0  # what is to be tried later is queued when it is due
+        return settle_missing(tx, fresh, self._means.clock.now())
+
+    @staticmethod
+    def _is_whole(tx: Tx, collection_id: str) -> bool:
+        fresh = find_collection(tx, collection_id)
+        return fresh is not None and next_due(tx, fresh.id) is None
+
+    async def _read_some(self, known: KnownCollection, root: SafeRoot, reader: ReadText) -> bool:
+        """Read the next files; return whether there were any."""
+        means, settings = self._means, self._means.settings()
+        waiting = await means.db.read(lambda tx: waiting_files(tx, known.id, means.clock.now(), FILES_AT_ONCE))
+        if not waiting:
+            return False
+        taken = await anyio.to_thread.run_sync(partial(_read_all, root, waiting, settings.max_file_bytes))
+        shas = {(one.sha256, one.file.kind) for one in taken if one.is_read}
+        there = await means.db.read(lambda tx: {key for key in shas if find_content(tx, known.owner, *key) is not None})
+        files: list[ReadFile] = []
+        made: set[tuple[bytes, str]] = set()
+        for one in taken:
+            key = (one.sha256, one.file.kind)
+            if not one.is_read or key in there or key in made:
+                files.append(ReadFile(one))
+                continue
+            is_plain = one.file.deaths >= PLAIN_AFTER
+            request = ReadRequest(
+                kind=one.file.kind, size=len(one.data), max_pieces=settings.max_chunks_per_file, is_plain=is_plain
+            )
+            try:
+                files.append(ReadFile(one, await reader(request, one.data)))
+                made.add(key)
+            except ReaderEndedError:
+                files.append(ReadFile(one, has_ended=True))
+        contents = await anyio.to_thread.run_sync(self._contents, known.owner, files)
+        await means.db.note(partial(self._apply, known=known, files=files, contents=contents))
+        return True
+
+    def _contents(
+        self, owner: int, files: Sequence[ReadFile]
+    ) -> dict[tuple[bytes, str], tuple[NewContent, list[NewPiece]]]:
+        """Return what is new of what the files say, with the hash of each piece."""
+        found: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece]]] = {}
+        for read, structure, _ in files:
+            if structure is None or structure.unread is not None:
+                continue
+            pieces = [
+                NewPiece(
+                    one.from_byte, one.to_byte, one.from_line, one.to_line, msgspec.json.encode(one.headings).decode(),
+                    hash_of(self._means, read.data[one.from_byte : one.to_byte]), one.terms,
+                )
+                for one in structure.pieces
+            ]  # fmt: skip
+            content = NewContent(
+                owner, read.sha256, read.file.kind, structure.encoding, len(read.data), structure.lines,
+                structure.left_from,
+                structure.importance, msgspec.json.encode(structure.topics).decode(),
+            )  # fmt: skip
+            found[read.sha256, read.file.kind] = (content, pieces)
+        return found
+
+    def _apply(
+        self, tx: Tx, known: KnownCollection, files: Sequence[ReadFile],
+        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece]]],
+    ) -> None:  # fmt: skip
+        """Store the outcomes; a file that changed meanwhile waits still, and is left to the next look."""
+        if find_collection(tx, known.collection_id) is None:
+            return
+        for one in files:
+            read, structure = one.read, one.structure
+            if read.error is not None or one.has_ended:
+                self._fail(tx, read, has_ended=one.has_ended)
+            elif read.skipped is not None:
+                self._finish(tx, known, read, None, "skipped", read.skipped)
+            elif structure is not None and structure.unread is not None:
+                self._finish(tx, known, read, None, "skipped", structure.unread)
+            else:
+                self._keep(tx, known, one, contents)
+
+    def _keep(
+        self, tx: Tx, known: KnownCollection, one: ReadFile,
+        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece]]],
+    ) -> None:  # fmt: skip
+        read = one.read
+        key = (read.sha256, read.file.kind)
+        there = find_content(tx, known.owner, *key)
+        if there is None:
+            if key not in contents:
+                return  # it left the index this moment: the file waits still
+            content, pieces = contents[key]
+            there = add_content(tx, content, pieces), content.left_from
+        row, left_from = there
+        now, path = self._means.clock.now(), path_of(read.file.folder, read.file.name)
+        gone = missing_with_content(tx, known.id, row) if read.file.content is None else None
+        reason = "structure_failed" if one.structure is not None and read.file.deaths >= PLAIN_AFTER else None
+        state = "partial" if left_from is not None else "indexed"
+        if gone is None:
+            self._finish(tx, known, read, row, state, reason, names=one.structure.names if one.structure else "")
+            if see_version(tx, known.id, path, read.sha256, len(read.data), now):
+                add_change(tx, known, FileChange("changed", path, sha256=read.sha256), now)
+            elif read.file.content is None and not read.file.is_baseline:
+                add_change(tx, known, FileChange("added", path, sha256=read.sha256), now)
+            return
+        delete_file(tx, read.file.id)
+        move_file(tx, gone[0], read.file.folder, read.file.name, read.file.kind, None)
+        moved = read.file._replace(id=gone[0])
+        self._finish(tx, known, read._replace(file=moved), row, state, reason)
+        see_version(tx, known.id, path, read.sha256, len(read.data), now)
+        add_change(tx, known, FileChange("moved", path, path_of(gone[1], gone[2]), read.sha256), now)
+
+    def _finish(
+        self, tx: Tx, known: KnownCollection, read: ReadBytes, content: int | None, state: str, reason: str | None, *,
+        names: str = ""
+    ) -> None:  # fmt: skip
+        file = read.file
+        values = {
+            "id": file.id, "state": state, "reason": reason, "content": content, "now": self._means.clock.now(),
+            "size": len(read.data) if read.is_read else file.size,
+            "mtime_ns": read.mtime_ns if read.is_read else file.mtime_ns,
+        }  # fmt: skip
+        finish_file(tx, values)
+        terms = self._means.lexicon.index_terms(path_of(file.folder, file.name)) if content is not None else []
+        put_card(tx, file.id, known.owner, " ".join(sorted([*terms, *names.split()])))
+        if file.content is not None and file.content != content:
+            drop_unused(tx, file.content)
+
+    def _fail(self, tx: Tx, read: ReadBytes, *, has_ended: bool) -> None:
+        file = read.file
+        attempts, deaths = file.attempts + 1, file.deaths + has_ended
+        is_over = deaths > PLAIN_AFTER if has_ended else attempts >= MOST_ATTEMPTS
+        delay = 0 if has_ended else min(LAST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempts - 1))
+        fail_file(
+            tx,
+            {
+                "id": file.id, "state": "failed" if is_over else "pending",
+                "reason": "reader_failed" if has_ended and is_over else None,
+                "error": "reader_failed" if has_ended else read.error, "attempts": attempts, "deaths": deaths,
+                "next_run_at": self._means.clock.now() + delay,
+            },
+        )  # fmt: skip
+
+
+FOR_GOOD = frozenset({"link", "not_regular", "other_device", "not_downloaded", "path_too_long"})
+"""Refusals that another try does not change."""
+
+
+def _read_all(root: SafeRoot, waiting: Sequence[WaitingFile], limit: int) -> list[ReadBytes]:
+    """Return the bytes of files, as many as are small together."""
+    found: list[ReadBytes] = []
+    size = 0
+    for file in waiting:
+        found.append(read_file(root, file, limit))
+        size += len(found[-1].data)
+        if size > BYTES_AT_ONCE:
+            break
+    return found
+
+
+def read_file(root: SafeRoot, file: WaitingFile, limit: int) -> ReadBytes:
+    """Return a file's bytes, unless it changes while it is read."""
+    try:
+        with root.open_file(path_of(file.folder, file.name)) as opened:
+            before = os.fstat(opened.fileno())
+            data = _read_to_end(opened.fileno(), limit) if before.st_size <= limit else b""
+            after = os.fstat(opened.fileno())
+    except UnsafeFileError as error:
+        is_lasting = error.reason in FOR_GOOD
+        return ReadBytes(file, skipped=error.reason) if is_lasting else ReadBytes(file, error=error.reason)
+    except OSError:
+        return ReadBytes(file, error="unreadable")
+    if max(before.st_size, len(data)) > limit:
+        return ReadBytes(file, skipped="too_large")
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or len(data) != after.st_size:
+        return ReadBytes(file, error="changing")
+    return ReadBytes(file, data, hashlib.sha256(data).digest(), after.st_mtime_ns)
+
+
+def _read_to_end(descriptor: int, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while size <= limit and (part := os.read(descriptor, 1024 * 1024)):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)

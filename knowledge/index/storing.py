@@ -1,0 +1,47 @@
+"""What is read comes into the index, and what is gone leaves it, in the caller's transaction."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from knowledge.rows.changes import FileChange, add_change
+from knowledge.rows.collections import KnownCollection
+from knowledge.rows.contents import content_of_file, drop_card, drop_unused
+from knowledge.rows.files import delete_file, missing_files, path_of
+from protocol.seams.ports import Tx
+
+SETTLED_AT_ONCE = 500
+
+
+class Removed(NamedTuple):
+    """How many rows went."""
+
+    files: int = 0
+    chunks: int = 0
+    fts_rows: int = 0
+
+    def plus(self, other: "Removed") -> "Removed":
+        """Return the sums."""
+        return Removed(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+def drop_files(tx: Tx, owner: int, files: Sequence[int]) -> Removed:
+    """Remove files with what only they say."""
+    chunks = rows = 0
+    for file in files:
+        content = content_of_file(tx, file)
+        rows += drop_card(tx, file, owner)
+        delete_file(tx, file)
+        if content is not None:
+            pieces, words = drop_unused(tx, content)
+            chunks, rows = chunks + pieces, rows + words
+    return Removed(len(files), chunks, rows)
+
+
+def settle_missing(tx: Tx, known: KnownCollection, now: int) -> int:
+    """Give up files that are gone and came up nowhere else; return how many."""
+    gone = missing_files(tx, known.id, SETTLED_AT_ONCE)
+    for one in gone:
+        event = "ignored" if one.reason == "ignored" else "removed"
+        add_change(tx, known, FileChange(event, path_of(one.folder, one.name)), now)
+    drop_files(tx, known.owner, [one.id for one in gone])
+    return len(gone)

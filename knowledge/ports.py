@@ -1,0 +1,42 @@
+"""What this house needs of others, as the shell hands it in."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from knowledge.structure import ReadText
+from protocol.hooks import ReadThread, WorkspaceExists
+from protocol.memory import SearchParams, SearchResult
+from protocol.seams.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Notify, SecretScanner, Transact
+from protocol.seams.safe_files import SafeRoot
+from protocol.settings import KnowledgeSettings
+from protocol.thread_episodic import ThreadSearchParams, ThreadSearchResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeMeans:
+    """The collaborators of this house."""
+
+    db: Transact
+    clock: Clock
+    ids: Ids
+    keyed: KeyedHash
+    lexicon: Lexicon
+    scanner: SecretScanner
+    jobs: JobQueue
+    notify: Notify
+    settings: Callable[[], KnowledgeSettings]
+    home: str
+    """The real path of the home, which no collection may hold."""
+    user_folder: str
+    """The real path of the user's own folder."""
+    open_root: Callable[[str], SafeRoot]
+    reader: Callable[[], AbstractAsyncContextManager[ReadText]]
+    read_thread: ReadThread
+    workspace_exists: WorkspaceExists
+    search_memory: Callable[[SearchParams], Awaitable[SearchResult]]
+    search_conversation: Callable[[ThreadSearchParams], Awaitable[ThreadSearchResult]]
+    has_memory: Callable[[], bool]
+    truncate_wal: Callable[[], Awaitable[bool]]
+    degrade: Callable[[str, str], object]
+    recover: Callable[[str], None]

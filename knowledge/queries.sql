@@ -1,0 +1,333 @@
+-- name: find_format
+-- The format of the full-text table of pieces.
+SELECT v FROM knowledge_fts_config WHERE k = 'version'
+
+-- name: put_format
+-- The format is written again.
+INSERT OR REPLACE INTO knowledge_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)
+
+-- name: find_card_format
+-- The format of the full-text table of names.
+SELECT v FROM knowledge_card_fts_config WHERE k = 'version'
+
+-- name: put_card_format
+-- The format is written again.
+INSERT OR REPLACE INTO knowledge_card_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)
+
+-- name: add_owner
+-- A workspace, or the user, gets its integer.
+INSERT INTO knowledge_owner (workspace_id) VALUES (:workspace_id) ON CONFLICT (workspace_id) DO NOTHING
+
+-- name: get_owner
+-- The integer of a workspace, or of the user.
+SELECT id FROM knowledge_owner WHERE workspace_id = :workspace_id
+
+-- name: remove_owner
+-- A workspace is gone.
+DELETE FROM knowledge_owner WHERE id = :owner
+
+-- name: add_collection
+-- A folder is to be indexed.
+INSERT INTO collection (collection_id, owner, name, path, include, exclude, follow_gitignore, watch, recall, meaning, enrich, state, created_at)
+VALUES (:collection_id, :owner, :name, :path, :include, :exclude, :follow_gitignore, :watch, :recall, :meaning, :enrich, 'new', :now)
+
+-- name: get_collection
+-- A collection by its id.
+SELECT c.id, c.collection_id, o.workspace_id, c.owner, c.name, c.path, c.include, c.exclude, c.follow_gitignore, c.watch, c.recall, c.meaning,
+    c.enrich, c.state, c.reason, c.skipped, c.bad_patterns, c.withheld_at, c.deep_wanted, c.scanned_at, c.deep_scanned_at, c.created_at
+FROM collection AS c JOIN knowledge_owner AS o ON o.id = c.owner WHERE c.collection_id = :collection_id
+
+-- name: collections_of
+-- The collections of some owners after a row.
+SELECT c.id, c.collection_id, o.workspace_id, c.owner, c.name, c.path, c.include, c.exclude, c.follow_gitignore, c.watch, c.recall, c.meaning,
+    c.enrich, c.state, c.reason, c.skipped, c.bad_patterns, c.withheld_at, c.deep_wanted, c.scanned_at, c.deep_scanned_at, c.created_at
+FROM collection AS c JOIN knowledge_owner AS o ON o.id = c.owner
+WHERE (:workspaces = '' OR o.workspace_id IN (SELECT value FROM json_each(:workspaces))) AND c.id > :after ORDER BY c.id LIMIT :limit
+
+-- name: count_collections
+-- How many collections there are.
+SELECT count(*) FROM collection
+
+-- name: change_collection
+-- What a person chose for a collection.
+UPDATE collection SET name = :name, path = :path, include = :include, exclude = :exclude, follow_gitignore = :follow_gitignore,
+    watch = :watch, recall = :recall, meaning = :meaning, enrich = :enrich WHERE id = :id
+
+-- name: set_state
+-- The state of a collection.
+UPDATE collection SET state = :state, reason = :reason WHERE id = :id
+
+-- name: want_deep
+-- The next scan reads every file again.
+UPDATE collection SET deep_wanted = 1 WHERE id = :id
+
+-- name: end_scan
+-- A scan has ended.
+UPDATE collection SET state = :state, reason = :reason, skipped = :skipped, bad_patterns = :bad_patterns, withheld_at = :withheld_at,
+    scanned_at = :now, deep_scanned_at = iif(:deep, :now, deep_scanned_at), deep_wanted = iif(:deep, 0, deep_wanted) WHERE id = :id
+
+-- name: remove_collection
+-- A collection is gone, with its files, log and versions.
+DELETE FROM collection WHERE id = :id
+
+-- name: count_files
+-- The files of a collection by state and reason.
+SELECT state, reason, count(*) FROM knowledge_file WHERE collection = :collection GROUP BY state, reason
+
+-- name: size_of_collection
+-- The bytes and pieces of what a collection's files say.
+SELECT coalesce(sum(bytes), 0), coalesce(sum(chunks), 0) FROM (
+    SELECT n.bytes, (SELECT count(*) FROM knowledge_chunk AS k WHERE k.content = n.id) AS chunks FROM knowledge_content AS n
+    WHERE n.id IN (SELECT content FROM knowledge_file WHERE collection = :collection))
+
+-- name: oldest_pending
+-- When the oldest file began to wait.
+SELECT min(pending_at) FROM knowledge_file WHERE collection = :collection AND state = 'pending'
+
+-- name: files_of_folder
+-- The files of a folder as they were seen last.
+SELECT id, name, device, inode, size, mtime_ns, kind, state, reason, content FROM knowledge_file
+WHERE collection = :collection AND folder = :folder
+
+-- name: add_file
+-- A file was seen for the first time; it waits to be read.
+INSERT INTO knowledge_file (file_id, collection, folder, name, device, inode, size, mtime_ns, kind, language, state, pending_at,
+    is_baseline)
+VALUES (:file_id, :collection, :folder, :name, :device, :inode, :size, :mtime_ns, :kind, :language, 'pending', :now, :is_baseline)
+
+-- name: renew_file
+-- A file is another one than before, or is looked at anew.
+UPDATE knowledge_file SET device = :device, inode = :inode, size = :size, mtime_ns = :mtime_ns, kind = :kind, language = :language,
+    state = 'pending', reason = NULL, attempts = 0, deaths = 0, next_run_at = 0, error = NULL, pending_at = coalesce(pending_at, :now)
+WHERE id = :id
+
+-- name: folders_of_collection
+-- The folders in which files were seen.
+SELECT DISTINCT folder FROM knowledge_file WHERE collection = :collection
+
+-- name: count_readable
+-- How many files of a collection there are to be read.
+SELECT count(*) FROM knowledge_file WHERE collection = :collection AND state <> 'missing'
+
+-- name: renew_all_files
+-- Every file of a collection is read again.
+UPDATE knowledge_file SET state = 'pending', pending_at = coalesce(pending_at, :now), next_run_at = 0
+WHERE collection = :collection AND state IN ('indexed', 'partial', 'skipped')
+
+-- name: twin_of_inode
+-- A file that this scan saw for the first time, with the inode and size of one that is gone.
+SELECT id, folder, name, kind, language FROM knowledge_file
+WHERE collection = :collection AND inode = :inode AND device = :device AND size = :size AND mtime_ns = :mtime_ns AND content IS NULL
+    AND state = 'pending' AND id > :id LIMIT 1
+
+-- name: move_file
+-- A file has another path; all that is known of it stays.
+UPDATE knowledge_file SET folder = :folder, name = :name, kind = :kind, language = :language, state = iif(state = 'missing', 'pending', state)
+WHERE id = :id
+
+-- name: remove_file
+-- A file is gone.
+DELETE FROM knowledge_file WHERE id = :id
+
+-- name: miss_file
+-- A file is not where it was, or is not to be read any more.
+UPDATE knowledge_file SET state = 'missing', reason = :reason, pending_at = NULL WHERE id = :id
+
+-- name: missing_files
+-- Files that are not where they were.
+SELECT id, folder, name, device, inode, size, mtime_ns, content, reason FROM knowledge_file
+WHERE collection = :collection AND state = 'missing' LIMIT :limit
+
+-- name: missing_with_content
+-- A file that is gone and said the same.
+SELECT id, folder, name FROM knowledge_file WHERE collection = :collection AND content = :content AND state = 'missing' LIMIT 1
+
+-- name: get_file
+-- A file by its place.
+SELECT f.id, f.file_id, f.folder, f.name, f.kind, f.language, f.state, f.reason, f.content, f.size, f.mtime_ns, f.indexed_at, f.attempts, f.next_run_at,
+    f.error, n.sha256, n.bytes, n.lines, n.left_from, n.encoding
+FROM knowledge_file AS f LEFT JOIN knowledge_content AS n ON n.id = f.content
+WHERE f.collection = :collection AND f.folder = :folder AND f.name = :name
+
+-- name: list_files
+-- The files of a collection in the order of their rows, filtered.
+SELECT f.id, f.file_id, f.folder, f.name, f.kind, f.language, f.state, f.reason, f.content, f.size, f.mtime_ns, f.indexed_at, f.attempts, f.next_run_at,
+    f.error, n.sha256, n.bytes, n.lines, n.left_from, n.encoding
+FROM knowledge_file AS f LEFT JOIN knowledge_content AS n ON n.id = f.content
+WHERE f.collection = :collection AND f.id > :after AND (:states = '' OR f.state IN (SELECT value FROM json_each(:states)))
+    AND (:kinds = '' OR f.kind IN (SELECT value FROM json_each(:kinds)))
+    AND (:prefix = '' OR substr(iif(f.folder = '', '', f.folder || '/') || f.name, 1, length(:prefix)) = :prefix)
+ORDER BY f.id LIMIT :limit
+
+-- name: paths_of_content
+-- Every place of a content.
+SELECT c.collection_id, f.folder, f.name, c.path, c.state, f.mtime_ns, c.id, f.id, f.state FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection
+WHERE f.content = :content AND f.state IN ('indexed', 'partial', 'pending') ORDER BY f.id LIMIT 100
+
+-- name: pending_files
+-- The next files of a collection that wait and are due.
+SELECT id, folder, name, kind, content, attempts, deaths, size, mtime_ns, is_baseline FROM knowledge_file
+WHERE collection = :collection AND state = 'pending' AND next_run_at <= :now ORDER BY next_run_at, id LIMIT :limit
+
+-- name: next_due
+-- When the next waiting file of a collection is due.
+SELECT min(next_run_at) FROM knowledge_file WHERE collection = :collection AND state = 'pending'
+
+-- name: collections_to_read
+-- The collections with files that wait and are due.
+SELECT collection_id FROM collection AS c
+WHERE EXISTS (SELECT 1 FROM knowledge_file AS f WHERE f.collection = c.id AND f.state = 'pending' AND f.next_run_at <= :now)
+
+-- name: finish_file
+-- A file was read: what it says is indexed, or why it is not.
+UPDATE knowledge_file SET state = :state, reason = :reason, content = :content, error = NULL, attempts = 0, deaths = 0, next_run_at = 0,
+    pending_at = NULL, indexed_at = :now, size = :size, mtime_ns = :mtime_ns WHERE id = :id AND state = 'pending'
+
+-- name: fail_file
+-- A file could not be read now.
+UPDATE knowledge_file SET state = :state, reason = :reason, error = :error, attempts = :attempts, deaths = :deaths, next_run_at = :next_run_at
+WHERE id = :id AND state = 'pending'
+
+-- name: hurry_file
+-- A file is read again at once: the disk says something else.
+UPDATE knowledge_file SET state = 'pending', next_run_at = 0, pending_at = coalesce(pending_at, :now) WHERE id = :id AND state IN ('indexed', 'partial')
+
+-- name: retry_file
+-- A file that failed is tried again.
+UPDATE knowledge_file SET state = 'pending', attempts = 0, deaths = 0, next_run_at = 0, error = NULL, reason = NULL, pending_at = :now
+WHERE state = 'failed' AND (:file_id = '' OR file_id = :file_id) AND (:collection = 0 OR collection = :collection)
+
+-- name: collection_of_file
+-- The collection that a file belongs to.
+SELECT c.collection_id FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection WHERE f.file_id = :file_id
+
+-- name: find_content
+-- A content that is there already.
+SELECT id, left_from FROM knowledge_content WHERE owner = :owner AND sha256 = :sha256 AND kind = :kind
+
+-- name: add_content
+-- Something that a file says.
+INSERT INTO knowledge_content (owner, sha256, kind, encoding, bytes, lines, left_from, importance, topics)
+VALUES (:owner, :sha256, :kind, :encoding, :bytes, :lines, :left_from, :importance, :topics)
+
+-- name: owner_of_content
+-- Whose a content is.
+SELECT owner FROM knowledge_content WHERE id = :content
+
+-- name: is_content_used
+-- Whether a file says it.
+SELECT 1 FROM knowledge_file WHERE content = :content LIMIT 1
+
+-- name: remove_content
+-- No file says it any more.
+DELETE FROM knowledge_content WHERE id = :content
+
+-- name: last_chunk
+-- The highest row of a piece.
+SELECT coalesce(max(id), 0) FROM knowledge_chunk
+
+-- name: add_chunk
+-- A piece of a content.
+INSERT INTO knowledge_chunk (id, content, position, from_byte, to_byte, from_line, to_line, headings, text_hash, terms, term_count)
+VALUES (:id, :content, :position, :from_byte, :to_byte, :from_line, :to_line, :headings, :text_hash, :terms, :term_count)
+
+-- name: terms_of_content
+-- The pieces of a content with their terms.
+SELECT id, terms FROM knowledge_chunk WHERE content = :content
+
+-- name: remove_chunks
+-- The pieces of a content are gone.
+DELETE FROM knowledge_chunk WHERE content = :content
+
+-- name: add_words
+-- The terms of a piece become searchable.
+INSERT INTO knowledge_fts (rowid, body) VALUES (:id, :body)
+
+-- name: remove_words
+-- The terms of a piece leave the index; they must be those that were put in.
+INSERT INTO knowledge_fts (knowledge_fts, rowid, body)
+SELECT 'delete', :id, :body WHERE EXISTS (SELECT 1 FROM knowledge_fts_docsize WHERE id = :id)
+
+-- name: add_card
+-- The names of a file become searchable.
+INSERT INTO knowledge_card_fts (rowid, body) VALUES (:id, :body)
+
+-- name: remove_card
+-- The names of a file leave the index.
+INSERT INTO knowledge_card_fts (knowledge_card_fts, rowid, body)
+SELECT 'delete', :id, :body WHERE EXISTS (SELECT 1 FROM knowledge_card_fts_docsize WHERE id = :id)
+
+-- name: card_of_file
+-- The terms of a file's names.
+SELECT card, content FROM knowledge_file WHERE id = :id
+
+-- name: clear_card
+-- The names of a file are not indexed.
+UPDATE knowledge_file SET card = :card WHERE id = :id
+
+-- name: rows_with_term
+-- The newest pieces that have a term, as one array.
+SELECT json_group_array(row) FROM (SELECT rowid AS row FROM knowledge_fts WHERE knowledge_fts MATCH :match ORDER BY rowid DESC LIMIT :cap)
+
+-- name: cards_with_term
+-- The newest files whose names have a term, as one array.
+SELECT json_group_array(row) FROM (SELECT rowid AS row FROM knowledge_card_fts WHERE knowledge_card_fts MATCH :match ORDER BY rowid DESC LIMIT :cap)
+
+-- name: count_chunks_of_owners
+-- How many pieces some owners have.
+SELECT count(*) FROM knowledge_chunk WHERE content IN (SELECT id FROM knowledge_content WHERE owner IN (SELECT value FROM json_each(:owners)))
+
+-- name: chunks_by_row
+-- Pieces with the content that they are of.
+SELECT k.id, k.content, k.position, k.from_byte, k.to_byte, k.from_line, k.to_line, k.headings, k.text_hash, k.terms, k.term_count, n.owner, n.encoding,
+    n.importance, n.topics, n.kind
+FROM json_each(:rows) AS wanted CROSS JOIN knowledge_chunk AS k ON k.id = wanted.value CROSS JOIN knowledge_content AS n ON n.id = k.content
+WHERE n.owner IN (SELECT value FROM json_each(:owners))
+
+-- name: first_chunks_of_files
+-- The first piece of what some files say.
+SELECT k.id, f.id FROM json_each(:rows) AS wanted CROSS JOIN knowledge_file AS f ON f.id = wanted.value
+CROSS JOIN knowledge_chunk AS k ON k.content = f.content AND k.position = 0
+
+-- name: chunks_of_content
+-- The pieces of a content in their order, without terms.
+SELECT position, from_byte, to_byte, from_line, to_line, text_hash FROM knowledge_chunk WHERE content = :content ORDER BY position
+
+-- name: add_change
+-- Something happened to a file or a collection.
+INSERT INTO knowledge_change (at, collection, name, event, path, from_path, sha256, count)
+VALUES (:now, :collection, :name, :event, :path, :from_path, :sha256, :files)
+
+-- name: list_changes
+-- What happened, newest first.
+SELECT seq, at, event, name, path, from_path, sha256, count FROM knowledge_change
+WHERE seq < :before AND at >= :since AND (:name = '' OR name = :name) ORDER BY seq DESC LIMIT :limit
+
+-- name: last_version
+-- The newest content of a path that is known.
+SELECT id, sha256 FROM file_version WHERE collection = :collection AND path = :path ORDER BY id DESC LIMIT 1
+
+-- name: add_version
+-- A path says something else than before.
+INSERT INTO file_version (collection, path, sha256, bytes, first_seen_at, last_seen_at) VALUES (:collection, :path, :sha256, :bytes, :now, :now)
+
+-- name: see_version
+-- A path still says the same.
+UPDATE file_version SET last_seen_at = :now WHERE id = :id
+
+-- name: list_versions
+-- What a path said, newest first.
+SELECT id, sha256, bytes, first_seen_at, last_seen_at FROM file_version
+WHERE collection = :collection AND path = :path AND id < :before ORDER BY id DESC LIMIT :limit
+
+-- name: count_rows_of_collection
+-- How many files, and versions, a collection has.
+SELECT (SELECT count(*) FROM knowledge_file WHERE collection = :collection), (SELECT count(*) FROM file_version WHERE collection = :collection)
+
+-- name: some_files
+-- Some files of a collection, to be removed.
+SELECT id FROM knowledge_file WHERE collection = :collection LIMIT :limit
+
+-- name: count_pending_of
+-- How many files of some collections wait.
+SELECT count(*) FROM knowledge_file WHERE state = 'pending' AND collection IN (SELECT value FROM json_each(:collections))

@@ -1,0 +1,194 @@
+"""Rows of contents and their pieces, with their full-text rows.
+
+Rule 1: a piece and its full-text row come and go together, here only.
+Rule 2: what is stored of a text is ranges, a keyed hash and its terms in the order of the alphabet.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from knowledge.rows.statements import SQL
+from protocol.seams.ports import SqlValue, Tx
+from retrieval.packing import pack, unpack
+
+MATCH_CAP = 20_000
+"""Rows of a term that are looked at: the rarest terms choose, all rank."""
+
+
+def entry(owner: int, terms: str) -> str:
+    """Return terms as the index has them: with their owner, so that no search comes upon another's pieces."""
+    return " ".join(f"w{owner}·{term}" for term in dict.fromkeys(terms.split()))
+
+
+class NewContent(NamedTuple):
+    """What a file says, on its way into the index."""
+
+    owner: int
+    sha256: bytes
+    kind: str
+    encoding: str
+    bytes: int
+    lines: int
+    left_from: int | None
+    importance: float
+    topics: str
+
+
+class NewPiece(NamedTuple):
+    """A piece on its way into the index."""
+
+    from_byte: int
+    to_byte: int
+    from_line: int
+    to_line: int
+    headings: str
+    text_hash: bytes
+    terms: str
+
+
+class FoundPiece(NamedTuple):
+    """A piece as a search reads it."""
+
+    id: int
+    content: int
+    position: int
+    from_byte: int
+    to_byte: int
+    from_line: int
+    to_line: int
+    headings: str
+    text_hash: bytes
+    terms: bytes | None
+    term_count: int
+    owner: int
+    encoding: str
+    importance: float
+    topics: str
+    kind: str
+
+    @property
+    def words(self) -> list[str]:
+        """Return its terms, sorted, with repetitions."""
+        return unpack(self.terms).split()
+
+
+class PlacedPiece(NamedTuple):
+    """The place of a piece in its content."""
+
+    position: int
+    from_byte: int
+    to_byte: int
+    from_line: int
+    to_line: int
+    text_hash: bytes
+
+
+def find_content(tx: Tx, owner: int, sha256: bytes, kind: str) -> tuple[int, int | None] | None:
+    """Return the row of a content, and its first line without a piece; None where it is not there."""
+    row = tx.one(SQL["find_content"], {"owner": owner, "sha256": sha256, "kind": kind})
+    return (row[0], row[1]) if row else None
+
+
+def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece]) -> int:
+    """Store what a file says and make its words searchable; return its row."""
+    row = tx.insert(SQL["add_content"], content._asdict())
+    first = tx.all(SQL["last_chunk"])[0][0] + 1
+    chunks: list[dict[str, SqlValue]] = []
+    words: list[dict[str, SqlValue]] = []
+    for position, piece in enumerate(pieces):
+        values: dict[str, SqlValue] = piece._asdict()
+        chunks.append(
+            values | {"id": first + position, "content": row, "position": position, "terms": pack(piece.terms),
+                      "term_count": len(piece.terms.split())}
+        )  # fmt: skip
+        if piece.terms:
+            words.append({"id": first + position, "body": entry(content.owner, piece.terms)})
+    tx.run_many(SQL["add_chunk"], chunks)
+    tx.run_many(SQL["add_words"], words)
+    return row
+
+
+def drop_unused(tx: Tx, content: int) -> tuple[int, int]:
+    """Remove a content that no file says any more; return how many pieces and full-text rows went."""
+    if tx.one(SQL["is_content_used"], {"content": content}) is not None:
+        return 0, 0
+    owner = tx.all(SQL["owner_of_content"], {"content": content})
+    if not owner:
+        return 0, 0
+    rows = tx.all(SQL["terms_of_content"], {"content": content})
+    with_words = [(row, unpack(terms)) for row, terms in rows if terms is not None]
+    tx.run_many(SQL["remove_words"], [{"id": row, "body": entry(owner[0][0], words)} for row, words in with_words])
+    tx.run(SQL["remove_chunks"], {"content": content})
+    tx.run(SQL["remove_content"], {"content": content})
+    return len(rows), len(with_words)
+
+
+def put_card(tx: Tx, file: int, owner: int, terms: str) -> None:
+    """Make the names of a file searchable in place of those before."""
+    drop_card(tx, file, owner)
+    if terms:
+        tx.run(SQL["clear_card"], {"id": file, "card": pack(terms)})
+        tx.run(SQL["add_card"], {"id": file, "body": entry(owner, terms)})
+
+
+def move_card(tx: Tx, file: int, owner: int, old: Sequence[str], new: Sequence[str]) -> None:
+    """Exchange the terms of a file's path among those of its names."""
+    row = tx.one(SQL["card_of_file"], {"id": file})
+    kept = Counter(unpack(row[0]).split() if row is not None else ()) - Counter(old) + Counter(new)
+    put_card(tx, file, owner, " ".join(sorted(kept.elements())))
+
+
+def drop_card(tx: Tx, file: int, owner: int) -> int:
+    """Take the names of a file out of the index; return how many full-text rows went."""
+    row = tx.one(SQL["card_of_file"], {"id": file})
+    if row is None or row[0] is None:
+        return 0
+    tx.run(SQL["clear_card"], {"id": file, "card": None})
+    return tx.run(SQL["remove_card"], {"id": file, "body": entry(owner, unpack(row[0]))})
+
+
+def content_of_file(tx: Tx, file: int) -> int | None:
+    """Return the content of a file, or None."""
+    row = tx.one(SQL["card_of_file"], {"id": file})
+    return row[1] if row else None
+
+
+def _rows(tx: Tx, statement: str, owners: Sequence[int], term: str) -> list[int]:
+    match = " OR ".join(f'"w{owner}·{term}"' for owner in owners)
+    found = tx.one(statement, {"match": match, "cap": MATCH_CAP})
+    return msgspec.json.decode(found[0], type=list[int]) if found else []
+
+
+def pieces_with(tx: Tx, owners: Sequence[int], term: str) -> list[int]:
+    """Return the newest pieces of some owners that have a term."""
+    return _rows(tx, SQL["rows_with_term"], owners, term)
+
+
+def cards_with(tx: Tx, owners: Sequence[int], term: str) -> list[int]:
+    """Return the newest files of some owners whose names have a term."""
+    return _rows(tx, SQL["cards_with_term"], owners, term)
+
+
+def read_pieces(tx: Tx, rows: Sequence[int], owners: Sequence[int]) -> dict[int, FoundPiece]:
+    """Return pieces by row; those of other owners are left out."""
+    values = {"rows": json.dumps(list(rows)), "owners": json.dumps(list(owners))}
+    return {row[0]: FoundPiece(*row) for row in tx.all(SQL["chunks_by_row"], values)}
+
+
+def first_pieces(tx: Tx, files: Sequence[int]) -> dict[int, int]:
+    """Return the first piece of each of some files, by the file's row."""
+    return {file: piece for piece, file in tx.all(SQL["first_chunks_of_files"], {"rows": json.dumps(list(files))})}
+
+
+def pieces_of(tx: Tx, content: int) -> list[PlacedPiece]:
+    """Return the places of a content's pieces in their order."""
+    return [PlacedPiece(*row) for row in tx.all(SQL["chunks_of_content"], {"content": content})]
+
+
+def count_pieces(tx: Tx, owners: Sequence[int]) -> int:
+    """Return how many pieces some owners have."""
+    return tx.all(SQL["count_chunks_of_owners"], {"owners": json.dumps(list(owners))})[0][0]

@@ -1,0 +1,255 @@
+"""Rows of files: what was seen of each, and whether it waits to be read."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from knowledge.rows.statements import SQL
+from protocol.seams.ports import SqlValue, Tx
+
+
+def path_of(folder: str, name: str) -> str:
+    """Return the path of a file below its collection."""
+    return f"{folder}/{name}" if folder else name
+
+
+def place_of(path: str) -> tuple[str, str]:
+    """Return the folder and the name of a path."""
+    folder, _, name = path.rpartition("/")
+    return folder, name
+
+
+class SeenRow(NamedTuple):
+    """A file of a folder as it was seen last."""
+
+    id: int
+    name: str
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    kind: str
+    state: str
+    reason: str | None
+    content: int | None
+
+
+class MissingFile(NamedTuple):
+    """A file that is not where it was; `reason` is `ignored` where it is not to be read any more."""
+
+    id: int
+    folder: str
+    name: str
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    content: int | None
+    reason: str | None
+
+
+class WaitingFile(NamedTuple):
+    """A file that waits to be read."""
+
+    id: int
+    folder: str
+    name: str
+    kind: Any
+    content: int | None
+    attempts: int
+    deaths: int
+    size: int
+    mtime_ns: int
+    is_baseline: int
+
+
+class FileRow(NamedTuple):
+    """A file with what is known of its content."""
+
+    id: int
+    file_id: str
+    folder: str
+    name: str
+    kind: Any
+    language: str | None
+    state: Any
+    reason: str | None
+    content: int | None
+    size: int
+    mtime_ns: int
+    indexed_at: int | None
+    attempts: int
+    next_run_at: int
+    error: str | None
+    sha256: bytes | None
+    bytes: int | None
+    lines: int | None
+    left_from: int | None
+    encoding: str | None
+
+    @property
+    def path(self) -> str:
+        """Return its path below the collection."""
+        return path_of(self.folder, self.name)
+
+
+class ContentPlace(NamedTuple):
+    """A place of a content: the collection and the path, and how both are."""
+
+    collection_id: str
+    folder: str
+    name: str
+    root: str
+    collection_state: str
+    mtime_ns: int
+    collection: int
+    file: int
+    state: str
+
+    @property
+    def path(self) -> str:
+        """Return its path below the collection."""
+        return path_of(self.folder, self.name)
+
+
+def files_of_folder(tx: Tx, collection: int, folder: str) -> dict[str, SeenRow]:
+    """Return the files of a folder by name, as they were seen last."""
+    rows = tx.all(SQL["files_of_folder"], {"collection": collection, "folder": folder})
+    return {row[1]: SeenRow(*row) for row in rows}
+
+
+def add_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:
+    """Store a file that was seen for the first time."""
+    tx.run(SQL["add_file"], values)
+
+
+def renew_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:
+    """Store that a file is another one than before."""
+    tx.run(SQL["renew_file"], values)
+
+
+def folders_of(tx: Tx, collection: int) -> set[str]:
+    """Return the folders in which files were seen."""
+    return {folder for (folder,) in tx.all(SQL["folders_of_collection"], {"collection": collection})}
+
+
+def count_readable(tx: Tx, collection: int) -> int:
+    """Return how many files there are to be read, read or not."""
+    return tx.all(SQL["count_readable"], {"collection": collection})[0][0]
+
+
+def renew_all(tx: Tx, collection: int, now: int) -> int:
+    """Have every file read again; return how many."""
+    return tx.run(SQL["renew_all_files"], {"collection": collection, "now": now})
+
+
+def twin_of(tx: Tx, collection: int, gone: SeenRow) -> tuple[int, str, str, str, str | None] | None:
+    """Return row, folder, name, kind and language of a new file that has the inode of one that is gone."""
+    values = {
+        "collection": collection, "id": gone.id, "device": gone.device, "inode": gone.inode, "size": gone.size,
+        "mtime_ns": gone.mtime_ns,
+    }  # fmt: skip
+    row = tx.one(SQL["twin_of_inode"], values)
+    return (row[0], row[1], row[2], row[3], row[4]) if row else None
+
+
+def move_file(tx: Tx, row: int, folder: str, name: str, kind: str, language: str | None) -> None:
+    """Give a file another path; all that is known of it stays."""
+    tx.run(SQL["move_file"], {"id": row, "folder": folder, "name": name, "kind": kind, "language": language})
+
+
+def delete_file(tx: Tx, row: int) -> None:
+    """Remove a file's row."""
+    tx.run(SQL["remove_file"], {"id": row})
+
+
+def miss_file(tx: Tx, row: int, reason: str | None) -> None:
+    """Store that a file is not where it was; what is known of it waits for it to come up elsewhere."""
+    tx.run(SQL["miss_file"], {"id": row, "reason": reason})
+
+
+def missing_files(tx: Tx, collection: int, limit: int) -> list[MissingFile]:
+    """Return files that are not where they were."""
+    return [MissingFile(*row) for row in tx.all(SQL["missing_files"], {"collection": collection, "limit": limit})]
+
+
+def missing_with_content(tx: Tx, collection: int, content: int) -> tuple[int, str, str] | None:
+    """Return row, folder and name of a file that is gone and said the same."""
+    row = tx.one(SQL["missing_with_content"], {"collection": collection, "content": content})
+    return (row[0], row[1], row[2]) if row else None
+
+
+def waiting_files(tx: Tx, collection: int, now: int, limit: int) -> list[WaitingFile]:
+    """Return the next files that wait and are due."""
+    rows = tx.all(SQL["pending_files"], {"collection": collection, "now": now, "limit": limit})
+    return [WaitingFile(*row) for row in rows]
+
+
+def next_due(tx: Tx, collection: int) -> int | None:
+    """Return when the next waiting file is due; None where none waits."""
+    return tx.all(SQL["next_due"], {"collection": collection})[0][0]
+
+
+def collections_to_read(tx: Tx, now: int) -> list[str]:
+    """Return the collections with files that wait and are due."""
+    return [name for (name,) in tx.all(SQL["collections_to_read"], {"now": now})]
+
+
+def finish_file(tx: Tx, values: Mapping[str, SqlValue]) -> bool:
+    """Store the outcome of a reading; return whether the file still waited for it."""
+    return tx.run(SQL["finish_file"], values) == 1
+
+
+def fail_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:
+    """Store a failed reading and when it is tried again."""
+    tx.run(SQL["fail_file"], values)
+
+
+def hurry_files(tx: Tx, rows: Sequence[int], now: int) -> None:
+    """Have files read again at once: the disk says something else."""
+    tx.run_many(SQL["hurry_file"], [{"id": row, "now": now} for row in rows])
+
+
+def retry_files(tx: Tx, now: int, *, file_id: str = "", collection: int = 0) -> int:
+    """Have failed files tried again; return how many."""
+    return tx.run(SQL["retry_file"], {"now": now, "file_id": file_id, "collection": collection})
+
+
+def collection_of_file(tx: Tx, file_id: str) -> str | None:
+    """Return the id of the collection that a file belongs to, or None."""
+    row = tx.one(SQL["collection_of_file"], {"file_id": file_id})
+    return row[0] if row else None
+
+
+def find_file(tx: Tx, collection: int, path: str) -> FileRow | None:
+    """Return a file by its path, or None."""
+    folder, name = place_of(path)
+    row = tx.one(SQL["get_file"], {"collection": collection, "folder": folder, "name": name})
+    return FileRow(*row) if row else None
+
+
+def list_files(
+    tx: Tx, collection: int, *, after: int, limit: int, prefix: str = "", states: Sequence[str] = (),
+    kinds: Sequence[str] = ()
+) -> list[FileRow]:  # fmt: skip
+    """Return files by row, filtered."""
+    values: dict[str, SqlValue] = {
+        "collection": collection, "after": after, "limit": limit, "prefix": prefix,
+        "states": json.dumps(list(states)) if states else "", "kinds": json.dumps(list(kinds)) if kinds else "",
+    }  # fmt: skip
+    return [FileRow(*row) for row in tx.all(SQL["list_files"], values)]
+
+
+def places_of(tx: Tx, content: int) -> list[ContentPlace]:
+    """Return the places of a content, at most a hundred."""
+    return [ContentPlace(*row) for row in tx.all(SQL["paths_of_content"], {"content": content})]
+
+
+def some_files(tx: Tx, collection: int, limit: int) -> list[int]:
+    """Return the rows of some files of a collection."""
+    return [row for (row,) in tx.all(SQL["some_files"], {"collection": collection, "limit": limit})]
+
+
+def count_pending(tx: Tx, collections: Sequence[int]) -> int:
+    """Return how many files of some collections wait."""
+    return tx.all(SQL["count_pending_of"], {"collections": json.dumps(list(collections))})[0][0]

@@ -1,0 +1,12 @@
+"""The named statements of this house.
+
+Rule 1: every function of this room is synchronous and works in the transaction it is given.
+Rule 2: nothing in this room decides what to index, to show or to remove.
+"""
+
+from protocol.statements import Statements
+
+SQL = Statements("knowledge")
+FORMAT = SQL["find_format"], SQL["put_format"]
+CARD_FORMAT = SQL["find_card_format"], SQL["put_card_format"]
+"""How the formats of the full-text tables are found, and written again."""

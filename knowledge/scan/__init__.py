@@ -1,0 +1,1 @@
+"""Which files a collection holds: patterns, kinds, and the comparison of a folder with its rows."""

@@ -1,0 +1,66 @@
+"""The comparison of a folder with its rows; pure.
+
+Rule 1: what has the same device, inode, size and time of change is the same file, and is not read.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from knowledge.rows.files import SeenRow
+from knowledge.scan.walking import FolderSight, SeenFile
+
+MASS = 100
+"""More files than this, and half of a collection, are not given up by one look."""
+
+
+class FolderPlan(NamedTuple):
+    """What changed in a folder: new files, changed ones with their rows, and rows that are gone, with the reason."""
+
+    new: list[SeenFile]
+    changed: list[tuple[SeenRow, SeenFile]]
+    gone: list[tuple[SeenRow, str | None]]
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.gone)
+
+
+def compare(sight: FolderSight, rows: Mapping[str, SeenRow]) -> FolderPlan:
+    """Return what changed in a folder since its rows were written; nothing of one that cannot be read now."""
+    if sight.is_unreadable:
+        return FolderPlan([], [], [])
+    new = [seen for name, seen in sight.files.items() if name not in rows]
+    changed = [
+        (rows[name], seen) for name, seen in sight.files.items() if name in rows and not _is_same(rows[name], seen)
+    ]
+    gone = [
+        (row, "ignored" if name in sight.left_out else None)
+        for name, row in rows.items()
+        if name not in sight.files and row.state != "missing"
+    ]
+    return FolderPlan(new, changed, gone)
+
+
+def _is_same(row: SeenRow, seen: SeenFile) -> bool:
+    entry = seen.entry
+    is_known = (row.device, row.inode, row.size, row.mtime_ns) == (
+        entry.device,
+        entry.inode,
+        entry.size,
+        entry.mtime_ns,
+    )
+    return is_known and row.kind == seen.kind.kind and row.state != "missing"
+
+
+def is_below(folder: str, above: Iterable[str]) -> bool:
+    """Return whether a folder is one of some others, or lies in one."""
+    return any(folder == one or folder.startswith(f"{one}/") for one in above)
+
+
+def find_gone(known: Iterable[str], walked: Collection[str], unreadable: Collection[str]) -> list[str]:
+    """Return the folders with files that a whole walk did not come to; none below one that cannot be read."""
+    return sorted(one for one in known if one not in walked and not is_below(one, unreadable))
+
+
+def is_mass(gone: int, present: int) -> bool:
+    """Return whether so many files that went at once look like a folder that is not there for now."""
+    return gone > MASS and gone * 2 > gone + present

@@ -1,0 +1,127 @@
+"""Rules of a collection: which files it holds, and by which line one is left out; pure.
+
+Rule 1: the first rule that matches decides: safety, `exclude`, `.pioneerignore`, `.gitignore`, defaults, `include`.
+Rule 2: nothing below an ignored folder comes back; a line that is no pattern is reported and skipped.
+Rule 3: patterns are those of git, by `pathspec`; it is imported when a collection is first scanned.
+"""
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import NamedTuple
+
+from protocol.files.collections import PatternProblem
+from protocol.files.knowledge import PatternRule, SkipReason
+from protocol.seams.safe_files import INSTRUCTION_FILES, SECRET_FILES
+
+DEFAULTS = (
+    "node_modules/", ".venv/", "venv/", "__pycache__/", "dist/", "build/", "target/", ".next/", ".cache/",
+    "coverage/", "*.min.*",
+    "*.map", "*.lock", "package-lock.json",
+)  # fmt: skip
+"""What programs make; a negation in `exclude` or `.pioneerignore` brings it back."""
+GITIGNORE = ".gitignore"
+PIONEERIGNORE = ".pioneerignore"
+GIT_EXCLUDE = ".git/info/exclude"
+MAX_LINES = 10_000
+"""Of one file of patterns; the longest that people keep have some hundreds."""
+
+
+class LeftOut(NamedTuple):
+    """Why a file or folder is left out, and by which line."""
+
+    reason: SkipReason
+    rule: PatternRule | None = None
+
+
+class PatternList:
+    """The patterns of one file or option, that lies in a folder of the collection ("" is its root)."""
+
+    def __init__(self, file: str, folder: str, lines: Iterable[str]) -> None:
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415  # 50 ms that only a scan needs
+        from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
+
+        self.file = file
+        self._prefix = f"{folder}/" if folder else ""
+        self.bad: list[PatternProblem] = []
+        patterns: list[GitIgnoreSpecPattern] = []
+        self._lines: list[tuple[int, str]] = []
+        for number, raw in enumerate(lines, 1):
+            if number > MAX_LINES:
+                break
+            line = raw.rstrip("\r\n")
+            try:
+                pattern = GitIgnoreSpecPattern(line)
+            except ValueError:
+                self.bad.append(PatternProblem(file=file, line=number, pattern=line[:256]))
+                continue
+            if pattern.include is not None:
+                patterns.append(pattern)
+                self._lines.append((number, line))
+        self._spec = GitIgnoreSpec(patterns)
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def find(self, path: str) -> tuple[bool, PatternRule] | None:
+        """Return whether a path (a folder's ends with `/`) is matched or let through, and by which line, or None."""
+        if not path.startswith(self._prefix):
+            return None
+        found = self._spec.check_file(path[len(self._prefix) :])
+        if found.include is None or found.index is None:
+            return None
+        number, line = self._lines[found.index]
+        return found.include, PatternRule(file=self.file, line=number, pattern=line[:256])
+
+
+class Rules:
+    """The rules at a place of a collection: those of the collection, and of the folders down to that place."""
+
+    def __init__(
+        self, include: Sequence[str], exclude: Sequence[str], git_exclude: Sequence[str], *, follows_git: bool
+    ) -> None:
+        self._safety = PatternList("safety", "", SECRET_FILES)
+        self._defaults = PatternList("defaults", "", DEFAULTS)
+        self._exclude = PatternList("exclude", "", exclude)
+        self._include = PatternList("include", "", include)
+        self._follows_git = follows_git
+        whole = PatternList(GIT_EXCLUDE, "", git_exclude if follows_git else ())
+        self.of_folders: tuple[PatternList, ...] = ()
+        self.of_git: tuple[PatternList, ...] = (whole,) if whole else ()
+        self.bad: list[PatternProblem] = [*self._exclude.bad, *self._include.bad, *whole.bad]
+
+    def within(self, folder: str, gitignore: Sequence[str], pioneerignore: Sequence[str]) -> "Rules":
+        """Return the rules in a folder with the lines of its own two files; the innermost come first."""
+        inner = copy(self)
+        prefix = f"{folder}/" if folder else ""
+        if pioneerignore:
+            own = PatternList(prefix + PIONEERIGNORE, folder, pioneerignore)
+            inner.of_folders = (own, *self.of_folders)
+            self.bad.extend(own.bad)
+        if gitignore and self._follows_git:
+            own = PatternList(prefix + GITIGNORE, folder, gitignore)
+            inner.of_git = (own, *self.of_git)
+            self.bad.extend(own.bad)
+        return inner
+
+    def skips(self, path: str, *, is_folder: bool) -> LeftOut | None:
+        """Return why a path below the collection is left out; None where it is not."""
+        asked = f"{path}/" if is_folder else path
+        secret = self._safety.find(asked.casefold())
+        if secret is not None:
+            return LeftOut("secret_file", secret[1])
+        if path.rpartition("/")[2] in INSTRUCTION_FILES:
+            return LeftOut("instruction_file")
+        found = next((found for one in self._chain() if (found := one.find(asked)) is not None), None)
+        if found is not None and found[0]:
+            return LeftOut("excluded" if found[1].file in {"exclude", "defaults"} else "ignored", found[1])
+        if self._include and not is_folder:
+            included = self._include.find(asked)
+            if included is None or not included[0]:
+                return LeftOut("not_included")
+        return None
+
+    def _chain(self) -> Iterable[PatternList]:
+        yield self._exclude
+        yield from self.of_folders
+        yield from self.of_git
+        yield self._defaults

@@ -1,0 +1,36 @@
+"""Which folders may be a collection; pure."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import PurePath
+
+FORBIDDEN = ("/etc", "/proc", "/sys", "/dev", "/boot") if sys.platform != "win32" else ("C:\\Windows",)
+"""Folders of the system, which hold no documents."""
+
+
+ORDINARY = ("/dev/shm",)  # noqa: S108
+"""A file system in memory that lies below the devices on Linux, and holds ordinary files."""
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Return whether a path is a folder or lies in it."""
+    return PurePath(path).is_relative_to(PurePath(folder))
+
+
+def problem_of_root(path: str, home: str, user_folder: str) -> str | None:
+    """Return why a real path may not be a collection, or None. `home` and `user_folder` are real paths too."""
+    if PurePath(path).parent == PurePath(path):
+        return "That is the root of a file system"
+    if is_within(user_folder, path):
+        return "That is the user's own folder, or one above it"
+    if is_within(home, path) or is_within(path, home):
+        return "That is the gateway's home, or a folder above or in it"
+    is_ordinary = any(is_within(path, one) and path != one for one in ORDINARY)
+    if not is_ordinary and any(is_within(path, one) for one in FORBIDDEN):
+        return "That is a folder of the system"
+    return None
+
+
+def overlapping(path: str, others: Sequence[str]) -> bool:
+    """Return whether a folder is inside or above one of the others, or is one."""
+    return any(is_within(path, other) or is_within(other, path) for other in others)

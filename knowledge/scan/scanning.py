@@ -1,0 +1,283 @@
+"""The scan of a collection: it compares the folder with its rows, and queues what has to be read.
+
+Rule 1: a root that is missing, unreadable or suddenly empty deletes nothing: the collection is `unavailable`.
+Rule 2: one query a folder; a transaction only where something changed.
+Rule 3: a file that is gone keeps its row until new files were looked at: it may have moved.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+import anyio.to_thread
+import msgspec
+
+from knowledge.ports import KnowledgeMeans
+from knowledge.rows.changes import FileChange, add_change
+from knowledge.rows.collections import KnownCollection, end_scan, find_collection, set_state
+from knowledge.rows.contents import move_card
+from knowledge.rows.files import (
+    SeenRow,
+    add_file,
+    count_readable,
+    delete_file,
+    files_of_folder,
+    folders_of,
+    miss_file,
+    missing_files,
+    move_file,
+    next_due,
+    path_of,
+    renew_all,
+    renew_file,
+    twin_of,
+)
+from knowledge.scan.comparing import FolderPlan, compare, find_gone, is_below, is_mass
+from knowledge.scan.walking import FolderSight, SeenFile, Walk, WalkLimits, rules_of
+from protocol.files.collections import LargeFile, Preview
+from protocol.notifications import KnowledgeChanged
+from protocol.seams.ports import JobHandle, SqlValue, Tx
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+
+FOLDERS_AT_ONCE = 64
+FILES_AT_ONCE = 500
+"""New files of one transaction: some milliseconds."""
+AGREED_MS = 600_000
+"""How long files that went together are withheld before a scan that still misses them gives them up."""
+PREVIEW_SECONDS = 2.0
+HEAD_BYTES = 8192
+MAX_BAD = 100
+
+Gone = tuple[str, SeenRow, str | None]
+"""A folder, a row of it that is gone, and the reason."""
+
+
+class _Ending(NamedTuple):
+    """A scan at its end: the walk, what is gone, and whether there were too many files."""
+
+    walk: Walk
+    gone: Sequence[Gone]
+    is_over: bool
+
+
+class Scanner:
+    """Scans collections."""
+
+    def __init__(self, means: KnowledgeMeans) -> None:
+        self._means = means
+
+    def queue(self, tx: Tx, collection_id: str) -> bool:
+        """Queue a scan; return whether none was waiting."""
+        return self._means.jobs.enqueue(tx, "scan", collection_id) is not None
+
+    async def scan(self, handle: JobHandle) -> None:
+        """Scan the collection that a `scan` job names."""
+        db = self._means.db
+        known = await db.read(lambda tx: find_collection(tx, handle.job.subject))
+        if known is None:
+            return
+        try:
+            root = await anyio.to_thread.run_sync(self._means.open_root, known.path)
+        except UnsafeFileError as error:
+            reason = "permission_denied" if error.reason == "permission_denied" else "root_missing"
+            await self._lose(known, reason)
+            return
+        try:
+            await self._scan(known, root)
+        except UnsafeFileError:
+            await self._lose(known, "permission_denied")
+        finally:
+            root.close()
+
+    async def _lose(self, known: KnownCollection, reason: str) -> None:
+        await self._means.db.note(lambda tx: set_state(tx, known.id, "unavailable", reason))
+        self._means.degrade(f"knowledge:{known.collection_id}", reason)
+
+    async def _scan(self, known: KnownCollection, root: SafeRoot) -> None:
+        means, settings = self._means, self._means.settings()
+        if known.scanned_at is None:
+            await means.db.note(lambda tx: set_state(tx, known.id, "scanning"))
+        walk = await anyio.to_thread.run_sync(lambda: _walk_of(root, known, settings.max_file_bytes))
+        sights = iter(walk)
+        walked: set[str] = set()
+        gone: list[Gone] = []
+        counts: Counter[str] = Counter()
+        is_empty = True
+        present = await means.db.read(lambda tx: count_readable(tx, known.id))
+        room = settings.max_files - present
+        while batch := await anyio.to_thread.run_sync(lambda: list(islice(sights, FOLDERS_AT_ONCE))):
+            is_empty = is_empty and not any(sight.files or sight.left_out for sight in batch) and len(batch) == 1
+            if is_empty and present:
+                await self._lose(known, "root_empty")
+                return
+            walked.update(sight.folder for sight in batch)
+            plans = await means.db.read(partial(_compare_all, collection=known.id, sights=batch))
+            for sight, plan in plans:
+                gone += [(sight.folder, row, reason) for row, reason in plan.gone]
+                room -= len(plan.new) - len(plan.gone)
+                counts["added"] += len(plan.new)
+                counts["changed"] += len(plan.changed)
+                await self._store(known, sight.folder, plan)
+            if room < 0:
+                break
+            await means.db.calm()
+        if room >= 0:
+            gone += await means.db.read(lambda tx: _gone_folders(tx, known.id, walked, walk.unreadable))
+        await self._end(known, walk, gone, counts, is_over=room < 0)
+
+    async def _store(self, known: KnownCollection, folder: str, plan: FolderPlan) -> None:
+        now = self._means.clock.now()
+        steps: list[Callable[[Tx], None]] = [
+            *(partial(self._add, known=known, folder=folder, seen=seen, now=now) for seen in plan.new),
+            *(partial(_renew, row=row, seen=seen, now=now) for row, seen in plan.changed),
+        ]
+        for first in range(0, len(steps), FILES_AT_ONCE):
+            some = steps[first : first + FILES_AT_ONCE]
+
+            def apply(tx: Tx, some: Sequence[Callable[[Tx], None]] = some) -> None:
+                if find_collection(tx, known.collection_id) is not None:  # it may be removed meanwhile
+                    for step in some:
+                        step(tx)
+
+            await self._means.db.note(apply)
+
+    def _add(self, tx: Tx, known: KnownCollection, folder: str, seen: SeenFile, now: int) -> None:
+        values: dict[str, SqlValue] = {"file_id": self._means.ids.new("fil"), "collection": known.id, "folder": folder}
+        values["is_baseline"] = int(known.scanned_at is None)
+        add_file(tx, values | {"name": seen.entry.name} | _facts(seen, now))
+
+    async def _end(
+        self, known: KnownCollection, walk: Walk, gone: Sequence[Gone], counts: Counter[str], *, is_over: bool
+    ) -> None:
+        """Take away what is gone, or withhold it; note how the scan ended; have what waits be read."""
+        means = self._means
+        ending = _Ending(walk, gone, is_over)
+        if not await means.db.note(lambda tx: self._close(tx, known, ending, counts)):
+            return
+        component = f"knowledge:{known.collection_id}"
+        if is_over:
+            means.degrade(component, "over_limit")
+        else:
+            means.recover(component)
+        if counts.total():
+            told = {name: counts[name] for name in ("added", "changed", "moved", "removed")}
+            means.notify("knowledge/changed", KnowledgeChanged(collection_id=known.collection_id, failed=0, **told))
+
+    def _close(self, tx: Tx, known: KnownCollection, ending: "_Ending", counts: Counter[str]) -> bool:
+        """Store how a scan ended; return whether the collection is still there."""
+        fresh, now = find_collection(tx, known.collection_id), self._means.clock.now()
+        if fresh is None:
+            return False
+        walk, is_first = ending.walk, known.scanned_at is None
+        left = [one for one in ending.gone if not self._moved(tx, fresh, one, counts)]
+        present = count_readable(tx, fresh.id) - len(left)
+        for folder, row, reason in left:
+            miss_file(tx, row.id, reason or ("ignored" if is_below(folder, walk.ignored) else None))
+        counts["removed"] += len(left)
+        withheld_at = _withheld_at(fresh, sum(reason is None for _, _, reason in left), present, now)
+        if is_first:
+            add_change(tx, fresh, FileChange("baseline", files=present), now)
+        if fresh.deep_wanted:
+            renew_all(tx, fresh.id, now)
+        end_scan(
+            tx, fresh.id, now, state="over_limit" if ending.is_over else "polling",
+            reason="max_files" if ending.is_over else "not_watched",
+            skipped=dict(walk.skipped), bad=[msgspec.to_builtins(one) for one in walk.bad[:MAX_BAD]],
+            withheld_at=withheld_at,
+            deep=bool(fresh.deep_wanted) or is_first,
+        )  # fmt: skip
+        if next_due(tx, fresh.id) is not None or (withheld_at is None and missing_files(tx, fresh.id, 1)):
+            self._means.jobs.enqueue(tx, "read", fresh.collection_id)
+        return True
+
+    def _moved(self, tx: Tx, known: KnownCollection, one: Gone, counts: Counter[str]) -> bool:
+        """Give a file that is gone the place of a new one with its inode; return whether there is one."""
+        folder, row, reason = one
+        twin = twin_of(tx, known.id, row) if row.content is not None and reason is None else None
+        if twin is None or twin[3] != row.kind:
+            return False
+        new, new_folder, name, kind, language = twin
+        delete_file(tx, new)
+        move_file(tx, row.id, new_folder, name, kind, language)
+        path, from_path = path_of(new_folder, name), path_of(folder, row.name)
+        terms = self._means.lexicon.index_terms
+        move_card(tx, row.id, known.owner, terms(from_path), terms(path))
+        add_change(tx, known, FileChange("moved", path, from_path), self._means.clock.now())
+        counts["moved"] += 1
+        counts["added"] -= 1
+        return True
+
+
+def preview(root: SafeRoot, known: KnownCollection, max_file_bytes: int) -> Preview:
+    """Return what a scan would index, within two seconds. Raises `UnsafeFileError` for a root that cannot be read."""
+    until = time.monotonic() + PREVIEW_SECONDS
+    walk = _walk_of(root, known, max_file_bytes, until)
+    kinds: Counter[str] = Counter()
+    sizes: list[tuple[int, str]] = []
+    is_cut = False
+    for sight in walk:
+        for name, seen in sight.files.items():
+            is_cut = is_cut or time.monotonic() > until
+            path = path_of(sight.folder, name)
+            if not is_cut and _is_binary(root, path):
+                walk.skipped["binary"] += 1
+                continue
+            kinds[seen.kind.kind] += 1
+            sizes.append((seen.entry.size, path))
+    largest = sorted(sizes, key=lambda one: (-one[0], one[1]))[:10]
+    return Preview(
+        files=len(sizes), bytes=sum(size for size, _ in sizes), by_kind=dict(kinds), skipped=dict(walk.skipped),
+        largest=[LargeFile(path=path, bytes=size) for size, path in largest], partial=walk.is_cut or is_cut,
+        bad_patterns=walk.bad[:MAX_BAD],
+    )  # fmt: skip
+
+
+def _is_binary(root: SafeRoot, path: str) -> bool:
+    try:
+        with root.open_file(path) as file:
+            head = file.read(HEAD_BYTES)
+    except (UnsafeFileError, OSError):
+        return False
+    return b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
+def _walk_of(root: SafeRoot, known: KnownCollection, max_file_bytes: int, until: float | None = None) -> Walk:
+    rules = rules_of(root, known.choices(), follows_git=bool(known.follow_gitignore))
+    return Walk(root, rules, WalkLimits(max_file_bytes, until))
+
+
+def _compare_all(tx: Tx, collection: int, sights: Sequence[FolderSight]) -> list[tuple[FolderSight, FolderPlan]]:
+    plans = ((sight, compare(sight, files_of_folder(tx, collection, sight.folder))) for sight in sights)
+    return [(sight, plan) for sight, plan in plans if plan]
+
+
+def _gone_folders(tx: Tx, collection: int, walked: set[str], unreadable: Sequence[str]) -> list[Gone]:
+    """Return the files of folders that the walk did not come to."""
+    return [
+        (folder, row, None)
+        for folder in find_gone(folders_of(tx, collection), walked, unreadable)
+        for row in files_of_folder(tx, collection, folder).values()
+        if row.state != "missing"
+    ]
+
+
+def _withheld_at(known: KnownCollection, gone: int, present: int, now: int) -> int | None:
+    """Return since when files that went together are withheld; None where nothing is, or a later scan agrees."""
+    if known.withheld_at is None:
+        return now if is_mass(gone, present) else None
+    return known.withheld_at if now - known.withheld_at < AGREED_MS else None
+
+
+def _facts(seen: SeenFile, now: int) -> dict[str, SqlValue]:
+    entry, kind = seen
+    return {
+        "device": entry.device, "inode": entry.inode, "size": entry.size, "mtime_ns": entry.mtime_ns, "kind": kind.kind,
+        "language": kind.language, "now": now,
+    }  # fmt: skip
+
+
+def _renew(tx: Tx, row: SeenRow, seen: SeenFile, now: int) -> None:
+    renew_file(tx, {"id": row.id} | _facts(seen, now))

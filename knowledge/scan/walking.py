@@ -1,0 +1,164 @@
+"""The walk through a collection: folder by folder, which files it holds and why others are left out.
+
+Rule 1: nothing of a file is read here but lines of patterns; an ignored folder is not entered, and counts once.
+Rule 2: memory is bounded by the largest folder and the depth of the tree.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from knowledge.scan.kinds import Kind, kind_of
+from knowledge.scan.patterns import GIT_EXCLUDE, GITIGNORE, PIONEERIGNORE, LeftOut, Rules
+from protocol.files.collections import PatternProblem
+from protocol.files.knowledge import SkipReason
+from protocol.seams.safe_files import FolderEntry, SafeRoot, UnsafeFileError
+
+PATTERN_BYTES = 256 * 1024
+"""Of one file of patterns: a longer one is no list that a person keeps."""
+AGENT_FILES = frozenset({"AGENTS.md", "config.yaml"})
+"""A folder with both defines an agent, which is no evidence."""
+MAX_PATH_CHARS = 1024
+
+
+class SeenFile(NamedTuple):
+    """A file that is to be read."""
+
+    entry: FolderEntry
+    kind: Kind
+
+
+@dataclass
+class FolderSight:
+    """A folder as it is now: its files to be read, and why other names are left out, by name."""
+
+    folder: str
+    files: dict[str, SeenFile] = field(default_factory=dict[str, SeenFile])
+    left_out: dict[str, LeftOut] = field(default_factory=dict[str, LeftOut])
+    is_unreadable: bool = False
+
+
+class WalkLimits(NamedTuple):
+    """The most bytes of a file, and when the walk ends (by the machine's own clock); None: never."""
+
+    max_file_bytes: int
+    until: float | None = None
+
+
+def lines_of(root: SafeRoot, path: str) -> list[str]:
+    """Return the lines of a file of patterns; none where there is none that can be read."""
+    try:
+        with root.open_file(path) as file:
+            return file.read(PATTERN_BYTES).decode("utf-8", "replace").splitlines()
+    except (UnsafeFileError, OSError):
+        return []
+
+
+def rules_of(root: SafeRoot, choices: Mapping[str, Sequence[str]], *, follows_git: bool) -> Rules:
+    """Return the rules at the root of a collection, without those of its folders."""
+    lines = lines_of(root, GIT_EXCLUDE) if follows_git else []
+    return Rules(choices["include"], choices["exclude"], lines, follows_git=follows_git)
+
+
+def rules_at(root: SafeRoot, rules: Rules, folder: str) -> Rules:
+    """Return the rules in a folder, given those of the folder above it."""
+    prefix = f"{folder}/" if folder else ""
+    return rules.within(folder, lines_of(root, prefix + GITIGNORE), lines_of(root, prefix + PIONEERIGNORE))
+
+
+class Walk:
+    """One walk; iterate over it once. Its members are known at its end."""
+
+    def __init__(self, root: SafeRoot, rules: Rules, limits: WalkLimits) -> None:
+        self._root = root
+        self._limits = limits
+        self._rules = rules
+        self.skipped: Counter[str] = Counter()
+        self.ignored: list[str] = []
+        self.unreadable: list[str] = []
+        self.is_cut = False
+
+    @property
+    def bad(self) -> list[PatternProblem]:
+        """Return the lines that are no patterns, of all rules met so far."""
+        return self._rules.bad
+
+    def __iter__(self) -> Iterator[FolderSight]:
+        waiting: list[tuple[str, Rules]] = [("", self._rules)]
+        while waiting:
+            if self._limits.until is not None and time.monotonic() > self._limits.until:
+                self.is_cut = True
+                return
+            folder, above = waiting.pop()
+            sight, inner = self._look(folder, above)
+            yield sight
+            waiting.extend(reversed(inner))
+
+    def _look(self, folder: str, above: Rules) -> tuple[FolderSight, list[tuple[str, Rules]]]:
+        sight = FolderSight(folder)
+        try:
+            entries = self._root.list_folder(folder)
+        except UnsafeFileError as error:
+            if not folder:
+                raise
+            self.skipped[error.reason] += 1
+            sight.is_unreadable = error.reason not in {"missing", "not_regular"}
+            if sight.is_unreadable:
+                self.unreadable.append(folder)
+            return sight, []
+        names = {entry.name for entry in entries}
+        has_own = not names.isdisjoint({GITIGNORE, PIONEERIGNORE})
+        rules = rules_at(self._root, above, folder) if has_own else above
+        inner: list[tuple[str, Rules]] = []
+        is_agent = names >= AGENT_FILES
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            found = self._judge(path, entry, rules)
+            if is_agent and not isinstance(found, LeftOut):
+                found = LeftOut("agent_folder")
+            if isinstance(found, LeftOut):
+                self.skipped[found.reason] += 1
+                sight.left_out[entry.name] = found
+                if entry.kind == "folder":
+                    self.ignored.append(path)
+            elif found is None:
+                inner.append((path, rules))
+            else:
+                sight.files[entry.name] = found
+        return sight, inner
+
+    def _judge(self, path: str, entry: FolderEntry, rules: Rules) -> SeenFile | LeftOut | None:
+        """Return the file, why it is left out, or None for a folder to be entered."""
+        problem = _problem_of(path, entry)
+        if problem is not None:
+            return LeftOut(problem)
+        skipped = rules.skips(path, is_folder=entry.kind == "folder")
+        if skipped is not None or entry.kind == "folder":
+            return skipped
+        if entry.kind == "link":
+            target = self._root.target_of(path)
+            try:
+                inner = self._root.find(target) if target is not None else None
+            except UnsafeFileError:
+                inner = None
+            if inner is None:
+                return LeftOut("link")
+            entry = inner._replace(name=entry.name)
+        kind = kind_of(entry.name)
+        if kind is None:
+            return LeftOut("unknown_kind")
+        if not entry.is_downloaded:
+            return LeftOut("not_downloaded")
+        return LeftOut("too_large") if entry.size > self._limits.max_file_bytes else SeenFile(entry, kind)
+
+
+def _problem_of(path: str, entry: FolderEntry) -> SkipReason | None:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return "name_not_utf8"
+    if len(path) > MAX_PATH_CHARS or path.count("/") >= 64:
+        return "path_too_long"
+    return "not_regular" if entry.kind == "other" else None

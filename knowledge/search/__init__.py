@@ -1,0 +1,1 @@
+"""Search and reading: find, verify on the disk, show, with an address."""

@@ -1,0 +1,69 @@
+"""Addresses of places in files: `notes:plans/q3.md#L12-L30~9f2c4e1a`; pure.
+
+Rule 1: an address names a collection, a path, lines from 1, and the first digits of the piece's hash, or an anchor.
+"""
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+HASH_DIGITS = 8
+
+_LINES = re.compile(r"L([1-9][0-9]{0,8})(?:-L?([1-9][0-9]{0,8}))?(?:~([0-9a-f]{8}))?")
+_QUOTED = re.compile(r"[%#\x00-\x1f\x7f]")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_NOT_OF_SLUG = re.compile(r"[^\w\- ]")
+
+
+class Address(NamedTuple):
+    """The parts of an address; `text_hash` is the beginning of the piece's hash in hexadecimal digits."""
+
+    collection_id: str
+    path: str
+    from_line: int | None = None
+    to_line: int | None = None
+    text_hash: str | None = None
+    anchor: str | None = None
+
+
+def quote_path(path: str) -> str:
+    """Return a path as an address has it: `%`, `#` and control characters by their codes."""
+    return _QUOTED.sub(lambda found: f"%{ord(found[0]):02X}", path)
+
+
+def unquote_path(text: str) -> str:
+    """Return the path of an address."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if int(found[1], 16) < 128 else found[0], text)
+
+
+def write_address(collection_id: str, path: str, from_line: int, to_line: int, text_hash: bytes) -> str:
+    """Return the address of a piece."""
+    digits = text_hash.hex()[:HASH_DIGITS]
+    return f"{collection_id}:{quote_path(path)}#L{from_line}-L{to_line}~{digits}"
+
+
+def read_address(text: str) -> Address | None:
+    """Return the parts of an address; None for what is none."""
+    collection_id, colon, rest = text.partition(":")
+    path, sign, place = rest.partition("#")
+    if not (colon and collection_id and path):
+        return None
+    address = Address(collection_id, unquote_path(path))
+    if not sign or not place:
+        return address
+    found = _LINES.fullmatch(place)
+    if found is None:
+        return address._replace(anchor=place)
+    first = int(found[1])
+    return address._replace(from_line=first, to_line=int(found[2] or first), text_hash=found[3])
+
+
+def slug_of(heading: str) -> str:
+    """Return a heading as GitHub's anchors have it."""
+    return _NOT_OF_SLUG.sub("", unicodedata.normalize("NFC", heading).strip().casefold()).replace(" ", "-")
+
+
+def is_anchor_of(anchor: str, heading: str) -> bool:
+    """Return whether an anchor names a heading: as GitHub writes it, or word for word."""
+    named = unicodedata.normalize("NFC", unquote_path(anchor)).replace("%20", " ").strip().casefold()
+    return named in {slug_of(heading), unicodedata.normalize("NFC", heading).strip().casefold()}

@@ -1,0 +1,112 @@
+"""Pieces that a question could be about, by their words and by the names of their files, within one snapshot.
+
+Rule 1: the text of a question is never query syntax: only terms of the lexicon, quoted, in a bound parameter.
+Rule 2: filter first, cut after: what is not visible takes no place.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from knowledge.rows.collections import KnownCollection
+from knowledge.rows.contents import FoundPiece, cards_with, count_pieces, first_pieces, pieces_with, read_pieces
+from knowledge.rows.files import ContentPlace, places_of
+from knowledge.search.addresses import write_address
+from knowledge.search.ranking import card_score, topics_factor, total_of, weights_of, words_score
+from knowledge.search.visible import Part
+from protocol.files.knowledge import KnowledgeSearchArgs, ScoreParts
+from protocol.seams.ports import Tx
+from retrieval.weights import best_of
+
+WORK = 300
+"""Pieces that are weighed for a question."""
+FILTERED_WORK = 3000
+"""The same where a filter leaves few of them."""
+
+
+class RankedPiece(NamedTuple):
+    """A piece with its places that may be shown, and its score."""
+
+    piece: FoundPiece
+    places: list[ContentPlace]
+    parts: ScoreParts
+    topics: list[str]
+
+    @property
+    def score(self) -> float:
+        """Return its score."""
+        return total_of(self.parts)
+
+    def address(self) -> str:
+        """Return its address, as it was indexed."""
+        place, piece = self.places[0], self.piece
+        return write_address(place.collection_id, place.path, piece.from_line, piece.to_line, piece.text_hash)
+
+    @property
+    def order(self) -> tuple[float, int, str]:
+        """Return what it is ordered by: score, newest first, path."""
+        return -self.score, -self.places[0].mtime_ns, self.places[0].path
+
+
+class _Found(NamedTuple):
+    """What has each term of a question: pieces, and files by their names."""
+
+    pieces: Mapping[str, Sequence[int]]
+    cards: Mapping[str, Sequence[int]]
+
+
+def find_pieces(
+    tx: Tx, terms: Sequence[str], collections: Sequence[KnownCollection], part: Part | None, args: KnowledgeSearchArgs
+) -> list[RankedPiece]:
+    """Return the pieces of some collections for the terms of a question, best first."""
+    shown = {known.id: known for known in collections if known.state != "unavailable"}
+    owners = sorted({known.owner for known in shown.values()})
+    if not owners or not terms:
+        return []
+    found = _Found(
+        {term: rows for term in terms if (rows := pieces_with(tx, owners, term))},
+        {term: rows for term in terms if (rows := cards_with(tx, owners, term))},
+    )
+    total = count_pieces(tx, owners)
+    weights = weights_of({term: len(found.pieces.get(term, ())) for term in terms}, total)
+    named = first_pieces(tx, list(dict.fromkeys(row for rows in found.cards.values() for row in rows[:WORK]))[:WORK])
+    weighted = [(weights[term], rows) for term, rows in found.pieces.items()]
+    work = FILTERED_WORK if part is not None or args.source is not None or args.min_importance is not None else WORK
+    files_of_term = {term: frozenset(rows) for term, rows in found.cards.items()}
+    rank = partial(
+        _rank, tx, shown=shown, owners=owners, part=part, args=args, weights=weights, files_of_term=files_of_term
+    )
+    ranked = best_of(weighted, work, rank)
+    known = {one.piece.id for one in ranked}
+    ranked += rank([row for row in dict.fromkeys(named.values()) if row not in known])
+    return sorted(ranked, key=lambda one: one.order)
+
+
+def _rank(
+    tx: Tx, rows: Sequence[int], *, shown: Mapping[int, KnownCollection], owners: Sequence[int], part: Part | None,
+    args: KnowledgeSearchArgs, weights: Mapping[str, float], files_of_term: Mapping[str, frozenset[int]],
+) -> list[RankedPiece]:  # fmt: skip
+    """Return those of some pieces that pass every filter, with their scores, in the order of the rows."""
+    pieces = read_pieces(tx, rows, owners)
+    ranked: list[RankedPiece] = []
+    for piece in (pieces[row] for row in rows if row in pieces):
+        if args.min_importance is not None and piece.importance < args.min_importance:
+            continue
+        places = [
+            place
+            for place in places_of(tx, piece.content)
+            if place.collection in shown and (part is None or part.holds(place.collection_id, place.path))
+        ]
+        if not places:
+            continue
+        topics = msgspec.json.decode(piece.topics, type=list[str])
+        cards = [[term for term, files in files_of_term.items() if place.file in files] for place in places]
+        parts = ScoreParts(
+            words=words_score(piece.words, weights),
+            card=max(card_score(present, weights) for present in cards),
+            topics=topics_factor(args.topics, topics),
+        )
+        ranked.append(RankedPiece(piece, places, parts, topics))
+    return ranked

@@ -1,0 +1,71 @@
+"""Hits of the other houses' own indexes as this search shows them; nothing of them is copied into this one; pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from knowledge.search.ranking import CONSOLIDATION_RAISE, topics_factor, total_of
+from promt.render import shorten
+from protocol.files.knowledge import HitRef, KnowledgeHit, KnowledgeSearchArgs, ScoreParts
+from protocol.memory import Hit
+from protocol.thread_episodic import ThreadHit
+
+SNIPPET_CHARS = 360
+USUAL_IMPORTANCE = 0.5
+"""Of what says nothing about it."""
+SUBTYPES: Mapping[str, Literal["consolidation", "heartbeat"]] = {
+    "insight": "consolidation",
+    "heartbeat_insight": "heartbeat",
+}
+"""Records that a pass derived from others, by the subtype in their metadata."""
+
+
+def of_memory(found: Hit, args: KnowledgeSearchArgs) -> KnowledgeHit | None:
+    """Return a record as a hit; None where an option leaves it out."""
+    record = found.record
+    derived = SUBTYPES.get(str((record.metadata or {}).get("subtype")))
+    source: Literal["memory", "consolidation", "heartbeat"] = derived or "memory"
+    wanted = args.source if args.source in {"memory", "heartbeat", "consolidation"} else None
+    is_left_out = derived == "consolidation" and not args.include_consolidations
+    if is_left_out or (wanted is not None and source != wanted):
+        return None
+    if args.min_importance is not None and record.importance < args.min_importance:
+        return None
+    parts = ScoreParts(
+        words=found.score,
+        topics=topics_factor(args.topics, record.tags),
+        consolidation=CONSOLIDATION_RAISE if derived == "consolidation" else 1.0,
+    )
+    return KnowledgeHit(
+        ref=HitRef(kind="memory", id=record.memory_id), source=source, trust="derived" if derived else "claim",
+        address=record.memory_id, title=record.key, heading=[], locations=[],
+        snippet=shorten(found.snippet, SNIPPET_CHARS),
+        text=record.content, score=total_of(parts), breakdown=parts, importance=record.importance, topics=record.tags,
+        entities=[],
+        at=record.updated_at, contested=record.contested,
+    )  # fmt: skip
+
+
+def of_conversation(found: ThreadHit, args: KnowledgeSearchArgs) -> KnowledgeHit | None:
+    """Return a piece of conversation as a hit; None where an option leaves it out."""
+    if args.min_importance is not None and args.min_importance > USUAL_IMPORTANCE:
+        return None
+    parts = ScoreParts(words=found.score, topics=topics_factor(args.topics, ()))
+    return KnowledgeHit(
+        ref=HitRef(kind="chunk", id=found.chunk_id), chunk_id=found.chunk_id, source="conversation", trust="untrusted",
+        address=found.chunk_id, title=found.role, heading=[], locations=[],
+        snippet=shorten(found.snippet, SNIPPET_CHARS),
+        text=found.text, score=total_of(parts), breakdown=parts, importance=USUAL_IMPORTANCE, topics=[], entities=[],
+        at=found.at,
+    )  # fmt: skip
+
+
+def in_order(hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
+    """Return hits best first, equal ones newest first; a derived one never before an active claim of its key."""
+    claims = {hit.title: hit.score for hit in hits if hit.trust == "claim"}
+
+    def place(hit: KnowledgeHit) -> tuple[float, bool, int, str]:
+        is_derived = hit.trust == "derived"
+        score = min(hit.score, claims.get(hit.title, 1.0)) if is_derived else hit.score
+        return -score, is_derived, -hit.at, hit.address
+
+    return sorted(hits, key=place)

@@ -1,0 +1,212 @@
+"""`knowledge/read`: lines of an indexed file as they are now, and what became of the place that was asked for.
+
+Rule 1: only a file that is indexed can be read; everything else is not found, whatever lies on the disk.
+Rule 2: a place is found again by its hash; where it is gone, the lines are given as they are now, and that is said.
+"""
+
+import hashlib
+import os
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from knowledge.index.cutting import line_starts
+from knowledge.index.reading import hash_of
+from knowledge.ports import KnowledgeMeans
+from knowledge.rows.collections import KnownCollection
+from knowledge.rows.contents import PlacedPiece, pieces_of
+from knowledge.rows.files import FileRow, find_file, hurry_files
+from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address
+from knowledge.search.verifying import decode, read_range
+from knowledge.search.visible import visible_collections
+from protocol.errors import CallerError
+from protocol.files.knowledge import KnowledgeReadParams, KnowledgeReadResult, OutlineEntry, ReadState
+from protocol.seams.ports import Tx
+from protocol.seams.safe_files import UnsafeFileError
+
+READABLE = frozenset({"indexed", "partial", "pending"})
+LINES_SHOWN = 400
+"""Of a file without a place: its beginning."""
+
+
+class _Wanted(NamedTuple):
+    known: KnownCollection
+    file: FileRow
+    pieces: list[PlacedPiece]
+
+
+class _Place(NamedTuple):
+    """Lines from 1, and what became of the place that was asked for."""
+
+    first: int
+    last: int
+    state: ReadState
+
+
+class PlaceReader:
+    """Answers `knowledge/read`."""
+
+    def __init__(self, means: KnowledgeMeans) -> None:
+        self._means = means
+
+    async def read(self, params: KnowledgeReadParams) -> KnowledgeReadResult:
+        """Return the lines of a place. Raises `CallerError` for what is not indexed, or not visible here."""
+        address = self._address(params)
+        means = self._means
+
+        def look(tx: Tx) -> _Wanted | None:
+            visible = {known.collection_id: known for known in visible_collections(tx, means, params.context)}
+            known = visible.get(address.collection_id)
+            file = find_file(tx, known.id, address.path) if known is not None else None
+            if known is None or file is None or file.state not in READABLE or file.content is None:
+                return None
+            return _Wanted(known, file, pieces_of(tx, file.content))
+
+        wanted = await means.db.read(look)
+        if wanted is None:
+            raise CallerError.missing("indexed file")
+        result = await anyio.to_thread.run_sync(partial(self._read, wanted, address, params))
+        if result.state in {"changed", "gone"}:
+            now = means.clock.now()
+
+            def hurry(tx: Tx) -> None:
+                hurry_files(tx, [wanted.file.id], now)
+                means.jobs.enqueue(tx, "scan", wanted.known.collection_id)
+
+            await means.db.jot(hurry)
+        return result
+
+    @staticmethod
+    def _address(params: KnowledgeReadParams) -> Address:
+        if params.address is not None:
+            address = read_address(params.address)
+            if address is None:
+                raise CallerError.at("$.address", "This is no address of a file")
+            return address
+        if params.collection_id is None or params.path is None:
+            raise CallerError.at("$.address", "Name an address, or a collection and a path")
+        return Address(params.collection_id, params.path)
+
+    def _read(self, wanted: _Wanted, address: Address, params: KnowledgeReadParams) -> KnowledgeReadResult:
+        file = wanted.file
+        try:
+            with self._means.open_root(wanted.known.path) as root, root.open_file(file.path) as opened:
+                data = read_range(opened, 0, self._means.settings().max_file_bytes)
+                changed_at = os.fstat(opened.fileno()).st_mtime_ns // 1_000_000
+        except (UnsafeFileError, OSError):
+            return KnowledgeReadResult(
+                text="", collection_id=wanted.known.collection_id, path=file.path, from_line=0, to_line=0,
+                total_lines=0,
+                next_line=None, sha256=None, changed_at=None, state="gone", masked=False, outline=[],
+            )  # fmt: skip
+        encoding = file.encoding or "utf-8"
+        text = decode(data, encoding)
+        starts = line_starts(text) if text else []
+        outline = [
+            OutlineEntry(heading=self._means.scanner.mask(one.heading), level=one.level, from_line=one.from_line)
+            for one in _outline(text, starts, file.kind)
+        ]
+        place = self._place(wanted, address, params, data, encoding, outline)
+        last = min(place.last, len(starts))
+        first = min(place.first, max(1, len(starts)))
+        end = starts[last] if last < len(starts) else len(text)
+        begin = starts[first - 1] if starts else 0
+        cut = min(end, begin + params.max_chars)
+        if cut < end:  # whole lines, unless the first one alone is too long
+            inner = starts[bisect_right(starts, cut) - 1]
+            cut = inner if inner > begin else cut
+        shown_to = bisect_right(starts, max(begin, cut - 1)) if starts else 0
+        masked = self._masked(text, begin, cut)
+        return KnowledgeReadResult(
+            text=masked, collection_id=wanted.known.collection_id, path=file.path, from_line=first, to_line=shown_to,
+            total_lines=len(starts), next_line=shown_to + 1 if shown_to < len(starts) else None,
+            sha256=hashlib.sha256(data).hexdigest(), changed_at=changed_at, state=place.state,
+            masked=masked != text[begin:cut],
+            outline=outline,
+        )  # fmt: skip
+
+    def _masked(self, text: str, begin: int, end: int) -> str:
+        """Return a part without credentials, also those that its edges cut."""
+        parts: list[str] = []
+        place = begin
+        for span in self._means.scanner.find(text):
+            if span.end > begin and span.start < end:
+                parts += [text[place : max(place, span.start)], f"[secret:{span.kind}]"]
+                place = min(end, span.end)
+        return "".join([*parts, text[place:end]])
+
+    def _place(
+        self, wanted: _Wanted, address: Address, params: KnowledgeReadParams, data: bytes, encoding: str,
+        outline: Sequence[OutlineEntry]
+    ) -> _Place:  # fmt: skip
+        first, last, state = 1, LINES_SHOWN, "same"
+        if address.anchor is not None:
+            first, last = _section(address.anchor, outline)
+        elif address.from_line is not None:
+            first, last = address.from_line, address.to_line or address.from_line
+        if address.text_hash is not None:
+            first, last, state = self._find(wanted.pieces, address, data, encoding)
+        if params.from_line is not None:
+            first, last = params.from_line, params.to_line or params.from_line + LINES_SHOWN
+        elif params.to_line is not None:
+            last = params.to_line
+        return _Place(first, max(first, last), state)  # pyright: ignore[reportArgumentType]  # a literal, widened above
+
+    def _find(self, pieces: Sequence[PlacedPiece], address: Address, data: bytes, encoding: str) -> _Place:
+        """Return where the piece of an address stands now."""
+        known = [one for one in pieces if one.text_hash.hex()[:HASH_DIGITS] == address.text_hash]
+        sizes = {one.to_byte - one.from_byte for one in known}
+        first, last = address.from_line or 1, address.to_line or 1
+        for one in known:
+            if hash_of(self._means, data[one.from_byte : one.to_byte]) == one.text_hash:
+                is_same = (one.from_line, one.to_line) == (first, last)
+                return _Place(one.from_line, one.to_line, "same" if is_same else "moved")
+        starts = [0, *(place + 1 for place, byte in enumerate(data) if byte == 0x0A)]
+        for size in sizes:
+            for line, start in enumerate(starts, 1):
+                piece = data[start : start + size]
+                if len(piece) == size and hash_of(self._means, piece).hex()[:HASH_DIGITS] == address.text_hash:
+                    return _Place(line, line + last - first, "moved")
+        is_there = self._is_by_lines(address, data, encoding)
+        return _Place(first, last, "same" if is_there else "changed")
+
+    def _is_by_lines(self, address: Address, data: bytes, encoding: str) -> bool:
+        """Return whether the very lines of an address say what it was made of: its piece may be cut otherwise now."""
+        text = decode(data, encoding)
+        starts = line_starts(text) if text else []
+        first, last = address.from_line or 1, address.to_line or 1
+        if not starts or last > len(starts):
+            return False
+        end = starts[last] if last < len(starts) else len(text)
+        part = text[starts[first - 1] : end].encode(encoding, "replace")
+        return hash_of(self._means, part).hex()[:HASH_DIGITS] == address.text_hash
+
+
+def _outline(text: str, starts: Sequence[int], kind: str) -> list[OutlineEntry]:
+    """Return the headings of a Markdown text that begin with `#`, outside of fences."""
+    if kind != "markdown":
+        return []
+    found: list[OutlineEntry] = []
+    fence = ""
+    for number, start in enumerate(starts, 1):
+        end = starts[number] if number < len(starts) else len(text)
+        line = text[start:end].strip()
+        sign = line[:3]
+        if sign in {"```", "~~~"} and fence in {"", sign}:
+            fence = "" if fence else sign
+        level = len(line) - len(line.lstrip("#"))
+        if not fence and 1 <= level <= 6 and line[level : level + 1] in {" ", "\t"}:
+            found.append(OutlineEntry(heading=line[level:].strip().rstrip("#").strip(), level=level, from_line=number))
+    return found
+
+
+def _section(anchor: str, outline: Sequence[OutlineEntry]) -> tuple[int, int]:
+    """Return the lines of the section that an anchor names. Raises `CallerError` where there is none."""
+    for place, entry in enumerate(outline):
+        if is_anchor_of(anchor, entry.heading):
+            ends = (one.from_line - 1 for one in outline[place + 1 :] if one.level <= entry.level)
+            return entry.from_line, next(ends, 2**31)
+    raise CallerError.missing("heading in that file")

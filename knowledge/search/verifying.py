@@ -1,0 +1,131 @@
+"""Pieces as they stand on the disk now: nothing is shown that the file does not say at this moment.
+
+Rule 1: a piece is read by its byte range and compared by its keyed hash; else it is looked for in the whole file.
+Rule 2: what is not found is dropped and counted, and its file is read again first.
+Rule 3: files are opened once for a search, and closed with it.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import BinaryIO, NamedTuple, Self
+
+import msgspec
+
+from knowledge.rows.contents import FoundPiece
+from knowledge.rows.files import ContentPlace
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+
+REREAD_BYTES = 256 * 1024
+"""A file up to this size is searched for a piece that moved within it."""
+
+HashOf = Callable[[bytes], bytes]
+
+
+class ShownPiece(NamedTuple):
+    """A piece as its file says it: the text, its lines now, the headings above it, and the places of the same."""
+
+    text: str
+    from_line: int
+    to_line: int
+    headings: list[str]
+    places: list[ContentPlace]
+
+
+class Disk:
+    """The files of collections as they are now; a context manager."""
+
+    def __init__(self, open_root: Callable[[str], SafeRoot], hash_of: HashOf) -> None:
+        self._open_root = open_root
+        self._hash_of = hash_of
+        self._roots: dict[str, SafeRoot | None] = {}
+        self.stale: set[int] = set()
+        """Rows of files that say something else than what is indexed."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_problem: object) -> None:
+        for root in self._roots.values():
+            if root is not None:
+                root.close()
+
+    def _root(self, path: str) -> SafeRoot | None:
+        if path not in self._roots:
+            try:
+                self._roots[path] = self._open_root(path)
+            except UnsafeFileError:
+                self._roots[path] = None
+        return self._roots[path]
+
+    def show(self, piece: FoundPiece, places: Sequence[ContentPlace]) -> ShownPiece | None:
+        """Return a piece as the first of its places that still says it has it; None where none does."""
+        shown: ShownPiece | None = None
+        kept: list[ContentPlace] = []
+        for place in places:
+            found = self._at(piece, place)
+            if found is None:
+                self.stale.add(place.file)
+                continue
+            shown = shown or found
+            kept.append(place)
+        return shown._replace(places=kept) if shown is not None else None
+
+    def _at(self, piece: FoundPiece, place: ContentPlace) -> ShownPiece | None:
+        root = self._root(place.root)
+        if root is None:
+            return None
+        try:
+            with root.open_file(place.path) as file:
+                return self._read(file, piece)
+        except (UnsafeFileError, OSError):
+            return None
+
+    def _read(self, file: BinaryIO, piece: FoundPiece) -> ShownPiece | None:
+        size = piece.to_byte - piece.from_byte
+        data = read_range(file, piece.from_byte, size)
+        if self._hash_of(data) == piece.text_hash:
+            ranges = msgspec.json.decode(piece.headings, type=list[tuple[int, int]])
+            headings = [decode(read_range(file, start, end - start), piece.encoding) for start, end in ranges]
+            return ShownPiece(decode(data, piece.encoding), piece.from_line, piece.to_line, headings, [])
+        whole = read_range(file, 0, REREAD_BYTES + 1)
+        if len(whole) > REREAD_BYTES:
+            return None
+        start = find_piece(whole, size, piece.text_hash, self._hash_of)
+        if start is None:
+            return None
+        from_line = count_lines(whole[:start], piece.encoding) + 1
+        text = decode(whole[start : start + size], piece.encoding)
+        return ShownPiece(text, from_line, from_line + piece.to_line - piece.from_line, [], [])
+
+
+def find_piece(data: bytes, size: int, text_hash: bytes, hash_of: HashOf) -> int | None:
+    """Return where in a file a piece of that size and hash begins, at the beginning of a line; None where it is not."""
+    start = 0
+    while 0 <= start <= len(data) - size:
+        if hash_of(data[start : start + size]) == text_hash:
+            return start
+        start = data.find(b"\n", start) + 1 or -1
+    return None
+
+
+def read_range(file: BinaryIO, start: int, size: int) -> bytes:
+    """Return so many bytes of a file, fewer where it ends."""
+    file.seek(start)
+    parts: list[bytes] = []
+    while size > 0 and (part := file.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def decode(data: bytes, encoding: str) -> str:
+    """Return the text of a part of a file, without a mark at its beginning."""
+    with suppress(LookupError):
+        return data.decode(encoding, "replace").removeprefix("\ufeff")
+    return data.decode("utf-8", "replace")
+
+
+def count_lines(data: bytes, encoding: str) -> int:
+    """Return how many lines end in a part of a file."""
+    text = decode(data, encoding)
+    return text.count("\n") + text.count("\r") - text.count("\r\n")

@@ -1,0 +1,52 @@
+"""The collections that a call may see, and the part of them that it asks for."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from knowledge.ports import KnowledgeMeans
+from knowledge.rows.collections import USER, KnownCollection, list_collections
+from protocol.base import DEFAULT_WORKSPACE
+from protocol.memory import Context
+from protocol.seams.ports import Tx
+
+COLLECTION = "collection:"
+
+
+class Part(NamedTuple):
+    """A part of a collection: a file, or all below a folder; the whole collection where the path is empty."""
+
+    collection_id: str
+    path: str
+
+    def holds(self, collection_id: str, path: str) -> bool:
+        """Return whether a file lies in it."""
+        is_here = not self.path or path == self.path or path.startswith(f"{self.path}/")
+        return is_here and collection_id == self.collection_id
+
+
+def workspace_of(context: Context) -> str:
+    """Return the workspace that a call is made in."""
+    return context.workspace_id or DEFAULT_WORKSPACE
+
+
+def visible_collections(tx: Tx, means: KnowledgeMeans, context: Context) -> list[KnownCollection]:
+    """Return the collections of the workspace and of the user; in the thread of a subagent, of the workspace alone."""
+    thread = means.read_thread(tx, context.thread_id) if context.thread_id is not None else None
+    workspaces = [workspace_of(context)]
+    if thread is None or thread.parent_thread_id is None:
+        workspaces.append(USER)
+    return list_collections(tx, workspaces)
+
+
+def part_of(entity: str) -> Part | None:
+    """Return the part that `COLLECTION:PATH` names; None for any other name."""
+    collection_id, colon, path = entity.partition(":")
+    return Part(collection_id, path.strip("/")) if colon and collection_id else None
+
+
+def chosen(collections: Sequence[KnownCollection], source: str | None) -> list[KnownCollection]:
+    """Return the collections that a source names: one, or all."""
+    if source is None or not source.startswith(COLLECTION):
+        return list(collections)
+    wanted = source.removeprefix(COLLECTION)
+    return [known for known in collections if known.collection_id == wanted]

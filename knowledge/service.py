@@ -1,0 +1,329 @@
+"""Files as evidence as the rest of the gateway meets them: the wire's methods, the jobs, the deletion of a workspace.
+
+Rule 1: takes the protocol's Params and returns its Results.
+Rule 2: while the house is switched off, search and reading are refused; what a person arranges goes on.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+
+from knowledge.collections import Collections, require
+from knowledge.index.reading import FileReader
+from knowledge.ports import KnowledgeMeans
+from knowledge.rows.changes import list_changes, list_versions
+from knowledge.rows.collections import USER, KnownCollection, list_collections, oldest_pending, to_wire
+from knowledge.rows.files import (
+    FileRow,
+    collection_of_file,
+    collections_to_read,
+    find_file,
+    list_files,
+    path_of,
+    places_of,
+    retry_files,
+)
+from knowledge.scan.patterns import LeftOut
+from knowledge.scan.scanning import Scanner
+from knowledge.scan.walking import rules_at, rules_of
+from knowledge.search.reading import PlaceReader
+from knowledge.search.searching import KnowledgeSearcher
+from protocol import methods as m
+from protocol.base import DEFAULT_WORKSPACE
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError, Unavailable
+from protocol.files.knowledge import (
+    ChangesParams,
+    ChangesResult,
+    CollectionStatus,
+    FileError,
+    FilesParams,
+    FilesResult,
+    FileVersionsParams,
+    FileVersionsResult,
+    GateCount,
+    KnowledgeExplainParams,
+    KnowledgeExplainResult,
+    KnowledgeReadParams,
+    KnowledgeReadResult,
+    KnowledgeRetryParams,
+    KnowledgeRetryResult,
+    KnowledgeSearchParams,
+    KnowledgeSearchResult,
+    KnowledgeStatusParams,
+    KnowledgeStatusResult,
+    KnownFile,
+    NearMiss,
+    WatchState,
+)
+from protocol.methods import Bound, bind
+from protocol.seams.ports import JobHandle, Tx
+from protocol.seams.safe_files import UnsafeFileError
+
+LAST = 2**62
+MOST_MISSES = 20
+
+
+class KnowledgeService:
+    """Searchable files."""
+
+    def __init__(self, means: KnowledgeMeans) -> None:
+        self._means = means
+        self.scanner = Scanner(means)
+        self.reader = FileReader(means)
+        self.collections = Collections(means, self.scanner)
+        self.searcher = KnowledgeSearcher(means)
+        self.places = PlaceReader(means)
+        self._looked_at: int | None = None
+
+    def bindings(self) -> list[Bound]:
+        """Return the methods of the wire that are answered here."""
+        return [
+            bind(m.COLLECTIONS_ADD, self._while_on(self.collections.add)),
+            bind(m.COLLECTIONS_LIST, self.collections.list),
+            bind(m.COLLECTIONS_GET, self.collections.get),
+            bind(m.COLLECTIONS_UPDATE, self._while_on(self.collections.update)),
+            bind(m.COLLECTIONS_REMOVE, self.collections.remove),
+            bind(m.COLLECTIONS_SCAN, self._while_on(self.collections.scan)),
+            bind(m.KNOWLEDGE_FILES, self.files),
+            bind(m.KNOWLEDGE_STATUS, self.status),
+            bind(m.KNOWLEDGE_RETRY, self._while_on(self.retry)),
+            bind(m.KNOWLEDGE_EXPLAIN, self._while_on(self.explain)),
+            bind(m.KNOWLEDGE_CHANGES, self.changes),
+            bind(m.KNOWLEDGE_VERSIONS, self.versions),
+            bind(m.KNOWLEDGE_SEARCH, self.search),
+            bind(m.KNOWLEDGE_READ, self.read),
+        ]
+
+    def _while_on(self, call: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+        async def answer(params: Any) -> Any:
+            self._require_on()
+            return await call(params)
+
+        return answer
+
+    def _require_on(self) -> None:
+        if not self._means.settings().enabled:
+            raise Unavailable("knowledge_disabled")
+
+    # -- the process ---------------------------------------------------------------------------------------------
+
+    async def look(self) -> None:
+        """Queue the scans that are due, and the reading of files that wait; the first look queues every scan."""
+        settings, now = self._means.settings(), self._means.clock.now()
+        if not (settings.enabled and settings.indexing_enabled):
+            return
+        is_first = self._looked_at is None
+        interval = settings.scan_minutes * 60_000
+
+        def find(tx: Tx) -> tuple[list[str], list[str]]:
+            due = [one for one in list_collections(tx) if is_first or now - (one.scanned_at or 0) >= interval]
+            return [one.collection_id for one in due], collections_to_read(tx, now)
+
+        scans, reads = await self._means.db.read(find)
+        if scans or reads:
+            await self._means.db.jot(lambda tx: self._queue(tx, scans, reads))
+        self._looked_at = now
+
+    def _queue(self, tx: Tx, scans: list[str], reads: list[str]) -> None:
+        for collection_id in scans:
+            self.scanner.queue(tx, collection_id)
+        for collection_id in reads:
+            self._means.jobs.enqueue(tx, "read", collection_id)
+
+    async def scan(self, handle: JobHandle) -> None:
+        """The handler of a `scan` job."""
+        await self.scanner.scan(handle)
+
+    async def read_files(self, handle: JobHandle) -> None:
+        """The handler of a `read` job."""
+        await self.reader.read(handle)
+
+    def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
+        """Remove the collections of a workspace that is deleted in this transaction."""
+        return self.collections.on_workspace_deleted(tx, workspace_id)
+
+    # -- search --------------------------------------------------------------------------------------------------
+
+    async def search(self, params: KnowledgeSearchParams) -> KnowledgeSearchResult:
+        """`knowledge/search`."""
+        self._require_on()
+        return await self.searcher.search(params)
+
+    async def read(self, params: KnowledgeReadParams) -> KnowledgeReadResult:
+        """`knowledge/read`."""
+        self._require_on()
+        return await self.places.read(params)
+
+    # -- what is indexed, and why --------------------------------------------------------------------------------
+
+    async def files(self, params: FilesParams) -> FilesResult:
+        """`knowledge/files`."""
+        (after,) = place_of(params.cursor, (0,))
+
+        def read(tx: Tx) -> FilesResult:
+            known = require(tx, params.collection_id)
+            rows = list_files(
+                tx, known.id, after=after, limit=params.limit + 1, prefix=params.prefix or "",
+                states=params.states or VISIBLE,
+                kinds=params.kinds or (),
+            )  # fmt: skip
+            page = rows[: params.limit]
+            more = cursor_of(page[-1].id) if len(rows) > len(page) else None
+            return FilesResult(files=[_known_file(tx, known, row) for row in page], next_cursor=more)
+
+        return await self._means.db.read(read)
+
+    async def status(self, params: KnowledgeStatusParams) -> KnowledgeStatusResult:
+        """`knowledge/status`."""
+        now = self._means.clock.now()
+
+        def of(tx: Tx, known: KnownCollection) -> CollectionStatus:
+            oldest = oldest_pending(tx, known.id)
+            return CollectionStatus(
+                collection=to_wire(tx, known), watch=WatchState(process="none", folders=0),
+                oldest_pending_age_ms=now - oldest if oldest is not None else None, code_structure="off",
+                bad_patterns=known.bad,
+            )  # fmt: skip
+
+        workspaces = [params.workspace_id or DEFAULT_WORKSPACE, USER]
+        found = await self._means.db.read(lambda tx: [of(tx, one) for one in list_collections(tx, workspaces)])
+        return KnowledgeStatusResult(enabled=self._means.settings().enabled, collections=found)
+
+    async def retry(self, params: KnowledgeRetryParams) -> KnowledgeRetryResult:
+        """`knowledge/retry`."""
+        now = self._means.clock.now()
+
+        def write(tx: Tx) -> int:
+            if params.file_id is not None:
+                collection_id = collection_of_file(tx, params.file_id)
+                if collection_id is None:
+                    raise CallerError.missing("file")
+                count = retry_files(tx, now, file_id=params.file_id)
+            elif params.collection_id is not None:
+                known = require(tx, params.collection_id)
+                collection_id, count = known.collection_id, retry_files(tx, now, collection=known.id)
+            else:
+                raise CallerError.at("$.file_id", "Name a file or a collection")
+            if count:
+                self._means.jobs.enqueue(tx, "read", collection_id)
+            return count
+
+        return KnowledgeRetryResult(requeued=await self._means.db.write(write))
+
+    async def explain(self, params: KnowledgeExplainParams) -> KnowledgeExplainResult:
+        """`knowledge/explain`."""
+        if params.collection_id is not None and params.path is not None and params.query is None:
+            return await self._explain_path(params.collection_id, params.path.strip("/"))
+        if params.query is not None and params.path is None:
+            return await self._explain_query(params)
+        raise CallerError.at("$.path", "Name a collection and a path, or a query")
+
+    async def _explain_path(self, collection_id: str, path: str) -> KnowledgeExplainResult:
+        def read(tx: Tx) -> tuple[KnownCollection, FileRow | None]:
+            known = require(tx, collection_id)
+            return known, find_file(tx, known.id, path)
+
+        known, file = await self._means.db.read(read)
+        skipped = await anyio.to_thread.run_sync(partial(self._why, known, path))
+        is_indexed = file is not None and file.state in {"indexed", "partial"} and skipped is None
+        reason = skipped.reason if skipped is not None else file.reason if file is not None else None
+        if file is None and skipped is None:
+            reason = "unavailable" if known.state == "unavailable" else "not_seen"
+        return KnowledgeExplainResult(
+            indexed=is_indexed, state=file.state if file is not None else None, reason=reason,
+            rule=skipped.rule if skipped is not None else None,
+        )  # fmt: skip
+
+    def _why(self, known: KnownCollection, path: str) -> LeftOut | None:
+        """Return the rule that leaves a path out now; None where none does, or the folder cannot be read."""
+        try:
+            root = self._means.open_root(known.path)
+        except UnsafeFileError:
+            return None
+        with root:
+            rules = rules_of(root, known.choices(), follows_git=bool(known.follow_gitignore))
+            names = path.split("/")
+            folder = ""
+            for place, name in enumerate(names):
+                rules = rules_at(root, rules, folder)
+                folder = path_of(folder, name)
+                skipped = rules.skips(folder, is_folder=place < len(names) - 1)
+                if skipped is not None:
+                    return skipped
+            try:
+                root.open_file(path).close()
+            except UnsafeFileError as error:
+                return LeftOut(error.reason)
+        return None
+
+    async def _explain_query(self, params: KnowledgeExplainParams) -> KnowledgeExplainResult:
+        asked = KnowledgeSearchParams(query=params.query or "", context=params.context)
+        snapshot, found = await self.searcher.find_files(asked)
+        gone = sum(known.state == "unavailable" for known in snapshot.collections)
+        shown = {hit.address for hit in found.hits}
+        rest = [one for one in snapshot.ranked if one.places[0].file not in found.stale]
+        misses = [
+            NearMiss(address=address, score=one.score, gate="budget")
+            for one in rest
+            if (address := one.address()) not in shown
+        ]
+        gates = [
+            GateCount(name="collection", stopped=gone),
+            GateCount(name="file_state", stopped=snapshot.pending),
+            GateCount(name="verified", stopped=found.dropped),
+            GateCount(name="already_shown", stopped=found.crowded),
+            GateCount(name="budget", stopped=len(misses)),
+        ]
+        return KnowledgeExplainResult(gates=gates, near_misses=misses[:MOST_MISSES])
+
+    async def changes(self, params: ChangesParams) -> ChangesResult:
+        """`knowledge/changes`."""
+        (before,) = place_of(params.cursor, (LAST,))
+
+        def read(tx: Tx) -> ChangesResult:
+            events = list_changes(
+                tx, name=params.collection_id or "", since=params.since_at or 0, before=before, limit=params.limit + 1
+            )
+            page = events[: params.limit]
+            more = cursor_of(page[-1].seq) if len(events) > len(page) else None
+            return ChangesResult(events=page, next_cursor=more)
+
+        return await self._means.db.read(read)
+
+    async def versions(self, params: FileVersionsParams) -> FileVersionsResult:
+        """`knowledge/versions`."""
+        (before,) = place_of(params.cursor, (LAST,))
+
+        def read(tx: Tx) -> FileVersionsResult:
+            known = require(tx, params.collection_id)
+            rows = list_versions(tx, known.id, params.path, before, params.limit + 1)
+            page = rows[: params.limit]
+            more = cursor_of(page[-1][0]) if len(rows) > len(page) else None
+            return FileVersionsResult(versions=[version for _, version in page], next_cursor=more)
+
+        return await self._means.db.read(read)
+
+
+VISIBLE = ("indexed", "pending", "partial", "failed", "skipped")
+"""States of a file that is there; one that is gone waits a moment for coming up elsewhere."""
+
+
+def _known_file(tx: Tx, known: KnownCollection, row: FileRow) -> KnownFile:
+    places = places_of(tx, row.content) if row.content is not None else []
+    also = [
+        place.path if place.collection == known.id else f"{place.collection_id}:{place.path}"
+        for place in places
+        if place.file != row.id
+    ]
+    return KnownFile(
+        file_id=row.file_id, path=row.path, kind=row.kind, language=row.language,
+        bytes=row.bytes if row.bytes is not None else row.size,
+        lines=row.lines or 0, state=row.state, reason=row.reason, sha256=row.sha256.hex() if row.sha256 else None,
+        changed_at=row.mtime_ns // 1_000_000, indexed_at=row.indexed_at, attempt_count=row.attempts,
+        next_run_at=row.next_run_at if row.state == "pending" else None,
+        last_error=FileError(code=row.error) if row.error else None,
+        left_out=[row.left_from, row.lines] if row.left_from is not None and row.lines is not None else None, also=also,
+    )  # fmt: skip

@@ -1,0 +1,57 @@
+"""What is known of a text once it is read: the answer of a reader, of ranges and terms, without a sentence of it."""
+
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+
+from protocol.files.knowledge import FileKind
+
+Unread: TypeAlias = Literal["binary", "encoding_unknown", "generated", "opted_out"]
+"""Why a file has no pieces, as its reader found."""
+
+
+class PieceOfText(msgspec.Struct, frozen=True, array_like=True):
+    """A piece: its range in bytes, its lines from 1, the byte ranges of the headings above it, its terms, sorted."""
+
+    from_byte: int
+    to_byte: int
+    from_line: int
+    to_line: int
+    headings: list[tuple[int, int]]
+    terms: str
+
+
+class TextStructure(msgspec.Struct, frozen=True, kw_only=True):
+    """The structure of a text, or why it has none. `left_from` is the first line without a piece."""
+
+    unread: Unread | None = None
+    encoding: str = "utf-8"
+    lines: int = 0
+    left_from: int | None = None
+    pieces: list[PieceOfText] = []
+    importance: float = 0.5
+    topics: list[str] = []
+    names: str = ""
+    """Terms of the title, aliases and tags: what the file is called beside its path."""
+
+
+class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reader is asked: how to read so many bytes that follow. It is told no name."""
+
+    kind: FileKind
+    size: int
+    max_pieces: int
+    is_plain: bool = False
+    """Without structure: two readers ended at it before."""
+
+
+class ReaderEndedError(Exception):
+    """The reader ended while it read this text: it ran out of time or memory, or a parser failed."""
+
+
+class ReadText(Protocol):
+    """Reads texts one after the other, beside the process."""
+
+    async def __call__(self, request: ReadRequest, data: bytes) -> TextStructure:
+        """Return the structure of a text. Raises `ReaderEndedError`."""
+        ...

@@ -1,0 +1,81 @@
+"""The shape of a folder of the user that is read safely: what a house sees of it, and why something is not opened."""
+
+from collections.abc import Sequence
+from typing import BinaryIO, Literal, NamedTuple, Protocol, Self, TypeAlias
+
+Refusal: TypeAlias = Literal[
+    "missing",
+    "link",
+    "not_regular",
+    "other_device",
+    "permission_denied",
+    "not_downloaded",
+    "path_too_long",
+    "unreadable",
+]
+"""Why a file or folder is not opened."""
+
+SECRET_FILES: Sequence[str] = (
+    ".git", ".ssh", ".gnupg", ".aws", ".env*", "*.pem", "*.key", "*.p12", "*.kdbx", "id_rsa*", "id_ed25519*", ".netrc",
+    ".npmrc", ".pypirc",
+)  # fmt: skip
+"""Names of files and folders that hold keys and passwords, in any spelling of capital letters. None is read."""
+
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md")
+"""Names of files that steer a turn; they are read as they are, and never searched as evidence."""
+
+EntryKind: TypeAlias = Literal["file", "folder", "link", "other"]
+
+
+class UnsafeFileError(Exception):
+    """A file or folder is not opened. `reason` says why; the words hold nothing of its name."""
+
+    def __init__(self, reason: Refusal) -> None:
+        super().__init__(f"The file is not opened: {reason}")
+        self.reason: Refusal = reason
+
+
+class FolderEntry(NamedTuple):
+    """One entry of a folder, as it is without following links."""
+
+    name: str
+    kind: EntryKind
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    is_downloaded: bool
+
+
+class SafeRoot(Protocol):
+    """A folder that is held open; paths below it have `/` between their names. Methods raise `UnsafeFileError`."""
+
+    path: str
+
+    def __enter__(self) -> Self:
+        """Return it."""
+        ...
+
+    def __exit__(self, *problem: object) -> None:
+        """Close it."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        ...
+
+    def open_file(self, path: str) -> BinaryIO:
+        """Return a regular file to be read."""
+        ...
+
+    def list_folder(self, path: str) -> list[FolderEntry]:
+        """Return the entries of a folder, sorted by name."""
+        ...
+
+    def find(self, path: str) -> FolderEntry:
+        """Return what a path names, without following links."""
+        ...
+
+    def target_of(self, path: str) -> str | None:
+        """Return the path that a link to a file names; None where it leads out."""
+        ...

@@ -1,0 +1,363 @@
+"""Files as evidence, from outside: collections, search, reading, and what happens on the disk meanwhile."""
+
+import json
+import os
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from spawned import Den, drain, every, hello, journey, on_posix
+
+from gateway.wire.client import GatewayClient
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    """Files below a folder, which is made."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+async def add(client: GatewayClient, folder: Path, **more: Any) -> str:
+    """A collection, scanned and read; its id."""
+    added = await client.request("knowledge/collections/add", {"path": str(folder), **more})
+    await drain(client)
+    return added["collection"]["collection_id"]
+
+
+async def search(client: GatewayClient, query: str, **more: Any) -> dict[str, Any]:
+    """What a search of files answers."""
+    return await client.request("knowledge/search", {"query": query, "source": "file", **more})
+
+
+def paths(answer: dict[str, Any]) -> list[str]:
+    """Where the hits stand, best first."""
+    return [location["path"] for hit in answer["hits"] for location in hit["locations"]]
+
+
+@journey
+async def test_knowledge_statement_01_each_file_is_found_and_an_entity_finds_its_own_part(tmp_path):
+    kinds = ("Projects", "Areas", "Resources", "Archive", "Inbox")
+    folder = write(
+        tmp_path / "notes", {f"{kind}/x/{kind}.md": f"# {kind}\n\nThe walrus of {kind}.\n" for kind in kinds}
+    )
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        assert name == "notes"
+        for kind in kinds:
+            assert paths(await search(client, f"walrus {kind}"))[0] == f"{kind}/x/{kind}.md"
+        found = await search(client, "walrus", entity="notes:Projects/x", max_results=50)
+        assert paths(found) == ["Projects/x/Projects.md"]
+
+
+def table_counts(den: Den) -> dict[str, int]:
+    """How many rows each table of the home has."""
+    database = den.database()
+    try:
+        names = [
+            name
+            for (name,) in database.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'owner'"
+            )
+        ]
+        return {name: next(database.execute(f'SELECT count(*) FROM "{name}"'))[0] for name in names}  # noqa: S608
+    finally:
+        database.close()
+
+
+@journey
+async def test_knowledge_statement_02_a_preview_stores_nothing_and_counts_as_the_scan_does(tmp_path):
+    folder = write(tmp_path / "notes", {f"f{n % 7}/n{n}.md": f"# Note {n}\n" for n in range(40)})
+    write(
+        folder,
+        {
+            "a.py": "x = 1\n",
+            "b.txt": "plain\n",
+            "node_modules/x.js": "1",
+            ".gitignore": "*.log\n",
+            "c.log": "x",
+            ".env": "KEY=1",
+        },
+    )
+    (folder / "bin.md").write_bytes(bytes(range(256)) * 40)
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+        await drain(client)
+        before = table_counts(den)
+        asked = {"path": str(folder), "dry_run": True}
+        preview = (await client.request("knowledge/collections/add", asked))["preview"]
+        assert {name: n for name, n in table_counts(den).items() if before[name] != n} == {}
+        name = await add(client, folder)
+        files = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]["files"]
+    assert preview["files"] == files["indexed"] == 42
+    assert (
+        preview["skipped"]
+        == files["skipped"]
+        == {"excluded": 1, "ignored": 1, "unknown_kind": 1, "secret_file": 1, "binary": 1}
+    )
+    assert preview["by_kind"] == {"markdown": 40, "code": 1, "text": 1}
+
+
+@journey
+async def test_knowledge_statement_03_what_changed_while_no_process_ran_is_found_after_the_next_start(tmp_path):
+    folder, den = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n"}), Den(tmp_path / "den")
+    async with den.client() as client:
+        await add(client, folder)
+    write(folder, {"a.md": "The pelican sleeps.\n", "b.md": "A heron wakes.\n"})
+    async with den.client() as client:
+        await client.wait_for("knowledge/indexed", lambda _told: True)
+        assert paths(await search(client, "pelican")) == ["a.md"]
+        assert paths(await search(client, "heron")) == ["b.md"]
+        events = (await client.request("knowledge/changes", {}))["events"]
+    assert [(one["event"], one["path"]) for one in events[:2]] in (
+        [("added", "b.md"), ("changed", "a.md")], [("changed", "a.md"), ("added", "b.md")],
+    )  # fmt: skip
+
+
+@journey
+async def test_knowledge_statement_04_a_search_at_once_shows_no_old_text(tmp_path):
+    folder = write(
+        tmp_path / "notes", {f"{name}.md": f"The walrus of {name}.\n" for name in ("edit", "gone", "swap", "stay")}
+    )
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, folder)
+        (folder / "edit.md").write_text("A pelican now.\n", encoding="utf-8")
+        (folder / "gone.md").unlink()
+        (folder / "new.md").write_text("A heron now.\n", encoding="utf-8")
+        (folder / "new.md").replace(folder / "swap.md")
+        found = await search(client, "walrus", max_results=50)
+        assert paths(found) == ["stay.md"]
+        told = {one["code"]: one["data"] for one in found["diagnostics"]}
+        assert told["stale_dropped"] == {"count": 3}
+        await drain(client)
+        again = await search(client, "walrus", max_results=50)
+        assert paths(again) == ["stay.md"]
+        assert "stale_dropped" not in {one["code"] for one in again["diagnostics"]}
+        assert paths(await search(client, "pelican")) == ["edit.md"]
+
+
+@journey
+async def test_knowledge_statement_05_a_renamed_folder_is_moved_and_old_addresses_work(tmp_path):
+    folder = write(
+        tmp_path / "notes", {f"old/n{n}.md": f"# Note {n}\n\nThe walrus number w{n}x.\n" for n in range(200)}
+    )
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        (hit,) = (await search(client, "w7x"))["hits"]
+        before = await every(client, "knowledge/files", "files", collection_id=name)
+        (folder / "old").rename(folder / "new")
+        await client.request("knowledge/collections/scan", {"collection_id": name})
+        await drain(client)
+        after = await every(client, "knowledge/files", "files", collection_id=name)
+        assert {one["file_id"]: one["path"].removeprefix("old/") for one in before} == {
+            one["file_id"]: one["path"].removeprefix("new/") for one in after
+        }
+        events = await every(client, "knowledge/changes", "events", collection_id=name)
+        assert [one["event"] for one in events].count("moved") == 200
+        assert {one["event"] for one in events} == {"moved", "baseline", "collection_added"}
+        (moved,) = (await search(client, "w7x"))["hits"]
+        assert moved["locations"][0]["path"] == "new/n7.md"
+        assert moved["address"].rpartition("~")[2] == hit["address"].rpartition("~")[2]
+        assert moved["chunk_id"] == hit["chunk_id"]
+
+
+@journey
+async def test_knowledge_statement_05_a_move_that_changes_the_inode_is_found_by_its_content(tmp_path):
+    folder = write(tmp_path / "notes", {"a/one.md": "The walrus sleeps.\n", "other.md": "x\n"})
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        before = (await client.request("knowledge/files", {"collection_id": name, "prefix": "a/"}))["files"][0][
+            "file_id"
+        ]
+        write(folder, {"b/two.md": "The walrus sleeps.\n"})
+        (folder / "a" / "one.md").unlink()
+        await client.request("knowledge/collections/scan", {"collection_id": name})
+        await drain(client)
+        (file,) = (await client.request("knowledge/files", {"collection_id": name, "prefix": "b/"}))["files"]
+        assert file["file_id"] == before
+        (event, *_) = (await client.request("knowledge/changes", {}))["events"]
+        assert (event["event"], event["from_path"], event["path"]) == ("moved", "a/one.md", "b/two.md")
+
+
+@journey
+async def test_knowledge_statement_06_a_copy_is_one_hit_with_two_locations(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "copy/b.md": "The walrus sleeps.\n"})
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        (hit,) = (await search(client, "walrus"))["hits"]
+        assert sorted(at["path"] for at in hit["locations"]) == ["a.md", "copy/b.md"]
+        (folder / "a.md").unlink()
+        assert paths(await search(client, "walrus")) == ["copy/b.md"]
+        await client.request("knowledge/collections/scan", {"collection_id": name})
+        await drain(client)
+        assert paths(await search(client, "walrus")) == ["copy/b.md"]
+
+
+@journey
+async def test_knowledge_statement_07_a_root_that_is_gone_deletes_nothing(tmp_path):
+    folder = write(tmp_path / "notes", {f"{n}.md": f"The walrus {n}.\n" for n in range(3)})
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+        name = await add(client, folder)
+        for away in ("renamed", "emptied"):
+            folder.rename(tmp_path / "away")
+            if away == "emptied":
+                folder.mkdir()
+            before = table_counts(den)["knowledge_file"], table_counts(den)["knowledge_chunk"]
+            await client.request("knowledge/collections/scan", {"collection_id": name})
+            await drain(client)
+            collection = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+            assert (collection["state"], collection["reason"]) == (
+                "unavailable",
+                "root_missing" if away == "renamed" else "root_empty",
+            )
+            found = await search(client, "walrus")
+            assert found["hits"] == []
+            assert "collection_unavailable" in {one["code"] for one in found["diagnostics"]}
+            assert (table_counts(den)["knowledge_file"], table_counts(den)["knowledge_chunk"]) == before == (3, 3)
+            if away == "emptied":
+                folder.rmdir()
+            (tmp_path / "away").rename(folder)
+            await client.request("knowledge/collections/scan", {"collection_id": name})
+            await drain(client)
+            assert len((await search(client, "walrus"))["hits"]) == 3
+
+
+@journey
+async def test_knowledge_statement_07_many_files_gone_at_once_are_withheld_until_a_later_scan_agrees(tmp_path):
+    folder = write(tmp_path / "notes", {f"{n}.md": f"The walrus {n}.\n" for n in range(250)})
+    den, clock = Den(tmp_path / "den"), tmp_path / "clock"
+    clock.write_text("1800000000000", encoding="utf-8")
+    async with await GatewayClient.start([*den.command(), "--clock-file", str(clock)]) as client:
+        await hello(client)
+        name = await add(client, folder)
+        for n in range(200):
+            (folder / f"{n}.md").unlink()
+        for now, rows in ((1800000000000, 250), (1800000060000, 250), (1800000000000 + 700_000, 50)):
+            clock.write_text(str(now), encoding="utf-8")
+            await client.request("knowledge/collections/scan", {"collection_id": name})
+            await drain(client)
+            assert len(paths(await search(client, "walrus", max_results=50))) == 50
+            assert table_counts(den)["knowledge_file"] == rows
+
+
+def listed_by_git(folder: Path) -> set[str]:
+    """The files of a new repository as git sees them, one more left out in its own file."""
+    git = ["git", "-C", str(folder)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    write(folder, {".git/info/exclude": "excluded.md\n"})
+    told = subprocess.run(
+        [*git, "ls-files", "--cached", "--others", "--exclude-standard"], check=True, capture_output=True
+    )
+    return set(told.stdout.decode().split())
+
+
+@journey
+async def test_knowledge_statement_08_the_rules_of_git_hold(tmp_path):
+    folder = write(tmp_path / "repo", {
+        ".gitignore": "*.txt\n!keep.txt\nbuilt/\n", "sub/.gitignore": "deep.md\n/only.md\n", "sub/more/.gitignore": "!deep.md\n",
+        "a.txt": "a", "keep.txt": "a", "sub/keep.txt": "a", "sub/b.txt": "a", "built/keep.txt": "a", "sub/deep.md": "a", "sub/only.md": "a",
+        "sub/more/deep.md": "a", "sub/more/only.md": "a", "excluded.md": "a", "top.md": "a", "ours.md": "a", ".pioneerignore": "!\nours.md\n",
+    })  # fmt: skip
+    listed = listed_by_git(folder)
+    ours = {".gitignore", "sub/.gitignore", "sub/more/.gitignore", ".pioneerignore", "ours.md"}
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        files = await every(client, "knowledge/files", "files", collection_id=name)
+        assert {one["path"] for one in files} == listed - ours
+        (status,) = (await client.request("knowledge/status", {}))["collections"]
+        assert status["bad_patterns"] == [{"file": ".pioneerignore", "line": 1, "pattern": "!"}]
+
+
+@journey
+async def test_knowledge_statement_09_a_new_pattern_removes_files_and_is_named(tmp_path):
+    folder = write(tmp_path / "notes", {"drafts/a.md": "The walrus sleeps.\n", "b.md": "A walrus wakes.\n"})
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        write(folder, {".gitignore": "# mine\ndrafts/\n"})
+        await client.request("knowledge/collections/scan", {"collection_id": name})
+        await drain(client)
+        assert paths(await search(client, "walrus")) == ["b.md"]
+        why = await client.request("knowledge/explain", {"collection_id": name, "path": "drafts/a.md"})
+        assert (why["indexed"], why["reason"]) == (False, "ignored")
+        assert why["rule"] == {"file": ".gitignore", "line": 2, "pattern": "drafts/"}
+        (event, *_) = (await client.request("knowledge/changes", {}))["events"]
+        assert (event["event"], event["path"]) == ("ignored", "drafts/a.md")
+
+
+@on_posix
+@journey
+async def test_knowledge_statement_10_nothing_leads_out_and_nothing_hangs(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "shut/x.md": "hidden walrus\n"})
+    write(tmp_path, {"outside.md": "outside walrus\n"})
+    for name, target in {
+        "passwd.md": "/etc/passwd",
+        "up": "..",
+        "loop.md": "loop.md",
+        "out.md": "../outside.md",
+        "down": "shut",
+    }.items():
+        (folder / name).symlink_to(target)
+    (folder / "near.md").symlink_to("a.md")
+    os.mkfifo(folder / "pipe.md")
+    with (folder / "huge.md").open("wb") as file:
+        file.truncate(10 * 1024**3)
+    (folder / "shut" / "y.md").write_text("walrus\n", encoding="utf-8")
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        found = await search(client, "walrus", max_results=50)
+        assert sorted(set(paths(found))) == ["a.md", "near.md", "shut/x.md", "shut/y.md"]
+        assert "outside" not in json.dumps(found["hits"])
+        collection = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+        assert collection["files"]["skipped"] == {"link": 5, "not_regular": 1, "too_large": 1}
+
+
+@on_posix
+@journey
+async def test_knowledge_statement_11_strange_names_are_indexed_or_skipped_with_a_reason(tmp_path):
+    folder = write(
+        tmp_path / "notes",
+        {
+            "new\nline.md": "The walrus sleeps.\n",
+            "caf\u00e9.md": "walrus composed\n",
+            "cafe\u0301.md": "walrus decomposed\n",
+            "a#b%.md": "walrus signs\n",
+        },
+    )
+    (folder / os.fsdecode(b"bad\xff.md")).write_text("walrus bytes\n", encoding="utf-8")
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        found = await search(client, "walrus", max_results=50)
+        assert sorted(paths(found)) == sorted(["new\nline.md", "caf\u00e9.md", "cafe\u0301.md", "a#b%.md"])
+        assert all("\n" not in hit["address"] for hit in found["hits"])
+        for hit in found["hits"]:
+            read = await client.request("knowledge/read", {"address": hit["address"]})
+            assert (read["text"], read["state"]) == (hit["text"], "same")
+        collection = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+        assert collection["files"]["skipped"] == {"name_not_utf8": 1}
+
+
+@journey
+async def test_knowledge_statement_12_texts_of_other_encodings_are_found_by_their_words(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    russian = "Вчера мы долго говорили о погоде и о том, что весной морж спит на льду. Потом все пошли домой.\n" * 3
+    japanese = "これは日本語の文章です。昨日、海象が氷の上で眠っていました。とても寒い日でした。\n" * 3
+    for name, text, encoding in (
+        ("a.txt", russian, "utf-16"), ("b.txt", russian.replace("морж", "тюлень"), "cp1251"), ("c.txt", japanese, "shift_jis"),
+        ("d.txt", "The walrus sleeps.\n", "utf-8-sig"),
+    ):  # fmt: skip
+        (folder / name).write_bytes(text.encode(encoding))
+    (folder / "noise.md").write_bytes(random.Random(7).randbytes(9000))
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        for word, path in (("морж", "a.txt"), ("тюлень", "b.txt"), ("海象", "c.txt"), ("walrus", "d.txt")):
+            (hit, *_) = (await search(client, word))["hits"]
+            assert hit["locations"][0]["path"] == path
+            assert word in hit["text"]
+            assert not hit["text"].startswith("\ufeff")
+        (noise,) = (await client.request("knowledge/files", {"collection_id": name, "states": ["skipped"]}))["files"]
+        assert (noise["path"], noise["reason"]) == ("noise.md", "binary")

@@ -1,0 +1,45 @@
+"""`pioneer knowledge`, from outside: a folder is added, searched, read, explained and forgotten by the command line."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from spawned import WITHOUT_MODEL
+
+from gateway.wire.client import console_script
+
+
+def test_a_folder_lives_its_life_by_the_command_line(tmp_path: Path) -> None:
+    folder, home, config = tmp_path / "notes", tmp_path / "home", tmp_path / "config.toml"
+    (folder / "drafts").mkdir(parents=True)
+    (folder / "release.md").write_text("# Release\n\n## Checklist\n\nTag the walrus commit.\n", encoding="utf-8")
+    (folder / "drafts" / "old.md").write_text("An old walrus.\n", encoding="utf-8")
+    (folder / ".gitignore").write_text("drafts/\n", encoding="utf-8")
+    config.write_text(WITHOUT_MODEL, encoding="utf-8")
+
+    def run(*words: str, code: int = 0) -> str:
+        place = ["--home", str(home), "--config", str(config), "--workspace", "ws_here"]
+        done = subprocess.run(
+            [*console_script(), "knowledge", *words, *place], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout
+
+    assert "1 files" in run("add", str(folder), "--dry-run")
+    assert run("list", code=1).strip() == ""
+    assert run("add", str(folder)).startswith("notes\t1 files indexed")
+    (hit,) = json.loads(run("search", "walrus commit", "--json"))["hits"]
+    assert hit["heading"] == ["Release", "Checklist"]
+    assert hit["address"] in run("search", "walrus commit", "--max-results", "1", "--topic", "x", "--related")
+    assert "Tag the walrus commit." in run("read", hit["address"])
+    assert "`drafts/`" in run("why", "notes:drafts/old.md", code=1)
+    (folder / "release.md").write_text("# Release\n\nTag the pelican commit.\n", encoding="utf-8")
+    assert run("search", "walrus", code=1).strip() == ""
+    assert "pelican" in run("search", "pelican")
+    assert "changed" in run("changes", "notes")
+    assert "release.md" in run("files", "notes")
+    assert run("retry", "notes", code=1).startswith("0 files")
+    assert run("update", "notes", "--exclude", "release.md").count("notes")
+    assert run("search", "pelican", code=1).strip() == ""
+    assert "removed" in run("remove", "notes")
+    assert (folder / "release.md").exists()

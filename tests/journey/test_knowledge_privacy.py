@@ -1,0 +1,167 @@
+"""What files leave in a home, and who sees them: secrets, sentences, other workspaces, removal, kills."""
+
+import json
+import os
+import random
+import signal
+from pathlib import Path
+
+from spawned import Den, drain, hello, journey, on_posix
+from test_knowledge import add, paths, search, write
+
+SECRET = "AKIAQ7T5ZPLMN3KXW2VB"  # noqa: S105  # made up
+WORDS = "walrus heron pelican otter lantern budget harbour timetable ladder attic window allergy pharmacist neighbour".split()
+
+
+@journey
+async def test_knowledge_statement_17_importance_filters_topics_raise_and_sources_do_not_leak(tmp_path):
+    front = "---\nimportance: {}\ntopics: [{}]\n---\nThe walrus sleeps {}.\n"
+    folder = write(
+        tmp_path / "notes", {"low.md": front.format(0.3, "ice", "one"), "mid.md": front.format(0.6, "Snow", "two")}
+    )
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, folder)
+        await client.request("memory/remember", {"content": "The walrus is called Ada."})
+        assert paths(await search(client, "walrus", min_importance=0.6)) == ["mid.md"]
+        assert paths(await search(client, "walrus", min_importance=0.61)) == []
+        plain = {hit["locations"][0]["path"]: hit for hit in (await search(client, "walrus"))["hits"]}
+        raised = {
+            hit["locations"][0]["path"]: hit for hit in (await search(client, "walrus", topics=["snow", "x"]))["hits"]
+        }
+        assert set(raised) == set(plain) == {"low.md", "mid.md"}
+        assert raised["mid.md"]["breakdown"]["topics"] == 1.1
+        assert raised["mid.md"]["score"] == min(1.0, plain["mid.md"]["score"] * 1.1)
+        assert raised["low.md"]["score"] == plain["low.md"]["score"]
+        for source, sources in (("file", {"file"}), ("memory", {"memory"}), ("conversation", set()), ("collection:notes", {"file"}),
+                                ("collection:x", set()), ("heartbeat", set()), ("consolidation", set())):  # fmt: skip
+            found = await client.request("knowledge/search", {"query": "walrus", "source": source})
+            assert {hit["source"] for hit in found["hits"]} == sources
+        whole = await client.request("knowledge/search", {"query": "walrus"})
+        assert {hit["source"] for hit in whole["hits"]} == {"file", "memory"}
+
+
+@journey
+async def test_knowledge_statement_22_a_key_in_a_note_is_in_no_answer_and_not_in_the_home(tmp_path):
+    folder = write(tmp_path / "notes", {"keys.md": f"# Keys {SECRET}\n\nThe walrus key is {SECRET} for the ice.\n"})
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+        name = await add(client, folder)
+        found = await search(client, "walrus key ice")
+        (hit,) = found["hits"]
+        read = await client.request("knowledge/read", {"address": hit["address"]})
+        assert (await search(client, SECRET))["hits"] == []
+        await client.request("knowledge/explain", {"query": SECRET})
+        told = json.dumps([found, read, await client.request("knowledge/files", {"collection_id": name})])
+        assert SECRET not in told
+        assert "[secret:" in hit["text"]
+        assert "[secret:" in read["text"]
+        assert read["masked"]
+    assert [
+        name for name, data in den.files().items() if SECRET.encode() in data or SECRET.lower().encode() in data
+    ] == []
+
+
+@journey
+async def test_knowledge_statement_23_the_home_holds_no_sentence_of_a_file(tmp_path):
+    chance = random.Random(23)
+    lines = [" ".join(chance.sample(WORDS, k=9)) for _ in range(100)]
+    assert all(len(line) >= 40 and line[:40] != " ".join(sorted(line.split()))[:40] for line in lines)
+    headings = [f"# {line}" for line in lines[:20]]
+    folder = write(tmp_path / "notes", {f"{n}.md": f"{headings[n % 20]}\n\n{line}\n" for n, line in enumerate(lines)})
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+        await add(client, folder)
+        assert (await search(client, lines[7]))["hits"][0]["text"]
+        home = b"".join(den.files().values())
+        assert [line for line in lines if line[:40].encode() in home] == []
+    home = b"".join(den.files().values())
+    assert [line for line in lines if line[:40].encode() in home] == []
+
+
+@journey
+async def test_knowledge_statement_24_a_workspaces_files_are_its_own_and_the_users_are_seen_from_each(tmp_path):
+    here, mine = (
+        write(tmp_path / "here", {"a.md": "A walrus here.\n"}),
+        write(tmp_path / "mine", {"b.md": "A walrus of mine.\n"}),
+    )
+    async with Den(tmp_path / "den").client() as client:
+        await client.request("workspace/create", {"workspace_id": "ws_there"})
+        await client.request("thread/start", {"thread_id": "thr_top", "workspace_id": "ws_here"})
+        await client.request(
+            "thread/start", {"thread_id": "thr_sub", "workspace_id": "ws_here", "parent_thread_id": "thr_top"}
+        )
+        await add(client, here)
+        await add(client, mine, scope="user")
+        expected = (
+            ({}, {"a.md", "b.md"}),
+            ({"workspace_id": "ws_there"}, {"b.md"}),
+            ({"thread_id": "thr_sub"}, {"a.md"}),
+        )
+        for context, seen in expected:
+            assert set(paths(await search(client, "walrus", context=context))) == seen
+        for address, context, seen in (("here:a.md", {"workspace_id": "ws_there"}, False), ("mine:b.md", {"thread_id": "thr_sub"}, False),
+                                       ("mine:b.md", {"workspace_id": "ws_there"}, True)):  # fmt: skip
+            try:
+                read = await client.request("knowledge/read", {"address": address, "context": context})
+            except Exception as failed:  # noqa: BLE001  # what it says is compared
+                read = getattr(failed, "reason", None)
+            assert (read != "not_found") == seen
+
+
+@on_posix
+@journey
+async def test_knowledge_statement_25_kills_while_indexing_leave_the_index_of_an_undisturbed_run(tmp_path):
+    files = {f"d{n % 9}/n{n}.md": f"# Note {n}\n\nThe walrus number w{n}x sleeps.\n" for n in range(300)}
+    folder, den, calm = write(tmp_path / "notes", files), Den(tmp_path / "den"), Den(tmp_path / "calm")
+    chance = random.Random(25)
+    async with calm.client() as client:
+        await add(client, folder)
+    for turn in range(5):
+        async with await den.spawn() as client:
+            await hello(client)
+            if turn == 0:
+                await client.request("knowledge/collections/add", {"path": str(folder)})
+            pid = (await client.request("gateway/status", {}))["processes"] and client.pid
+            for _ in range(chance.randrange(1, 12)):
+                await client.request("ping", {})
+            os.kill(pid, signal.SIGKILL)
+            await client.wait()
+    async with den.client() as client:
+        await drain(client)
+        assert len((await search(client, "w7x"))["hits"]) == 1
+    assert index_of(den) == index_of(calm)
+
+
+def index_of(den: Den) -> dict[str, int]:
+    """How many rows the index of files has, and how many of them belong to nothing."""
+    asked = {
+        "files": "knowledge_file WHERE state = 'indexed'", "contents": "knowledge_content", "chunks": "knowledge_chunk", "words": "knowledge_fts_docsize",
+        "cards": "knowledge_card_fts_docsize", "versions": "file_version",
+        "orphans": "knowledge_content WHERE id NOT IN (SELECT content FROM knowledge_file WHERE content IS NOT NULL)",
+        "wordless": "knowledge_chunk WHERE id NOT IN (SELECT id FROM knowledge_fts_docsize)",
+    }  # fmt: skip
+    database = den.database()
+    try:
+        return {name: next(database.execute(f"SELECT count(*) FROM {what}"))[0] for name, what in asked.items()}  # noqa: S608
+    finally:
+        database.close()
+
+
+@journey
+async def test_knowledge_statement_28_a_removal_leaves_no_byte_and_touches_no_file(tmp_path):
+    folder = write(
+        tmp_path / "notes", {"zzuniquename.md": "# Heading\n\nThe qqxyzzyword sleeps.\n", "b.md": "Other words.\n"}
+    )
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path(folder).rglob("*")}
+    den = Den(tmp_path / "den")
+    terms = (b"zzuniquenam", b"qqxyzzyword")
+    async with den.client() as client:
+        name = await add(client, folder)
+        data = b"".join(data for path, data in den.files().items() if path.startswith("gateway.db"))
+        assert terms[1] in data
+        receipt = (await client.request("knowledge/collections/remove", {"collection_id": name}))["receipt"]
+        assert receipt["complete"]
+        assert (receipt["files"], receipt["chunks"], receipt["versions"]) == (2, 2, 2)
+        for path, data in den.files().items():
+            assert not any(term in data for term in terms), path
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path(folder).rglob("*")} == before

@@ -1,0 +1,66 @@
+"""Pure decisions of a scan: which folders are gone, what counts as a mass, which roots and rules hold."""
+
+from knowledge.scan.comparing import find_gone, is_mass
+from knowledge.scan.kinds import Kind, kind_of
+from knowledge.scan.patterns import Rules
+from knowledge.scan.roots import overlapping, problem_of_root
+from knowledge.search.addresses import Address, is_anchor_of, read_address, write_address
+
+
+def test_below_a_folder_that_cannot_be_read_nothing_is_gone():
+    known = {"", "a", "a/b", "ab", "shut", "shut/in"}
+    assert find_gone(known, {"", "shut"}, ["shut"]) == ["a", "a/b", "ab"]
+
+
+def test_a_mass_is_more_than_a_hundred_and_half():
+    assert not is_mass(100, 0)
+    assert is_mass(101, 100)
+    assert not is_mass(101, 101)
+
+
+def test_roots_that_hold_more_than_documents_are_refused():
+    home, user = "/srv/pioneer", "/home/ada"
+    refused = ("/", "/home", "/home/ada", "/srv", "/srv/pioneer", "/srv/pioneer/logs", "/etc", "/proc/1")
+    assert [path for path in refused if problem_of_root(path, home, user) is None] == []
+    assert problem_of_root("/home/ada/notes", home, user) is None
+    assert problem_of_root("/dev/shm", home, user) is not None  # noqa: S108
+    assert problem_of_root("/dev/shm/notes", home, user) is None  # noqa: S108
+    assert overlapping("/n/a", ["/n"])
+    assert overlapping("/n", ["/n/a"])
+    assert not overlapping("/n/ab", ["/n/a"])
+
+
+def test_the_first_rule_that_matches_decides():
+    rules = Rules(["*.md", "*.py"], ["!dist/", "old/"], [], follows_git=True).within("", ["*.py"], ["!keep.py"])
+
+    def why(path: str, *, is_folder: bool = False) -> str | None:
+        found = rules.skips(path, is_folder=is_folder)
+        return found.reason if found is not None else None
+
+    assert why(".env.local") == "secret_file"
+    assert why("Server.PEM") == "secret_file"
+    assert why("sub/CLAUDE.md") == "instruction_file"
+    assert why("old", is_folder=True) == "excluded"
+    assert why("dist", is_folder=True) is None
+    assert why("build", is_folder=True) == "excluded"
+    assert (why("a.py"), why("keep.py")) == ("ignored", None)
+    assert (why("a.md"), why("a.txt")) == (None, "not_included")
+
+
+def test_names_say_the_kind():
+    assert kind_of("a.MD") == Kind("markdown")
+    assert kind_of("README") == Kind("text")
+    assert kind_of("x.tsx") == Kind("code", "typescript")
+    assert (kind_of(".gitignore"), kind_of("a.bin"), kind_of("none")) == (None, None, None)
+
+
+def test_an_address_is_read_as_it_is_written():
+    written = write_address("notes", "a#b%\n/c:d.md", 3, 9, bytes.fromhex("9f2c4e1a00"))
+    assert written == "notes:a%23b%25%0A/c:d.md#L3-L9~9f2c4e1a"
+    assert read_address(written) == Address("notes", "a#b%\n/c:d.md", 3, 9, "9f2c4e1a")
+    assert read_address("notes:a.md#L7") == Address("notes", "a.md", 7, 7)
+    assert read_address("notes:a.md#Q3%20Plan") == Address("notes", "a.md", anchor="Q3%20Plan")
+    assert [read_address(text) for text in ("notes", ":a", "notes:", "")] == [None] * 4
+    assert is_anchor_of("q3-plan-a", "Q3 Plan: A")
+    assert is_anchor_of("Q3%20Plan: A", "Q3 Plan: A")
+    assert not is_anchor_of("plan", "Q3 Plan: A")
