@@ -9,9 +9,9 @@ endif
 PRODUCT := $(VENV)/.product
 STAMP := $(VENV)/.stamp
 CODE := gateway agent memory thread_episodic knowledge retrieval promt protocol
-CHECKED := $(CODE) tests benchmarks examples
+CHECKED := $(CODE) tests benchmarks examples clients
 
-.PHONY: help setup demo test check journeys campaign lint bench bench-quick schemas format picture lock clean
+.PHONY: help setup demo test check journeys campaign lint bench bench-quick schemas clients format picture lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
@@ -58,6 +58,7 @@ lint: setup ## format, lint, types, import rules, generated files
 	@echo "types of tests, benchmarks and examples"; $(BIN)/basedpyright --project tests/pyrightconfig.json
 	@$(BIN)/lint-imports
 	@$(BIN)/pioneer schemas --check
+	@$(BIN)/python clients/copy_protocol.py --check
 	@$(BIN)/python tests/stage/house_tree.py
 
 format: setup ## format the code and mend what can be mended by itself
@@ -67,6 +68,9 @@ format: setup ## format the code and mend what can be mended by itself
 schemas: setup ## generate schemas/ and tables of docs/ from the code
 	@$(BIN)/pioneer schemas
 	@$(BIN)/python tests/stage/house_tree.py --write
+
+clients: setup ## copy the messages of protocol/ into clients/python
+	@$(BIN)/python clients/copy_protocol.py
 
 bench: setup ## every promised figure of speed and size beside its floor, on homes of up to a million chunks (long)
 	@$(BIN)/python -m benchmarks speed

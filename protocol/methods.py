@@ -28,6 +28,12 @@ R = TypeVar("R")
 Ordering: TypeAlias = Literal["free", "thread", "turn"]
 """`free` never waits; `thread` and `turn` are processed in arrival order within their thread."""
 
+READING_VERBS = frozenset({
+    "changes", "explain", "export", "files", "get", "history", "items", "jobs", "links", "list", "ping", "preview",
+    "read", "review", "runs", "search", "similar", "stats", "status", "versions",
+})  # fmt: skip
+"""The last words of methods that change nothing but how often a record was read."""
+
 Urgency: TypeAlias = Literal["normal", "first"]
 """A person waits for what goes `first`: indexing lets it pass, and its reads go before others."""
 
@@ -49,6 +55,11 @@ class Method(NamedTuple, Generic[P, R]):
     ordering: Ordering = "free"
     urgency: Urgency = "normal"
     before_initialize: bool = False
+
+    @property
+    def is_safe_to_repeat(self) -> bool:
+        """Return whether a client that got no answer may ask again by itself."""
+        return self.name.rpartition("/")[2] in READING_VERBS
 
 
 class Bound(NamedTuple):

@@ -1,0 +1,149 @@
+"""The fields of a record of durable memory, once: params, rows, answers and bundles take them from here.
+
+Rule 1: a new field is a member of `RecordDetails` with a default, and a column of the table and the view of
+`memory/schema.sql`.
+Params, proposals, columns, answers and bundles then have it (CONTRIBUTING.md, "How to add a field of a record").
+Rule 2: the gateway keeps within the bounds of what it takes; so a record that it shows is described without them.
+"""
+
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from msgspec import Meta
+
+from pioneer_client.protocol.base import Fields, Id, Millis, Params, Scope, Unit, Wire
+
+MAX_CONTENT_BYTES = 16 * 1024
+
+Category: TypeAlias = Literal[
+    "identity", "preference", "biography", "relationship", "recurring_instruction", "project_policy", "project_fact",
+    "project_decision", "procedure", "todo", "constraint", "communication_style", "custom",
+]  # fmt: skip
+Kind: TypeAlias = Literal["semantic", "episodic", "procedural", "observation", "session_summary"]
+RouteKind: TypeAlias = Literal["any", "temporal", "preference", "procedure"]
+"""What a question asks for.
+
+What happened, what somebody prefers, how something is done; `any` where it does not say.
+"""
+Status: TypeAlias = Literal["active", "superseded", "expired", "archived", "deleted"]
+Sensitivity: TypeAlias = Literal["normal", "personal", "secret_like", "regulated"]
+SourceKind: TypeAlias = Literal[
+    "explicit_user_request", "user_statement", "user_correction", "assistant_inference", "background_extractor",
+    "tool_observation", "import", "file", "system", "agent_note",
+]  # fmt: skip
+Voice: TypeAlias = Literal["user", "machine"]
+"""Whose word a record is: the user's, or that of an agent whose note no person has confirmed."""
+IndexState: TypeAlias = Literal["pending", "indexed", "repair_needed"]
+ActorKind: TypeAlias = Literal["user", "assistant", "extractor", "system", "tool", "import"]
+
+Content: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=MAX_CONTENT_BYTES, description="One fact in plain words; at most 16 KiB.")
+]
+StoredKey: TypeAlias = Annotated[str, Meta(min_length=1, max_length=8192, description="As the record shows it.")]
+Tag: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
+Tags: TypeAlias = Annotated[list[Tag], Meta(max_length=32)]
+Metadata: TypeAlias = Annotated[dict[str, Any], Meta(description="The host's own data; at most 8 KiB of JSON.")]
+RecordPath: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=512, description="A relative path with `/`, such as projects/harbor/plan.md.")
+]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class Actor(Params):
+    """Who did something."""
+
+    kind: ActorKind
+    id: Annotated[str, Meta(max_length=128)] | None = None
+
+
+class Provenance(Params):
+    """Where a record comes from; set at creation and never changed."""
+
+    source_kind: SourceKind = "explicit_user_request"
+    thread_id: Id | None = None
+    turn_id: Id | None = None
+    item_id: Id | None = None
+    created_by: Actor | None = None
+
+
+class RecordDetails(Fields):
+    """The fields that a caller may give beside words, scope, category and key, and that go into a record as they are.
+
+    A new field has a default: records, bundles and clients from before it do not name it.
+    """
+
+    kind: Kind
+    tags: Tags
+    importance: Unit
+    valid_from: Millis | None
+    expires_at: Millis | None
+    pinned: bool = False
+    path: RecordPath | None = None
+    """Where a writer files it: no two active records of the home have one path, whatever its case."""
+    metadata: Metadata
+
+
+class GivenDetails(RecordDetails):
+    """The same, as a caller may leave them out."""
+
+    kind: Kind = "semantic"
+    tags: Tags = []
+    importance: Unit = 0.5
+    valid_from: Millis | None = None
+    expires_at: Millis | None = None
+    pinned: bool = False
+    path: RecordPath | None = None
+    metadata: Metadata = {}
+
+
+class RecordFields(RecordDetails):
+    """A record as it is stored, and as it goes to another home."""
+
+    memory_id: Id
+    scope: Scope
+    category: Category
+    key: StoredKey
+    content: Content
+    value: Any
+    status: Status
+    sensitivity: Sensitivity
+    confidence: Unit
+    provenance: Provenance
+    created_at: Millis
+    updated_at: Millis
+    last_accessed_at: Millis | None
+    access_count: Count
+    supersedes: Id | None
+    superseded_by: Id | None
+    contested: bool
+
+
+class _ShownFields(RecordFields):
+    """The fields that a home adds to a record that it shows."""
+
+    namespace: str | None
+    evidence_count: int
+    index_state: IndexState
+    reinforced_at: int = 0
+    """When its lifetime began last: at its making, by new evidence, a read, a restore, or `memory/reinforce`."""
+    standing: float = 0.0
+    """How strong it is without regard to time; above 0.8 it lasts for good."""
+    fades_at: int | None = None
+    """When its lifetime ends; null: never."""
+    strength: float = 0.0
+    """How strong it is now, 0 to 1: its standing, less what time has taken."""
+    faded: bool = False
+    """Its lifetime has ended, and it is the user's word: it stays active."""
+    derived_from: list[str] = []
+    voice: Voice = "user"
+
+
+class Record(_ShownFields, Wire, bounded=False):
+    """One durable memory."""
+
+
+DETAILS: Final = RecordDetails.__struct_fields__
+
+
+def details_of(source: RecordDetails) -> dict[str, Any]:
+    """Return the details that something has, by their names."""
+    return {name: getattr(source, name) for name in DETAILS}

@@ -1,0 +1,411 @@
+"""Every setting of `[gateway.*]` with its default and bounds, and the patch that changes them.
+
+Rule 1: a key that is not here does not exist; a default stands only here.
+Rule 2: relations between keys are checked in one function, at load and at update alike.
+"""
+
+import math
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, field
+
+from pioneer_client.protocol.base import Id, Params, Unit, Wire
+
+AgentNotes: TypeAlias = Literal["off", "doors", "all"]
+Aging: TypeAlias = Literal["reinforced", "literal", "off"]
+"""The beginning of a record's lifetime: its last reinforcement; its last change, with a sinking tier; none."""
+RoleName: TypeAlias = Literal["main", "preflight", "extractor"]
+ProviderKind: TypeAlias = Literal["openai", "anthropic", "scripted"]
+PosInt: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=86_400)]
+HttpNames: TypeAlias = Annotated[list[Annotated[str, Meta(min_length=1, max_length=255)]], Meta(max_length=100)]
+
+MIB = 1024 * 1024
+
+
+class MemorySettings(Params):
+    """`[gateway.memory]`."""
+
+    enabled: bool = True
+    capsules_dir: Annotated[str, Meta(min_length=1, max_length=255)] = "memory/capsules"
+    allow_global_user_by_default: bool = True
+    allow_global_agent_by_default: bool = False
+    deterministic_recall_enabled: bool = True
+    active_recall_enabled: bool = True
+    tools_enabled: bool = True
+    agent_notes: AgentNotes = "doors"
+    proactive_writes_enabled: bool = True
+    background_extraction_enabled: bool = True
+    debug_trace_enabled: bool = False
+    strict_diagnostics_enabled: bool = False
+    review_enabled: bool = False
+    retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30
+    standing_chars: Annotated[int, Meta(ge=0, le=8000)] = 1200
+    aging: Aging = "reinforced"
+    archive_days: Annotated[int, Meta(ge=90, le=3650)] = 90
+    cap_inbox: Annotated[int, Meta(ge=0, le=1_000_000)] = 300
+    cap_knowledge: Annotated[int, Meta(ge=0, le=1_000_000)] = 1000
+    cap_events: Annotated[int, Meta(ge=0, le=1_000_000)] = 500
+    cap_procedures: Annotated[int, Meta(ge=0, le=1_000_000)] = 200
+
+
+class PassSettings(Params):
+    """`[gateway.passes]`: scheduled maintenance."""
+
+    enabled: bool = True
+    dream: bool = False
+    consolidate_hours: Annotated[int, Meta(ge=1, le=168)] = 6
+    night_hour: Annotated[int, Meta(ge=0, le=23)] = 3
+
+
+class ThreadEpisodicSettings(Params):
+    """`[gateway.thread_episodic]`."""
+
+    enabled: bool = True
+    indexing_enabled: bool = True
+    recall_enabled: bool = True
+    default_prompt_chars: Annotated[int, Meta(ge=100, le=100_000)] = 2400
+    max_prompt_chars: Annotated[int, Meta(ge=100, le=1_000_000)] = 12_000
+    max_hit_chars: Annotated[int, Meta(ge=50, le=100_000)] = 1200
+    default_max_candidates: Annotated[int, Meta(ge=1, le=1000)] = 32
+    max_candidate_work: Annotated[int, Meta(ge=1, le=10_000)] = 128
+    max_segments: Annotated[int, Meta(ge=1, le=1000)] = 16
+    min_relevancy: Unit = 0.25
+    min_results: Annotated[int, Meta(ge=0, le=100)] = 1
+    snippet_chars: Annotated[int, Meta(ge=20, le=10_000)] = 360
+    chunk_target_min_chars: Annotated[int, Meta(ge=50, le=100_000)] = 700
+    chunk_target_max_chars: Annotated[int, Meta(ge=50, le=100_000)] = 1200
+    chunk_max_chars: Annotated[int, Meta(ge=100, le=100_000)] = 1600
+    max_chunks_per_item: Annotated[int, Meta(ge=1, le=10_000)] = 64
+    index_batch_limit: Annotated[int, Meta(ge=1, le=1000)] = 64
+    segment_capacity_chunks: Annotated[int, Meta(ge=16, le=10_000_000)] = 50_000
+    retry_base_delay_secs: Seconds = 30
+    retry_max_delay_secs: Seconds = 900
+    max_attempts: Annotated[int, Meta(ge=1, le=100)] = 5
+    near_capacity_percent: Annotated[float, Meta(ge=1, le=100)] = 90.0
+
+
+class KnowledgeSettings(Params):
+    """`[gateway.knowledge]`."""
+
+    enabled: bool = True
+    indexing_enabled: bool = True
+    tools_enabled: bool = True
+    scan_minutes: Annotated[int, Meta(ge=1, le=1440)] = 10
+    max_files: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000
+    max_file_bytes: Annotated[int, Meta(ge=1, le=64 * MIB)] = 2 * MIB
+    max_chunks_per_file: Annotated[int, Meta(ge=1, le=100_000)] = 2000
+
+
+class EmbeddingSettings(Params):
+    """`[gateway.embedding]`."""
+
+    enabled: bool = True
+    model: Annotated[str, Meta(min_length=1, max_length=256)] = "sentence-transformers/all-MiniLM-L6-v2"
+    model_path: Annotated[str, Meta(max_length=4096)] | None = None
+    cache_dir: Annotated[str, Meta(max_length=4096)] | None = None
+    allow_download: bool = False
+    embedded_default: bool = True
+    """The static model that comes with the package is used while the configured one is not there."""
+    threads: Annotated[int, Meta(ge=1, le=64)] = 1
+
+
+class PreflightSettings(Params):
+    """`[gateway.preflight]`."""
+
+    enabled: bool = True
+    timeout_ms: Annotated[int, Meta(ge=50, le=60_000)] = 3000
+
+
+class RecallFloors(Params):
+    """The least value of each part of a hit's score for a prompt; a part without a floor or a value passes."""
+
+    lexical: Unit | None = None
+    semantic: Unit | None = None
+    total: Unit | None = None
+
+
+class RecallDeadlines(Params):
+    """Milliseconds after which present results are taken: a turn's facts, its hook's look back, a read over MCP."""
+
+    turn: Annotated[int, Meta(ge=10, le=60_000)] = 1000
+    hook: Annotated[int, Meta(ge=10, le=60_000)] = 800
+    mcp: Annotated[int, Meta(ge=10, le=60_000)] = 5000
+
+
+class RecallSettings(Params):
+    """`[gateway.recall]`: what a turn is given of durable memory.
+
+    Tokens are those of a scope, whatever the others leave.
+    """
+
+    workspace_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 800
+    user_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 400
+    other_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 200
+    items: Annotated[int, Meta(ge=0, le=100)] = 8
+    cache_seconds: Annotated[int, Meta(ge=0, le=600)] = 60
+    query_chars: Annotated[int, Meta(ge=16, le=4096)] = 800
+    floors: RecallFloors = field(default_factory=RecallFloors)
+    deadline_ms: RecallDeadlines = field(default_factory=RecallDeadlines)
+
+
+class AgentSettings(Params):
+    """`[gateway.agent]`."""
+
+    max_rounds: Annotated[int, Meta(ge=1, le=64)] = 8
+    history_turns_min: Annotated[int, Meta(ge=0, le=100)] = 6
+    context_chars: Annotated[int, Meta(ge=1000, le=10_000_000)] = 24_000
+    system_prompt: Annotated[str, Meta(max_length=100_000)] | None = None
+
+
+class InstructionSettings(Params):
+    """`[gateway.instructions]`: instruction files of a project, such as AGENTS.md."""
+
+    enabled: bool = True
+    max_chars: Annotated[int, Meta(ge=0, le=262_144)] = 32_768
+    include_depth: Annotated[int, Meta(ge=0, le=10)] = 5
+
+
+class AgentFileSettings(Params):
+    """`[gateway.agents]`: agent definitions."""
+
+    folder: Annotated[str, Meta(max_length=4096)] | None = None
+    agents_chars: Annotated[int, Meta(ge=0, le=262_144)] = 16_000
+    soul_chars: Annotated[int, Meta(ge=0, le=262_144)] = 4000
+    memory_chars: Annotated[int, Meta(ge=0, le=262_144)] = 8000
+
+
+class ArtifactSettings(Params):
+    """`[gateway.artifacts]`."""
+
+    max_bytes: Annotated[int, Meta(ge=1, le=1024 * MIB)] = 50 * MIB
+    max_inline_bytes: Annotated[int, Meta(ge=1, le=64 * MIB)] = 5 * MIB
+
+
+class RoleSettings(Params):
+    """`[gateway.roles]`: which provider answers in which role; an unset role means the step runs without a model."""
+
+    main: str | None = None
+    preflight: str | None = None
+    extractor: str | None = None
+    agents: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class ProviderConfig(Params):
+    """`[gateway.providers.<name>]` as the file has it. A key itself is never in the file, only its variable's name.
+
+    `timeout_ms` bounds the wait for the beginning of an answer and for each next piece of it, not the whole answer.
+    `context_tokens` is what the model takes in all; without it only `gateway.agent.context_chars` bounds a request.
+    """
+
+    kind: ProviderKind
+    model: str | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+    script: str | None = None
+    record: str | None = None
+    pictures: bool = False
+    tools: bool = True
+    timeout_ms: Annotated[int, Meta(ge=100, le=3_600_000)] = 120_000
+    context_tokens: Annotated[int, Meta(ge=1000, le=100_000_000)] | None = None
+    max_output_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
+
+
+class ProviderView(Wire):
+    """A provider as the wire shows it."""
+
+    kind: ProviderKind
+    model: str | None
+    base_url: str | None
+    has_key: bool
+
+
+class McpSettings(Params):
+    """`[gateway.mcp]`: the door of `pioneer mcp`."""
+
+    workspace_id: Id | None = None
+
+
+class HttpSettings(Params):
+    """`[gateway.http]`: the door of `pioneer http` and `serve --http`."""
+
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 42_069
+    bind: Annotated[str, Meta(min_length=1, max_length=255)] = "127.0.0.1"
+    allow_remote: bool = False
+    allowed_hosts: HttpNames = []
+    allowed_origins: HttpNames = []
+    max_body_bytes: Annotated[int, Meta(ge=64 * 1024, le=64 * MIB)] = 8 * MIB
+    requests_per_second: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    max_streams: Annotated[int, Meta(ge=1, le=256)] = 16
+
+
+class LimitSettings(Params):
+    """`[gateway.limits]`."""
+
+    max_message_bytes: Annotated[int, Meta(ge=1024, le=64 * MIB)] = 8 * MIB
+    max_in_flight: Annotated[int, Meta(ge=1, le=1024)] = 64
+
+
+class GatewayConfig(Params):
+    """`[gateway]` of config.toml."""
+
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    thread_episodic: ThreadEpisodicSettings = field(default_factory=ThreadEpisodicSettings)
+    knowledge: KnowledgeSettings = field(default_factory=KnowledgeSettings)
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    preflight: PreflightSettings = field(default_factory=PreflightSettings)
+    recall: RecallSettings = field(default_factory=RecallSettings)
+    passes: PassSettings = field(default_factory=PassSettings)
+    agent: AgentSettings = field(default_factory=AgentSettings)
+    instructions: InstructionSettings = field(default_factory=InstructionSettings)
+    agents: AgentFileSettings = field(default_factory=AgentFileSettings)
+    artifacts: ArtifactSettings = field(default_factory=ArtifactSettings)
+    roles: RoleSettings = field(default_factory=RoleSettings)
+    providers: dict[str, ProviderConfig] = field(default_factory=dict[str, ProviderConfig])
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    mcp: McpSettings = field(default_factory=McpSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
+
+
+class Settings(Wire):
+    """The settings as `settings/get` shows them."""
+
+    memory: MemorySettings
+    thread_episodic: ThreadEpisodicSettings
+    knowledge: KnowledgeSettings
+    embedding: EmbeddingSettings
+    preflight: PreflightSettings
+    recall: RecallSettings
+    passes: PassSettings
+    agent: AgentSettings
+    instructions: InstructionSettings
+    agents: AgentFileSettings
+    artifacts: ArtifactSettings
+    roles: RoleSettings
+    providers: dict[str, ProviderView]
+    limits: LimitSettings
+    mcp: McpSettings
+    http: HttpSettings
+
+
+def _struct_of(name: str, about: str, members: dict[str, Any]) -> Any:
+    """Return a Params type whose members are all optional; `msgspec.defstruct` knows no metaclass but its own."""
+    namespace: dict[str, Any] = dict.fromkeys(members, UNSET)
+    namespace |= {"__annotations__": members, "__doc__": about, "__module__": __name__, "__qualname__": name}
+    make: Any = type(Params)
+    return make(name, (Params,), namespace)
+
+
+def _patch_of(group: type[msgspec.Struct]) -> Any:
+    """Return the same members, each optional; null asks for the default."""
+    members = {info.name: info.type | None | UnsetType for info in msgspec.structs.fields(group)}
+    return _struct_of(group.__name__.replace("Settings", "Patch"), f"A partial change of {group.__doc__}", members)
+
+
+PATCHABLE: tuple[str, ...] = (
+    "memory",
+    "thread_episodic",
+    "knowledge",
+    "embedding",
+    "preflight",
+    "recall",
+    "passes",
+    "agent",
+    "instructions",
+    "agents",
+    "artifacts",
+    "roles",
+)
+"""The groups that `settings/update` takes: all but providers, limits and what is read once, at a start."""
+
+_GROUPS: dict[str, type[msgspec.Struct]] = {
+    "memory": MemorySettings,
+    "thread_episodic": ThreadEpisodicSettings,
+    "knowledge": KnowledgeSettings,
+    "embedding": EmbeddingSettings,
+    "preflight": PreflightSettings,
+    "recall": RecallSettings,
+    "passes": PassSettings,
+    "agent": AgentSettings,
+    "instructions": InstructionSettings,
+    "agents": AgentFileSettings,
+    "artifacts": ArtifactSettings,
+    "roles": RoleSettings,
+}
+
+SettingsPatch = _struct_of(
+    "SettingsPatch",
+    "A partial change of the settings; absent members stay, null resets to the default.",
+    {name: _patch_of(_GROUPS[name]) | UnsetType for name in PATCHABLE},
+)
+
+
+class SettingsUpdateParams(Params):
+    """`settings/update`."""
+
+    update: SettingsPatch  # pyright: ignore[reportInvalidTypeForm]  # made from the settings above, so it cannot lag
+
+
+class SettingsGetParams(Params):
+    """`settings/get`."""
+
+    origins: bool = False
+
+
+Origin: TypeAlias = Literal["environment", "file", "default"]
+"""Where a value comes from, strongest first."""
+
+
+class SettingsResult(Wire):
+    """The settings in force; with `origins`, where each value comes from, by dotted key (a provider is one entry)."""
+
+    settings: Settings
+    origins: dict[str, Origin] | None = None
+
+
+def contradiction(config: GatewayConfig) -> tuple[str, str] | None:
+    """Return the first pair of keys that cannot both hold: (path, problem), or None."""
+    episodic = config.thread_episodic
+    ordered = (
+        ("chunk_target_min_chars", "chunk_target_max_chars"),
+        ("chunk_target_max_chars", "chunk_max_chars"),
+        ("default_prompt_chars", "max_prompt_chars"),
+        ("default_max_candidates", "max_candidate_work"),
+        ("retry_base_delay_secs", "retry_max_delay_secs"),
+        ("snippet_chars", "max_hit_chars"),
+    )
+    for low, high in ordered:
+        if getattr(episodic, low) > getattr(episodic, high):
+            return f"thread_episodic.{low}", f"must not be greater than {high}"
+    if config.artifacts.max_inline_bytes > config.artifacts.max_bytes:
+        return "artifacts.max_inline_bytes", "must not be greater than max_bytes"
+    for role in ("main", "preflight", "extractor"):
+        name = getattr(config.roles, role)
+        if name is not None and name not in config.providers:
+            return f"roles.{role}", "names no provider of [gateway.providers]"
+    for role, name in config.roles.agents.items():
+        if name not in config.providers:
+            return f"roles.agents.{role}", "names no provider of [gateway.providers]"
+    for name, provider in config.providers.items():
+        if (provider.max_output_tokens or 0) >= (provider.context_tokens or math.inf):
+            return f"providers.{name}.max_output_tokens", "must be less than context_tokens"
+    return None
+
+
+def patched(config: GatewayConfig, update: msgspec.Struct) -> GatewayConfig:
+    """Return the settings with a patch applied; null members take their default again."""
+    changes: dict[str, Any] = {}
+    for group_name in PATCHABLE:
+        patch = getattr(update, group_name)
+        if patch is UNSET:
+            continue
+        group = getattr(config, group_name)
+        defaults = type(group)()
+        members = {
+            name: getattr(defaults, name) if value is None else value
+            for name in patch.__struct_fields__
+            if (value := getattr(patch, name)) is not UNSET
+        }
+        changes[group_name] = msgspec.structs.replace(group, **members)
+    return msgspec.structs.replace(config, **changes)
