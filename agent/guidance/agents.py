@@ -39,6 +39,7 @@ from protocol.guidance import (
     InvalidAgent,
 )
 from protocol.hooks import Contribution, DiagnosticContribution, SectionContribution, ToolCall, ToolContext
+from protocol.memory import Context
 from protocol.methods import Bound, bind
 from protocol.seams.ports import Transact
 from protocol.settings import AgentFileSettings, GatewayConfig
@@ -160,8 +161,10 @@ class Agents:
 
     async def agents_get(self, params: AgentsGetParams) -> AgentsGetResult:
         """Return an agent with the parts that were asked for. Raises `CallerError` and `Refused`."""
+        is_helper = await self._asks_for_a_helper(params.context)
         if not {"soul", "memory"}.isdisjoint(params.parts):
-            await self._require_no_helper(params.context.thread_id)
+            if is_helper:  # it may not know what another one is by nature
+                raise Refused("forbidden")
             whole = await anyio.to_thread.run_sync(self._read_whole, params.slug)
         else:
             whole = None
@@ -178,11 +181,15 @@ class Agents:
         }
         return AgentsGetResult(agent=found.about, texts=asked)
 
-    async def _require_no_helper(self, thread_id: str | None) -> None:
-        """Raise `Refused` where the asking thread is a helper's: it may not know what another one is by nature."""
+    async def _asks_for_a_helper(self, context: Context) -> bool:
+        """Return whether the asking thread is a helper's. Raises `Refused("scope_out_of_context")`."""
+        thread_id = context.thread_id
         found = await self._db.read(lambda tx: get_thread(tx, thread_id)) if thread_id is not None else None
-        if found is not None and found.thread.parent_thread_id is not None:
-            raise Refused("forbidden")
+        if found is None:
+            return False
+        if context.workspace_id not in {None, found.thread.workspace_id}:
+            raise Refused("scope_out_of_context", "The context names a thread of another workspace.")
+        return found.thread.parent_thread_id is not None
 
     # -- tools -----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ told that it runs.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -97,6 +98,21 @@ class TurnLifecycle:
             await begun.wait()
         return self.running.get(turn_id)
 
+    @asynccontextmanager
+    async def expecting(self, turn_id: str | None) -> AsyncGenerator[None]:
+        """Let `find` wait for a turn that is about to begin; a turn without an id cannot be asked for yet."""
+        if turn_id is None:
+            yield
+            return
+        while turn_id in self._beginning:  # asked for twice at once
+            await self._beginning[turn_id].wait()
+        begun = self._beginning[turn_id] = anyio.Event()
+        try:
+            yield
+        finally:
+            del self._beginning[turn_id]
+            begun.set()
+
     async def begin(
         self,
         params: TurnStartParams,
@@ -112,18 +128,12 @@ class TurnLifecycle:
         turn_id = params.turn_id or self._means.ids.new("trn")
         digest = hashlib.sha256(encode([params.thread_id, params.input])).digest()
         asked = AskedTurn(params, turn_id, digest, driver, admit, guidance)
-        while turn_id in self._beginning:  # asked for twice at once
-            await self._beginning[turn_id].wait()
-        begun = self._beginning[turn_id] = anyio.Event()
-        try:
+        async with self.expecting(turn_id):
             while True:
                 try:
                     return await self._begin(asked)
                 except ContentGoneError:  # a sweep came between a file and the message that carries it
                     continue
-        finally:
-            del self._beginning[turn_id]
-            begun.set()
 
     async def _begin(self, asked: AskedTurn) -> Begun:
         params, turn_id = asked.params, asked.turn_id

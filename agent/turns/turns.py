@@ -105,7 +105,8 @@ class Turns:
     async def turn_start(self, params: TurnStartParams) -> TurnResult:
         """Begin a turn; the rest comes as notifications."""
         is_configured = self._model.is_configured("main")
-        guidance = await self._guidance.gather(params, "gateway")
+        async with self._life.expecting(params.turn_id):  # who cancels it at once, waits
+            guidance = await self._guidance.gather(params, "gateway")
 
         def admit(thread: StoredThread) -> int | None:
             guidance.require_sound()
@@ -207,7 +208,8 @@ class Turns:
 
     async def turn_prepare(self, params: TurnStartParams) -> PrepareResult:
         """Everything before the model, for a host that calls its own."""
-        guidance = await self._guidance.gather(params, "host")
+        async with self._life.expecting(params.turn_id):  # who cancels it at once, waits
+            guidance = await self._guidance.gather(params, "host")
         begun = await self._life.begin(params, "host", lambda _thread: guidance.require_sound(), guidance)
         if begun.active is not None:
             prepared = await self._prepare_for_host(begun.active, begun.history, guidance)
