@@ -30,6 +30,7 @@ from knowledge.scan.scanning import Scanner
 from knowledge.scan.walking import rules_at, rules_of
 from knowledge.search.reading import PlaceReader
 from knowledge.search.searching import KnowledgeSearcher
+from knowledge.search.visible import thread_of
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cursor_of, place_of
@@ -58,6 +59,7 @@ from protocol.files.knowledge import (
     NearMiss,
     WatchState,
 )
+from protocol.memory import Context
 from protocol.methods import Bound, bind
 from protocol.seams.ports import JobHandle, Tx
 from protocol.seams.safe_files import UnsafeFileError
@@ -216,13 +218,14 @@ class KnowledgeService:
     async def explain(self, params: KnowledgeExplainParams) -> KnowledgeExplainResult:
         """`knowledge/explain`."""
         if params.collection_id is not None and params.path is not None and params.query is None:
-            return await self._explain_path(params.collection_id, params.path.strip("/"))
+            return await self._explain_path(params.collection_id, params.path.strip("/"), params.context)
         if params.query is not None and params.path is None:
             return await self._explain_query(params)
         raise CallerError.at("$.path", "Name a collection and a path, or a query")
 
-    async def _explain_path(self, collection_id: str, path: str) -> KnowledgeExplainResult:
+    async def _explain_path(self, collection_id: str, path: str, context: Context) -> KnowledgeExplainResult:
         def read(tx: Tx) -> tuple[KnownCollection, FileRow | None]:
+            thread_of(tx, self._means, context)
             known = require(tx, collection_id)
             return known, find_file(tx, known.id, path)
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import USER, KnownCollection, list_collections
 from protocol.base import DEFAULT_WORKSPACE
+from protocol.errors import Refused
+from protocol.hooks import ThreadFact
 from protocol.memory import Context
 from protocol.seams.ports import Tx
 
@@ -29,9 +31,17 @@ def workspace_of(context: Context) -> str:
     return context.workspace_id or DEFAULT_WORKSPACE
 
 
+def thread_of(tx: Tx, means: KnowledgeMeans, context: Context) -> ThreadFact | None:
+    """Return the thread that a call is made in. Raises `Refused("scope_out_of_context")` for a foreign one."""
+    thread = means.read_thread(tx, context.thread_id) if context.thread_id is not None else None
+    if thread is not None and context.workspace_id not in {None, thread.workspace_id}:
+        raise Refused("scope_out_of_context", "The context names a thread of another workspace.")
+    return thread
+
+
 def visible_collections(tx: Tx, means: KnowledgeMeans, context: Context) -> list[KnownCollection]:
     """Return the collections of the workspace and of the user; in the thread of a subagent, of the workspace alone."""
-    thread = means.read_thread(tx, context.thread_id) if context.thread_id is not None else None
+    thread = thread_of(tx, means, context)
     workspaces = [workspace_of(context)]
     if thread is None or thread.parent_thread_id is None:
         workspaces.append(USER)
