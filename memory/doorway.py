@@ -14,6 +14,7 @@ from protocol.base import Scope
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import ReadThread, ThreadFact
 from protocol.memory import Context
+from protocol.seams.contexts import require_own_thread
 from protocol.seams.ports import Tx
 
 
@@ -46,8 +47,8 @@ class Doorway:
             thread, began = await means.db.read(partial(begin, read_thread=means.read_thread, thread_id=thread_id))
         elif thread_id is not None:
             thread = await means.db.read(lambda tx: means.read_thread(tx, thread_id))
-        if thread is not None and context.workspace_id not in {None, thread.workspace_id}:
-            raise Refused("scope_out_of_context", "The context names a thread of another workspace.")
+        if thread is not None:
+            require_own_thread(context, thread.workspace_id)
         return Place(of_context(context, means.settings()), context.workspace_id, began)
 
     def require_enabled(self) -> None:

@@ -41,6 +41,7 @@ from protocol.guidance import (
 from protocol.hooks import Contribution, DiagnosticContribution, SectionContribution, ToolCall, ToolContext
 from protocol.memory import Context
 from protocol.methods import Bound, bind
+from protocol.seams.contexts import require_own_thread
 from protocol.seams.ports import Transact
 from protocol.settings import AgentFileSettings, GatewayConfig
 from protocol.threads import ManifestBudget, SourceRef, ToolReply
@@ -187,8 +188,7 @@ class Agents:
         found = await self._db.read(lambda tx: get_thread(tx, thread_id)) if thread_id is not None else None
         if found is None:
             return False
-        if context.workspace_id not in {None, found.thread.workspace_id}:
-            raise Refused("scope_out_of_context", "The context names a thread of another workspace.")
+        require_own_thread(context, found.thread.workspace_id)
         return found.thread.parent_thread_id is not None
 
     # -- tools -----------------------------------------------------------------------------------------------------

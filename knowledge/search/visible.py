@@ -6,9 +6,9 @@ from typing import NamedTuple
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import USER, KnownCollection, list_collections
 from protocol.base import DEFAULT_WORKSPACE
-from protocol.errors import Refused
 from protocol.hooks import ThreadFact
 from protocol.memory import Context
+from protocol.seams.contexts import require_own_thread
 from protocol.seams.ports import Tx
 
 COLLECTION = "collection:"
@@ -34,8 +34,8 @@ def workspace_of(context: Context) -> str:
 def thread_of(tx: Tx, means: KnowledgeMeans, context: Context) -> ThreadFact | None:
     """Return the thread that a call is made in. Raises `Refused("scope_out_of_context")` for a foreign one."""
     thread = means.read_thread(tx, context.thread_id) if context.thread_id is not None else None
-    if thread is not None and context.workspace_id not in {None, thread.workspace_id}:
-        raise Refused("scope_out_of_context", "The context names a thread of another workspace.")
+    if thread is not None:
+        require_own_thread(context, thread.workspace_id)
     return thread
 
 
