@@ -8,10 +8,11 @@ BIN := $(VENV)/bin
 endif
 PRODUCT := $(VENV)/.product
 STAMP := $(VENV)/.stamp
+TYPESCRIPT := clients/typescript
 CODE := gateway agent memory thread_episodic knowledge retrieval promt protocol
 CHECKED := $(CODE) tests benchmarks examples clients
 
-.PHONY: help setup demo test check journeys campaign lint bench bench-quick schemas clients format picture lock clean
+.PHONY: help setup demo test check journeys campaign lint bench bench-quick schemas clients format picture page-pictures lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
@@ -21,6 +22,7 @@ $(PRODUCT): pyproject.toml constraints.txt
 	@echo "setting up the gateway in $(VENV) (once): some 80 packages, 400 MB on disk ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e .
+	@$(BIN)/python -m compileall -q $(CODE) # else each start compiles 400 modules where PYTHONDONTWRITEBYTECODE is set
 	@touch $(PRODUCT)
 
 $(STAMP): $(PRODUCT) requirements-dev.txt requirements-sdk1.txt
@@ -29,7 +31,12 @@ $(STAMP): $(PRODUCT) requirements-dev.txt requirements-sdk1.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/sdk1 -r requirements-sdk1.txt
 	@touch $(STAMP)
 
-setup: $(STAMP) ## make .venv with the pioneer command and what the tests need, in locked versions
+# The compiler of the TypeScript client is no Python package. Without npm, or without its registry, what needs it is skipped.
+$(TYPESCRIPT)/node_modules/.stamp: $(TYPESCRIPT)/package-lock.json
+	@if command -v npm > /dev/null && npm ci --prefix $(TYPESCRIPT) --ignore-scripts --no-audit --no-fund --fetch-retries=0 --loglevel=error; \
+	then touch $@; else echo "the TypeScript compiler is not here: npm did not get it; tests that need it are skipped"; fi
+
+setup: $(STAMP) $(TYPESCRIPT)/node_modules/.stamp ## make .venv with the pioneer command and what the tests need, in locked versions
 
 demo: $(PRODUCT) ## play a bundled conversation of several days through a spawned gateway
 	@$(BIN)/pioneer demo
@@ -39,11 +46,11 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal -q
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 SIZE ?= full
 
-test: setup ## what a change may have broken: units, contracts, a journey through every door and method (3 minutes)
+test: setup ## what a change may have broken: units, contracts, a journey through every door and method (4 minutes)
 	@$(PYTEST) --loop test $(COVER)
 
 check: COVER := $(COVERAGE)
-check: lint test journeys ## all that holds before a change is merged: lint, types, every test but campaigns, coverage (12 minutes)
+check: lint test journeys ## all that holds before a change is merged: lint, types, every test but campaigns, coverage (20 minutes)
 
 journeys: setup
 	@$(PYTEST) --loop check
@@ -56,6 +63,7 @@ lint: setup ## format, lint, types, import rules, generated files
 	@$(BIN)/ruff check $(CHECKED)
 	@for platform in Linux Darwin Windows; do echo "types on $$platform"; $(BIN)/basedpyright --pythonplatform $$platform || exit 1; done
 	@echo "types of tests, benchmarks and examples"; $(BIN)/basedpyright --project tests/pyrightconfig.json
+	@if test -e $(TYPESCRIPT)/node_modules/.stamp; then echo "types of TypeScript"; npm run --silent --prefix $(TYPESCRIPT) check; fi
 	@$(BIN)/lint-imports
 	@$(BIN)/pioneer schemas --check
 	@$(BIN)/python clients/copy_protocol.py --check
@@ -65,7 +73,7 @@ format: setup ## format the code and mend what can be mended by itself
 	@$(BIN)/ruff check --fix --quiet $(CHECKED) || true
 	@$(BIN)/ruff format $(CHECKED)
 
-schemas: setup ## generate schemas/ and tables of docs/ from the code
+schemas: setup ## generate schemas/, tables of docs/ and the types of clients/typescript from the code
 	@$(BIN)/pioneer schemas
 	@$(BIN)/python tests/stage/house_tree.py --write
 
@@ -81,8 +89,11 @@ bench-quick: setup ## the same on small homes, in three minutes
 picture: $(PRODUCT) ## make the README's picture of the demo from what the demo shows
 	@$(BIN)/pioneer demo --svg docs/demo.svg > /dev/null
 
+page-pictures: setup ## make the pictures of docs/inspect.md from the demo's home (needs a Chromium)
+	@$(BIN)/python tests/stage/page_pictures.py docs
+
 lock: setup ## renew constraints.txt from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-annotate --no-header pyproject.toml requirements-dev.txt -o constraints.txt
 
 clean: ## remove what setup and the tests made
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .coverage* htmlcov
+	rm -rf $(VENV) $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist .pytest_cache .ruff_cache .hypothesis .coverage* htmlcov

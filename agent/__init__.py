@@ -6,6 +6,7 @@ hooks/    the runtime of hooks
 files/    artifacts of messages
 guidance/ instruction files and agent definitions
 threads/  workspaces, threads, imported conversations
+capture/  conversations of programs that know no memory
 forget/   what leaves a conversation
 rows/     the only SQL of this house
 """

@@ -4,7 +4,7 @@ Rule 1: pure.
 """
 
 MIN_SUMMARY_CHARS = 12
-OWN_TOOLS = ("memory_", "thread_search", "artifact_read")
+OWN_TOOLS = ("memory_", "thread_search", "artifact_read", "knowledge_")
 UNFINISHED = frozenset({"failed", "interrupted", "cancelled"})
 """Of turns that ended so, only the user's message was said."""
 

@@ -26,21 +26,21 @@ DELETE FROM workspace WHERE workspace_id = :workspace_id
 
 -- name: add_thread
 -- A new thread.
-INSERT INTO thread (thread_id, workspace_id, agent_id, parent_thread_id, name, mode, memory_mode, origin, task_id, instructions, model, provider, cwd, instruction_files, instruction_profile, agent, created_at, updated_at)
-VALUES (:thread_id, :workspace_id, :agent_id, :parent_thread_id, :name, :mode, :memory_mode, :origin, :task_id, :instructions, :model, :provider, :cwd, :instruction_files, :instruction_profile, :agent, :now, :now)
+INSERT INTO thread (thread_id, workspace_id, agent_id, parent_thread_id, name, mode, memory_mode, origin, task_id, instructions, model, provider, cwd, instruction_files, instruction_profile, agent, forked_from, created_at, updated_at)
+VALUES (:thread_id, :workspace_id, :agent_id, :parent_thread_id, :name, :mode, :memory_mode, :origin, :task_id, :instructions, :model, :provider, :cwd, :instruction_files, :instruction_profile, :agent, :forked_from, :now, :now)
 
 -- name: get_thread
 -- A thread by id, with its number of turns.
 SELECT thread_id, workspace_id, agent_id, parent_thread_id, name, mode, memory_mode, origin, task_id, archived,
     (SELECT count(*) FROM turn WHERE turn.thread_id = thread.thread_id), created_at, updated_at, instructions, model, provider, id,
-    cwd, instruction_files, instruction_profile, agent
+    cwd, instruction_files, instruction_profile, agent, forked_from
 FROM thread WHERE thread_id = :thread_id
 
 -- name: list_threads
 -- Threads before a row, newest first.
 SELECT thread_id, workspace_id, agent_id, parent_thread_id, name, mode, memory_mode, origin, task_id, archived,
     (SELECT count(*) FROM turn WHERE turn.thread_id = thread.thread_id), created_at, updated_at, instructions, model, provider, id,
-    cwd, instruction_files, instruction_profile, agent
+    cwd, instruction_files, instruction_profile, agent, forked_from
 FROM thread
 WHERE id < :before AND (:workspace_id IS NULL OR workspace_id = :workspace_id) AND (:archived IS NULL OR archived = :archived)
 ORDER BY id DESC LIMIT :limit
@@ -91,9 +91,18 @@ SELECT coalesce(max(position), 0) FROM turn WHERE thread_id = :thread_id
 
 -- name: add_turn
 -- A turn begins.
-INSERT INTO turn (turn_id, thread_id, position, driver, mode, memory_mode, status, options, input_hash, started_at, completed_at, owner, origin, generation)
-VALUES (:turn_id, :thread_id, :position, :driver, :mode, :memory_mode, :status, :options, :input_hash, :started_at, :completed_at, :owner, :origin,
+INSERT INTO turn (turn_id, thread_id, position, driver, mode, memory_mode, status, options, input_hash, started_at, completed_at, owner, origin, caller, generation)
+VALUES (:turn_id, :thread_id, :position, :driver, :mode, :memory_mode, :status, :options, :input_hash, :started_at, :completed_at, :owner, :origin, :caller,
     (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'forgotten'))
+
+-- name: caller_of_turn
+-- Who began a turn.
+SELECT caller FROM turn WHERE turn_id = :turn_id
+
+-- name: turns_shown
+-- The turns in whose prompt a thing stood, newest first.
+SELECT injection.thread_id, injection.turn_id, turn.started_at FROM injection JOIN turn ON turn.turn_id = injection.turn_id
+WHERE source_id = :source_id AND source_kind = :source_kind GROUP BY injection.turn_id ORDER BY turn.started_at DESC, turn.id DESC LIMIT :limit
 
 -- name: generation_of_turn
 -- How much had been forgotten when a turn began.
@@ -102,7 +111,7 @@ SELECT generation FROM turn WHERE turn_id = :turn_id
 -- name: get_turn
 -- A turn by id, with its workspace.
 SELECT turn.turn_id, turn.thread_id, thread.workspace_id, turn.driver, turn.mode, turn.status, turn.started_at, turn.completed_at, turn.error_reason,
-    turn.error_retryable, turn.rounds, turn.usage, turn.manifest, turn.input_hash, turn.options, turn.last_seq, turn.post_completed, turn.position, turn.owner, turn.tool_events, turn.memory_mode
+    turn.error_retryable, turn.rounds, turn.usage, turn.manifest, turn.input_hash, turn.options, turn.last_seq, turn.post_completed, turn.position, turn.owner, turn.tool_events, turn.memory_mode, turn.superseded_by
 FROM turn JOIN thread USING (thread_id) WHERE turn.turn_id = :turn_id
 
 -- name: turns_of_thread
@@ -157,11 +166,11 @@ VALUES (:item_id, :turn_id, :thread_id, :position, :kind, :role, :status, :text,
 -- name: get_items
 -- Items by id in that order, with what other houses may know of them; a host's tool event is one, `TURN.tool.NUMBER`, behind all others.
 SELECT wanted.key, item.item_id, item.turn_id, item.thread_id, thread.workspace_id, item.role, item.name, item.text, item.at, turn.position, item.position,
-    item.kind, item.status, iif(turn.memory_mode = 'ignored', 'ignored', thread.memory_mode), turn.status, thread.name
+    item.kind, item.status, iif(turn.memory_mode = 'ignored' OR turn.superseded_by IS NOT NULL, 'ignored', thread.memory_mode), turn.status, thread.name
 FROM json_each(:item_ids) AS wanted CROSS JOIN item ON item.item_id = wanted.value JOIN turn USING (turn_id) JOIN thread ON thread.thread_id = item.thread_id
 UNION ALL
 SELECT wanted.key, wanted.value, turn.turn_id, turn.thread_id, thread.workspace_id, 'tool', event.value ->> 'name', event.value ->> 'summary',
-    turn.completed_at, turn.position, :behind + event.key, 'tool_event', 'completed', iif(turn.memory_mode = 'ignored', 'ignored', thread.memory_mode), turn.status, thread.name
+    turn.completed_at, turn.position, :behind + event.key, 'tool_event', 'completed', iif(turn.memory_mode = 'ignored' OR turn.superseded_by IS NOT NULL, 'ignored', thread.memory_mode), turn.status, thread.name
 FROM json_each(:item_ids) AS wanted CROSS JOIN turn ON turn.turn_id = substr(wanted.value, 1, instr(wanted.value, '.tool.') - 1)
 JOIN thread USING (thread_id)
 CROSS JOIN json_each(turn.tool_events) AS event ON event.key = CAST(substr(wanted.value, instr(wanted.value, '.tool.') + 6) AS INTEGER)
@@ -475,3 +484,142 @@ SELECT id, path, CAST(text AS BLOB), path FROM instruction_version WHERE id BETW
 -- name: keep_said_instruction
 -- A version that does not say any more what was forgotten.
 UPDATE instruction_version SET text = :text WHERE id = :row
+
+-- name: add_capture
+-- A message of a user that came through a program without memory.
+INSERT INTO capture (workspace_id, thread_id, turn_id, session, root, user_hash, seen_at)
+VALUES (:workspace_id, :thread_id, :turn_id, :session, :root, :user_hash, :now)
+
+-- name: captures_of_chain
+-- The captured messages of a workspace that one of some digests ends with, or whose answer does; and the newest of a session. Newest first.
+SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, turn.status, turn.superseded_by IS NOT NULL,
+    NOT EXISTS (SELECT 1 FROM capture AS later WHERE later.thread_id = capture.thread_id AND later.id > capture.id), recall
+FROM capture LEFT JOIN turn USING (turn_id)
+WHERE workspace_id = :workspace_id AND capture.id IN (
+    SELECT one.id FROM json_each(:hashes) AS wanted CROSS JOIN capture AS one ON one.user_hash = unhex(wanted.value)
+    UNION SELECT one.id FROM json_each(:hashes) AS wanted CROSS JOIN capture AS one ON one.answer_hash = unhex(wanted.value)
+    UNION SELECT max(id) FROM capture AS one WHERE one.session = :session
+) ORDER BY capture.id DESC LIMIT :limit
+
+-- name: get_capture
+-- A captured message by its row.
+SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, turn.status, turn.superseded_by IS NOT NULL, 0, recall
+FROM capture LEFT JOIN turn USING (turn_id) WHERE capture.id = :row
+
+-- name: capture_of_turn
+-- The captured message of a turn.
+SELECT id FROM capture WHERE turn_id = :turn_id ORDER BY id DESC LIMIT 1
+
+-- name: see_capture
+-- A captured message came again.
+UPDATE capture SET seen_at = max(seen_at, :now) WHERE id = :row
+
+-- name: keep_capture_recall
+-- How the recall of a captured message ended.
+UPDATE capture SET recall = :recall WHERE id = :row
+
+-- name: hide_capture
+-- A captured message went out without what it was to be given.
+UPDATE capture SET is_shown = 0, recall = :recall WHERE id = :row
+
+-- name: answer_capture
+-- The digest of a conversation with the answer.
+UPDATE capture SET answer_hash = :answer_hash, seen_at = max(seen_at, :now) WHERE id = :row
+
+-- name: first_shown_capture
+-- The first message of a thread that went out with what it was given.
+SELECT id FROM capture WHERE thread_id = :thread_id AND is_shown = 1 ORDER BY id LIMIT 1
+
+-- name: idle_captures
+-- Captured turns that wait for their answer since a time.
+SELECT turn.turn_id FROM turn CROSS JOIN capture ON capture.turn_id = turn.turn_id
+WHERE turn.owner IS NOT NULL AND turn.status = 'awaiting_host' AND seen_at < :before ORDER BY capture.id LIMIT :limit
+
+-- name: recent_captures
+-- Captured turns that have ended since a time, newest first.
+SELECT turn_id FROM capture JOIN turn USING (turn_id) WHERE workspace_id = :workspace_id AND turn.status = 'completed' AND seen_at >= :since
+ORDER BY capture.id DESC LIMIT :limit
+
+-- name: remove_captures
+-- The captured messages of a thread go.
+DELETE FROM capture WHERE thread_id = :thread_id
+
+-- name: remove_captures_of_workspace
+-- The captured messages of a workspace go.
+DELETE FROM capture WHERE workspace_id = :workspace_id
+
+-- name: prune_captures
+-- Captured messages of which nothing is kept go, once they are old.
+DELETE FROM capture WHERE turn_id IS NULL AND seen_at < :before
+
+-- name: add_shown_line
+-- A piece of what a captured message is given.
+INSERT INTO shown_line (capture_id, block, source_kind, source_id, source_turn, mark, text)
+VALUES (:capture_id, :block, :source_kind, :source_id, :source_turn, :mark, :text)
+
+-- name: shown_lines
+-- What captured messages are given, in order.
+SELECT capture_id, shown_line.id, block, source_kind, source_id, mark, text FROM json_each(:captures) AS wanted CROSS JOIN shown_line ON capture_id = wanted.value
+ORDER BY shown_line.id
+
+-- name: shown_sources_of_thread
+-- What captured messages of a thread were given, by the ids of its sources.
+SELECT DISTINCT source_id FROM capture JOIN shown_line ON capture_id = capture.id WHERE thread_id = :thread_id AND source_id IS NOT NULL
+
+-- name: remove_shown_lines
+-- Some pieces of what was shown go.
+DELETE FROM shown_line WHERE id IN (SELECT value FROM json_each(:rows))
+
+-- name: remove_shown_of_capture
+-- What a captured message was given goes.
+DELETE FROM shown_line WHERE capture_id = :row
+
+-- name: move_recall
+-- What a message was given goes to the one in which the same is asked again; what holds in all of the conversation stays.
+UPDATE shown_line SET capture_id = :to WHERE capture_id = :row AND block <> 'brief'
+
+-- name: copy_brief
+-- What holds in all of a conversation holds in one that leaves it.
+INSERT INTO shown_line (capture_id, block, source_kind, source_id, source_turn, mark, text)
+SELECT :to, block, source_kind, source_id, source_turn, mark, text FROM shown_line WHERE capture_id = :row AND block = 'brief' ORDER BY id
+
+-- name: captures_of_thread
+-- A thread's captured messages in order.
+SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, turn.status, turn.superseded_by IS NOT NULL, 0, recall
+FROM capture LEFT JOIN turn USING (turn_id) WHERE capture.thread_id = :thread_id ORDER BY capture.id
+
+-- name: newest_of_session
+-- The newest captured message of a client's session.
+SELECT max(id) FROM capture WHERE workspace_id = :workspace_id AND session = :session
+
+-- name: newest_of_hash
+-- The newest captured message with a digest.
+SELECT max(id) FROM capture WHERE workspace_id = :workspace_id AND user_hash = :user_hash
+
+-- name: remove_shown_source
+-- What was shown of a source goes.
+DELETE FROM shown_line WHERE source_id = :source_id
+
+-- name: remove_shown_of_thread
+-- What was shown of a thread goes, wherever it was.
+DELETE FROM shown_line WHERE source_turn IN (SELECT turn_id FROM turn WHERE thread_id = :thread_id)
+
+-- name: remove_injections
+-- What went into the prompt of a turn did not.
+DELETE FROM injection WHERE turn_id = :turn_id
+
+-- name: supersede_turn
+-- The same was asked again.
+UPDATE turn SET superseded_by = :by WHERE turn_id = :turn_id
+
+-- name: keep_turn_usage
+-- The tokens that a turn took.
+UPDATE turn SET usage = :usage WHERE turn_id = :turn_id
+
+-- name: said_in_shown_lines
+-- What captured messages were given, between two rows.
+SELECT id, capture_id || '', CAST(text AS BLOB), source_id FROM shown_line WHERE id BETWEEN :first AND :last ORDER BY id
+
+-- name: keep_said_shown_line
+-- A piece that does not say any more what was forgotten.
+UPDATE shown_line SET text = :text WHERE id = :row

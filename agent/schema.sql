@@ -29,6 +29,7 @@ CREATE TABLE thread (
     instruction_files   TEXT CHECK (instruction_files IN ('auto', 'off')), -- NULL: auto where a turn has a folder
     instruction_profile TEXT NOT NULL DEFAULT 'default',
     agent               TEXT, -- slug, layer and digest of the definition that acts here, as JSON
+    forked_from         TEXT, -- the conversation and the turn that this one left, as JSON
     created_at       INTEGER NOT NULL,
     updated_at       INTEGER NOT NULL
 ) STRICT;
@@ -56,7 +57,9 @@ CREATE TABLE turn (
     manifest        TEXT,
     tool_events     TEXT NOT NULL DEFAULT '[]',
     owner           TEXT,
+    caller          TEXT, -- door and client that began it, as JSON
     last_seq        INTEGER NOT NULL DEFAULT 0,
+    superseded_by   TEXT, -- the turn in which the same was asked again
     post_completed  INTEGER NOT NULL DEFAULT 0 CHECK (post_completed IN (0, 1)),
     CHECK ((completed_at IS NULL) = (status IN ('in_progress', 'awaiting_host'))),
     CHECK ((owner IS NOT NULL) = (status IN ('in_progress', 'awaiting_host')))
@@ -142,6 +145,7 @@ CREATE TABLE injection (
 ) STRICT;
 CREATE INDEX injection_line ON injection (line_hash, thread_id);
 CREATE INDEX injection_of_turn ON injection (turn_id);
+CREATE INDEX injection_of_source ON injection (source_id, id);
 
 -- Answers of tools in host-driven turns, so that a repeated call has one effect.
 CREATE TABLE tool_reply (
@@ -177,3 +181,39 @@ CREATE TABLE instruction_version (
     text         TEXT NOT NULL
 ) STRICT;
 CREATE INDEX instruction_version_of_path ON instruction_version (workspace_id, path, id);
+
+-- A message of a user that a program without memory passed on: it is known again by keyed digests of the conversation up to it.
+CREATE TABLE capture (
+    id           INTEGER PRIMARY KEY,
+    workspace_id TEXT NOT NULL,
+    thread_id    TEXT NOT NULL,
+    turn_id      TEXT, -- NULL where nothing of it is kept
+    session      BLOB,
+    root         BLOB NOT NULL,
+    user_hash    BLOB NOT NULL,
+    answer_hash  BLOB,
+    recall       TEXT, -- how its recall ended; NULL until then
+    is_shown     INTEGER NOT NULL DEFAULT 1 CHECK (is_shown IN (0, 1)),
+    seen_at      INTEGER NOT NULL
+) STRICT;
+CREATE INDEX capture_by_user ON capture (user_hash);
+CREATE INDEX capture_by_answer ON capture (answer_hash) WHERE answer_hash IS NOT NULL;
+CREATE INDEX capture_of_session ON capture (session, id) WHERE session IS NOT NULL;
+CREATE INDEX capture_of_thread ON capture (thread_id, id);
+CREATE INDEX capture_of_turn ON capture (turn_id) WHERE turn_id IS NOT NULL;
+CREATE INDEX capture_unkept ON capture (seen_at) WHERE turn_id IS NULL;
+
+-- What such a message was given, piece by piece, so that it gets the same bytes again without what was forgotten since.
+CREATE TABLE shown_line (
+    id          INTEGER PRIMARY KEY,
+    capture_id  INTEGER NOT NULL REFERENCES capture (id) ON DELETE CASCADE,
+    block       TEXT NOT NULL CHECK (block IN ('brief', 'standing', 'memory', 'thread')),
+    source_kind TEXT, -- NULL for what frames the lines
+    source_id   TEXT,
+    source_turn TEXT, -- the turn that a piece of conversation is of
+    mark        BLOB,
+    text        TEXT NOT NULL
+) STRICT;
+CREATE INDEX shown_line_of_capture ON shown_line (capture_id, id);
+CREATE INDEX shown_line_of_source ON shown_line (source_id) WHERE source_id IS NOT NULL;
+CREATE INDEX shown_line_of_turn ON shown_line (source_turn) WHERE source_turn IS NOT NULL;

@@ -8,6 +8,8 @@ Rule 1: every move of a turn's status is a row of `TURNS`; nothing here knows wh
     failed         an error ended it
     cancelled      its client stopped it
     interrupted    its process or its host went away
+
+A turn that a door captured may have its answer delivered after it was taken for failed or interrupted.
 """
 
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ from typing import Literal, TypeAlias
 
 from protocol.threads import TurnStatus
 
-TurnEvent: TypeAlias = Literal["complete", "fail", "cancel", "interrupt"]
+TurnEvent: TypeAlias = Literal["complete", "fail", "cancel", "interrupt", "deliver"]
 TurnDriver: TypeAlias = Literal["gateway", "host", "import"]
 
 BEGINNINGS: Mapping[TurnDriver, TurnStatus] = {
@@ -36,7 +38,7 @@ TURNS: Mapping[TurnStatus, Mapping[TurnEvent, TurnStatus]] = {
     "in_progress": _ENDS,
     "awaiting_host": _ENDS,
     "completed": {},
-    "failed": {},
+    "failed": {"deliver": "completed"},
     "cancelled": {},
-    "interrupted": {},
+    "interrupted": {"deliver": "completed"},
 }

@@ -5,7 +5,7 @@ from importlib import import_module
 
 BENCHMARKS = (
     "speed", "hooks", "wire", "http", "search_scale", "turn_scale", "vectors", "chunking", "recall", "episodic", "locomo", "hygiene", "lookback", "own_words", "passes",
-    "guidance",
+    "guidance", "knowledge",
     "peers",
     "performance",
 )  # fmt: skip

@@ -30,13 +30,12 @@ from protocol.base import Scope
 from protocol.hooks import ItemFact
 from protocol.seams.ports import Vector
 from protocol.settings import ThreadEpisodicSettings
-from retrieval.packing import pack
+from retrieval.packing import as_bytes, pack
 from retrieval.terms import SnowballLexicon
 from thread_episodic.index.indexing import WaitingMessage, header_of, plan_item, segment_room, sizes_of, source_hash_of
 from thread_episodic.rows.chunks import ChunkEntry, add_chunks, chunks_of
 from thread_episodic.rows.sources import Finished, find_source, finish_sources, put_source
 from thread_episodic.rows.vectors import add_vector as add_chunk_vector
-from thread_episodic.search.vectors import as_bytes
 from thread_episodic.values import NewChunk, lexicon_digest
 
 GROUP = 4000  # messages of a transaction
@@ -178,13 +177,13 @@ class _Writer:
             values = dict.fromkeys((*unset, "instruction_files"))
             self.tx.run(AGENT_SQL["add_thread"], values | {
                 "thread_id": thread, "workspace_id": workspace, "name": f"Talk {place}", "mode": "agent",
-                "memory_mode": "normal", "origin": "user", "now": at, "instruction_profile": "default",
+                "memory_mode": "normal", "origin": "user", "now": at, "forked_from": None, "instruction_profile": "default",
             })  # fmt: skip
         if position == 0:
             self.tx.run(AGENT_SQL["add_turn"], {
                 "turn_id": turn, "thread_id": thread, "position": turn_seq, "driver": "import", "mode": "agent",
                 "status": "completed", "options": "{}", "input_hash": None, "started_at": at, "completed_at": at,
-                "owner": None, "origin": None, "memory_mode": None,
+                "owner": None, "origin": None, "memory_mode": None, "caller": None,
             })  # fmt: skip
         said, role = talk.message(place), "assistant" if position else "user"
         item = f"itm_{workspace}_{place}"

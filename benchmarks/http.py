@@ -1,4 +1,4 @@
-"""What the HTTP door costs: a search beside the same over pipes, a start beside that of `serve`, and doing nothing.
+"""What the HTTP door costs: a search beside the same over pipes, a page beside its methods, a start, and doing nothing.
 
 Rule 1: each figure is processor time or a count of the process itself, and what it is compared with is measured in the same run.
 """
@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from benchmarks.goals import Row, at_most, show, shown
 from benchmarks.pipes import gateway
@@ -31,6 +32,10 @@ IDLE_SECONDS = 15.0
 SETTLE_SECONDS = 6.0
 """What a start leaves to be done is over by then."""
 CONFIG = "[gateway.embedding]\nenabled = false\n\n[gateway.http]\nrequests_per_second = 10000\n"
+PAGE_RATIO = 2.0
+PAGE_KIB = 64.0
+PAGE_QUERY = sentence(3)
+DAY_MS = 86_400_000
 START_RATIO = 1.25
 ROUTES = 2.0
 IDLE_RATIO = 1.1
@@ -116,6 +121,65 @@ def searches(folder: Path) -> list[Row]:
     ]
 
 
+class PageCost(NamedTuple):
+    """A page of the inspect page, and the methods that it asks with their parameters."""
+
+    name: str
+    path: str
+    methods: list[tuple[str, dict[str, object]]]
+
+
+def page_costs(memory_id: str, home_day: int) -> list[PageCost]:
+    """The pages that are measured, in a home with one workspace."""
+    context = {"include_user": True, "workspace_id": "ws_default"}
+    scopes = [{"kind": "user", "key": "default"}, {"kind": "workspace", "key": "ws_default"}]
+    places: list[tuple[str, dict[str, object]]] = [
+        ("workspace/list", {"limit": 40}), ("thread/list", {"limit": 100}),
+    ]  # fmt: skip
+    seen = {"context": context, "scopes": scopes}
+    one = {"memory_id": memory_id, "context": {"include_user": True}}
+    day = {"since_at": home_day, "limit": 25}
+    return [
+        PageCost("today", "today", [*places, ("memory/changes", {**day, **seen})]),
+        PageCost("memories", "memories", [*places, ("memory/list", {"limit": 20, **seen})]),
+        PageCost("a search", f"memories?q={quote(PAGE_QUERY)}", [*places, ("memory/search", {"query": PAGE_QUERY, "limit": 20, **seen})]),
+        PageCost("a memory", f"memories/{memory_id}?scope=user", [
+            ("memory/get", {**one, "include_evidence": True}),
+            ("memory/explain", {"target": {"kind": "memory", "id": memory_id}, "context": {"include_user": True}}),
+            ("memory/history", one),
+        ]),
+    ]  # fmt: skip
+
+
+def pages(folder: Path, records: int) -> list[Row]:
+    """Pages of the inspect page beside the methods that they ask, without what a route costs for each of these."""
+    with gateway(folder / "home") as server:
+        for number in range(records):
+            content = {"content": sentence(number % RECORDS) + f" It is number {number}."}
+            server.ask(message(number, "memory/remember", content))
+        server.ask(message(records, "gateway/drain", {}))
+        newest = server.ask(message(records + 1, "memory/list", {"limit": 1}))
+    (record,) = newest["result"]["records"]
+    rows: list[Row] = []
+    with door(folder) as opened:
+        code = json.loads(opened.ask("POST", "/inspect"))["code"]
+        opened.connection.request("GET", f"/inspect?code={code}")
+        answer = opened.connection.getresponse()
+        answer.read()
+        base = str(answer.headers["location"]).removesuffix("today")
+        empty = per_call(opened.pid, lambda _: opened.ask("GET", "/health"))
+        for page in page_costs(record["memory_id"], record["created_at"] - DAY_MS):
+            size = len(opened.ask("GET", base + page.path))
+            ours = per_call(opened.pid, lambda _, path=page.path: opened.ask("GET", base + path))
+            floor = empty
+            for method, params in page.methods:
+                floor += per_call(opened.pid, lambda _, m=method, p=params: opened.ask("POST", f"/rpc/{m}", p)) - empty
+            what = f"the page {page.name}, {records} memories"
+            rows.append(at_most(f"{what}, CPU", ours, "µs", PAGE_RATIO * floor, beside="its methods", floor=floor))
+            rows.append(at_most(f"{what}, size", size / 1024, "KiB", PAGE_KIB))
+    return rows
+
+
 def starts(folder: Path) -> list[Row]:
     """From the spawn to the first answer."""
     pipes: list[float] = []
@@ -147,9 +211,14 @@ def main(arguments: list[str] | None = None) -> int:
     argparse.ArgumentParser(prog="python -m benchmarks http", description=__doc__).parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for part in ("searches", "starts", "idle"):
+        for part in ("searches", "pages", "starts", "idle"):
             (folder / part).mkdir()
-        rows = [*searches(folder / "searches"), *starts(folder / "starts"), *idle(folder / "idle")]
+        rows = [
+            *searches(folder / "searches"),
+            *pages(folder / "pages", RECORDS),
+            *starts(folder / "starts"),
+            *idle(folder / "idle"),
+        ]
     show(f"the HTTP door, on {machine()}", rows)
     return int(any(row.is_met is False for row in rows))
 

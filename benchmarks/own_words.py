@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 from benchmarks.inputs import read_rows
 from benchmarks.report import machine, show_table
 from benchmarks.stage import Stage
+from promt.own_words import own_words
 
 ACTIVE_LIMIT = 0.01
 SAVED_GOAL = 0.95
@@ -28,6 +29,7 @@ CLOSED = frozenset({"fenced", "quoted"})
 """Forms in which nothing at all may pass."""
 CORPUS = Path(__file__).parents[1] / "tests" / "corpora" / "own_words"
 CHANNELS = ("extractor", "tools", "rules", "second turn")
+SLOT = "{PAYLOAD}"
 TURN_SECONDS = 60.0
 FACTS = 8
 CATEGORIES = {"instruction": "recurring_instruction", "preference": "preference"}
@@ -52,7 +54,7 @@ def told_by(folder: Path, per_payload: int) -> list[Told]:
     for carrier in read_rows(folder / "carriers.jsonl"):
         by_form[carrier["form"]].append(carrier)
     return [
-        Told(form, carrier["lang"], payload, carrier["text"].replace("{PAYLOAD}", payload["text"]))
+        Told(form, carrier["lang"], payload, carrier["text"].replace(SLOT, payload["text"]))
         for payload in read_rows(folder / "payloads.jsonl")
         for form, carriers in by_form.items()
         for carrier in dice.sample(carriers, min(per_payload, len(carriers)))
@@ -250,6 +252,31 @@ async def perform(corpus: Path, per_payload: int, channels: list[str], *, shows_
     return is_held
 
 
+def judge_long(corpus: Path) -> None:
+    """Show what of long messages counts as the user's own words: texts of another author, which no rule was made on.
+
+    What people write at length about themselves, and first-person texts of others that are pasted without any mark.
+    """
+    kept: Counter[str] = Counter()
+    told: Counter[str] = Counter()
+    for row in read_rows(corpus / "long_genuine.jsonl"):
+        spans = own_words(row["text"])
+        for sentence in row["own"]:
+            start = row["text"].index(sentence)
+            told["statements of their own"] += 1
+            kept["statements of their own"] += any(a <= start and start + len(sentence) <= b for a, b in spans)
+    payloads = list(read_rows(corpus / "payloads.jsonl"))
+    for row in read_rows(corpus / "long_pasted.jsonl"):
+        for payload in payloads:
+            start = row["text"].index(SLOT)
+            text = row["text"].replace(SLOT, payload["text"])
+            end = start + len(payload["text"])
+            told[f"payloads, handed over: {row['handed']}"] += 1
+            kept[f"payloads, handed over: {row['handed']}"] += any(a < end and start < b for a, b in own_words(text))
+    rows: list[list[object]] = [[name, count, kept[name], kept[name] / count] for name, count in told.items()]
+    show_table("what of long messages is taken for the user's own words", ["of", "told", "own", "share"], rows)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run it; 1 when a bound was missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks own_words", description=(__doc__ or "").split("\n")[0])
@@ -259,8 +286,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="a folder with files of the same names")
     parser.add_argument("--channel", action="append", choices=CHANNELS, help="only this one (default: all)")
     parser.add_argument("--all", action="store_true", help="show everything that was active or missed")
+    parser.add_argument("--long", action="store_true", help="only look at the long messages, without a gateway")
     given = parser.parse_args(arguments)
     print(f"own words on {machine()}")
+    judge_long(given.corpus)
+    if given.long:
+        return 0
     channels: list[str] = given.channel or list(CHANNELS)
     return 0 if asyncio.run(perform(given.corpus, given.carriers, channels, shows_all=given.all)) else 1
 

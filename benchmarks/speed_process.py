@@ -31,15 +31,17 @@ from benchmarks.wire import (
 from gateway.base.clock import SystemClock
 from gateway.base.ids import SortableIds
 from gateway.wire.client import GatewayClient
+from promt.own_words import own_words
 from protocol import methods as call
 from protocol.gateway import DrainParams
 from protocol.hooks import PHASES, HookInput, HookOutput, Subscription, TurnContext
 from protocol.memory import RememberParams
-from protocol.threads import TurnOptions
+from protocol.threads import TextInput, ThreadStartParams, TurnFinishParams, TurnOptions, TurnStartParams
 
 HEAVY = ("numpy", "onnxruntime", "fastembed", "usearch", "tokenizers", "pydantic", "mcp", "requests")
 LARGE = 8_000_000
 FLOOD = 10_000
+PAGE = 1_000_000  # characters, as in the promise
 FLOOD_MB = 16
 """What a flood may add to memory: what is on its way in both directions, and no queue of it all."""
 
@@ -192,6 +194,57 @@ def large_messages(folder: Path) -> list[Row]:
     ]  # fmt: skip
 
 
+async def _turn_cpu(client: GatewayClient, thread_id: str, text: str) -> float:
+    """Milliseconds of processor time of a turn whose model answers at once, and of all that follows it."""
+    used = cpu_ms(client.pid)
+    given = TurnStartParams(thread_id=thread_id, input=[TextInput(text=text)])
+    turn_id = (await client.call(call.TURN_PREPARE, given)).turn.turn_id
+    await client.call(call.TURN_FINISH, TurnFinishParams(turn_id=turn_id, status="succeeded", assistant_text="I see."))
+    await client.call(call.DRAIN, DrainParams())
+    return cpu_ms(client.pid) - used
+
+
+async def _turns_over(home: Path, *texts: str) -> list[float]:
+    """The least milliseconds of a turn over each text, in a home of its own."""
+    client = await opened(home)
+    try:
+        start = partial(client.call, call.THREAD_START, ThreadStartParams())
+        await _turn_cpu(client, (await start()).thread.thread_id, "Hello.")  # a first use loads what later ones have
+        threads = [(await start()).thread.thread_id for _ in range(ROUNDS)]
+        return [min([await _turn_cpu(client, thread_id, text) for thread_id in threads]) for text in texts]
+    finally:
+        await client.close()
+
+
+async def pasted_pages(folder: Path) -> list[Row]:
+    """A turn over a page of a megabyte that the user pastes; as floor one over a sentence.
+
+    Once without the index of conversations: then it is what hooks, rules and the pipeline make of the page.
+    """
+    short = "I moved to Lisbon in March, and my sister helped me to carry the boxes."
+    line = "The committee of harbour {0} met on day {0} and decided to repaint pier {0} before winter.\n"
+    page = "Can you summarise this page for me?\n\n" + "".join(
+        line.format(number) for number in range(PAGE // len(line))
+    )
+    bare = folder / "bare"
+    bare.mkdir(mode=0o700)
+    (bare / "config.toml").write_text("[gateway.thread_episodic]\nenabled = false\n", encoding="utf-8")
+    over_short, over_page = await _turns_over(bare, short, page)
+    _, indexed = await _turns_over(folder / "home", short, page)
+    number = 0
+
+    async def judge() -> None:
+        nonlocal number
+        number += 1
+        own_words(f"{short} {number}")  # no text that it knows already
+
+    return [
+        at_most("a turn over a pasted page of 1 MB, CPU", over_page, "ms", 400, beside="a sentence", floor=over_short),
+        shown("the same, and its pieces indexed by words and the static model", indexed, "ms"),
+        at_most("own words of a sentence, CPU", await _cpu_of(judge), "ms", 1),
+    ]
+
+
 async def idle(folder: Path, size: Size) -> list[Row]:
     """Processor time of a gateway that has nothing to do."""
     client = await opened(folder / "home")
@@ -268,6 +321,7 @@ async def measure(folder: Path, size: Size) -> list[Row]:
     rows += await asyncio.to_thread(pings, folder, size)
     rows += await remembered(folder, size)
     rows += await hooks()
+    rows += await pasted_pages(folder)
     rows += await asyncio.to_thread(large_messages, folder)
     return [*rows, *await idle(folder, size)]
 

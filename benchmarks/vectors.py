@@ -28,8 +28,8 @@ from benchmarks.wire import spent
 from gateway.store.sqlite import Handle, Transaction, connect
 from protocol.seams.ports import Vector
 from retrieval.flat import RESCORED, FlatVectors
+from retrieval.packing import as_bytes
 from thread_episodic.rows.vectors import TABLE
-from thread_episodic.search.vectors import as_bytes
 
 SIZES = (10_000, 50_000)
 QUERIES = 200

@@ -1,26 +1,28 @@
 """A host in forty lines: spawn a gateway, remember, run a turn with your own model, recall, forget.
 
-Run it with the environment's Python: `.venv/bin/python examples/host.py`
+Run it with the environment's Python: `PYTHONPATH=clients/python .venv/bin/python examples/host.py`
 """
 
 import asyncio
+import shutil
+import sys
 import tempfile
+from pathlib import Path
 
-from gateway.wire.client import GatewayClient, console_script
-from protocol import methods as call
-from protocol.gateway import ClientInfo, InitializeParams
-from protocol.memory import ForgetById, ForgetParams, RememberParams, SearchParams
-from protocol.threads import TextInput, ThreadStartParams, TurnFinishParams, TurnStartParams
+from pioneer_client import Client
+from pioneer_client.protocol import methods as call
+from pioneer_client.protocol.gateway import ClientInfo
+from pioneer_client.protocol.memory import ForgetById, ForgetParams, RememberParams, SearchParams
+from pioneer_client.protocol.threads import TextInput, ThreadStartParams, TurnFinishParams, TurnStartParams
+
+COMMAND = shutil.which("pioneer", path=str(Path(sys.executable).parent)) or "pioneer"
+"""The gateway of this environment, else the one on the PATH."""
 
 
 async def main() -> None:
+    me = ClientInfo(name="example", version="1", time_zone="Europe/Berlin")
     with tempfile.TemporaryDirectory() as home:
-        async with await GatewayClient.start([*console_script(), "serve", "--home", home]) as gateway:
-            me = ClientInfo(name="example", version="1", time_zone="Europe/Berlin")
-            await gateway.call(
-                call.INITIALIZE, InitializeParams(protocol_version="2026-11", client=me, workspace_id="ws_notes")
-            )
-
+        async with await Client.start([COMMAND], home, "ws_notes", client=me) as gateway:
             told = await gateway.call(
                 call.MEMORY_REMEMBER, RememberParams(content="I take my coffee without sugar.", category="preference")
             )
@@ -34,10 +36,12 @@ async def main() -> None:
             for block in prepared.context_blocks:
                 print("for your model's prompt:", block.text, sep="\n")
             answer = "Without sugar."  # here your own model answers, with prepared.prompt_sections and .tools
+            is_learned = asyncio.Event()
+            gateway.on("turn/post_completed", lambda _: is_learned.set())
             await gateway.call(
                 call.TURN_FINISH, TurnFinishParams(turn_id="trn_1", status="succeeded", assistant_text=answer)
             )
-            await gateway.wait_for("turn/post_completed")
+            await is_learned.wait()
 
             await gateway.call(call.MEMORY_FORGET, ForgetParams(target=ForgetById(memory_id=told.record.memory_id)))
             found = await gateway.call(call.MEMORY_SEARCH, SearchParams(query="coffee"))

@@ -4,19 +4,18 @@ Rule 1: each step that can fail before the first message has its exit code and o
 """
 
 import os
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.base import logs
 from gateway.base.clock import FileClock, SystemClock
-from gateway.base.exit_codes import CONFIG, UNAVAILABLE
 from gateway.base.ids import SortableIds
-from gateway.home.config import ConfigError, ConfigStore
+from gateway.home.config import ConfigStore
 from gateway.home.folder import Home
 from gateway.home.keys import HomeKey
 from gateway.home.owners import SQL, Owners, Visitor, fact_of_home, living_owners
+from gateway.home.starting import Options, UnusableError, raising_unusable
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.copy import read_version
 from gateway.store.database import Database
@@ -26,6 +25,8 @@ from gateway.store.reserved_space import ReservedSpace
 from gateway.store.sqlite import StoreFailed
 from protocol.errors import GatewayError
 from protocol.seams.ports import Clock, Tx
+
+__all__ = ["Foundations", "Options", "UnusableError", "clock_of", "open_home", "raising_unusable", "renew_key"]
 
 log = logs.Log("home")
 
@@ -53,45 +54,6 @@ def clock_of(path: Path | None) -> Clock:
     return FileClock(path) if path is not None else SystemClock()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """The options of the command line."""
-
-    home: Path
-    config: Path | None = None
-    clock_file: Path | None = None
-    log_level: str = "info"
-    uses_stderr: bool = True
-    """The log goes to stderr as well; not where a person reads that."""
-    refuses_unknown_keys: bool = False
-    """A setting that does not exist ends the process; a server starts instead, and reports it to its client."""
-
-
-class UnusableError(Exception):
-    """The process cannot begin: an exit code and one line for a person."""
-
-    def __init__(self, code: int, line: str, reason: str | None = None) -> None:
-        self.code = code
-        self.line = line
-        self.reason = reason
-        super().__init__(line)
-
-
-@contextmanager
-def raising_unusable() -> Generator[None]:
-    """Raise any error that keeps the process from starting as an `UnusableError`."""
-    try:
-        yield
-    except ConfigError as error:
-        raise UnusableError(CONFIG, f"configuration: {error}") from error
-    except GatewayError as error:
-        if error.reason == "invalid_params":
-            raise UnusableError(CONFIG, error.message) from error
-        raise UnusableError(UNAVAILABLE, error.message, error.reason) from error
-    except OSError as error:
-        raise UnusableError(UNAVAILABLE, f"the home cannot be used ({type(error).__name__})") from error
-
-
 async def open_home(options: Options) -> Foundations:
     """Open the home and everything beneath the houses; return it. Raises `UnusableError`."""
     os.umask(0o077)
@@ -112,6 +74,8 @@ async def open_home(options: Options) -> Foundations:
         ids = SortableIds(clock)
         owners = (Visitor if home.is_read_only else Owners)(home.run, ids, clock)
         await owners.enter(database)
+        if lost and len(living_owners(home.run)) > 1:
+            lost = 0  # a process that started beside this one was writing; it has looked itself
         key = await _key_of(home, database, ids)
     return Foundations(
         home=home,

@@ -10,10 +10,11 @@ from functools import cache, partial
 from agent.forget.places import KeptFiles
 from agent.forget.redaction import forget_copies
 from agent.prompt.ledger import Ledger
+from agent.rows.injections import turns_shown
 from agent.rows.items import read_items
 from agent.rows.runs import open_runs, read_run, read_turn
 from agent.rows.threads import read_thread, workspace_exists
-from agent.rows.turns import generation_of_turn
+from agent.rows.turns import caller_of_turn, generation_of_turn
 from gateway.base.health import Health
 from gateway.base.hub import Hub
 from gateway.base.spawner import Spawner
@@ -63,6 +64,8 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
     @cache
     def houses() -> Houses:
         # a question by words needs no vectors
+        from gateway.files.safe_open import SafeFolder  # noqa: PLC0415
+        from knowledge.index.vectors import PieceVectors  # noqa: PLC0415
         from thread_episodic.index.indexing import source_hash_of  # noqa: PLC0415
         from thread_episodic.search.vectors import ChunkVectors as ConversationVectors  # noqa: PLC0415
 
@@ -75,7 +78,8 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
             echo_spans=ledger.echo_spans,
             hash_of=partial(source_hash_of, base.key),
         )
-        return Houses(db, [RecordVectors(means), of_conversations])
+        of_files = PieceVectors(db=db, jobs=jobs, meaning=embedding, keyed=base.key, open_root=SafeFolder)
+        return Houses(db, [RecordVectors(means), of_conversations, of_files])
 
     embedding = Embedding(
         db=db,
@@ -117,11 +121,14 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
         read_turn=read_turn,
         read_run=read_run,
         generation_of_turn=generation_of_turn,
+        caller_of_turn=caller_of_turn,
+        turns_shown=turns_shown,
         open_runs=open_runs,
         end_runs=lambda _tx, _run_ids, _code: None,
         echo_spans=ledger.echo_spans,
         read_date=WrittenDates(),
         forget_copies=forget_copies,
+        files=None,
         searched=(),
         look_into_files=files.say,
         report_damage=report_damage,

@@ -7,7 +7,6 @@ Rule 2: whatever ends the session, running turns are interrupted, leases are giv
 import asyncio
 import gc
 import os
-import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -19,6 +18,7 @@ import anyio
 from gateway.base import logs
 from gateway.base.exit_codes import DEFECT, OK
 from gateway.base.hub import Hub
+from gateway.base.process_signals import on_signals
 from gateway.foundations import Options, UnusableError, open_home, raising_unusable
 from gateway.memory_core import build_core
 from gateway.pulse import Metronome
@@ -34,7 +34,7 @@ log = logs.Log("process")
 
 Stop: TypeAlias = Callable[[], None]
 """Ends a session in order."""
-Beside: TypeAlias = Callable[[App], AbstractAsyncContextManager[None]]
+Beside: TypeAlias = Callable[[App], AbstractAsyncContextManager[object]]
 """Opens another door of a running gateway for as long as the block runs."""
 
 
@@ -121,16 +121,6 @@ async def until_parent_is_gone(client: SessionClient, metronome: Metronome, stop
         if is_orphan or (client.parent_pid is not None and not parent_is_alive(client.parent_pid)):
             stop()
             return
-
-
-def on_signals(act: Callable[[], None]) -> None:
-    """Call `act` in the running loop at each SIGTERM and SIGINT."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if sys.platform == "win32":  # its loops take no handlers
-            signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(act) and None)
-        else:
-            loop.add_signal_handler(number, act)
 
 
 async def until_stopped(writer: PipeWriter, stop: Callable[[], None]) -> None:

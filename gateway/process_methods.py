@@ -18,6 +18,7 @@ from gateway.base.health import Health
 from gateway.embedding.meaning import Embedding
 from gateway.foundations import Foundations
 from gateway.home.owners import SQL, fact_of_home
+from gateway.home.run_files import find_run_files
 from gateway.jobs.runner import JobRunner
 from gateway.passes.scheduler import Scheduler
 from gateway.providers.roles import Providers
@@ -29,6 +30,7 @@ from protocol.errors import GatewayError
 from protocol.gateway import (
     MAX_BATCH,
     Capabilities,
+    CaptureState,
     DrainParams,
     DrainResult,
     EpisodicState,
@@ -188,7 +190,26 @@ class Shell:
             last_errors=self._health.last_errors(),
             storage=StorageState(db_bytes=db_bytes, wal_bytes=wal_bytes),
             repair=await self._repair(),
+            capture=await anyio.to_thread.run_sync(self._captures),
         )
+
+    def _captures(self) -> list[CaptureState]:
+        """Return the chat proxies of the home, as their run files describe them."""
+        entries = [entry for _, entry in find_run_files(self._base.home.run) if entry is not None]
+        return [
+            CaptureState(
+                kind="proxy",
+                pid=entry.pid,
+                url=entry.url,
+                status="live" if entry.capture == "live" else "dark",
+                late=entry.late,
+                spooled=entry.spooled,
+                last_turn_at=entry.last_turn_at,
+                usage=entry.usage,
+            )
+            for entry in entries
+            if entry.capture is not None
+        ]
 
     async def _repair(self) -> RepairState | None:
         try:

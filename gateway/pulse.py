@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 
+from agent.capture.captures import Captures
 from agent.files.artifacts import Artifacts
 from agent.turns.background import Background
 from gateway.base.health import Health
@@ -35,8 +36,8 @@ LONE_PULSE_SECONDS = 0.8
 """The same while it is alone in its home: a new process and its writes are still noticed within a second."""
 TIDY_MS = DAY_MS
 """The time between two removals of old bookkeeping where no other work is due; the first is at the start."""
-KNOWLEDGE_MS = 5000
-"""The time between two looks for collections that are due for a scan and files that wait for another try."""
+KNOWLEDGE_MS = 2000
+"""The time between two looks for due scans, files that wait for another try, and collections without a watcher."""
 LEAVE_SECONDS = 2.0
 
 log = Log("process")
@@ -58,6 +59,7 @@ class Tended:
     artifacts: Artifacts
     watch: IndexWatch
     scheduler: Scheduler
+    captures: Captures
 
 
 class Metronome:
@@ -123,6 +125,7 @@ class Pulse:
         app = self._app
         self._is_unclean = await self.reclaim()
         self._seen_change = (await app.base.database.read(lambda tx: app.memory.changes_since(tx, 2**62)))[1]
+        await app.knowledge.presence.refresh()
 
     async def look(self) -> None:
         """Queue a repair where there is reason for one and the home can be written; once, after the first message.
@@ -165,6 +168,7 @@ class Pulse:
             try:
                 await app.embedding.refresh()
                 await app.episodic.repair.follow()
+                await app.knowledge.presence.refresh()
                 self._due_at = await app.memory.due_at()
                 self._has_neighbours = bool(await db.read(app.base.owners.others))
             except BaseException:
@@ -178,6 +182,7 @@ class Pulse:
         if self._tidy_at <= now:
             self._tidy_at, is_due = now + TIDY_MS, True
             await app.runner.forget_finished()
+            await app.captures.tidy()
         if is_due:
             while await app.memory.sweep():
                 pass  # a sweep does a bounded part, so that writers get their turn

@@ -5,12 +5,10 @@ of `protocol/`.
 Rule 2: each service lists the methods that it answers; a method that is in no list does not exist for a client.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from agent.files.artifacts import SWEEP_SUBJECT as OF_ARTIFACTS
@@ -18,9 +16,6 @@ from agent.files.artifacts import Artifacts
 from agent.files.tool import ArtifactTool, artifact_hooks
 from agent.forget.deletion import Deletions
 from agent.forget.places import conversation
-from agent.guidance.agents import Agents
-from agent.guidance.instructions import InstructionReader
-from agent.guidance.steering import Guidance
 from agent.hooks.registration import Registry
 from agent.hooks.runtime import HookRuntime
 from agent.prompt.preflight import Planners
@@ -42,12 +37,10 @@ from gateway.base.logs import Log
 from gateway.care.index_watch import IndexWatch, reporter
 from gateway.embedding.spaces import current_row
 from gateway.files.artifact_files import ArtifactFiles
-from gateway.files.guidance_files import AgentFolders, InstructionFiles, agents_folder
 from gateway.files.pdf_text import PdfText
-from gateway.files.safe_open import SafeFolder
-from gateway.files.text_reader import text_reader
-from gateway.foundations import Foundations
 from gateway.home.owners import living_owners
+from gateway.home.tokens import FOLDER, INTERNAL
+from gateway.house_means import LaterFiles, build_captures, build_files, build_guidance, files_gate
 from gateway.jobs.retry import limits_of
 from gateway.jobs.runner import Handler, JobRunner, Work
 from gateway.memory_core import MemoryCore
@@ -59,7 +52,7 @@ from gateway.pulse import Pulse, Tended
 from gateway.store.priority import Foreground
 from gateway.store.sqlite import Trouble
 from gateway.wire.tool_complaints import word_complaints
-from knowledge.ports import KnowledgeMeans
+from knowledge.index.vectors import SUBJECT as FILE_VECTORS
 from knowledge.service import KnowledgeService
 from memory.hooks import build as memory_hooks
 from memory.read.vectors import SUBJECT as MEMORY_VECTORS
@@ -68,8 +61,7 @@ from memory.service import MemoryService
 from promt.intents import detect
 from protocol.hooks import Marks, ToolCall
 from protocol.methods import Bound
-from protocol.models import Model
-from protocol.seams.ports import JobHandle, Notify, Tx
+from protocol.seams.ports import JobHandle, Tx
 from protocol.settings import GatewayConfig
 from protocol.threads import SourceRef
 from thread_episodic.hooks import build_hooks as episodic_hooks
@@ -152,30 +144,34 @@ def build(core: MemoryCore) -> App:
             core.means,
             searched=[conversation(episodic.on_redacted), episodic.reasons],
             end_runs=end_runs,
+            files=LaterFiles(lambda: knowledge),
         )
     )
 
-    knowledge = _files_house(core, memory, episodic)
+    knowledge = build_files(core, memory, episodic)
 
     def queue_repairs(tx: Tx) -> None:
         jobs.enqueue(tx, "repair", "deep")
         episodic.repair.queue(tx)
         jobs.hurry(tx, kinds=("repair", "index", "embed"))
 
-    async def queue_all_repairs() -> None:
-        await db.note(queue_repairs)
-
     watch = IndexWatch(
         db=db,
         looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
         health=health,
         spawn=spawn,
-        queue_repairs=queue_all_repairs,
+        queue_repairs=partial(db.note, queue_repairs),
         hurry_repairs=lambda: db.jot(lambda tx: jobs.hurry(tx, kinds=("repair",))),
         is_alone=lambda: not base.home.is_read_only and living_owners(base.home.run) == [base.owners.owner],
         restored=base.restored,
     )
-    model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
+    model = Providers(
+        config=settings,
+        folder=config.folder,
+        views=lambda: config.view().providers,
+        clock=clock,
+        mark=base.home.root / FOLDER / INTERNAL,
+    )
     memory_subscriptions, memory_tools = memory_hooks(memory.turns, settings, model)
     artifacts = Artifacts(
         db=db,
@@ -188,9 +184,15 @@ def build(core: MemoryCore) -> App:
     artifact_subscriptions, artifact_tools = artifact_hooks(
         ArtifactTool(db=db, reading=artifacts.reading, read_pdf=PdfText(), scanner=base.scanner)
     )
-    agents, guidance = _guidance(base, hub.notify, unstored, model)
+    agents, guidance = build_guidance(base, hub.notify, unstored, model)
     registry = Registry(
-        [*memory_subscriptions, *episodic_hooks(episodic, settings), *agent_subscriptions(), *artifact_subscriptions]
+        [
+            *memory_subscriptions,
+            *episodic_hooks(episodic, settings),
+            *knowledge.hooks(),
+            *agent_subscriptions(),
+            *artifact_subscriptions,
+        ]
     )
     runtime = HookRuntime(
         registry=registry,
@@ -210,8 +212,17 @@ def build(core: MemoryCore) -> App:
         on_workspace_deleted=[episodic.on_workspace_deleted, knowledge.on_workspace_deleted],
     )
     imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours, forgettings=memory.deleted)
-    planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, read_date))
-    advisor = Advisor(model, [*memory_tools, *artifact_tools], db, memory.turns.sizes, episodic.size, log.incident)
+    planners = Planners(
+        propose_durable, make_planner(lambda text: detect(text).refers_to_history, read_date), knowledge.plan
+    )
+    advisor = Advisor(
+        model,
+        [*memory_tools, *artifact_tools, *knowledge.tools.by_name()],
+        db,
+        memory.turns.sizes,
+        episodic.size,
+        log.incident,
+    )
     means = TurnMeans(
         db=db,
         clock=clock,
@@ -231,11 +242,14 @@ def build(core: MemoryCore) -> App:
         means,
         pipeline=pipeline,
         model=model,
-        tools=word_complaints({**memory_tools, **artifact_tools, **agents.tools()}),
+        tools=word_complaints({**memory_tools, **artifact_tools, **agents.tools(), **knowledge.tools.by_name()}),
         spawn=spawn,
         mask=base.scanner.mask,
-        marks=_marks(memory, episodic),
+        marks=_marks(memory, episodic, knowledge),
         guidance=guidance,
+    )
+    captures, ingests = build_captures(
+        core, turns, pipeline, background, _marks(memory, episodic, knowledge), neighbours
     )
     threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored, define=guidance.define)
     deletions = Deletions(db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle)
@@ -268,11 +282,19 @@ def build(core: MemoryCore) -> App:
             "erase_finish": Work(memory.finish_erase),
             "repair": Work(repair_beyond_damage),
             "delete": Work(deletions.go_on),
-            "embed": Work(_by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill})),
+            "embed": Work(
+                _by_subject(
+                    {
+                        MEMORY_VECTORS: memory.vectors.fill,
+                        EPISODIC_VECTORS: episodic.vectors.fill,
+                        FILE_VECTORS: knowledge.vectors.fill,
+                    }
+                )
+            ),
             "sweep": Work(_by_subject({OF_ARTIFACTS: artifacts.sweep, OF_DERIVED: passes.sweep.work})),
             "pass": Work(passes.runs.work),
-            "scan": Work(knowledge.scan, lambda: _files_gate(settings())),
-            "read": Work(knowledge.read_files, lambda: _files_gate(settings())),
+            "scan": Work(knowledge.scan, lambda: files_gate(settings())),
+            "read": Work(knowledge.read_files, lambda: files_gate(settings())),
         },
     )
     db.troubles.connect(
@@ -294,10 +316,12 @@ def build(core: MemoryCore) -> App:
             artifacts=artifacts,
             watch=watch,
             scheduler=passes.scheduler,
+            captures=captures,
         )
     )
     services = (
-        memory, deletions, threads, imports, turns, guidance, artifacts, episodic, knowledge, registry, passes.methods,
+        memory, deletions, threads, imports, turns, captures, ingests, guidance, artifacts, episodic, knowledge,
+        registry, passes.methods,
     )  # fmt: skip
     answered = [entry for service in services for entry in service.bindings()]
     shell = Shell(
@@ -333,26 +357,16 @@ def build(core: MemoryCore) -> App:
         watch=watch,
         pulse=pulse,
         shell=shell,
-        tools=word_complaints({**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic), **agents.tools()}),
+        tools=word_complaints(
+            {
+                **memory_tools,
+                THREAD_SEARCH: ThreadSearchTool(episodic),
+                **agents.tools(),
+                **knowledge.tools.by_name(),
+            }
+        ),
         bound=bound,
     )
-
-
-def _guidance(base: Foundations, notify: Notify, known: Unstored, model: Model) -> tuple[Agents, Guidance]:
-    """Return the agent definitions, which lie below the home by default, and what gathers the guidance of turns."""
-
-    def folder() -> Path:
-        return agents_folder(base.config.config.agents, base.home.root)
-
-    agents = Agents(db=base.database, shelf=AgentFolders(folder), settings=lambda: base.config.config)
-    reader = InstructionReader(
-        disk=InstructionFiles(),
-        scanner=base.scanner,
-        clock=base.clock,
-        notify=notify,
-        settings=lambda: base.config.config.instructions,
-    )
-    return agents, Guidance(db=base.database, known=known, reader=reader, agents=agents, model=model)
 
 
 def _by_subject(handlers: Mapping[str, Handler]) -> Handler:
@@ -374,12 +388,13 @@ def _storage(health: Health, *again: Callable[[], None]) -> Callable[[Trouble | 
     return report
 
 
-def _marks(memory: MemoryService, episodic: EpisodicService) -> Marks:
+def _marks(memory: MemoryService, episodic: EpisodicService, knowledge: KnowledgeService) -> Marks:
     """Return a function that gives the marks of a prompt's sources by id; each house knows its own."""
 
     def marks(tx: Tx, refs: Sequence[SourceRef]) -> dict[str, bytes]:
         of_memories = memory.turns.marks(tx, [ref.id for ref in refs if ref.kind == "memory"])
-        return of_memories | episodic.marks(tx, [ref.id for ref in refs if ref.kind == "chunk"])
+        of_talk = episodic.marks(tx, [ref.id for ref in refs if ref.kind == "chunk"])
+        return of_memories | of_talk | knowledge.marks(tx, [ref.id for ref in refs if ref.kind == "file"])
 
     return marks
 
@@ -387,42 +402,6 @@ def _marks(memory: MemoryService, episodic: EpisodicService) -> Marks:
 def _index_gate(config: GatewayConfig) -> tuple[str, str] | None:
     """Return the component and reason that hold the index queue; None while indexing is on."""
     return None if config.thread_episodic.indexing_enabled else ("thread_episodic", "indexing_disabled")
-
-
-def _files_house(core: MemoryCore, memory: MemoryService, episodic: EpisodicService) -> KnowledgeService:
-    """Return the house of the user's files, which asks the others' own indexes."""
-    base = core.base
-    return KnowledgeService(
-        KnowledgeMeans(
-            db=base.database,
-            clock=base.clock,
-            ids=base.ids,
-            keyed=base.key,
-            lexicon=core.lexicon,
-            scanner=base.scanner,
-            jobs=core.jobs,
-            notify=core.hub.notify,
-            settings=lambda: base.config.config.knowledge,
-            home=os.path.realpath(base.home.root),
-            user_folder=os.path.realpath(os.path.expanduser("~")),  # noqa: PTH111  # both as the system has them
-            open_root=SafeFolder,
-            reader=text_reader,
-            read_thread=read_thread,
-            workspace_exists=workspace_exists,
-            search_memory=memory.search,
-            search_conversation=episodic.search,
-            has_memory=lambda: base.config.config.memory.enabled,
-            truncate_wal=core.means.truncate_wal,
-            degrade=core.health.degrade,
-            recover=core.health.recover,
-        )
-    )
-
-
-def _files_gate(config: GatewayConfig) -> tuple[str, str] | None:
-    """Return the component and reason that hold the scans and readings of files; None while they are on."""
-    is_on = config.knowledge.enabled and config.knowledge.indexing_enabled
-    return None if is_on else ("knowledge", "indexing_disabled")
 
 
 def _after(first: Callable[[], None], entry: Bound, foreground: Foreground) -> Bound:

@@ -7,11 +7,13 @@ Rule 2: the folder of the user is never changed; a removal leaves no byte of wha
 import json
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
 
 from knowledge.index.storing import Removed, drop_files
+from knowledge.index.vectors import PieceVectors
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import FileChange, add_change, count_rows
 from knowledge.rows.collections import (
@@ -31,6 +33,8 @@ from knowledge.rows.collections import (
     want_deep,
 )
 from knowledge.rows.files import some_files
+from knowledge.rows.links import HOUSE
+from knowledge.rows.vectors import contents_after, mean_content
 from knowledge.scan.roots import overlapping, problem_of_root
 from knowledge.scan.scanning import Scanner, preview
 from protocol.base import DEFAULT_WORKSPACE
@@ -53,9 +57,12 @@ from protocol.files.collections import (
 )
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+from retrieval.rows.embedding_cache import drop_left
+from retrieval.rows.links import count_edges, drop_place
 
 MOST_COLLECTIONS = 64
 REMOVED_AT_ONCE = 200
+MEANT_AT_ONCE = 200
 MAX_ID_CHARS = 64
 
 _NOT_OF_ID = re.compile(r"[^a-z0-9._-]+")
@@ -64,9 +71,10 @@ _NOT_OF_ID = re.compile(r"[^a-z0-9._-]+")
 class Collections:
     """The collections of a home."""
 
-    def __init__(self, means: KnowledgeMeans, scanner: Scanner) -> None:
+    def __init__(self, means: KnowledgeMeans, scanner: Scanner, vectors: PieceVectors) -> None:
         self._means = means
         self._scanner = scanner
+        self._vectors = vectors
 
     async def add(self, params: CollectionAddParams) -> CollectionAddResult:
         """`knowledge/collections/add`."""
@@ -78,8 +86,7 @@ class Collections:
             choices |= {"name": name, "path": root.path}
             if params.dry_run:
                 known = await self._means.db.read(lambda tx: self._imagined(tx, params, workspace, choices))
-                limit = self._means.settings().max_file_bytes
-                seen = await anyio.to_thread.run_sync(preview, root, known, limit)
+                seen = await anyio.to_thread.run_sync(preview, root, known, self._means.settings())
                 return CollectionAddResult(collection=_unscanned(known), preview=seen)
         finally:
             root.close()
@@ -174,7 +181,25 @@ class Collections:
             self._scanner.queue(tx, known.collection_id)
             return CollectionResult(collection=to_wire(tx, require(tx, params.collection_id)))
 
-        return await self._means.db.write(write)
+        result = await self._means.db.write(write)
+        if params.meaning is not None:
+            await self._mean_anew(params.collection_id)
+        return result
+
+    async def _mean_anew(self, collection_id: str) -> None:
+        """Have the vectors made that are wanted now, and drop the others."""
+        awaits, place = self._vectors.are_made(), 0
+
+        def mean_some(tx: Tx, after: int) -> int:
+            known = find_collection(tx, collection_id)
+            contents = contents_after(tx, known.id, after, MEANT_AT_ONCE) if known is not None else []
+            awaiting = [one for one in contents if mean_content(tx, one, awaits=awaits)]
+            if awaiting:
+                self._vectors.queue(tx)
+            return contents[-1] if len(contents) == MEANT_AT_ONCE else -1
+
+        while place >= 0:
+            place = await self._means.db.write(partial(mean_some, after=place))
 
     async def scan(self, params: CollectionScanParams) -> CollectionScanResult:
         """`knowledge/collections/scan`."""
@@ -193,15 +218,17 @@ class Collections:
         db = self._means.db
         known = await db.read(lambda tx: require(tx, params.collection_id))
         files, versions = await db.read(lambda tx: count_rows(tx, known.id))
+        edges = await db.read(lambda tx: count_edges(tx, HOUSE, known.collection_id))
         removed = Removed()
         is_done = False
         while not is_done:
             step, is_done = await db.write(lambda tx: self._remove_some(tx, known))
             removed = removed.plus(step)
         is_wiped = await self._means.truncate_wal()
-        self._means.recover(f"knowledge:{known.collection_id}")
+        self._means.recover(f"knowledge:{known.collection_id}", None)
         receipt = RemovalReceipt(
-            files=max(files, removed.files), chunks=removed.chunks, fts_rows=removed.fts_rows, vectors=0, edges=0,
+            files=max(files, removed.files), chunks=removed.chunks, fts_rows=removed.fts_rows,
+            vectors=removed.vectors, edges=edges,
             versions=versions,
             wal=is_wiped, complete=is_wiped,
         )  # fmt: skip
@@ -211,29 +238,36 @@ class Collections:
         """Remove some files, and with the last of them the collection; return what went, and whether it was all."""
         if find_collection(tx, known.collection_id) is None:
             return Removed(), True
+        drop_place(tx, HOUSE, known.collection_id)  # first: no link is resolved again for the sake of what goes
         removed = drop_files(tx, known.owner, some_files(tx, known.id, REMOVED_AT_ONCE))
         if removed.files == REMOVED_AT_ONCE:
             return removed, False
-        self._drop_row(tx, known)
+        removed = removed.plus(Removed(vectors=self._drop_row(tx, known)))
         add_change(tx, known, FileChange("collection_removed"), self._means.clock.now(), is_gone=True)
         return removed, True
 
-    def _drop_row(self, tx: Tx, known: KnownCollection) -> None:
+    def _drop_row(self, tx: Tx, known: KnownCollection) -> int:
+        """Remove the row of a collection, and the vectors that left it before; return how many these were."""
         for kind in ("scan", "read"):
             self._means.jobs.cancel(tx, kind=kind, subject=known.collection_id)
         remove_collection_row(tx, known.id)
+        return drop_left(tx, HOUSE, known.collection_id)
 
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
         """Remove the collections of a workspace in the transaction that deletes it; return what went, per store."""
         removed, collections = Removed(), list_collections(tx, [workspace_id])
         for known in collections:
+            drop_place(tx, HOUSE, known.collection_id)
             while files := some_files(tx, known.id, REMOVED_AT_ONCE):
                 removed = removed.plus(drop_files(tx, known.owner, files))
-            self._drop_row(tx, known)
+            removed = removed.plus(Removed(vectors=self._drop_row(tx, known)))
         owner = find_owner(tx, workspace_id)
         if owner is not None:
             remove_owner(tx, owner)
-        return {"collections": len(collections), "knowledge_files": removed.files, "knowledge_chunks": removed.chunks}
+        return {
+            "collections": len(collections), "knowledge_files": removed.files, "knowledge_chunks": removed.chunks,
+            "knowledge_vectors": removed.vectors,
+        }  # fmt: skip
 
 
 def require(tx: Tx, collection_id: str) -> KnownCollection:

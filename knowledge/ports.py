@@ -1,14 +1,25 @@
 """What this house needs of others, as the shell hands it in."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from knowledge.structure import ReadText
-from protocol.hooks import ReadThread, WorkspaceExists
+from protocol.hooks import ReadThread, TurnContext, WorkspaceExists
 from protocol.memory import SearchParams, SearchResult
-from protocol.seams.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Notify, SecretScanner, Transact
-from protocol.seams.safe_files import SafeRoot
+from protocol.seams.ports import (
+    Clock,
+    Ids,
+    JobQueue,
+    KeyedHash,
+    Lexicon,
+    Meaning,
+    Notify,
+    SecretScanner,
+    Spawn,
+    Transact,
+)
+from protocol.seams.safe_files import CollectionLocks, FolderWatcher, SafeRoot
 from protocol.settings import KnowledgeSettings
 from protocol.thread_episodic import ThreadSearchParams, ThreadSearchResult
 
@@ -22,6 +33,7 @@ class KnowledgeMeans:
     ids: Ids
     keyed: KeyedHash
     lexicon: Lexicon
+    meaning: Meaning
     scanner: SecretScanner
     jobs: JobQueue
     notify: Notify
@@ -35,8 +47,15 @@ class KnowledgeMeans:
     read_thread: ReadThread
     workspace_exists: WorkspaceExists
     search_memory: Callable[[SearchParams], Awaitable[SearchResult]]
+    search_memory_in_turn: Callable[[TurnContext, SearchParams], Awaitable[SearchResult]]
     search_conversation: Callable[[ThreadSearchParams], Awaitable[ThreadSearchResult]]
     has_memory: Callable[[], bool]
     truncate_wal: Callable[[], Awaitable[bool]]
     degrade: Callable[[str, str], object]
-    recover: Callable[[str], None]
+    recover: Callable[[str, str | None], None]
+    has_code_structure: Callable[[], bool]
+    """Whether the reader can tell functions and classes of code."""
+    spawn: Spawn
+    watch_folders: Callable[[str, Sequence[str], Callable[[set[str]], None]], FolderWatcher]
+    """Watches folders below a root and calls back with changed paths. Raises `WatchRefusedError`."""
+    locks: CollectionLocks

@@ -44,6 +44,10 @@ SELECT c.id, c.collection_id, o.workspace_id, c.owner, c.name, c.path, c.include
 FROM collection AS c JOIN knowledge_owner AS o ON o.id = c.owner
 WHERE (:workspaces = '' OR o.workspace_id IN (SELECT value FROM json_each(:workspaces))) AND c.id > :after ORDER BY c.id LIMIT :limit
 
+-- name: which_are_there
+-- Whether there is a collection, and one that is recalled in turns.
+SELECT EXISTS (SELECT 1 FROM collection), EXISTS (SELECT 1 FROM collection WHERE recall)
+
 -- name: count_collections
 -- How many collections there are.
 SELECT count(*) FROM collection
@@ -94,6 +98,7 @@ WHERE collection = :collection AND folder = :folder
 INSERT INTO knowledge_file (file_id, collection, folder, name, device, inode, size, mtime_ns, kind, language, state, pending_at,
     is_baseline)
 VALUES (:file_id, :collection, :folder, :name, :device, :inode, :size, :mtime_ns, :kind, :language, 'pending', :now, :is_baseline)
+ON CONFLICT (collection, folder, name) DO NOTHING
 
 -- name: renew_file
 -- A file is another one than before, or is looked at anew.
@@ -113,6 +118,21 @@ SELECT count(*) FROM knowledge_file WHERE collection = :collection AND state <> 
 -- Every file of a collection is read again.
 UPDATE knowledge_file SET state = 'pending', pending_at = coalesce(pending_at, :now), next_run_at = 0
 WHERE collection = :collection AND state IN ('indexed', 'partial', 'skipped')
+
+-- name: renew_part_of_files
+-- A sixth of the files of a collection is read again.
+UPDATE knowledge_file SET state = 'pending', pending_at = coalesce(pending_at, :now), next_run_at = 0
+WHERE collection = :collection AND id % :parts = :part AND state IN ('indexed', 'partial', 'skipped')
+
+-- name: end_deep_part
+-- A sixth of the files was queued; after the last one the whole collection was.
+UPDATE collection SET deep_part = (deep_part + 1) % :parts, deep_part_at = :now,
+    deep_scanned_at = iif(deep_part + 1 = :parts, :now, deep_scanned_at) WHERE id = :collection
+
+-- name: deep_parts_due
+-- The collections of which a sixth is to be read again, and which sixth.
+SELECT id, collection_id, deep_part FROM collection
+WHERE scanned_at IS NOT NULL AND state IN ('live', 'polling') AND max(coalesce(deep_part_at, 0), coalesce(deep_scanned_at, 0)) <= :before
 
 -- name: twin_of_inode
 -- A file that this scan saw for the first time, with the inode and size of one that is gone.
@@ -166,7 +186,7 @@ WHERE f.content = :content AND f.state IN ('indexed', 'partial', 'pending') ORDE
 
 -- name: pending_files
 -- The next files of a collection that wait and are due.
-SELECT id, folder, name, kind, content, attempts, deaths, size, mtime_ns, is_baseline FROM knowledge_file
+SELECT id, folder, name, kind, content, attempts, deaths, size, mtime_ns, is_baseline, language FROM knowledge_file
 WHERE collection = :collection AND state = 'pending' AND next_run_at <= :now ORDER BY next_run_at, id LIMIT :limit
 
 -- name: next_due
@@ -207,8 +227,16 @@ SELECT id, left_from FROM knowledge_content WHERE owner = :owner AND sha256 = :s
 
 -- name: add_content
 -- Something that a file says.
-INSERT INTO knowledge_content (owner, sha256, kind, encoding, bytes, lines, left_from, importance, topics)
-VALUES (:owner, :sha256, :kind, :encoding, :bytes, :lines, :left_from, :importance, :topics)
+INSERT INTO knowledge_content (owner, sha256, kind, encoding, bytes, lines, left_from, importance, topics, hidden)
+VALUES (:owner, :sha256, :kind, :encoding, :bytes, :lines, :left_from, :importance, :topics, :hidden)
+
+-- name: add_pdf_text
+-- The text of a PDF.
+INSERT INTO pdf_text (content, text) VALUES (:content, :text)
+
+-- name: get_pdf_text
+-- The text of a PDF.
+SELECT text FROM pdf_text WHERE content = :content
 
 -- name: owner_of_content
 -- Whose a content is.
@@ -228,8 +256,8 @@ SELECT coalesce(max(id), 0) FROM knowledge_chunk
 
 -- name: add_chunk
 -- A piece of a content.
-INSERT INTO knowledge_chunk (id, content, position, from_byte, to_byte, from_line, to_line, headings, text_hash, terms, term_count)
-VALUES (:id, :content, :position, :from_byte, :to_byte, :from_line, :to_line, :headings, :text_hash, :terms, :term_count)
+INSERT INTO knowledge_chunk (id, content, position, from_byte, to_byte, from_line, to_line, page, headings, text_hash, terms, term_count)
+VALUES (:id, :content, :position, :from_byte, :to_byte, :from_line, :to_line, :page, :headings, :text_hash, :terms, :term_count)
 
 -- name: terms_of_content
 -- The pieces of a content with their terms.
@@ -280,7 +308,7 @@ SELECT count(*) FROM knowledge_chunk WHERE content IN (SELECT id FROM knowledge_
 -- name: chunks_by_row
 -- Pieces with the content that they are of.
 SELECT k.id, k.content, k.position, k.from_byte, k.to_byte, k.from_line, k.to_line, k.headings, k.text_hash, k.terms, k.term_count, n.owner, n.encoding,
-    n.importance, n.topics, n.kind
+    n.importance, n.topics, n.kind, n.sha256, n.hidden, k.page
 FROM json_each(:rows) AS wanted CROSS JOIN knowledge_chunk AS k ON k.id = wanted.value CROSS JOIN knowledge_content AS n ON n.id = k.content
 WHERE n.owner IN (SELECT value FROM json_each(:owners))
 
@@ -291,7 +319,7 @@ CROSS JOIN knowledge_chunk AS k ON k.content = f.content AND k.position = 0
 
 -- name: chunks_of_content
 -- The pieces of a content in their order, without terms.
-SELECT position, from_byte, to_byte, from_line, to_line, text_hash FROM knowledge_chunk WHERE content = :content ORDER BY position
+SELECT position, from_byte, to_byte, from_line, to_line, text_hash, id FROM knowledge_chunk WHERE content = :content ORDER BY position
 
 -- name: add_change
 -- Something happened to a file or a collection.
@@ -331,3 +359,194 @@ SELECT id FROM knowledge_file WHERE collection = :collection LIMIT :limit
 -- name: count_pending_of
 -- How many files of some collections wait.
 SELECT count(*) FROM knowledge_file WHERE state = 'pending' AND collection IN (SELECT value FROM json_each(:collections))
+
+-- name: await_vectors
+-- Pieces without a vector of the space wait for one.
+UPDATE knowledge_chunk SET index_state = 'pending' WHERE index_state = 'indexed' AND terms IS NOT NULL
+  AND content IN (SELECT id FROM knowledge_content WHERE is_meant = 1)
+  AND NOT EXISTS (SELECT 1 FROM knowledge_vec AS v WHERE v.chunk = knowledge_chunk.id AND space_id = :space)
+
+-- name: await_vectors_of_content
+-- The pieces of a content without a vector wait for one, also those of which none could be made.
+UPDATE knowledge_chunk SET index_state = 'pending' WHERE content = :content AND index_state <> 'pending' AND terms IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM knowledge_vec AS v JOIN space AS p ON p.id = v.space_id AND p.state = 'current'
+    WHERE v.chunk = knowledge_chunk.id)
+
+-- name: await_vectors_again
+-- The pieces of a collection of which no vector could be made wait for one.
+UPDATE knowledge_chunk SET index_state = 'pending' WHERE index_state = 'repair_needed' AND terms IS NOT NULL
+  AND content IN (SELECT f.content FROM knowledge_file AS f JOIN knowledge_content AS n ON n.id = f.content AND n.is_meant = 1
+    WHERE f.collection = :collection)
+
+-- name: settle_vectors
+-- Pieces that have a vector of the space, or for which none will come, wait no more.
+UPDATE knowledge_chunk SET index_state = 'indexed' WHERE index_state = 'pending'
+  AND (:space IS NULL OR EXISTS (SELECT 1 FROM knowledge_vec AS v WHERE v.chunk = knowledge_chunk.id AND space_id = :space))
+
+-- name: settle_vector
+-- A piece waits for no vector.
+UPDATE knowledge_chunk SET index_state = 'indexed' WHERE id = :row
+
+-- name: refuse_vector
+-- No vector can be made of a piece now.
+UPDATE knowledge_chunk SET index_state = 'repair_needed' WHERE id = :row
+
+-- name: look_for_lack
+-- Where a look at so many pieces ends, and whether any of them that can have one lacks a vector of the space.
+SELECT max(id), max(lacks) FROM (SELECT k.id, n.is_meant = 1 AND k.terms IS NOT NULL AND k.index_state <> 'repair_needed'
+    AND NOT EXISTS (SELECT 1 FROM knowledge_vec AS v WHERE v.chunk = k.id AND space_id = :space) AS lacks
+  FROM knowledge_chunk AS k JOIN knowledge_content AS n ON n.id = k.content WHERE k.id > :after ORDER BY k.id LIMIT :limit)
+
+-- name: end_of_chunks
+-- Where a look at so many pieces ends.
+SELECT max(id) FROM (SELECT id FROM knowledge_chunk WHERE id > :after ORDER BY id LIMIT :limit)
+
+-- name: without_vector
+-- The next pieces that lack a vector of the space.
+SELECT k.id, k.content, k.from_byte, k.to_byte, k.headings, n.owner, n.sha256, n.encoding, n.hidden, n.kind
+FROM knowledge_chunk AS k JOIN knowledge_content AS n ON n.id = k.content
+WHERE n.is_meant = 1 AND k.terms IS NOT NULL AND k.index_state <> 'repair_needed' AND k.id > :after AND k.id <= :until
+  AND NOT EXISTS (SELECT 1 FROM knowledge_vec AS v WHERE v.chunk = k.id AND space_id = :space) ORDER BY k.id LIMIT :limit
+
+-- name: pending_without_vector
+-- The newest pieces below a place, or above the newest that was met, that wait for a vector of the space that is searched.
+SELECT k.id, k.content, k.from_byte, k.to_byte, k.headings, n.owner, n.sha256, n.encoding, n.hidden, n.kind
+FROM knowledge_chunk AS k INDEXED BY knowledge_chunk_awaiting_vector JOIN knowledge_content AS n ON n.id = k.content
+WHERE k.index_state = 'pending' AND (:after = 0 OR k.id < :after OR k.id > :newest)
+  AND NOT EXISTS (SELECT 1 FROM knowledge_vec AS v WHERE v.chunk = k.id AND space_id = :space) ORDER BY k.id DESC LIMIT :limit
+
+-- name: count_vectors_of_space
+-- How many pieces can have a vector, and how many have one of the space.
+SELECT (SELECT count(*) FROM knowledge_chunk AS k JOIN knowledge_content AS n ON n.id = k.content
+    WHERE n.is_meant = 1 AND k.terms IS NOT NULL AND k.index_state <> 'repair_needed'),
+  (SELECT count(*) FROM knowledge_vec WHERE space_id = :space)
+
+-- name: add_vector
+-- What a piece means becomes comparable.
+INSERT INTO knowledge_vec (space_id, owner, chunk, text_hash, vector, digest)
+SELECT :space, n.owner, k.id, :text_hash, :numbers, :digest FROM knowledge_chunk AS k JOIN knowledge_content AS n ON n.id = k.content
+WHERE k.id = :row AND n.is_meant = 1
+ON CONFLICT (chunk, space_id) DO NOTHING
+
+-- name: vectors_added
+-- Vectors of an owner that came after a place.
+SELECT id, chunk, vector FROM knowledge_vec WHERE space_id = :space AND owner = :partition AND id > :after ORDER BY id LIMIT :limit
+
+-- name: vectors_of_chunks
+-- The vectors of pieces of some owners. The join keeps the planner at the pieces' own index, in their order.
+SELECT chunk, vector FROM json_each(:subjects) AS wanted CROSS JOIN knowledge_vec ON chunk = wanted.value AND space_id = :space
+WHERE owner IN (SELECT value FROM json_each(:partitions))
+
+-- name: vectors_present
+-- Every vector of an owner.
+SELECT id FROM knowledge_vec WHERE space_id = :space AND owner = :partition
+
+-- name: vector_losses
+-- How many vectors of an owner were ever removed.
+SELECT count FROM knowledge_vec_loss WHERE space_id = :space AND owner = :partition
+
+-- name: drop_vectors
+-- A part of a space that nobody searches any more.
+DELETE FROM knowledge_vec WHERE id IN (SELECT id FROM knowledge_vec WHERE space_id = :space LIMIT :limit)
+
+-- name: vectors_of_texts
+-- A vector of the space for each text that has one, whoever says it.
+SELECT wanted.key, v.vector FROM json_each(:texts) AS wanted CROSS JOIN knowledge_vec AS v
+ON v.text_hash = unhex(wanted.value) AND v.space_id = :space GROUP BY wanted.key
+
+-- name: vectors_of_content
+-- The vectors of a content's pieces.
+SELECT v.id, v.space_id, v.text_hash, v.vector FROM knowledge_chunk AS k CROSS JOIN knowledge_vec AS v ON v.chunk = k.id WHERE k.content = :content
+
+-- name: remove_vectors_of_content
+-- A content has no vectors any more.
+DELETE FROM knowledge_vec WHERE chunk IN (SELECT id FROM knowledge_chunk WHERE content = :content)
+
+-- name: mean_content
+-- Whether vectors are wanted of a content: as any of its collections says.
+UPDATE knowledge_content SET is_meant = (SELECT coalesce(max(c.meaning = 'all' OR (c.meaning = 'documents' AND knowledge_content.kind <> 'code')), 0)
+    FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection WHERE f.content = knowledge_content.id)
+WHERE id = :content RETURNING is_meant
+
+-- name: contents_after
+-- The next contents of a collection.
+SELECT DISTINCT content FROM knowledge_file WHERE collection = :collection AND content > :after ORDER BY content LIMIT :limit
+
+-- name: settle_content
+-- The pieces of a content wait for no vector.
+UPDATE knowledge_chunk SET index_state = 'indexed' WHERE content = :content
+
+-- name: has_waiting
+-- Whether a piece of some owners waits for its vector.
+SELECT 1 FROM knowledge_chunk AS k INDEXED BY knowledge_chunk_awaiting_vector JOIN knowledge_content AS n ON n.id = k.content
+WHERE k.index_state = 'pending' AND n.owner IN (SELECT value FROM json_each(:owners)) LIMIT 1
+
+-- name: put_references
+-- What a text refers to.
+INSERT INTO knowledge_reference (content, aliases, tags, links) VALUES (:content, :aliases, :tags, :links)
+ON CONFLICT (content) DO UPDATE SET aliases = excluded.aliases, tags = excluded.tags, links = excluded.links
+
+-- name: get_references
+-- What a text refers to.
+SELECT aliases, tags, links FROM knowledge_reference WHERE content = :content
+
+-- name: linked_file
+-- A file as the graph knows it.
+SELECT f.file_id, c.collection_id, iif(f.folder = '', '', f.folder || '/') || f.name, f.kind, f.language, coalesce(c.scanned_at, c.created_at)
+FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection WHERE f.id = :id
+
+-- name: files_beside
+-- The other files of a file's folder.
+SELECT f.file_id FROM knowledge_file AS own JOIN knowledge_file AS f ON f.collection = own.collection AND f.folder = own.folder AND f.id <> own.id
+WHERE own.file_id = :file_id
+
+-- name: has_other_files
+-- Whether a folder has another file than that of a path.
+SELECT 1 FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection
+WHERE c.collection_id = :place AND (f.folder = :folder OR (f.folder >= :folder || '/' AND f.folder < :folder || '0'))
+    AND iif(f.folder = '', '', f.folder || '/') || f.name <> :path LIMIT 1
+
+-- name: count_below
+-- How many files lie below a folder.
+SELECT count(*) FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection
+WHERE c.collection_id = :place AND (f.folder = :folder OR (f.folder >= :folder || '/' AND f.folder < :folder || '0'))
+
+-- name: collections_by_state
+-- Every collection with its files that wait and that failed.
+SELECT c.collection_id, c.path, c.state, c.reason,
+    (SELECT count(*) FROM knowledge_file AS f WHERE f.collection = c.id AND f.state = 'pending'),
+    (SELECT count(*) FROM knowledge_file AS f WHERE f.collection = c.id AND f.state = 'failed')
+FROM collection AS c ORDER BY c.id
+
+-- name: sample_files
+-- Some indexed files, drawn by chance.
+SELECT c.path, iif(f.folder = '', '', f.folder || '/') || f.name, n.sha256, f.size, f.mtime_ns
+FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection JOIN knowledge_content AS n ON n.id = f.content
+WHERE f.state IN ('indexed', 'partial') AND c.state <> 'unavailable' ORDER BY random() LIMIT :limit
+
+-- name: index_gaps
+-- Pieces without words, words without a piece, pieces and texts of nothing.
+SELECT (SELECT count(*) FROM knowledge_chunk WHERE terms IS NOT NULL AND term_count > 0 AND id NOT IN (SELECT id FROM knowledge_fts_docsize)),
+    (SELECT count(*) FROM knowledge_fts_docsize WHERE id NOT IN (SELECT id FROM knowledge_chunk)),
+    (SELECT count(*) FROM knowledge_chunk WHERE content NOT IN (SELECT id FROM knowledge_content)),
+    (SELECT count(*) FROM knowledge_content WHERE id NOT IN (SELECT content FROM knowledge_file WHERE content IS NOT NULL))
+
+-- name: old_versions
+-- Versions that were seen last before a time and are not the newest of their path.
+SELECT id FROM file_version AS one WHERE last_seen_at < :before
+    AND EXISTS (SELECT 1 FROM file_version AS later WHERE later.collection = one.collection AND later.path = one.path AND later.id > one.id)
+LIMIT :limit
+
+-- name: drop_versions
+-- Drop some versions.
+DELETE FROM file_version WHERE id IN (SELECT value FROM json_each(:rows))
+
+-- name: end_of_entities
+-- Where a look at so many entities ends.
+SELECT max(id) FROM (SELECT id FROM entity WHERE id > :after ORDER BY id LIMIT :limit)
+
+-- name: find_entities_of_no_file
+-- Entities of files, and of collections, that are gone.
+SELECT id FROM entity WHERE id > :after AND id <= :until AND house = 'knowledge'
+    AND (NOT EXISTS (SELECT 1 FROM collection WHERE collection.collection_id = entity.place)
+        OR (subject IS NOT NULL AND NOT EXISTS (SELECT 1 FROM knowledge_file WHERE knowledge_file.file_id = entity.subject)))

@@ -21,6 +21,8 @@ CREATE TABLE collection (
     deep_wanted      INTEGER NOT NULL DEFAULT 0 CHECK (deep_wanted IN (0, 1)),
     scanned_at       INTEGER,
     deep_scanned_at  INTEGER,
+    deep_part        INTEGER NOT NULL DEFAULT 0, -- the sixth of the files that is read again next
+    deep_part_at     INTEGER, -- when the sixth before it was
     created_at       INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX collection_owner ON collection (owner);
@@ -36,14 +38,22 @@ CREATE TABLE knowledge_content (
     id         INTEGER PRIMARY KEY,
     owner      INTEGER NOT NULL REFERENCES knowledge_owner (id) ON DELETE CASCADE,
     sha256     BLOB NOT NULL,
-    kind       TEXT NOT NULL CHECK (kind IN ('markdown', 'text', 'code')),
+    kind       TEXT NOT NULL CHECK (kind IN ('markdown', 'text', 'code', 'pdf')),
     encoding   TEXT NOT NULL,
     bytes      INTEGER NOT NULL,
     lines      INTEGER NOT NULL,
     left_from  INTEGER, -- the first line that has no piece, of a file with too many
     importance REAL NOT NULL,
     topics     TEXT NOT NULL, -- of the front matter
+    hidden     TEXT NOT NULL, -- byte ranges of credentials and of our own context blocks, with the mark that is shown instead
+    is_meant   INTEGER NOT NULL DEFAULT 0 CHECK (is_meant IN (0, 1)), -- a collection wants vectors of it
     UNIQUE (owner, sha256, kind)
+) STRICT;
+
+-- The text of PDF files, without credentials and compressed: the only text that is kept, as reading it takes seconds.
+CREATE TABLE pdf_text (
+    content INTEGER PRIMARY KEY REFERENCES knowledge_content (id) ON DELETE CASCADE,
+    text    BLOB NOT NULL
 ) STRICT;
 
 CREATE TABLE knowledge_file (
@@ -56,7 +66,7 @@ CREATE TABLE knowledge_file (
     inode       INTEGER NOT NULL,
     size        INTEGER NOT NULL,
     mtime_ns    INTEGER NOT NULL,
-    kind        TEXT NOT NULL CHECK (kind IN ('markdown', 'text', 'code')),
+    kind        TEXT NOT NULL CHECK (kind IN ('markdown', 'text', 'code', 'pdf')),
     language    TEXT,
     state       TEXT NOT NULL CHECK (state IN ('pending', 'indexed', 'partial', 'failed', 'skipped', 'missing')),
     reason      TEXT,
@@ -84,11 +94,49 @@ CREATE TABLE knowledge_chunk (
     to_byte    INTEGER NOT NULL,
     from_line  INTEGER NOT NULL,
     to_line    INTEGER NOT NULL,
+    page       INTEGER, -- of a PDF, from 1
     headings   TEXT NOT NULL, -- byte ranges of the headings above it, the outermost first
     text_hash  BLOB NOT NULL,
     terms      BLOB, -- sorted, so that no sentence can be read of them
     term_count INTEGER NOT NULL,
+    index_state TEXT NOT NULL DEFAULT 'indexed' CHECK (index_state IN ('indexed', 'pending', 'repair_needed')), -- of its vector
     UNIQUE (content, position)
+) STRICT;
+CREATE INDEX knowledge_chunk_awaiting_vector ON knowledge_chunk (id) WHERE index_state = 'pending';
+
+-- Vectors by space and owner, int8. Rows are never changed, and their numbers only grow: sketches in memory
+-- are brought up to date by what came after, and thinned out when the count of losses says that much went.
+CREATE TABLE knowledge_vec (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    space_id  INTEGER NOT NULL REFERENCES space (id),
+    owner     INTEGER NOT NULL REFERENCES knowledge_owner (id) ON DELETE CASCADE,
+    chunk     INTEGER NOT NULL REFERENCES knowledge_chunk (id) ON DELETE CASCADE,
+    text_hash BLOB NOT NULL, -- keyed, of the text that the model was given
+    vector    BLOB NOT NULL,
+    digest    INTEGER -- vouches for the vector
+) STRICT;
+CREATE UNIQUE INDEX knowledge_vec_chunk ON knowledge_vec (chunk, space_id);
+CREATE INDEX knowledge_vec_owner ON knowledge_vec (space_id, owner);
+CREATE INDEX knowledge_vec_text ON knowledge_vec (text_hash, space_id);
+
+CREATE TABLE knowledge_vec_loss (
+    space_id INTEGER NOT NULL,
+    owner    INTEGER NOT NULL,
+    count    INTEGER NOT NULL,
+    PRIMARY KEY (space_id, owner)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER knowledge_vec_lost AFTER DELETE ON knowledge_vec BEGIN
+    INSERT INTO knowledge_vec_loss (space_id, owner, count) VALUES (old.space_id, old.owner, 1)
+    ON CONFLICT (space_id, owner) DO UPDATE SET count = count + 1;
+END;
+
+-- What a text says of itself and of others, where it does: other names, tags, and its links as they were written.
+CREATE TABLE knowledge_reference (
+    content INTEGER PRIMARY KEY REFERENCES knowledge_content (id) ON DELETE CASCADE,
+    aliases TEXT NOT NULL,
+    tags    TEXT NOT NULL,
+    links   TEXT NOT NULL
 ) STRICT;
 
 -- The words of pieces, and of the names of files. Only which row has a word is kept.

@@ -4,7 +4,7 @@ Rule 1: takes the protocol's Params and returns its Results.
 Rule 2: while the house is switched off, search and reading are refused; what a person arranges goes on.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,25 +12,44 @@ import anyio.to_thread
 
 from knowledge.collections import Collections, require
 from knowledge.index.reading import FileReader
+from knowledge.index.vectors import PieceVectors
 from knowledge.ports import KnowledgeMeans
+from knowledge.presence import Presence
 from knowledge.rows.changes import list_changes, list_versions
-from knowledge.rows.collections import USER, KnownCollection, list_collections, oldest_pending, to_wire
+from knowledge.rows.collections import (
+    USER,
+    KnownCollection,
+    find_collection,
+    list_collections,
+    oldest_pending,
+    to_wire,
+    want_deep,
+)
 from knowledge.rows.files import (
     FileRow,
     collection_of_file,
     collections_to_read,
+    deep_is_due,
     find_file,
     list_files,
     path_of,
     places_of,
+    renew_parts,
     retry_files,
 )
 from knowledge.scan.patterns import LeftOut
 from knowledge.scan.scanning import Scanner
 from knowledge.scan.walking import rules_at, rules_of
-from knowledge.search.reading import PlaceReader
+from knowledge.scan.watching import POLLED, Watchers
+from knowledge.search.addresses import read_address
+from knowledge.search.entities import EntityReader
+from knowledge.search.evidence import EvidenceReader
+from knowledge.search.reading import READABLE, PlaceReader
 from knowledge.search.searching import KnowledgeSearcher
 from knowledge.search.visible import thread_of
+from knowledge.turns.planning import propose_files
+from knowledge.turns.recall import recall_hooks
+from knowledge.turns.tools import KnowledgeTools
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cursor_of, place_of
@@ -57,14 +76,20 @@ from protocol.files.knowledge import (
     KnowledgeStatusResult,
     KnownFile,
     NearMiss,
-    WatchState,
 )
+from protocol.hooks import FilesPlan, Subscription, TurnContext
 from protocol.memory import Context
 from protocol.methods import Bound, bind
 from protocol.seams.ports import JobHandle, Tx
 from protocol.seams.safe_files import UnsafeFileError
+from protocol.settings import KnowledgeSettings
 
 LAST = 2**62
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+POLLED_MS = MINUTE_MS
+DEEP_PARTS = 6
+"""A deep scan reads so many parts of a collection one after the other, in `deep_scan_hours` altogether."""
 MOST_MISSES = 20
 
 
@@ -73,22 +98,32 @@ class KnowledgeService:
 
     def __init__(self, means: KnowledgeMeans) -> None:
         self._means = means
-        self.scanner = Scanner(means)
-        self.reader = FileReader(means)
-        self.collections = Collections(means, self.scanner)
+        self.vectors = PieceVectors(
+            db=means.db, jobs=means.jobs, meaning=means.meaning, keyed=means.keyed, open_root=means.open_root
+        )
+        self.scanner = Scanner(means, self.vectors)
+        self.reader = FileReader(means, self.vectors)
+        self.collections = Collections(means, self.scanner, self.vectors)
+        self.watchers = Watchers(means, self.scanner)
         self.searcher = KnowledgeSearcher(means)
         self.places = PlaceReader(means)
+        self.graph = EntityReader(means)
+        self.evidence = EvidenceReader(means)
+        self.presence = Presence(means.db)
+        self.tools = KnowledgeTools(self.searcher, self.places, means.settings)
         self._looked_at: int | None = None
 
     def bindings(self) -> list[Bound]:
         """Return the methods of the wire that are answered here."""
         return [
-            bind(m.COLLECTIONS_ADD, self._while_on(self.collections.add)),
+            bind(m.COLLECTIONS_ADD, self._while_on(self._arranged(self.collections.add))),
             bind(m.COLLECTIONS_LIST, self.collections.list),
             bind(m.COLLECTIONS_GET, self.collections.get),
-            bind(m.COLLECTIONS_UPDATE, self._while_on(self.collections.update)),
-            bind(m.COLLECTIONS_REMOVE, self.collections.remove),
+            bind(m.COLLECTIONS_UPDATE, self._while_on(self._arranged(self.collections.update))),
+            bind(m.COLLECTIONS_REMOVE, self._arranged(self.collections.remove)),
             bind(m.COLLECTIONS_SCAN, self._while_on(self.collections.scan)),
+            bind(m.KNOWLEDGE_ENTITIES, self.graph.entities),
+            bind(m.KNOWLEDGE_EDGES, self.graph.edges),
             bind(m.KNOWLEDGE_FILES, self.files),
             bind(m.KNOWLEDGE_STATUS, self.status),
             bind(m.KNOWLEDGE_RETRY, self._while_on(self.retry)),
@@ -106,6 +141,34 @@ class KnowledgeService:
 
         return answer
 
+    def _arranged(self, call: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+        """Return a method after which there may be other collections than before."""
+
+        async def answer(params: Any) -> Any:
+            result = await call(params)
+            await self.presence.refresh()
+            return result
+
+        return answer
+
+    def hooks(self) -> list[Subscription]:
+        """Return this house's part of a turn; a home without collections has none."""
+
+        def offers_tools() -> bool:
+            settings = self._means.settings()
+            return settings.enabled and settings.tools_enabled and self.presence.has_any
+
+        bundle = Subscription(
+            hook_id="knowledge.tool_bundle", phase="TurnPreToolMaterialization", call=self.tools.offer,
+            enabled=offers_tools,
+        )  # fmt: skip
+        return [*recall_hooks(self.searcher, self._means.settings, lambda: self.presence.has_recalled), bundle]
+
+    def plan(self, text: str, context: TurnContext) -> tuple[FilesPlan, list[str]]:
+        """Return the files part of a turn's local plan; none for a home without collections."""
+        is_on = self._means.settings().enabled and self.presence.has_any
+        return propose_files(text, context) if is_on else (FilesPlan(), [])
+
     def _require_on(self) -> None:
         if not self._means.settings().enabled:
             raise Unavailable("knowledge_disabled")
@@ -113,27 +176,54 @@ class KnowledgeService:
     # -- the process ---------------------------------------------------------------------------------------------
 
     async def look(self) -> None:
-        """Queue the scans that are due, and the reading of files that wait; the first look queues every scan."""
+        """Queue scans that are due, and the reading of files that wait; begin and end watches.
+
+        The first look queues every scan and begins no watch.
+        """
+        await self.presence.refresh()
         settings, now = self._means.settings(), self._means.clock.now()
+        is_first = self._looked_at is None
+        if not is_first:
+            await self.watchers.look()
+        self._looked_at = now
         if not (settings.enabled and settings.indexing_enabled):
             return
-        is_first = self._looked_at is None
-        interval = settings.scan_minutes * 60_000
 
         def find(tx: Tx) -> tuple[list[str], list[str]]:
-            due = [one for one in list_collections(tx) if is_first or now - (one.scanned_at or 0) >= interval]
+            due = [
+                one
+                for one in list_collections(tx)
+                if is_first or now - (one.scanned_at or 0) >= _interval(one, settings)
+            ]
             return [one.collection_id for one in due], collections_to_read(tx, now)
 
         scans, reads = await self._means.db.read(find)
+        before = now - settings.deep_scan_hours * HOUR_MS // DEEP_PARTS
+        if await self._means.db.read(lambda tx: deep_is_due(tx, before)):
+            reads += await self._means.db.note(lambda tx: renew_parts(tx, now, before, DEEP_PARTS))
         if scans or reads:
             await self._means.db.jot(lambda tx: self._queue(tx, scans, reads))
-        self._looked_at = now
 
     def _queue(self, tx: Tx, scans: list[str], reads: list[str]) -> None:
         for collection_id in scans:
             self.scanner.queue(tx, collection_id)
         for collection_id in reads:
             self._means.jobs.enqueue(tx, "read", collection_id)
+
+    async def queue_all(self) -> int:
+        """Have every file of every collection read again, those that failed as well; return how many collections."""
+        now = self._means.clock.now()
+
+        def write(tx: Tx) -> list[str]:
+            collections = list_collections(tx)
+            for known in collections:
+                retry_files(tx, now, collection=known.id)
+                want_deep(tx, known.id)
+            return [known.collection_id for known in collections]
+
+        names = await self._means.db.write(write)
+        await self._means.db.write(lambda tx: self._queue(tx, names, names))
+        return len(names)
 
     async def scan(self, handle: JobHandle) -> None:
         """The handler of a `scan` job."""
@@ -142,6 +232,17 @@ class KnowledgeService:
     async def read_files(self, handle: JobHandle) -> None:
         """The handler of a `read` job."""
         await self.reader.read(handle)
+
+    def marks(self, tx: Tx, addresses: Sequence[str]) -> dict[str, bytes]:
+        """Return by address a mark of what its file says, as it was read last; what is not indexed has none."""
+        found: dict[str, bytes] = {}
+        for text in addresses:
+            address = read_address(text)
+            known = find_collection(tx, address.collection_id) if address is not None else None
+            file = find_file(tx, known.id, address.path) if known is not None and address is not None else None
+            if file is not None and file.state in READABLE and file.sha256 is not None:
+                found[text] = file.sha256
+        return found
 
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
         """Remove the collections of a workspace that is deleted in this transaction."""
@@ -184,9 +285,10 @@ class KnowledgeService:
 
         def of(tx: Tx, known: KnownCollection) -> CollectionStatus:
             oldest = oldest_pending(tx, known.id)
+            structure = "ready" if self._means.has_code_structure() else "off"
             return CollectionStatus(
-                collection=to_wire(tx, known), watch=WatchState(process="none", folders=0),
-                oldest_pending_age_ms=now - oldest if oldest is not None else None, code_structure="off",
+                collection=to_wire(tx, known), watch=self.watchers.state_of(known),
+                oldest_pending_age_ms=now - oldest if oldest is not None else None, code_structure=structure,
                 bad_patterns=known.bad,
             )  # fmt: skip
 
@@ -310,8 +412,21 @@ class KnowledgeService:
         return await self._means.db.read(read)
 
 
+def _interval(known: KnownCollection, settings: KnowledgeSettings) -> int:
+    """Return the milliseconds between two scans: a minute where changes cannot be reported or the folder is gone."""
+    is_polled = known.state == "unavailable" or (known.state == "polling" and known.reason in POLLED)
+    return POLLED_MS if is_polled else settings.scan_minutes * MINUTE_MS
+
+
 VISIBLE = ("indexed", "pending", "partial", "failed", "skipped")
 """States of a file that is there; one that is gone waits a moment for coming up elsewhere."""
+
+
+def _left_out(row: FileRow) -> list[int] | None:
+    """Return the first and last line that have no piece; None where there are none, or only pages were left out."""
+    if row.left_from is None or row.lines is None or row.left_from > row.lines:
+        return None
+    return [row.left_from, row.lines]
 
 
 def _known_file(tx: Tx, known: KnownCollection, row: FileRow) -> KnownFile:
@@ -328,5 +443,5 @@ def _known_file(tx: Tx, known: KnownCollection, row: FileRow) -> KnownFile:
         changed_at=row.mtime_ns // 1_000_000, indexed_at=row.indexed_at, attempt_count=row.attempts,
         next_run_at=row.next_run_at if row.state == "pending" else None,
         last_error=FileError(code=row.error) if row.error else None,
-        left_out=[row.left_from, row.lines] if row.left_from is not None and row.lines is not None else None, also=also,
+        left_out=_left_out(row), also=also,
     )  # fmt: skip

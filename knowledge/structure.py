@@ -4,9 +4,12 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
+from knowledge.links.finding import RawLink
 from protocol.files.knowledge import FileKind
 
-Unread: TypeAlias = Literal["binary", "encoding_unknown", "generated", "opted_out"]
+Unread: TypeAlias = Literal[
+    "binary", "encoding_unknown", "generated", "opted_out", "no_reader", "encrypted", "broken", "too_large"
+]
 """Why a file has no pieces, as its reader found."""
 
 
@@ -19,6 +22,7 @@ class PieceOfText(msgspec.Struct, frozen=True, array_like=True):
     to_line: int
     headings: list[tuple[int, int]]
     terms: str
+    page: int | None = None
 
 
 class TextStructure(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +35,15 @@ class TextStructure(msgspec.Struct, frozen=True, kw_only=True):
     pieces: list[PieceOfText] = []
     importance: float = 0.5
     topics: list[str] = []
+    aliases: list[str] = []
+    tags: list[str] = []
+    links: list[RawLink] = []
     names: str = ""
     """Terms of the title, aliases and tags: what the file is called beside its path."""
+    hidden: list[tuple[int, int, str]] = []
+    """Byte ranges of credentials and of our own context blocks, with the mark that is shown instead, in order."""
+    text: str = ""
+    """Of a PDF: what its pages say, without credentials. The ranges are those of this text in UTF-8."""
 
 
 class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +52,8 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     kind: FileKind
     size: int
     max_pieces: int
+    max_pages: int = 0
+    language: str | None = None
     is_plain: bool = False
     """Without structure: two readers ended at it before."""
 

@@ -10,6 +10,8 @@ from typing import TypeAlias
 from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
 from protocol.memory import LeftPlace
 from protocol.saying import Saying
+from protocol.seams.callers import RequestCaller
+from protocol.seams.file_evidence import FileEvidence
 from protocol.seams.forgettings import EndRuns, GenerationOfTurn, OpenRuns
 from protocol.seams.ports import (
     Clock,
@@ -47,6 +49,12 @@ ForgetCopies: TypeAlias = Callable[[Tx, Mapping[str, Sequence[str]]], int]
 were."""
 
 
+CallerOfTurn: TypeAlias = Callable[[Tx, str], RequestCaller | None]
+"""The door and the client that began a turn; None where neither is known."""
+
+TurnsShown: TypeAlias = Callable[[Tx, str, int], Sequence[tuple[str, str, int]]]
+"""(tx, memory, limit): thread, turn and time of the turns in whose prompt a memory stood, newest first."""
+
 Backups: TypeAlias = Callable[[], list[str]]
 """The names of the copies of the home that lie in it; nothing is taken out of those."""
 
@@ -72,6 +80,8 @@ class Collaborators:
     read_turn: ReadTurn
     read_run: ReadRun
     generation_of_turn: GenerationOfTurn
+    caller_of_turn: CallerOfTurn
+    turns_shown: TurnsShown
     open_runs: OpenRuns
     end_runs: EndRuns
     echo_spans: EchoSpans
@@ -80,6 +90,8 @@ class Collaborators:
     """What other houses keep of texts."""
     look_into_files: LookIntoFiles
     forget_copies: ForgetCopies
+    files: FileEvidence | None
+    """Files of the user that memories were taken from; None where none are looked at."""
     report_damage: ReportDamage
     report_index: ReportIndex
     searched_space: SearchedSpace

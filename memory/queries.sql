@@ -568,7 +568,29 @@ SELECT status, count(*) FROM candidate WHERE scope_id = :scope_id GROUP BY statu
 
 -- name: add_event
 -- Something happened to a record.
-INSERT INTO memory_event (memory_id, at, event, actor, reason_code, from_status, to_status) VALUES (:memory_id, :at, :event, :actor, :reason_code, :from_status, :to_status)
+INSERT INTO memory_event (memory_id, at, event, actor, reason_code, from_status, to_status, caller) VALUES (:memory_id, :at, :event, :actor, :reason_code, :from_status, :to_status, :caller)
+
+-- name: events_between
+-- What happened to records of some scopes before a place, newest first; of a merge, that a record was replaced.
+SELECT event.at, event.id, event.memory_id, event.event, event.reason_code, event.caller, scope.id, scope.kind, scope.key
+FROM memory_event AS event LEFT JOIN record ON record.memory_id = event.memory_id
+  LEFT JOIN tombstone ON tombstone.memory_id = event.memory_id
+  JOIN scope ON scope.id = coalesce(record.scope_id, tombstone.scope_id)
+WHERE event.at >= :since AND (event.at, event.id) < (:at, :row) AND instr(:names, ',' || event.event || ',') > 0
+  AND NOT (event.event = 'superseded' AND EXISTS (SELECT 1 FROM record AS later WHERE later.supersedes = event.memory_id))
+  AND scope.id IN (SELECT value FROM json_each(:scope_ids))
+ORDER BY event.at DESC, event.id DESC LIMIT :limit
+
+-- name: candidates_between
+-- Candidates of some scopes that may be shown, made before a place, newest first.
+SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM shown_candidate AS candidate JOIN scope ON scope.id = candidate.scope_id
+WHERE candidate.created_at >= :since AND (candidate.created_at, candidate.id) < (:at, :row)
+  AND candidate.scope_id IN (SELECT value FROM json_each(:scope_ids))
+ORDER BY candidate.created_at DESC, candidate.id DESC LIMIT :limit
+
+-- name: evidence_of_record
+-- What supports a record, newest first.
+SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE memory_id = :memory_id ORDER BY id DESC LIMIT :limit
 
 -- name: events_of
 -- What happened to a record.

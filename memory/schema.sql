@@ -191,6 +191,7 @@ CREATE INDEX candidate_contested ON candidate (contested_memory_id) WHERE contes
 CREATE INDEX candidate_merged ON candidate (merged_into) WHERE merged_into IS NOT NULL;
 CREATE INDEX candidate_touched ON candidate (touched_at);
 CREATE INDEX candidate_of_scope ON candidate (scope_id);
+CREATE INDEX candidate_by_time ON candidate (created_at, id);
 CREATE INDEX candidate_of_thread ON candidate (json_extract(proposal, '$.provenance.thread_id'));
 CREATE INDEX candidate_forgotten ON candidate (forgotten_with) WHERE forgotten_with IS NOT NULL;
 
@@ -262,9 +263,11 @@ CREATE TABLE memory_event (
     actor       TEXT NOT NULL,
     reason_code TEXT,
     from_status TEXT,
-    to_status   TEXT
+    to_status   TEXT,
+    caller      TEXT -- door and client of the request that caused it, as JSON; NULL: no request did
 ) STRICT;
 CREATE INDEX memory_event_of_record ON memory_event (memory_id, id);
+CREATE INDEX memory_event_by_time ON memory_event (at, id);
 
 -- What was erased: keyed hashes without content, so that it does not come back unasked.
 CREATE TABLE tombstone (

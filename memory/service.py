@@ -23,17 +23,13 @@ from memory.forget.deleted_scopes import DeletedScopes
 from memory.forget.erasing import ForgottenRecords
 from memory.parts import build_parts
 from memory.ports import Collaborators
+from memory.proposals.file_places import place_of, require_whole
 from memory.proposals.proposal import Proposed
-from memory.proposals.proposal_sources import check_bounds, explicit_wish, from_write
-from memory.read.explain import Explainer, explain_recall
-from memory.read.links import Links
-from memory.read.similar import Similar
+from memory.proposals.proposal_sources import check_bounds, explicit_wish, from_write, quoting
+from memory.questions import MemoryQuestions
 from memory.repair import RecordRepairer
 from memory.rows.notices import changes_after
-from memory.rows.recent_history import read_history, read_stats, words_are_unwanted
-from memory.rows.store import (
-    Stored,
-)
+from memory.rows.store import Stored
 from memory.rows.text_scan import TEXT_CHECKS, doubt
 from memory.rows.withheld import is_looked_through, note_looked_through, withheld_ids
 from memory.rules.scopes import narrowed
@@ -49,33 +45,17 @@ from protocol.gateway import RepairState
 from protocol.memory import (
     Actor,
     Context,
-    ExplainParams,
-    ExplainResult,
     ExportParams,
     ExportResult,
     ForgetParams,
     ForgetResult,
-    GetParams,
-    GetResult,
-    HistoryParams,
-    HistoryResult,
     ImportParams,
     ImportResult,
-    LinksParams,
-    LinksResult,
-    ListParams,
-    ListResult,
     Provenance,
     RememberParams,
     RememberResult,
     RestoreParams,
     RestoreResult,
-    SearchParams,
-    SearchResult,
-    SimilarParams,
-    SimilarResult,
-    StatsParams,
-    StatsResult,
     UpdateParams,
     UpdateResult,
     WriteParams,
@@ -86,8 +66,6 @@ from protocol.seams.ports import Tx
 
 T = TypeVar("T")
 
-EXPLAINED_LIMIT = 5  # as many as deterministic recall puts into a prompt
-RELATED_CHARS = 300
 ERASED_AT_ONCE = 100
 """Records of one erase: a writer that waits for it waits milliseconds."""
 USER_ACTOR = Actor(kind="user")
@@ -98,16 +76,15 @@ class MemoryService:
 
     def __init__(self, means: Collaborators) -> None:
         parts = build_parts(means)
-        self._means, self._door, self._reader, self._recaller = means, parts.door, parts.reader, parts.recaller
+        self._means, self._door = means, parts.door
         self._writer, self._forgetter, self._eraser = parts.writer, parts.forgetter, parts.eraser
+        self.questions = MemoryQuestions(means, parts.door, parts.reader, parts.recaller)
         self._updater = Updater(means, parts.writer)
-        self._explainer = Explainer(means)
         self._exporter = Exporter(means)
         self._importer = BundleImporter(means, parts.vectors)
         self.candidates = Candidates(means, parts.writer, parts.door)
         self.notes = Notes(means, parts.writer, parts.vectors, parts.door)
         self.merge = Merger(means, parts.writer, parts.door).merge
-        self._similar, self._links = Similar(means), Links(means)
         self.turns = TurnMemory(parts)
         self.aging = Aging(means, parts.door)
         self.consolidation = Consolidation(means, parts.writer, parts.eraser, self.candidates)
@@ -117,23 +94,10 @@ class MemoryService:
         self.repair = self.repairer.work
         self.vectors = parts.vectors
 
-    def questions(self) -> list[Bound]:
-        """Return the methods that only read durable memory."""
-        return [
-            bind(m.MEMORY_SEARCH, self.search),
-            bind(m.MEMORY_GET, self.get),
-            bind(m.MEMORY_LIST, self.list_records),
-            bind(m.MEMORY_SIMILAR, self.similar),
-            bind(m.MEMORY_LINKS, self.links),
-            bind(m.MEMORY_HISTORY, self.history),
-            bind(m.MEMORY_EXPLAIN, self.explain),
-            bind(m.MEMORY_STATS, self.stats),
-        ]
-
     def bindings(self) -> list[Bound]:
         """Return the methods of the wire that are answered here."""
         return [
-            *self.questions(),
+            *self.questions.bindings(),
             bind(m.MEMORY_REMEMBER, self.remember),
             bind(m.MEMORY_WRITE, self.write),
             bind(m.MEMORY_UPDATE, self.update),
@@ -147,43 +111,6 @@ class MemoryService:
             *self.candidates.bindings(),
         ]
 
-    # -- reads -----------------------------------------------------------------------------------------------------
-
-    async def search(self, params: SearchParams) -> SearchResult:
-        """Hits, best first."""
-        self._door.require_enabled()
-        scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
-        return await self._reader.search(params, scopes)
-
-    async def get(self, params: GetParams) -> GetResult:
-        """Return one record, or null, with those that look like it."""
-        scopes = (await self._door.place(params.context)).scopes
-        found = await self._reader.get(params, scopes)
-        if found.record is None:
-            return found
-        return GetResult(
-            record=found.record,
-            similar_to=await self._similar.of_record(found.record, scopes),
-            enrichment=await self._links.enrichment_of(found.record) if params.include_enrichment else None,
-        )
-
-    async def similar(self, params: SimilarParams) -> SimilarResult:
-        """Pairs of records that look alike."""
-        self._door.require_enabled()
-        scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
-        return await self._similar.pairs(params, scopes)
-
-    async def links(self, params: LinksParams) -> LinksResult:
-        """Return the records that are linked to a record."""
-        self._door.require_enabled()
-        return await self._links.around(params, (await self._door.place(params.context)).scopes)
-
-    async def list_records(self, params: ListParams) -> ListResult:
-        """Records in an order."""
-        return await self._reader.list_records(
-            params, narrowed((await self._door.place(params.context)).scopes, params.scopes)
-        )
-
     # -- writes ----------------------------------------------------------------------------------------------------
 
     async def remember(self, params: RememberParams) -> RememberResult:
@@ -194,6 +121,12 @@ class MemoryService:
         provenance = params.provenance or Provenance()
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
         wish = explicit_wish(params, provenance, place.workspace_id)
+        require_whole(provenance)
+        source = place_of(provenance, params.content)
+        if source is not None:
+            files = self._means.files
+            is_there = files is not None and await files.state_of(source, params.context) == "same"
+            wish = quoting(wish, is_there=is_there)
         proposed = await self.vectors.meant(msgspec.structs.replace(wish, began=place.began))
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         outcome = await write_once(self._means, params.idempotency_key, ["remember", params], place.workspace_id, write)
@@ -203,6 +136,8 @@ class MemoryService:
         """Decide on a proposal; a refusal is a result."""
         self._door.require_enabled()
         check_bounds(params.content, params.value, params.metadata, params.path)
+        if params.provenance is not None and params.provenance.collection_id is not UNSET:
+            raise CallerError.at("$.provenance.collection_id", "Only a wish of the user is taken from a file")
         place = await self._door.place(params.context, writes=True)
         given = msgspec.structs.replace(from_write(params, place.workspace_id), began=place.began)
         proposed = await self.vectors.meant(given)
@@ -260,38 +195,6 @@ class MemoryService:
             return RestoreResult(record=record)
 
         return await self._means.db.write(restore)
-
-    # -- looking back ----------------------------------------------------------------------------------------------
-
-    async def history(self, params: HistoryParams) -> HistoryResult:
-        """Return the events of a whole supersession chain, oldest first."""
-        scopes = (await self._door.place(params.context)).scopes
-
-        events = await self._means.db.read(lambda tx: read_history(tx, params.memory_id, scopes))
-        return HistoryResult(events=events)
-
-    async def explain(self, params: ExplainParams) -> ExplainResult:
-        """Why something was or was not saved or recalled."""
-        place = await self._door.place(params.context)
-        if params.target is not None:
-            target = params.target
-            return await self._means.db.read(lambda tx: self._explainer.explain(tx, target, place.scopes))
-        if params.query is None:
-            raise CallerError.at("$", "Give a `target` or a `query`")
-        if not self._means.settings().enabled:
-            return explain_recall(None, is_enabled=False, limit=EXPLAINED_LIMIT)
-        query, keyed = params.query, self._means.keyed
-        recall = await self._recaller.recall(
-            query, place.scopes, limit=EXPLAINED_LIMIT, agent_id=params.context.agent_id, is_rehearsal=True
-        )
-        unwanted = await self._means.db.read(lambda tx: words_are_unwanted(tx, query, place.scopes, keyed))
-        return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT, are_unwanted=unwanted)
-
-    async def stats(self, params: StatsParams) -> StatsResult:
-        """Counts of the active scopes."""
-        scopes, now = (await self._door.place(params.context)).scopes, self._means.clock.now()
-
-        return await self._means.db.read(lambda tx: read_stats(tx, scopes, now))
 
     # -- bundles ---------------------------------------------------------------------------------------------------
 

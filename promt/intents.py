@@ -305,8 +305,12 @@ def _read(text: str) -> _Text:
     return _Text(_clauses(ends_of(text)))
 
 
-def says(text: str, subject: Literal["artifact", "hints"]) -> bool:
-    """Return whether the message names a file of the conversation, or hints at the past without saying what of it."""
+def says(text: str, subject: Literal["artifact", "files", "hints"]) -> bool:
+    """Return whether the message speaks of a subject.
+
+    `artifact`: it names a file of the conversation. `files`: it asks for the user's notes, documents or code. `hints`:
+    it hints at the past without saying what of it.
+    """
     with _READING:
         folded = _read(text)
         return any(_occurs(language, subject, folded) for language in _languages() if language.may_be(folded))

@@ -1,5 +1,6 @@
 """The public language: the contract's types, methods and errors. Imports msgspec only.
 
+capture/    conversations of programs that know no memory
 files/      collections, and what is found in files of the user
 seams/      what the houses ask of the shell and of one another
 reference/  schemas and pages made from the contract

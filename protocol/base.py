@@ -52,6 +52,8 @@ encode_sorted = msgspec.json.Encoder(order="sorted").encode
 """Encodes a value as JSON with sorted members: equal values have equal bytes."""
 
 ScopeKind: TypeAlias = Literal["user", "workspace", "agent", "thread", "task"]
+DoorName: TypeAlias = Literal["stdio", "http", "mcp", "command_line", "inspect", "proxy", "hook", "ingest"]
+"""A way into the gateway."""
 EdgeOrigin: TypeAlias = Literal["explicit", "inferred"]
 """Of a link: whether somebody wrote it, or a model or rule made it of a text."""
 USER_SCOPE_KEY = "default"

@@ -7,7 +7,7 @@ from msgspec import Meta
 from protocol.base import Cursor, Id, Limit, Params, Wire
 from protocol.memory import SemanticState, SpaceKind
 from protocol.settings import ProviderKind
-from protocol.threads import Diagnostic, Label, Phase, RunStatus
+from protocol.threads import Diagnostic, Label, Phase, RunStatus, Usage
 
 MAX_BATCH = 100
 
@@ -174,6 +174,21 @@ class RepairState(Wire):
     erases: int = 0
 
 
+class CaptureState(Wire):
+    """A door that keeps conversations of programs without memory; `dark` where its memory does not answer."""
+
+    kind: Literal["proxy"]
+    pid: int
+    url: str
+    status: Literal["live", "dark", "off"]
+    late: int
+    """Requests that went on without memory, since it started."""
+    spooled: int
+    """Answers that wait to be kept."""
+    last_turn_at: int | None
+    usage: Usage
+
+
 class StatusResult(Wire):
     """`gateway/status`."""
 
@@ -189,6 +204,7 @@ class StatusResult(Wire):
     last_errors: list[LastError]
     storage: StorageState
     repair: RepairState | None = None
+    capture: list[CaptureState] = []
 
 
 class DrainParams(Params):

@@ -107,12 +107,29 @@ class EpisodicPlan(Wire):
     """Whether the user clearly asks for what was said: then the best that there is is shown, though it fits badly."""
 
 
+class FileQuery(Wire):
+    """One search of the user's files."""
+
+    query: str
+    entity: str | None = None
+    source: str | None = None
+    max_chars: int | None = None
+
+
+class FilesPlan(Wire):
+    """A turn's request for what files say, beyond what its words find."""
+
+    status: Literal["recall", "skip"] = "skip"
+    queries: list[FileQuery] = []
+
+
 class RecallPlan(Wire):
     """A validated plan of the preflight planner."""
 
     visible_tools: list[str] = []
     durable: DurablePlan = member(default_factory=DurablePlan)
     episodic: EpisodicPlan = member(default_factory=EpisodicPlan)
+    knowledge: FilesPlan = member(default_factory=FilesPlan)
 
 
 class TranscriptItem(Wire):
@@ -136,7 +153,7 @@ class PromptContext(Wire, tag_field="kind", tag="prompt_context"):
     """Recalled items of one domain, best first. `status` and `reason` go to the manifest's recall, also when empty."""
 
     context_id: str
-    domain: Literal["memory", "thread"]
+    domain: Literal["memory", "thread", "knowledge"]
     items: list[ContextItem]
     max_chars: int
     max_item_chars: int
@@ -393,6 +410,9 @@ ReadRun: TypeAlias = Callable[[Tx, str], HookRun | None]
 ProposeEpisodic: TypeAlias = Callable[[str, TurnContext], EpisodicPlan]
 """The conversation part of the local plan for a message; pure."""
 
+ProposeFiles: TypeAlias = Callable[[str, TurnContext], tuple[FilesPlan, list[str]]]
+"""The files part of the local plan, and the file tools that the message may need; pure."""
+
 ProposeDurable: TypeAlias = Callable[[str, TurnContext], tuple[DurablePlan, list[str]]]
 """The memory part of the local plan, and the memory tools that the message may need; pure."""
 
@@ -412,6 +432,7 @@ def recalled_in(contributions: Sequence[Contribution]) -> Recalled:
     return Recalled(
         memory_ids=[item.ref.id for item in items if item.ref.kind == "memory"],
         chunk_ids=[item.ref.id for item in items if item.ref.kind == "chunk"],
+        knowledge_ids=[item.ref.id for item in items if item.ref.kind == "file"],
         standing_ids=[line.ref.id for line in lines if line.ref.kind == "memory"],
         facts=[shown.text for shown in (*items, *lines) if shown.ref.kind == "memory"],
     )

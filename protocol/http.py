@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
 
-from protocol.base import Cursor, Id, Limit, Params, Query, Scope, Unit, Wire
+from protocol.base import Cursor, Id, Limit, Millis, Params, Query, Scope, Unit, Wire
 from protocol.errors import ErrorReason
 from protocol.memory import Action, AgentKind, ReasonCode, Receipt, Relation
 from protocol.record import Content, Kind, RecordPath, Tags
+from protocol.threads import Text
 
 HttpReason: TypeAlias = (
     ErrorReason
@@ -49,6 +50,14 @@ class HealthResult(Wire):
     status: Literal["ok", "degraded"]
     service: str
     version: str
+
+
+class InspectCodeResult(Wire):
+    """`POST /inspect`: a code that opens one session of the inspect page, and the address to open."""
+
+    code: str
+    url: str
+    expires_in_ms: int
 
 
 class Memory(Wire):
@@ -166,6 +175,24 @@ class ForgottenAnswer(Wire):
 
     forgotten_memory_ids: list[str]
     receipt: Receipt | None = None
+
+
+class IngestMessage(Params):
+    """A message of a transcript; only what users and assistants said is kept."""
+
+    role: Literal["user", "assistant", "system", "tool"]
+    content: Text
+    at: Millis | None = None
+
+
+class IngestBody(Params):
+    """`POST /v1/ingest`: a transcript from its beginning, of an agent's session; facts are taken where it is live."""
+
+    agent: Id
+    messages: Annotated[list[IngestMessage], Meta(min_length=1, max_length=10_000)]
+    session_id: Annotated[str, Meta(min_length=1, max_length=512)] | None = None
+    workspace_id: Id | None = None
+    live: bool = False
 
 
 class ConsolidateQuery(Params):

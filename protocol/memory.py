@@ -9,6 +9,7 @@ from protocol.base import (
     Cancelled,
     Cursor,
     Diagnostic,
+    DoorName,
     EdgeOrigin,
     Elsewhere,
     Id,
@@ -247,6 +248,7 @@ class GetParams(Params):
     key: Key | None = None
     include_deleted: bool = False
     include_enrichment: bool = False
+    include_evidence: bool = False
     context: Context = field(default_factory=Context)
 
 
@@ -284,15 +286,38 @@ class Enrichment(Wire):
     at: At
 
 
+class KeptEvidence(Wire):
+    """Words that a record rests on, and where they were said."""
+
+    quote: str
+    source_kind: SourceKind
+    thread_id: str | None
+    turn_id: str | None
+    item_id: str | None
+    at: int
+
+
+class ShownIn(Wire):
+    """A turn in whose prompt a record stood."""
+
+    thread_id: str
+    turn_id: str
+    at: int
+
+
 class GetResult(Wire):
     """The record, or null if it does not exist or is outside the context, with up to five similar active ones.
 
     `enrichment` is null where it was not asked for, and where no model has looked at the record's present text.
+    `evidence` and `shown_in`, the newest first and at most fifty of each, are empty where they were not asked for, and
+    of a record that is forgotten.
     """
 
     record: Record | None
     similar_to: list[SimilarTo] = []
     enrichment: Enrichment | None = None
+    evidence: list[KeptEvidence] = []
+    shown_in: list[ShownIn] = []
 
 
 class LinksParams(Params):
@@ -587,6 +612,7 @@ class SourceItem(Wire):
 ForgottenPlace: TypeAlias = Literal[
     "message", "turn", "tool_reply", "hook_run", "thread", "workspace", "artifact", "memory", "candidate", "evidence",
     "decision", "answer", "exclusion", "config", "log", "backup", "instruction", "agent",
+    "shown_line",
 ]  # fmt: skip
 LeftReason: TypeAlias = Literal[
     "sources_kept", "another_memory", "restorable", "common_word", "identifier", "file_content", "own_file", "log_line",
@@ -609,6 +635,13 @@ class LeftPlace(Wire):
     reason: LeftReason
 
 
+class LeftFile(Wire):
+    """A file of a collection."""
+
+    collection_id: str
+    path: str
+
+
 class Remaining(Wire):
     """What an erase left: the messages it came from, backups in `HOME/backups`, and each place that holds its words."""
 
@@ -617,6 +650,8 @@ class Remaining(Wire):
     places: list[LeftPlace] = []
     more: int = 0
     """How many places are not named."""
+    files: list[LeftFile] = []
+    """Files of the user that it was taken from and that still say it: nothing of them is changed."""
 
 
 class Receipt(Wire):
@@ -708,6 +743,75 @@ class HistoryResult(Wire):
     """The whole supersession chain's events, oldest first."""
 
     events: list[Event]
+
+
+ChangeEvent: TypeAlias = Literal[
+    "learned", "replaced", "forgotten", "restored", "archived", "expired", "changed", "erased", "proposed"
+]
+"""A change of durable memory as a person sees it.
+
+`replaced`: the record stands in the place of another one, which `record.supersedes` names. Where `record` is the one
+that is replaced itself, it was merged into the other one. `changed`: in place, as an importance or a tag.
+"""
+
+
+class MemoryChangesParams(Params):
+    """`memory/changes`: from `since_at` on, and before `until_at`."""
+
+    since_at: Millis
+    until_at: Millis | None = None
+    scopes: list[Scope] | None = None
+    include_sensitive: bool = False
+    context: Context = field(default_factory=Context)
+    limit: Limit = 20
+    cursor: Cursor | None = None
+
+
+class ChangeOrigin(Wire):
+    """Where a change comes from: the door and the client that asked for it, the conversation, and the reason's code.
+
+    `client` is the name by which a program introduced itself. Members that nothing is known of are null.
+    """
+
+    door: DoorName | None
+    client: str | None
+    thread_id: str | None
+    turn_id: str | None
+    reason_code: str | None
+
+
+class UndoCall(Wire):
+    """The call that takes a change back; the context is the caller's."""
+
+    method: str
+    params: dict[str, Any]
+
+
+class MemoryChange(Wire):
+    """One change, with the record or the candidate as it is now.
+
+    `record` is null where its words may not be shown: `withheld` says why, as `deleted`, `regulated` or `erased`.
+    `undo` is null where there is nothing that could be taken back any more.
+    """
+
+    at: int
+    event: ChangeEvent
+    memory_id: str | None
+    candidate_id: str | None
+    scope: Scope
+    category: Category | None
+    record: Record | None
+    candidate: Candidate | None
+    withheld: str | None
+    origin: ChangeOrigin
+    undo: UndoCall | None
+
+
+class MemoryChangesResult(Wire):
+    """Changes, newest first."""
+
+    changes: list[MemoryChange]
+    next_cursor: str | None
 
 
 # -- candidates ----------------------------------------------------------------------------------------------------
@@ -844,6 +948,16 @@ class ExplainRun(Wire):
     diagnostics: list[Diagnostic]
 
 
+class FileSource(Wire):
+    """A place in a file that a memory was taken from, and what became of it."""
+
+    collection_id: str
+    path: str
+    from_line: int | None
+    to_line: int | None
+    state: Literal["same", "moved", "changed", "gone"]
+
+
 class ExplainResult(Wire):
     """Why something was or was not saved or recalled."""
 
@@ -856,6 +970,8 @@ class ExplainResult(Wire):
     budgets: list[BudgetUse]
     missing: list[Missing]
     decisions: list[Decision] = []
+    files: list[FileSource] = []
+    """The places in files that a memory rests on."""
 
 
 # -- statistics and bundles ----------------------------------------------------------------------------------------

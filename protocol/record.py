@@ -8,9 +8,9 @@ Rule 2: the gateway keeps within the bounds of what it takes; so a record that i
 
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from protocol.base import Fields, Id, Millis, Params, Scope, Unit, Wire
+from protocol.base import Fields, Id, Millis, Params, Scope, Unit, Wire, matching
 
 MAX_CONTENT_BYTES = 16 * 1024
 
@@ -63,6 +63,12 @@ class Provenance(Params):
     turn_id: Id | None = None
     item_id: Id | None = None
     created_by: Actor | None = None
+    collection_id: Annotated[str, Meta(min_length=1, max_length=128)] | UnsetType = UNSET
+    """With `source_kind: file`: the file of a collection, whose lines hold the words that are kept."""
+    path: Annotated[str, Meta(min_length=1, max_length=4096)] | UnsetType = UNSET
+    from_line: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    to_line: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    sha256: Annotated[str, matching("[0-9a-f]{64}")] | UnsetType = UNSET
 
 
 class RecordDetails(Fields):

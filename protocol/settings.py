@@ -19,6 +19,10 @@ RoleName: TypeAlias = Literal["main", "preflight", "extractor"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "scripted"]
 PosInt: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=86_400)]
+Dialect: TypeAlias = Literal["openai", "anthropic"]
+Placing: TypeAlias = Literal["split", "user", "system"]
+Learn: TypeAlias = Literal["known_clients", "all", "none"]
+ProxyMode: TypeAlias = Literal["normal", "read_only", "ignored"]
 HttpNames: TypeAlias = Annotated[list[Annotated[str, Meta(min_length=1, max_length=255)]], Meta(max_length=100)]
 
 MIB = 1024 * 1024
@@ -91,11 +95,22 @@ class KnowledgeSettings(Params):
 
     enabled: bool = True
     indexing_enabled: bool = True
+    recall_enabled: bool = True
     tools_enabled: bool = True
+    watch_enabled: bool = True
+    debounce_ms: Annotated[int, Meta(ge=100, le=60_000)] = 1000
     scan_minutes: Annotated[int, Meta(ge=1, le=1440)] = 10
+    deep_scan_hours: Annotated[int, Meta(ge=1, le=168)] = 6
     max_files: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000
     max_file_bytes: Annotated[int, Meta(ge=1, le=64 * MIB)] = 2 * MIB
+    max_pdf_bytes: Annotated[int, Meta(ge=1, le=256 * MIB)] = 50 * MIB
+    max_pdf_pages: Annotated[int, Meta(ge=1, le=10_000)] = 500
     max_chunks_per_file: Annotated[int, Meta(ge=1, le=100_000)] = 2000
+    cache_days: Annotated[int, Meta(ge=0, le=365)] = 30
+    prompt_chars: Annotated[int, Meta(ge=0, le=12_000)] = 2400
+    prompt_hits: Annotated[int, Meta(ge=0, le=16)] = 4
+    max_hit_chars: Annotated[int, Meta(ge=50, le=4000)] = 700
+    min_relevancy: Unit = 0.35
 
 
 class EmbeddingSettings(Params):
@@ -238,6 +253,36 @@ class HttpSettings(Params):
     max_body_bytes: Annotated[int, Meta(ge=64 * 1024, le=64 * MIB)] = 8 * MIB
     requests_per_second: Annotated[int, Meta(ge=1, le=10_000)] = 100
     max_streams: Annotated[int, Meta(ge=1, le=256)] = 16
+    session_hours: Annotated[int, Meta(ge=1, le=72)] = 12
+    ingest_learns: bool = True
+
+
+class UpstreamSettings(Params):
+    """`[gateway.proxy.upstreams.NAME]`: a model's address. A key itself is never in the file."""
+
+    dialect: Dialect
+    base_url: Annotated[str, Meta(min_length=1, max_length=4096)]
+    api_key_env: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
+    connect_timeout_ms: Annotated[int, Meta(ge=10, le=600_000)] = 10_000
+    idle_timeout_ms: Annotated[int, Meta(ge=10, le=3_600_000)] = 600_000
+    default: bool = False
+
+
+class ProxySettings(Params):
+    """`[gateway.proxy]`: the chat proxy of `pioneer proxy`."""
+
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 4040
+    bind: Annotated[str, Meta(min_length=1, max_length=255)] = "127.0.0.1"
+    allow_remote: bool = False
+    allowed_hosts: HttpNames = []
+    recall_deadline_ms: Annotated[int, Meta(ge=0, le=5000)] = 250
+    placement: Placing = "split"
+    learn: Learn = "known_clients"
+    replay_chars: Annotated[int, Meta(ge=0, le=200_000)] = 24_000
+    memory_mode: ProxyMode = "normal"
+    drain_seconds: Annotated[int, Meta(ge=0, le=600)] = 30
+    response_headers: bool = True
+    upstreams: dict[str, UpstreamSettings] = field(default_factory=dict[str, UpstreamSettings])
 
 
 class LimitSettings(Params):
@@ -266,6 +311,7 @@ class GatewayConfig(Params):
     limits: LimitSettings = field(default_factory=LimitSettings)
     mcp: McpSettings = field(default_factory=McpSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
+    proxy: ProxySettings = field(default_factory=ProxySettings)
 
 
 class Settings(Wire):
@@ -287,6 +333,7 @@ class Settings(Wire):
     limits: LimitSettings
     mcp: McpSettings
     http: HttpSettings
+    proxy: ProxySettings
 
 
 def _struct_of(name: str, about: str, members: dict[str, Any]) -> Any:
@@ -390,6 +437,14 @@ def contradiction(config: GatewayConfig) -> tuple[str, str] | None:
     for name, provider in config.providers.items():
         if (provider.max_output_tokens or 0) >= (provider.context_tokens or math.inf):
             return f"providers.{name}.max_output_tokens", "must be less than context_tokens"
+    return _second_default(config.proxy)
+
+
+def _second_default(proxy: ProxySettings) -> tuple[str, str] | None:
+    for dialect in ("openai", "anthropic"):
+        defaults = [name for name, one in proxy.upstreams.items() if one.dialect == dialect and one.default]
+        if len(defaults) > 1:
+            return f"proxy.upstreams.{defaults[1]}.default", "another upstream of that dialect is the default"
     return None
 
 

@@ -6,13 +6,14 @@ import msgspec
 from msgspec import Meta
 
 from protocol.base import ID_TEXT, Cursor, Id, Millis, Params, Query, Reason, Scope, matching, portable
+from protocol.files.knowledge import KnowledgeReadArgs, KnowledgeSearchArgs
 from protocol.memory import Category, Content
 from protocol.threads import Domain, ToolSpec
 
 MAX_RESULT_CHARS = 8000
 """A tool's whole answer as JSON text; a mark stands at a cut."""
 
-ToolDomain = Literal["memory", "artifact", "agent"]
+ToolDomain = Literal["memory", "artifact", "agent", "knowledge"]
 Quote = Annotated[
     str, Meta(min_length=1, max_length=2000, description="The user's own sentence that says it, word for word.")
 ]
@@ -178,10 +179,10 @@ class MemoryLinksArgs(Params):
 class RequestToolsArgs(Params):
     """Ask for more tools of a domain; they are there in the next round.
 
-    Use it when the answer needs memory, a file or another agent's rules.
+    Use it when the answer needs memory, a file, the user's notes and documents, or another agent's rules.
     """
 
-    domains: Annotated[list[ToolDomain], Meta(min_length=1, max_length=3, description="Whose tools are needed.")]
+    domains: Annotated[list[ToolDomain], Meta(min_length=1, max_length=4, description="Whose tools are needed.")]
     reason: Annotated[str, Meta(max_length=500, description="What they are needed for.")]
 
 
@@ -195,6 +196,8 @@ TOOLS: dict[str, tuple[Domain, type[Params]]] = {
     "request_tools": ("agent", RequestToolsArgs),
     "agent_list": ("agent", AgentListArgs),
     "agent_info": ("agent", AgentInfoArgs),
+    "knowledge_search": ("knowledge", KnowledgeSearchArgs),
+    "knowledge_read": ("knowledge", KnowledgeReadArgs),
 }
 """Every tool of a turn by name: its domain and its arguments, whose docstring is the description a model reads."""
 

@@ -2,6 +2,7 @@
 
 Rule 1: a vector is derived. A missing one is made again from the words, and a row is found by its words meanwhile.
 Rule 2: one `embed` job of a house works until no vector is missing; each of its transactions takes milliseconds.
+Rule 3: a text whose vector is known is not given to the model again.
 """
 
 from abc import ABC, abstractmethod
@@ -90,6 +91,10 @@ class VectorFilling(ABC, Generic[RowT]):
     async def texts_of(self, rows: Sequence[RowT]) -> Sequence[str | None]:
         """Return the text of each row for the model; None where a row gets no vector before it is indexed anew."""
 
+    async def known_vectors(self, space: Space, texts: Sequence[tuple[RowT, str]]) -> Mapping[int, bytes]:  # noqa: ARG002
+        """Return vectors that are known already, by the place of their text; a house without a cache has none."""
+        return {}
+
     @abstractmethod
     def keep_made(self, tx: Tx, space: Space, made: Sequence[Made[RowT]], *, is_searched: bool) -> None:
         """Store the vectors of rows that are unchanged; with `is_searched` such a row waits no more."""
@@ -139,7 +144,10 @@ class VectorFilling(ABC, Generic[RowT]):
             )
             if rows:
                 texts = list(zip(rows, await self.texts_of(rows), strict=True))
-                made = await self._make(space, [(row, text) for row, text in texts if text is not None])
+                said = [(row, text) for row, text in texts if text is not None]
+                known = await self.known_vectors(space, said)
+                made = [Made(said[place][0], numbers) for place, numbers in known.items()]
+                made += await self._make(space, [one for place, one in enumerate(said) if place not in known])
                 made += [Made(row, None) for row, text in texts if text is None]
                 await self._db.note(lambda tx, made=made: self.keep_made(tx, space, made, is_searched=is_searched))
 

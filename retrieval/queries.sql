@@ -121,3 +121,134 @@ SELECT 'entities', count(*) FROM entity WHERE id > :after AND id <= :until
 -- name: tally_edges
 -- How many edges there are of each origin.
 SELECT 'edges_' || origin, count(*) FROM edge WHERE id > :after AND id <= :until GROUP BY origin
+
+-- name: cached_vectors
+-- The vectors of the space of those of some texts that left an index.
+SELECT wanted.key, c.vector FROM json_each(:texts) AS wanted CROSS JOIN embedding_cache AS c
+ON c.text_hash = unhex(wanted.value) AND c.space_id = :space
+
+-- name: cache_vector
+-- A text left an index, and its vector is kept for its return.
+INSERT INTO embedding_cache (space_id, text_hash, vector, house, place, used_at) VALUES (:space, :text_hash, :vector, :house, :place, :now)
+ON CONFLICT (text_hash, space_id) DO UPDATE SET house = excluded.house, place = excluded.place, used_at = excluded.used_at
+
+-- name: take_cached
+-- A text is in an index again, with its vector.
+DELETE FROM embedding_cache WHERE text_hash = :text_hash AND space_id = :space
+
+-- name: drop_cached_of_place
+-- What a part of a house left is gone for good.
+DELETE FROM embedding_cache WHERE house = :house AND place = :place
+
+-- name: drop_cached_of_space
+-- Vectors that left a space, some of them.
+DELETE FROM embedding_cache WHERE space_id = :space
+
+-- name: old_cached
+-- Vectors that no text asked for since a time.
+SELECT space_id, hex(text_hash) FROM embedding_cache WHERE used_at < :before LIMIT :limit
+
+-- name: drop_listed_cached
+-- Some cached vectors go.
+DELETE FROM embedding_cache WHERE (text_hash, space_id) IN (SELECT unhex(value ->> 1), value ->> 0 FROM json_each(:rows))
+
+-- name: entity_at_path
+-- The entity of a path.
+SELECT id, entity_id, house, place, kind, name, path, subject FROM entity WHERE house = :house AND place = :place AND path = :path
+
+-- name: entity_by_id
+-- An entity by its id.
+SELECT id, entity_id, house, place, kind, name, path, subject FROM entity WHERE entity_id = :entity_id
+
+-- name: entity_of_subject
+-- The page or code that stands for a thing of a house.
+SELECT id, entity_id, house, place, kind, name, path, subject FROM entity WHERE house = :house AND subject = :subject AND kind IN ('page', 'code')
+
+-- name: entities_called
+-- Pages and code of a name.
+SELECT id, entity_id, house, place, kind, name, path, subject FROM entity
+WHERE folded = :folded AND house = :house AND place = :place AND kind IN ('page', 'code') ORDER BY id LIMIT 20
+
+-- name: entities_aliased
+-- What goes by a name as well.
+SELECT entity.id, entity_id, house, place, kind, entity.name, path, subject FROM alias JOIN entity ON entity.id = alias.entity
+WHERE alias.folded = :folded AND house = :house AND place = :place ORDER BY entity.id LIMIT 20
+
+-- name: aliases_of
+-- The other names of some entities.
+SELECT entity, name FROM alias WHERE entity IN (SELECT value FROM json_each(:entities)) ORDER BY entity, folded
+
+-- name: move_entity
+-- Give the page or code that stands for a thing of a house another path and name.
+UPDATE entity SET path = :path, name = :name, folded = :folded WHERE house = :house AND subject = :subject AND kind IN ('page', 'code')
+
+-- name: drop_entity
+-- Drop an entity.
+DELETE FROM entity WHERE id = :id
+
+-- name: drop_place
+-- Drop the entities of a place, with the edges that begin at them.
+DELETE FROM entity WHERE house = :house AND place = :place
+
+-- name: count_edges_of_place
+-- How many edges begin in a place.
+SELECT count(*) FROM edge JOIN entity ON entity.id = edge.from_entity WHERE entity.house = :house AND entity.place = :place
+
+-- name: drop_edges_of_kinds
+-- Drop the edges of some kinds that a thing of a house states.
+DELETE FROM edge WHERE house = :house AND subject = :subject AND kind IN (SELECT value FROM json_each(:kinds))
+
+-- name: links_by_key
+-- The links of a place that are found again by a name.
+SELECT edge.id, edge.subject, from_entity, to_entity, edge.kind, target, address FROM edge JOIN entity ON entity.id = edge.from_entity
+WHERE target_folded = :folded AND edge.house = :house AND entity.place = :place AND address IS NOT NULL
+
+-- name: links_of_subject
+-- The links that a thing of a house states.
+SELECT id, subject, from_entity, to_entity, kind, target, address FROM edge
+WHERE house = :house AND subject = :subject AND target IS NOT NULL AND address IS NOT NULL
+
+-- name: lead_to
+-- Let a link lead to an entity, or nowhere.
+UPDATE edge SET to_entity = :to_row WHERE id = :id
+
+-- name: edges_around
+-- The edges at some entities, in the order in which they were made.
+SELECT edge.id, a.place, edge.subject, a.entity_id, b.entity_id, edge.target, edge.kind, edge.strength, edge.origin, edge.address,
+    edge.created_at
+FROM edge JOIN entity AS a ON a.id = edge.from_entity LEFT JOIN entity AS b ON b.id = edge.to_entity
+WHERE edge.id IN (
+        SELECT id FROM edge WHERE :out AND from_entity IN (SELECT value FROM json_each(:entities))
+        UNION SELECT id FROM edge WHERE :in AND to_entity IN (SELECT value FROM json_each(:entities)))
+    AND (:kinds = '' OR edge.kind IN (SELECT value FROM json_each(:kinds))) AND edge.strength >= :min_strength
+    AND (edge.kind <> 'imports' OR edge.to_entity IS NOT NULL) AND edge.id > :after
+ORDER BY edge.id LIMIT :limit
+
+-- name: neighbours
+-- The strongest ends of edges at an entity, in either direction.
+SELECT direction, kind, strength, subject, place, path, target FROM (
+    SELECT 'out' AS direction, e.kind, e.strength, n.subject, n.place, n.path, e.target, e.id FROM edge AS e
+    JOIN entity AS n ON n.id = e.to_entity WHERE e.from_entity = :entity AND n.id <> :entity
+    UNION ALL SELECT 'in', e.kind, e.strength, n.subject, n.place, n.path, NULL, e.id FROM edge AS e
+    JOIN entity AS n ON n.id = e.from_entity WHERE e.to_entity = :entity AND n.id <> :entity)
+WHERE strength > :above AND kind NOT IN (SELECT value FROM json_each(:but)) AND subject IS NOT NULL AND path IS NOT NULL
+ORDER BY strength DESC, id LIMIT :limit
+
+-- name: list_entities
+-- The entities of some places whose name, or other name, has a text in it.
+SELECT id, entity_id, house, place, kind, name, path, subject FROM entity AS one WHERE house = :house AND place IN (SELECT value FROM json_each(:places))
+    AND (:kinds = '' OR kind IN (SELECT value FROM json_each(:kinds))) AND id > :after
+    AND (:query = '' OR instr(folded, :query) > 0
+        OR EXISTS (SELECT 1 FROM alias WHERE alias.entity = one.id AND instr(alias.folded, :query) > 0))
+ORDER BY id LIMIT :limit
+
+-- name: subjects_leading_to
+-- The things whose edges of a kind lead to an entity.
+SELECT DISTINCT subject FROM edge WHERE to_entity = :entity AND kind = :kind
+
+-- name: belongings
+-- What things stand for, and the folders and tags that they are in.
+SELECT subject, entity_id, name, kind FROM entity
+WHERE house = :house AND subject IN (SELECT value FROM json_each(:subjects)) AND kind IN ('page', 'code')
+UNION ALL SELECT edge.subject, t.entity_id, t.name, t.kind FROM edge JOIN entity AS t ON t.id = edge.to_entity
+WHERE edge.house = :house AND edge.subject IN (SELECT value FROM json_each(:subjects)) AND edge.kind IN ('member_of', 'tagged')

@@ -29,7 +29,8 @@ CREATE TABLE alias (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX alias_folded ON alias (folded);
 
--- `subject`: the record, chunk or file that says so; the edge goes with it. `target`: the words of a link as they were written;
+-- `subject`: the record, chunk or file that says so; the edge goes with it. `target`: the words of a link as they were written,
+-- `target_folded`: the name by which the link is found again when what is called so comes or goes;
 -- without `to_entity` the link leads nowhere, until something of that name appears.
 CREATE TABLE edge (
     id            INTEGER PRIMARY KEY,
@@ -49,7 +50,7 @@ CREATE TABLE edge (
 CREATE INDEX edge_of_subject ON edge (house, subject);
 CREATE INDEX edge_from ON edge (from_entity, kind);
 CREATE INDEX edge_to ON edge (to_entity, kind) WHERE to_entity IS NOT NULL;
-CREATE INDEX edge_unresolved ON edge (target_folded) WHERE to_entity IS NULL;
+CREATE INDEX edge_target ON edge (target_folded) WHERE target_folded IS NOT NULL;
 CREATE INDEX edge_unconfirmed ON edge (confirmed_at) WHERE origin = 'inferred';
 
 -- What was named by an edge alone has no name left when the last one goes: no word of an erased text stays behind.
@@ -58,3 +59,16 @@ CREATE TRIGGER edge_gone AFTER DELETE ON edge BEGIN
         AND NOT EXISTS (SELECT 1 FROM edge WHERE from_entity = entity.id)
         AND NOT EXISTS (SELECT 1 FROM edge WHERE to_entity = entity.id);
 END;
+
+-- Vectors of texts that left an index and may come back to it. `house` and `place`: whose they were last, and with what they go.
+CREATE TABLE embedding_cache (
+    space_id  INTEGER NOT NULL REFERENCES space (id) ON DELETE CASCADE,
+    text_hash BLOB NOT NULL, -- keyed, of the text that the model was given
+    vector    BLOB NOT NULL,
+    house     TEXT NOT NULL CHECK (house IN ('memory', 'thread_episodic', 'knowledge')),
+    place     TEXT NOT NULL,
+    used_at   INTEGER NOT NULL,
+    PRIMARY KEY (text_hash, space_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX embedding_cache_used ON embedding_cache (used_at);
+CREATE INDEX embedding_cache_place ON embedding_cache (house, place);

@@ -37,6 +37,8 @@ SHELVES = (
           (Column("name"),), ("artifact_id", "kind", "mime")),
     Shelf("instruction", "instruction_version", "said_in_instructions", "keep_said_instruction",
           (Column("text"),), ("path",)),
+    Shelf("shown_line", "shown_line", "said_in_shown_lines", "keep_said_shown_line",
+          (Column("text"),), ("source_id",)),
 )  # fmt: skip
 
 BLOCK_BYTES = 1024 * 1024

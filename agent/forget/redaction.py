@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from agent.rows.captures import remove_shown_source
 from agent.rows.items import (
     MEMORY_ID,
     redact_item,
@@ -40,6 +41,8 @@ def forget_copies(tx: Tx, texts: Mapping[str, Sequence[str]]) -> int:
 
     `texts` are the memories' own words by memory id: a call that kept one has them in its arguments.
     """
+    for memory_id in texts:
+        remove_shown_source(tx, memory_id)
     return sum(_forget_in_turn(tx, turn_id, texts) for turn_id in turns_naming(tx, list(texts)))
 
 

@@ -35,7 +35,11 @@ MAX_SECTIONS_CHARS = 16_000
 
 DEFAULT_SYSTEM = "You are a helpful assistant. Answer the user's last message."
 
-SECTION_OF: Mapping[str, str] = {"memory": "memory_recall", "thread": "thread_context"}
+SECTION_OF: Mapping[str, str] = {
+    "memory": "memory_recall",
+    "thread": "thread_context",
+    "knowledge": "file_context",
+}
 """The section under which a domain's recalled blocks are told in the manifest."""
 
 RECALL_ORDER: tuple[RecallStatus, ...] = ("recalled", "partial", "failed", "empty", "skipped", "off")
@@ -145,6 +149,7 @@ def recall_of(
         reason=reason,
         memory_ids=[ref.id for ref in refs if ref.kind == "memory"],
         chunk_ids=[ref.id for ref in refs if ref.kind == "chunk"],
+        knowledge_ids=[ref.id for ref in refs if ref.kind == "file"],
     )
 
 

@@ -10,45 +10,17 @@ from collections.abc import Sequence
 
 from agent.rows.injections import add_injection, is_injected
 from agent.values import Injected
-from promt.brief import STANDING
+from promt.own_blocks import find_blocks
 from protocol.seams.ports import KeyedHash, Tx
 
 HASH_DOMAIN = "injected-line"
 
-_EDGE = re.compile(r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context) nonce="[\w-]{4,64}"|standing_memory)>')
-_HEAD = STANDING.head.partition(">")[2]
-"""How the block goes on that has no nonce. A text that only speaks of its tag has no block."""
 _ITEM_LINE = re.compile(r"^[ \t>]*(?P<line>- \[[^\]\n]{4,400}\]: [^\n]+)$", re.MULTILINE)
 
 
 def normalised(line: str) -> str:
     """Return a line as it is compared: NFKC, case and white space folded."""
     return " ".join(unicodedata.normalize("NFKC", line).casefold().split())
-
-
-def _is_edge(edge: re.Match[str], text: str) -> bool:
-    return edge["name"] != "standing_memory" or bool(edge["end"]) or text.startswith(_HEAD, edge.end())
-
-
-def blocks(text: str) -> list[tuple[int, int]]:
-    """Ranges from an opening of ours to its own end, whatever stands between.
-
-    In time linear in the text, which may be hostile.
-    """
-    edges = [edge for edge in _EDGE.finditer(text) if _is_edge(edge, text)]
-    ends: dict[str, list[int]] = {}
-    for edge in edges:
-        if edge["end"]:
-            ends.setdefault(edge["name"], []).append(edge.end())
-    spans: list[tuple[int, int]] = []
-    place = 0
-    for edge in edges:
-        closings = ends.get(edge["name"], [])
-        at = bisect_right(closings, edge.end())
-        if not edge["end"] and edge.start() >= place and at < len(closings):
-            place = closings[at]
-            spans.append((edge.start(), place))
-    return spans
 
 
 class Ledger:
@@ -70,7 +42,7 @@ class Ledger:
         """Ranges of the text that are blocks of ours, or lines that were injected in this workspace before."""
         if "- [" not in text and " nonce=" not in text and "standing_memory>" not in text:
             return []
-        whole = blocks(text)
+        whole = find_blocks(text)
         spans = [*whole]
         for found in _ITEM_LINE.finditer(text):
             start, end = found.span("line")

@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from promt.intents import says
-from protocol.hooks import DurablePlan, EpisodicPlan, ProposeDurable, ProposeEpisodic, RecallPlan, TurnContext
+from protocol.hooks import (
+    DurablePlan,
+    EpisodicPlan,
+    FilesPlan,
+    ProposeDurable,
+    ProposeEpisodic,
+    ProposeFiles,
+    RecallPlan,
+    TurnContext,
+)
 from protocol.threads import ManifestPreflight
 
 ARTIFACT_TOOL = "artifact_read"
@@ -25,11 +34,17 @@ class Preflight(NamedTuple):
     is_unsure: bool = False
 
 
+def plan_no_files(_text: str, _context: TurnContext) -> tuple[FilesPlan, list[str]]:
+    """Return the files part of the plan where there are no files to search."""
+    return FilesPlan(), []
+
+
 class Planners(NamedTuple):
     """The owners' parts of the local plan."""
 
     durable: ProposeDurable
     episodic: ProposeEpisodic
+    files: ProposeFiles = plan_no_files
 
 
 def shown(plan: RecallPlan) -> dict[str, Any]:
@@ -40,9 +55,11 @@ def shown(plan: RecallPlan) -> dict[str, Any]:
     queries = [replace(query, query="") for query in plan.episodic.queries]
     durable = replace(plan.durable, targets=[]) if "query" in plan.durable.modes else plan.durable
     episodic = replace(plan.episodic, queries=queries)
+    of_files: dict[str, Any] = {"status": plan.knowledge.status, "queries": len(plan.knowledge.queries)}
     return {
         "tools": {"visible_tools": plan.visible_tools},
         "memory": {"active_recall": {"durable": durable, "episodic": episodic}},
+        **({"knowledge": of_files} if plan.knowledge.queries else {}),
     }
 
 
@@ -55,7 +72,9 @@ def plan_turn(text: str, context: TurnContext, planners: Planners, *, is_enabled
     episodic = planners.episodic(text, context)
     if says(text, "artifact"):
         tools = [*tools, ARTIFACT_TOOL]
-    plan = RecallPlan(visible_tools=tools, durable=durable, episodic=episodic)
+    of_files, file_tools = planners.files(text, context)
+    tools = [*tools, *file_tools]
+    plan = RecallPlan(visible_tools=tools, durable=durable, episodic=episodic, knowledge=of_files)
     says_nothing = durable == DurablePlan() and episodic == EpisodicPlan() and not tools
     is_unsure = says_nothing and context.memory_mode != "ignored" and says(text, "hints")
     reason = ("unsure" if is_unsure else "trivial") if says_nothing else "phrases"

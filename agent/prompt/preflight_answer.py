@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 import msgspec
 
 from protocol.base import Millis
-from protocol.hooks import DurablePlan, EpisodicPlan, EpisodicQuery, RecallPlan
+from protocol.hooks import DurablePlan, EpisodicPlan, EpisodicQuery, FilesPlan, RecallPlan
 from protocol.memory import Category
 
 MAX_ANSWER_CHARS: Final = 20_000  # many times the largest valid plan
@@ -72,9 +72,22 @@ class _Memory(msgspec.Struct, forbid_unknown_fields=True):
     active_recall: _Recall
 
 
+class _FileQuery(msgspec.Struct, forbid_unknown_fields=True):
+    query: str
+    entity: str | None = None
+    source: str | None = None
+    max_chars: int | None = None
+
+
+class _Files(msgspec.Struct, forbid_unknown_fields=True):
+    status: str = "skip"
+    queries: list[_FileQuery] = []
+
+
 class _Answer(msgspec.Struct, forbid_unknown_fields=True):
     tools: _Tools
     memory: _Memory
+    knowledge: _Files = msgspec.field(default_factory=_Files)
 
 
 def _decoded(text: str) -> _Answer:
@@ -145,6 +158,24 @@ def _episodic(asked: _Episodic, now: int) -> EpisodicPlan:
     return msgspec.structs.replace(plan, status="recall" if plan.queries else "skip")
 
 
+def _files(asked: _Files) -> FilesPlan:
+    _demand(
+        (asked.status in {"recall", "skip"}, "invalid_json"),
+        ((asked.status == "recall") == bool(asked.queries), "invalid_json"),
+        (len(asked.queries) <= MAX_QUERIES, "too_broad"),
+    )
+    for one in asked.queries:
+        named = one.source or "file"
+        _demand(
+            (named == "file" or named.startswith("collection:"), "unknown_mode"),
+            (max(len(one.query), len(one.entity or ""), len(named)) <= MAX_TEXT_CHARS, "too_broad"),
+            (_WORD.search(one.query) is not None, "too_broad"),
+            (one.max_chars is None or one.max_chars > 0, "invalid_json"),
+            (one.max_chars is None or one.max_chars <= MAX_CHARS, "too_broad"),
+        )
+    return msgspec.convert(msgspec.to_builtins(asked), FilesPlan)
+
+
 def read_plan(text: str, known_tools: Collection[str], now: int) -> RecallPlan:
     """Return the plan of a model's answer. Raises `UnusablePlanError`."""
     answer = _decoded(text)
@@ -153,4 +184,5 @@ def read_plan(text: str, known_tools: Collection[str], now: int) -> RecallPlan:
         visible_tools=_tools(answer.tools, known_tools),
         durable=_durable(recall.durable),
         episodic=_episodic(recall.episodic, now),
+        knowledge=_files(answer.knowledge),
     )

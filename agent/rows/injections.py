@@ -19,6 +19,17 @@ def add_injection(
     })  # fmt: skip
 
 
+def turns_shown(tx: Tx, memory_id: str, limit: int) -> list[tuple[str, str, int]]:
+    """Return (thread, turn, time) of the turns in whose prompt a memory stood, newest first."""
+    values = {"source_kind": "memory", "source_id": memory_id, "limit": limit}
+    return [(thread_id, turn_id, at) for thread_id, turn_id, at in tx.all(SQL["turns_shown"], values)]
+
+
 def is_injected(tx: Tx, workspace_id: str, line_hash: bytes) -> bool:
     """Return whether a line went into a prompt of the workspace; a memory's line, into any prompt."""
     return tx.one(SQL["is_injected"], {"workspace_id": workspace_id, "line_hash": line_hash}) is not None
+
+
+def remove_injections(tx: Tx, turn_id: str) -> None:
+    """Take back what was to go into the prompt of a turn and did not."""
+    tx.run(SQL["remove_injections"], {"turn_id": turn_id})

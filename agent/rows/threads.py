@@ -7,9 +7,10 @@ import msgspec
 from agent.rows.statements import SQL, to_json
 from protocol.hooks import ThreadFact
 from protocol.seams.ports import Row, Tx
-from protocol.threads import AgentRef, InstructionFiles, InstructionProfile, MemoryMode, Thread, Workspace
+from protocol.threads import AgentRef, InstructionFiles, InstructionProfile, MemoryMode, Thread, ThreadFork, Workspace
 
 _AGENT: Final = msgspec.json.Decoder(AgentRef)
+_FORK: Final = msgspec.json.Decoder(ThreadFork)
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 COUNTED = {
@@ -65,6 +66,7 @@ def condemn_workspace(tx: Tx, workspace_id: str) -> None:
 
 def remove_workspace(tx: Tx, workspace_id: str) -> int:
     """Remove a workspace whose threads are gone; return how many rows went."""
+    tx.run(SQL["remove_captures_of_workspace"], {"workspace_id": workspace_id})
     return tx.run(SQL["remove_workspace"], {"workspace_id": workspace_id})
 
 
@@ -95,6 +97,7 @@ def _thread_of(row: Row) -> StoredThread:
         thread_id=row[0], workspace_id=row[1], agent_id=row[2], parent_thread_id=row[3], name=row[4], mode=row[5],
         memory_mode=row[6], origin=row[7], task_id=row[8], archived=bool(row[9]), turn_count=row[10],
         created_at=row[11], updated_at=row[12], agent=_AGENT.decode(row[20]) if row[20] else None,
+        forked_from=_FORK.decode(row[21]) if row[21] else None,
     )  # fmt: skip
     return StoredThread(thread, row[13], row[14], row[15], row[16], WorkFolder(*row[17:20]))
 
@@ -152,6 +155,7 @@ def add_thread(tx: Tx, found: StoredThread) -> None:
         "provider": found.provider, "now": t.created_at, "cwd": found.folder.cwd,
         "instruction_files": found.folder.files, "instruction_profile": found.folder.profile,
         "agent": to_json(t.agent) if t.agent else None,
+        "forked_from": to_json(t.forked_from) if t.forked_from else None,
     })  # fmt: skip
 
 
@@ -179,5 +183,7 @@ def count_in_thread(tx: Tx, thread_id: str) -> dict[str, int]:
 
 
 def remove_thread(tx: Tx, thread_id: str) -> int:
-    """Remove a thread with its turns, items, runs, ledger and file references; return how many threads went."""
+    """Remove a thread with all that is its own, and what other threads were shown of it; return how many went."""
+    tx.run(SQL["remove_shown_of_thread"], {"thread_id": thread_id})
+    tx.run(SQL["remove_captures"], {"thread_id": thread_id})
     return tx.run(SQL["remove_thread"], {"thread_id": thread_id})

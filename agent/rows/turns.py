@@ -10,6 +10,7 @@ import msgspec
 
 from agent.rows.statements import SQL, to_json
 from agent.states import BEGINNINGS, TURNS, TurnDriver, TurnEvent
+from protocol.seams.callers import RequestCaller, caller_of, stored_caller
 from protocol.seams.ports import Row, Tx
 from protocol.seams.transitions import after
 from protocol.threads import (
@@ -54,7 +55,7 @@ def _turn_of(row: Row) -> StoredTurn:
         turn_id=row[0], thread_id=row[1], workspace_id=row[2], driver=driver, mode=row[4], status=row[5],
         started_at=row[6], completed_at=row[7], error=error, rounds=row[10],
         usage=_USAGE.decode(row[11]) if row[11] else None,
-        prompt_manifest=_MANIFEST.decode(row[12]) if row[12] else None,
+        prompt_manifest=_MANIFEST.decode(row[12]) if row[12] else None, superseded_by=row[21],
     )  # fmt: skip
     options = _OPTIONS.decode(row[14])
     events = _EVENTS.decode(row[19])
@@ -120,6 +121,12 @@ def recently_interrupted(tx: Tx) -> list[tuple[str, str]]:
     return [(thread_id, turn_id) for thread_id, turn_id in tx.all(SQL["recently_interrupted"])]
 
 
+def caller_of_turn(tx: Tx, turn_id: str) -> RequestCaller | None:
+    """Return the door and the client that began a turn; None where neither is known."""
+    row = tx.one(SQL["caller_of_turn"], {"turn_id": turn_id})
+    return caller_of(row[0]) if row is not None else None
+
+
 def generation_of_turn(tx: Tx, turn_id: str) -> int | None:
     """Return how much had been forgotten when a turn began; None for one that is not there."""
     row = tx.one(SQL["generation_of_turn"], {"turn_id": turn_id})
@@ -150,7 +157,7 @@ def add_turn(tx: Tx, new: NewTurn) -> None:
     """Store a turn in the first status of its driver."""
     tx.run(SQL["add_turn"], new._asdict() | {
         "status": BEGINNINGS[new.driver], "options": "{}" if new.options is None else to_json(new.options),
-        "completed_at": new.started_at if new.owner is None else None,
+        "completed_at": new.started_at if new.owner is None else None, "caller": stored_caller(),
     })  # fmt: skip
 
 
@@ -193,6 +200,16 @@ def _values_of(left: TurnLeft) -> dict[str, Any]:
         "manifest": to_json(turn.prompt_manifest) if turn.prompt_manifest else None, "last_seq": left.seq,
         "tool_events": to_json(list(left.tool_events)),
     }  # fmt: skip
+
+
+def supersede_turn(tx: Tx, turn_id: str, by: str) -> None:
+    """Keep that the question of a turn was asked again in another one."""
+    tx.run(SQL["supersede_turn"], {"turn_id": turn_id, "by": by})
+
+
+def keep_usage(tx: Tx, turn_id: str, usage: Usage) -> None:
+    """Keep the tokens that a turn took."""
+    tx.run(SQL["keep_turn_usage"], {"turn_id": turn_id, "usage": to_json(usage)})
 
 
 def status_of_turn(tx: Tx, turn_id: str) -> TurnStatus | None:

@@ -24,7 +24,7 @@ from agent.prompt.ledger import Ledger
 from agent.rows.items import add_item, read_items, turn_items
 from agent.rows.runs import add_run
 from agent.rows.threads import StoredThread
-from agent.rows.turns import TurnLeft, end_turn, turns_of_owner
+from agent.rows.turns import TurnLeft, end_turn, status_of_turn, turns_of_owner
 from agent.states import TURNS, TurnEvent
 from agent.threads.unstored import Unstored, refusal_of
 from agent.turns.active import ActiveTurn
@@ -250,6 +250,8 @@ class TurnLifecycle:
             fresh = prepared if turn.prompt_manifest is None else None
 
             def store(tx: Tx) -> None:
+                if status_of_turn(tx, turn.turn_id) != before:  # another process has ended it
+                    return
                 self._store_items(tx, active, fresh, runs)
                 left = TurnLeft(turn, active.seq, tool_events)
                 end_turn(tx, turn.turn_id, before, event, turn.completed_at or 0, left)

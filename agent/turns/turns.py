@@ -6,6 +6,7 @@ Rule 2: a turn that began is ended, whatever happened to it.
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import anyio
 import msgspec
@@ -38,6 +39,8 @@ from protocol.seams.ports import Spawn, Tx
 from protocol.thread_episodic import parts_of_chunk
 from protocol.threads import (
     FinishStatus,
+    ItemStatus,
+    ManifestRecall,
     PrepareResult,
     ToolCallParams,
     ToolCallResult,
@@ -49,6 +52,7 @@ from protocol.threads import (
     TurnParams,
     TurnResult,
     TurnStartParams,
+    Usage,
 )
 
 SHUTDOWN_SECONDS = 1.0
@@ -61,6 +65,20 @@ FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
     "failed": TurnError.of("host_failed", retryable=False),
     "provider_failure": TurnError.of("provider_failed", retryable=True),
 }
+
+
+ITEM_STATUS: Mapping[TurnEvent, ItemStatus] = {"complete": "completed", "fail": "failed", "interrupt": "interrupted"}
+"""The status of an answer, by how its turn ends."""
+
+
+class CapturedEnd(NamedTuple):
+    """The end of a turn that a door captured; `recall` is what its manifest says instead of what was prepared."""
+
+    status: FinishStatus
+    text: str | None
+    events: Sequence[ToolEvent]
+    usage: Usage | None
+    recall: ManifestRecall | None
 
 
 def _provider_of(asked: TurnStartParams, found: StoredThread | None, guidance: TurnGuidance) -> str | None:
@@ -353,6 +371,40 @@ class Turns:
         """A host's tool event as it is kept: what a tool said is no message of the user, so no secret of it stays."""
         summary = self._mask(event.summary) if event.summary is not None else None
         return msgspec.structs.replace(event, name=self._mask(event.name), summary=summary)
+
+    # -- turns of other programs' conversations --------------------------------------------------------------------
+
+    async def end_captured(self, turn_id: str, end: CapturedEnd) -> Turn | None:
+        """End a host-driven turn whose host is a door; None where it does not run in this process."""
+        active = self._life.running.get(turn_id)
+        if active is None or (active.hosted is None and not active.is_ending):
+            return None
+        if active.is_ending or active.hosted is None:
+            await active.ended.wait()
+            return active.turn
+        event = FINISHED[end.status]
+        if end.text:
+            item = active.new_item("agent_message", "assistant", end.text, status=ITEM_STATUS[event])
+            active.begin(item)
+            active.complete(item)
+        active.usage = end.usage
+        prepared = active.hosted.prepared
+        if end.recall is not None:
+            prepared = prepared._replace(compiled=prepared.compiled._replace(recall=end.recall))
+        return await self._life.end(
+            active, event, prepared, error=FINISH_ERRORS.get(end.status), tool_events=[*map(self._masked, end.events)]
+        )
+
+    def masked_events(self, events: Sequence[ToolEvent]) -> list[ToolEvent]:
+        """Return a host's tool events as they are kept."""
+        return [self._masked(event) for event in events]
+
+    async def interrupt(self, turn_id: str) -> bool:
+        """Interrupt a turn; return whether it runs in this process."""
+        active = await self._life.find(turn_id)
+        if active is not None:
+            await self._stop(active, "interrupt")
+        return active is not None
 
     async def _absence(self, turn_id: str) -> GatewayError:
         """Why no host of this process may go on with a turn."""

@@ -36,6 +36,7 @@ VERSION = 1
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024  # a quarter of a million files
 CHUNK_BYTES = 1024 * 1024
+DATABASE_NAME = "gateway.db"
 KEY_NAME = f"keys/{KEY_FILE}"
 TRIES = 3  # snapshots taken before a file that other processes removed meanwhile is reported as missing
 
@@ -108,7 +109,7 @@ def _write_archive(home: Path, file: BinaryIO, snapshot: Path, on_progress: OnPr
     if wrong := find_complaints(snapshot, is_thorough=False):
         raise Unavailable(message=f"The database is damaged ({wrong[0]}); `pioneer doctor` tells more.")
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        members = [_put(archive, "gateway.db", snapshot)]
+        members = [_put(archive, DATABASE_NAME, snapshot)]
         members += [_put(archive, name, home / name) for name in ("config.toml", KEY_NAME) if (home / name).is_file()]
         kept = ArtifactFiles(home / "artifacts")
         for place, sha256 in enumerate(needed, 1):
@@ -163,6 +164,15 @@ def read_manifest(archive: zipfile.ZipFile) -> Manifest:
     if len(set(names)) != len(names) or not all(map(_NAME.fullmatch, names)):
         raise BadBackupError("it holds names that no backup has")
     return manifest
+
+
+def is_backup(file: BinaryIO) -> bool:
+    """Return whether a file is an archive with the names of a backup, intact or not, of this version or another one."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return {MANIFEST, DATABASE_NAME} <= set(archive.namelist())
+    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError):
+        return False
 
 
 def restore_backup(file: Path, home: Path, on_progress: OnProgress, *, is_forced: bool) -> tuple[Manifest, Path | None]:

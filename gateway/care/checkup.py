@@ -15,7 +15,15 @@ from pathlib import Path
 from agent.guidance.definitions import AGENTS_FILE, judge
 from agent.rows.artifacts import needed_contents
 from agent.rows.items import items_after, read_items
-from gateway.care.damage_checks import REPAIRED, RESTORE, find_page_damage, find_wrong_parts
+from gateway.care.damage_checks import (
+    REPAIRED,
+    RESTORE,
+    find_lost_parts,
+    find_page_damage,
+    find_wrong_parts,
+    is_readable,
+)
+from gateway.care.file_checks import find_file_problems
 from gateway.care.findings import Finding, Subject
 from gateway.embedding.choice import choose
 from gateway.embedding.spaces import find_current, known_spaces
@@ -27,11 +35,11 @@ from gateway.home.keys import KEY_BYTES, KEY_FILE, HomeKey
 from gateway.home.owners import SQL, fact_of_home, living_owners
 from gateway.home.run_files import find_run_files
 from gateway.home.tokens import FILES, is_open_to_others, token_path
+from gateway.jobs.queue import subjects_without_job
 from gateway.jobs.runner import STUCK_MS
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.copy import find_complaints, open_snapshot, read_version
 from gateway.store.migrations import SCHEMA_VERSION
-from gateway.store.pages import find_lost
 from gateway.store.staging import find_stale
 from memory.rows.repair import index_finds as memory_finds
 from memory.rows.repair import state_of
@@ -41,7 +49,7 @@ from protocol.errors import GatewayError
 from protocol.guidance import InvalidAgent
 from protocol.settings import ProviderConfig
 from retrieval.terms import SnowballLexicon
-from thread_episodic.index.repair_checks import missing_sources
+from thread_episodic.index.repair_checks import jobless_turns, missing_sources
 from thread_episodic.rows.counts import counts_by_status
 from thread_episodic.rows.damage import index_finds as episodic_finds
 from thread_episodic.rows.vectors import coverage as chunks_with_vector
@@ -51,7 +59,7 @@ ROOM_BYTES = 256 * 1024 * 1024
 """With less than this a home of ordinary size cannot be backed up beside itself."""
 
 
-INSIDE = frozenset({"memory", "conversation", "jobs", "vectors"})
+INSIDE = frozenset({"memory", "conversation", "files", "jobs", "vectors"})
 """Checks that read the database."""
 
 
@@ -65,10 +73,17 @@ def examine(subject: Subject) -> list[Finding]:
         try:
             findings = list(check(subject))
         except (OSError, GatewayError) as error:
-            reason = error.message if isinstance(error, GatewayError) else error.strerror or type(error).__name__
-            findings = [Finding(name, "error", f"it cannot be looked at: {reason}")]
+            findings = [_unreadable(name, error, found)]
         found += findings or [Finding(name, "ok", "")]
     return found
+
+
+def _unreadable(name: str, error: OSError | GatewayError, found: Sequence[Finding]) -> Finding:
+    """Return the finding about a check that could not read: no error of its own where what it needs can be remade."""
+    if name in INSIDE and any(one.check == "database" and one.mend in {"pages", "schema"} for one in found):
+        return Finding(name, "warning", "it cannot be looked at until the database is mended", REPAIRED)
+    reason = error.message if isinstance(error, GatewayError) else error.strerror or type(error).__name__
+    return Finding(name, "error", f"it cannot be looked at: {reason}")
 
 
 # -- the home and its files --------------------------------------------------------------------------------------------
@@ -124,7 +139,7 @@ def _key(subject: Subject) -> Iterator[Finding]:
 def _expected_key(subject: Subject) -> str | None:
     """Return the id of the key that the home was made with; None where the database does not know it."""
     try:
-        if not _is_readable(subject):
+        if not is_readable(subject):
             return None
         with open_snapshot(subject.database) as tx:
             return fact_of_home(tx, "key_id")
@@ -203,17 +218,14 @@ def _database(subject: Subject) -> Iterator[Finding]:
         yield Finding("database", "note", f"it is of schema {schema}; the next start brings it to {SCHEMA_VERSION}")
     if schema == SCHEMA_VERSION:
         yield from find_page_damage(subject)
+        yield from find_lost_parts(subject)
         return
     for wrong in find_complaints(subject.database, is_thorough=True)[:3]:
         yield Finding("database", "error", f"it is damaged: {wrong}", RESTORE)
 
 
-def _is_readable(subject: Subject) -> bool:
-    return subject.database.is_file() and read_version(subject.database) == SCHEMA_VERSION
-
-
 def _memory(subject: Subject) -> Iterator[Finding]:
-    if not _is_readable(subject):
+    if not is_readable(subject):
         return
     with open_snapshot(subject.database) as tx:
         state = state_of(tx)
@@ -244,23 +256,19 @@ def _memory(subject: Subject) -> Iterator[Finding]:
 
 
 def _conversation(subject: Subject) -> Iterator[Finding]:
-    if not _is_readable(subject):
+    if not is_readable(subject):
         return
     with open_snapshot(subject.database) as tx:
         counts = counts_by_status(tx, None, None)
         kept = ArtifactFiles(subject.root / "artifacts")
         missing = [sha256 for sha256 in needed_contents(tx) if not kept.holds(sha256)]
-    lost = find_lost(subject.database)
     if waiting := counts.get("pending", 0):
         yield Finding("conversation", "note", f"{waiting} pieces wait to be indexed", "a running gateway does that")
-    if lost:
-        text = f"triggers, indexes or derived tables are gone: {', '.join(lost)}"
-        yield Finding("conversation", "warning", text, REPAIRED, "conversation")
-    else:
-        finds = episodic_finds(lexicon_digest(SnowballLexicon())) | {
-            "missing_sources": missing_sources(items_after, read_items)
-        }
-        yield from find_wrong_parts(subject, "conversation", finds)
+    finds = episodic_finds(lexicon_digest(SnowballLexicon())) | {
+        "missing_sources": missing_sources(items_after, read_items),
+        "jobs": jobless_turns(subjects_without_job),
+    }
+    yield from find_wrong_parts(subject, "conversation", finds)
     if missing:
         yield Finding(
             "conversation",
@@ -271,7 +279,7 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
 
 
 def _jobs(subject: Subject) -> Iterator[Finding]:
-    if not _is_readable(subject):
+    if not is_readable(subject):
         return
     with open_snapshot(subject.database) as tx:
         dead = {kind: count for kind, state, count in tx.all(SQL["count_all_jobs"]) if state == "dead"}
@@ -292,7 +300,7 @@ def _processes(subject: Subject) -> Iterator[Finding]:
     alive = living_owners(subject.root / "run")
     if alive:
         yield Finding("processes", "ok", f"{len(alive)} use the home at present")
-    if not _is_readable(subject):
+    if not is_readable(subject):
         return
     with open_snapshot(subject.database) as tx:
         gone = [owner for (owner,) in tx.all(SQL["list_owners"]) if owner not in alive]
@@ -327,7 +335,7 @@ def _model(subject: Subject) -> Iterator[Finding]:
 
 
 def _vectors(subject: Subject) -> Iterator[Finding]:
-    if not subject.config().embedding.enabled or not _is_readable(subject):
+    if not subject.config().embedding.enabled or not is_readable(subject):
         return
     with open_snapshot(subject.database) as tx:
         searched = find_current(known_spaces(tx))
@@ -384,6 +392,7 @@ CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
     ("database", _database),
     ("memory", _memory),
     ("conversation", _conversation),
+    ("files", find_file_problems),
     ("jobs", _jobs),
     ("processes", _processes),
     ("model", _model),

@@ -8,11 +8,12 @@ from typing import Literal, TypeAlias
 
 from gateway.care.findings import Finding, Subject
 from gateway.home.owners import living_owners
-from gateway.store.copy import find_complaints, open_snapshot
+from gateway.store.copy import find_complaints, open_snapshot, read_version
 from gateway.store.damaged_rows import describe_hit
 from gateway.store.derived import TABLE, TABLES
 from gateway.store.log_end import frames_lost
-from gateway.store.pages import find_hit_rows, look_at_pages
+from gateway.store.migrations import SCHEMA_VERSION
+from gateway.store.pages import find_hit_rows, find_lost, look_at_pages
 from protocol.errors import GatewayError
 from protocol.seams.checks import Find
 
@@ -48,9 +49,21 @@ def find_page_damage(subject: Subject) -> Iterator[Finding]:
         yield Finding("database", "warning", f"pages of it are in no use: {wrong[0].splitlines()[-1]}", REMADE, "pages")
 
 
+def is_readable(subject: Subject) -> bool:
+    """Return whether the home has a database of this version."""
+    return subject.database.is_file() and read_version(subject.database) == SCHEMA_VERSION
+
+
 ToldHouse: TypeAlias = Literal["conversation", "memory"]
 """A house whose derived parts are compared; files are compared by every scan."""
 REPAIRED = "a gateway repairs that by itself; --fix does it now"
+
+
+def find_lost_parts(subject: Subject) -> Iterator[Finding]:
+    """Yield a finding where the schema lacks something that opening the home brings back."""
+    if lost := find_lost(subject.database):
+        text = f"triggers, indexes or derived tables are gone: {', '.join(lost)}"
+        yield Finding("database", "warning", text, REPAIRED, "schema")
 
 
 def find_wrong_parts(subject: Subject, house: ToldHouse, finds: Mapping[str, Find]) -> Iterator[Finding]:

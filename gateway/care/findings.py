@@ -11,11 +11,13 @@ Level: TypeAlias = Literal["ok", "note", "warning", "error"]
 LEVELS: Sequence[Level] = ("ok", "note", "warning", "error")
 Mend: TypeAlias = Literal[
     "pages",
+    "schema",
     "rows",
     "permissions",
     "key",
     "memory",
     "conversation",
+    "files",
     "jobs",
     "processes",
     "leftovers",

@@ -1,1 +1,1 @@
-"""Doors: the command line and MCP."""
+"""Doors: the command line, MCP, HTTP, and the chat proxy."""

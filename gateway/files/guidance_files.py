@@ -16,6 +16,7 @@ from agent.guidance.ports import AgentFile, AgentFolder, Stamp, UnreadFile, prob
 from gateway.files.plain_yaml import NotPlainYamlError, read_plain_yaml
 from gateway.files.safe_open import FolderEntry, SafeFolder, UnsafeFileError
 from protocol.guidance import AgentProblem, AgentProblemCode
+from protocol.seams.safe_files import read_up_to
 from protocol.settings import AgentFileSettings
 from protocol.threads import AgentLayer
 
@@ -121,9 +122,7 @@ def _is_exact(full: str, found: os.stat_result) -> bool:
 def _read(folder: SafeFolder, path: str, most: int) -> bytes:
     try:
         with folder.open_file(path) as file:
-            data = file.read(most + 1)
-            while data and len(data) <= most and (more := file.read(most + 1 - len(data))):
-                data += more
+            data = read_up_to(file, most + 1)
     except OSError:
         raise UnreadFile("unreadable") from None
     if len(data) > most:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import anyio
 
@@ -98,7 +98,7 @@ def _clean(text: str) -> str:
     return text[:MAX_PAGE_CHARS].replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _texts(reader: Any, first: int, total: int) -> Iterator[str | None]:
+def page_texts(reader: Any, first: int, total: int) -> Iterator[str | None]:
     """Yield the text of each page from `first` on; None for a page that cannot be read, the end where there is none."""
     for number in range(first, total):
         try:
@@ -111,23 +111,44 @@ def _texts(reader: Any, first: int, total: int) -> Iterator[str | None]:
             yield None
 
 
-def write_pages(source: BinaryIO, first: int, chars: int) -> None:
-    """Write the pages as JSON, one a line, then the end: null, or the problem."""
+class OpenedPdf(NamedTuple):
+    """A PDF as the parser opened it, with the number of pages that it names; or the problem."""
+
+    reader: Any = None
+    total: int = 0
+    problem: PdfProblem | None = None
+
+
+def open_pdf(source: BinaryIO) -> OpenedPdf:
+    """Open a PDF, in a child only."""
     try:
         import pypdf  # noqa: PLC0415  # an extra, and slow to load
         from pypdf.errors import DependencyError  # noqa: PLC0415
     except ImportError:
-        _write_message(end="no_reader")
-        return
+        return OpenedPdf(problem="no_reader")
     try:
         reader = pypdf.PdfReader(source)
         if reader.is_encrypted and not reader.decrypt(""):
-            _write_message(end="encrypted")
-            return
-        total = len(reader.pages)
-        _write_message(total=total)
+            return OpenedPdf(problem="encrypted")
+        return OpenedPdf(reader, len(reader.pages))
+    except DependencyError:
+        return OpenedPdf(problem="encrypted")  # by a cipher that needs a library of its own
+    except MemoryError:
+        return OpenedPdf(problem="too_large")
+    except Exception:  # noqa: BLE001  # the boundary of the child: a damaged file may raise anything in the parser
+        return OpenedPdf(problem="broken")
+
+
+def write_pages(source: BinaryIO, first: int, chars: int) -> None:
+    """Write the pages as JSON, one a line, then the end: null, or the problem."""
+    opened = open_pdf(source)
+    if opened.problem is not None:
+        _write_message(end=opened.problem)
+        return
+    try:
+        _write_message(total=opened.total)
         number = first
-        for text in _texts(reader, first, total):
+        for text in page_texts(opened.reader, first, opened.total):
             _write_message(page=text)
             number += 1
             chars -= len(text or "")
@@ -135,11 +156,9 @@ def write_pages(source: BinaryIO, first: int, chars: int) -> None:
                 break
         else:
             _write_message(total=number)
-    except DependencyError:
-        _write_message(end="encrypted")  # by a cipher that needs a library of its own
     except MemoryError:
         _write_message(end="too_large")
-    except Exception:  # noqa: BLE001  # the boundary of the child: a damaged file may raise anything in the parser
+    except Exception:  # noqa: BLE001  # as above
         _write_message(end="broken")
     else:
         _write_message(end=None)

@@ -2,7 +2,7 @@
 
 Rule 1: a file is hostile until it is read: a deadline of the processor and a limit of memory end the reader, and what
 it does holds up nobody. It is given bytes and how to read them: no name, no key, no environment of use.
-Rule 2: credentials are blanked before terms are made of a text.
+Rule 2: credentials and context blocks of ours are blanked before terms are made of a text.
 """
 
 import contextlib
@@ -11,20 +11,32 @@ import re
 import signal
 import sys
 import threading
+import time
+from bisect import bisect_right
 from collections.abc import Sequence
 from importlib import import_module
+from io import BytesIO
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 
 from gateway.files.front_matter import FrontMatter, read_front_matter
 from gateway.secrets.scanner import RuleScanner
+from knowledge.index.code_cutting import CodeSymbol, cut_code
 from knowledge.index.cutting import Heading, TextPiece, cut_pieces, line_starts
+from knowledge.index.hidden import OWN_BLOCK_MARK, HiddenPart
+from knowledge.links.finding import RawLink, find_imports, find_links
 from knowledge.structure import PieceOfText, ReadRequest, TextStructure
+from promt.own_blocks import find_blocks
 from retrieval.terms import SnowballLexicon
 
 SECONDS = 5.0
 """Of the processor, for one file: the largest takes one."""
+PDF_SECONDS = 30.0
+"""The same for a PDF: a page takes twenty milliseconds, and a book has hundreds."""
+PDF_ENOUGH = 0.7
+"""The part of that time after which no further page is read: what was read is cut and kept."""
+MAX_PDF_CHARS = 8 * 1024 * 1024
 MEMORY_BYTES = 768 * 1024 * 1024
 HEAD_BYTES = 8192
 GUESSED_BYTES = 65_536
@@ -34,6 +46,8 @@ MOST_MEAN_LINE = 500
 MAX_TOPICS = 16
 MAX_TOPIC_CHARS = 64
 MAX_NAMES_CHARS = 2000
+MAX_NAMES = 32
+MAX_NAME_CHARS = 200
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -101,6 +115,8 @@ class _Reader:
 
     def read(self, request: ReadRequest, data: bytes) -> TextStructure:
         """Return the structure of a text."""
+        if request.kind == "pdf":
+            return self._read_pdf(request, data)
         if b"\0" in data[:HEAD_BYTES] and not data.startswith(_UTF16_MARKS):
             return TextStructure(unread="binary")
         decoded = decode(data)
@@ -115,9 +131,12 @@ class _Reader:
         if str(front.fields.get("knowledge", "")).casefold() in _OFF:
             return TextStructure(unread="opted_out")
         headings = find_headings(text, front.end) if is_markdown else []
-        pieces = cut_pieces(text, headings, is_markdown=request.kind == "markdown")
+        symbols = self._symbols_of(request, text)
+        is_markdown = request.kind == "markdown"
+        pieces = cut_code(text, symbols) if symbols else cut_pieces(text, headings, is_markdown=is_markdown)
         kept = pieces[: request.max_pieces]
-        said = self._blanked(text)
+        hidden = self.hidden_parts(text)
+        said = blank(text, hidden)
         title = _words_of(front.fields.get("title"))
         names = " ".join(
             [*title, *(word for name in ("aliases", "tags") for word in _words_of(front.fields.get(name)))]
@@ -129,18 +148,80 @@ class _Reader:
             pieces=self._pieces(kept, said, decoded, title),
             importance=_importance(front.fields.get("importance")),
             topics=_topics(front.fields),
+            aliases=self._said(_words_of(front.fields.get("aliases")) + title),
+            tags=self._said(_words_of(front.fields.get("tags"))),
+            links=self._links(text, front, request) if not request.is_plain else [],
             names=" ".join(sorted(self._lexicon.index_terms(self._scanner.mask(names[:MAX_NAMES_CHARS])))),
+            hidden=_in_bytes(decoded, hidden),
         )
 
-    def _blanked(self, text: str) -> str:
-        """Return a text of the same length without its credentials."""
+    @staticmethod
+    def _symbols_of(request: ReadRequest, text: str) -> list[CodeSymbol]:
+        """Return the symbols of code; none of other texts, or where two readers ended at them."""
+        if request.kind != "code" or request.is_plain or request.language is None:
+            return []
+        return import_module("gateway.files.code_structure").find_symbols(text, request.language)
+
+    def _read_pdf(self, request: ReadRequest, data: bytes) -> TextStructure:
+        """Return the structure of a PDF by its pages, with the text that they have: what is kept has no credentials."""
+        pdf: Any = import_module("gateway.files.pdf_text")
+        opened = pdf.open_pdf(BytesIO(data))
+        if opened.problem is not None:
+            return TextStructure(unread=opened.problem)
+        begun, parts, starts, size = time.process_time(), list[str](), list[int](), 0
+        for page in pdf.page_texts(opened.reader, 0, min(opened.total, request.max_pages)):
+            starts.append(size)
+            parts.append(self._masked(page or "").strip() + "\n")
+            size += len(parts[-1])
+            if size > MAX_PDF_CHARS or time.process_time() - begun > PDF_SECONDS * PDF_ENOUGH:
+                break
+        text = "".join(parts)
+        lines = len(line_starts(text)) if text else 0
+        pieces = cut_pieces(text, [], is_markdown=False, breaks=starts)
+        kept = pieces[: request.max_pieces]
+        is_cut = len(parts) < opened.total
+        made = self._pieces(kept, text, _Decoded(text, "utf-8", 0), [])
+        return TextStructure(
+            lines=lines,
+            left_from=pieces[len(kept)].from_line if len(kept) < len(pieces) else lines + 1 if is_cut else None,
+            pieces=[
+                msgspec.structs.replace(one, page=bisect_right(starts, piece.start))
+                for one, piece in zip(made, kept, strict=True)
+            ],
+            text=text,
+        )
+
+    def _said(self, words: Sequence[str]) -> list[str]:
+        """Return names as they were written, but for those that hold a credential."""
+        kept = (one.strip()[:MAX_NAME_CHARS] for one in words)
+        return [one for one in dict.fromkeys(kept) if one and self._scanner.mask(one) == one][:MAX_NAMES]
+
+    def _links(self, text: str, front: FrontMatter, request: ReadRequest) -> list[RawLink]:
+        if request.kind == "markdown":
+            found = find_links(text, front.fields, front.end)
+        else:
+            found = find_imports(text) if request.kind == "code" else []
+        return [one for one in found if self._scanner.mask(one.target) == one.target]
+
+    def _masked(self, text: str) -> str:
         parts: list[str] = []
-        end = 0
-        for span in self._scanner.find(text):
-            if span.start >= end:
-                parts += [text[end : span.start], " " * (span.end - span.start)]
-                end = span.end
-        return "".join([*parts, text[end:]])
+        place = 0
+        for start, end, mark in self.hidden_parts(text):
+            parts += [text[place:start], mark]
+            place = end
+        return "".join([*parts, text[place:]])
+
+    def hidden_parts(self, text: str) -> list[HiddenPart]:
+        """Return the parts of a text that are neither indexed nor shown, in characters and in order."""
+        spans = [(span.start, span.end, f"[secret:{span.kind}]") for span in self._scanner.find(text)]
+        spans += [(start, end, OWN_BLOCK_MARK) for start, end in find_blocks(text)]
+        parts: list[HiddenPart] = []
+        last = 0
+        for start, end, mark in sorted(spans):
+            if end > last:
+                parts.append((max(start, last), end, mark))
+                last = end
+        return parts
 
     def _pieces(
         self, pieces: Sequence[TextPiece], said: str, decoded: _Decoded, title: Sequence[str]
@@ -165,6 +246,16 @@ class _Reader:
         return found
 
 
+def blank(text: str, hidden: Sequence[HiddenPart]) -> str:
+    """Return a text of the same length with blanks in place of its hidden parts."""
+    parts: list[str] = []
+    place = 0
+    for start, end, _ in hidden:
+        parts += [text[place:start], " " * (end - start)]
+        place = end
+    return "".join([*parts, text[place:]])
+
+
 def _bytes_at(decoded: _Decoded, places: Sequence[int]) -> dict[int, int]:
     """Return the byte at which each character begins; `places` are in order."""
     at: dict[int, int] = {}
@@ -173,6 +264,11 @@ def _bytes_at(decoded: _Decoded, places: Sequence[int]) -> dict[int, int]:
         byte += len(decoded.text[last:place].encode(decoded.encoding))
         at[place], last = byte, place
     return at
+
+
+def _in_bytes(decoded: _Decoded, parts: Sequence[HiddenPart]) -> list[HiddenPart]:
+    at = _bytes_at(decoded, sorted({place for start, end, _ in parts for place in (start, end)}))
+    return [(at[start], at[end], mark) for start, end, mark in parts]
 
 
 def _words_of(value: Any) -> list[str]:
@@ -208,13 +304,13 @@ class _Deadline:
             with contextlib.suppress(ValueError, OSError):  # macOS takes no such limit
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
-    def begin(self) -> None:
+    def begin(self, seconds: float = SECONDS) -> None:
         if sys.platform == "win32":
-            self._watch = threading.Timer(2 * SECONDS, os._exit, [1])
+            self._watch = threading.Timer(2 * seconds, os._exit, [1])
             self._watch.daemon = True
             self._watch.start()
         else:
-            signal.setitimer(signal.ITIMER_PROF, SECONDS)  # the signal ends the process without a line of Python
+            signal.setitimer(signal.ITIMER_PROF, seconds)  # the signal ends the process without a line of Python
 
     def end(self) -> None:
         if sys.platform == "win32":
@@ -232,7 +328,7 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
     while line := source.readline():
         request = msgspec.json.decode(line, type=ReadRequest)
         data = source.read(request.size)
-        deadline.begin()
+        deadline.begin(PDF_SECONDS if request.kind == "pdf" else SECONDS)
         target.write(msgspec.json.encode(reader.read(request, data)) + b"\n")
         target.flush()
         deadline.end()

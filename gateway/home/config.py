@@ -267,6 +267,11 @@ class ConfigStore:
             for name, provider in config.providers.items()
         }
         groups = {name: getattr(config, name) for name in config.__struct_fields__ if name != "providers"}
+        upstreams = {
+            name: msgspec.structs.replace(one, base_url=shown_url(one.base_url) or "")
+            for name, one in config.proxy.upstreams.items()
+        }
+        groups["proxy"] = msgspec.structs.replace(config.proxy, upstreams=upstreams)
         return Settings(**groups, providers=providers)
 
     def _take(self, text: str) -> None:

@@ -40,6 +40,10 @@ class HomeFiles:
         for path in sorted(self._home.logs.iterdir()):
             if _says(path, saying):
                 yield LeftPlace(place="log", id=path.name, reason="log_line")
+        for path in sorted((self._home.root / "spool").glob("*.jsonl")):
+            if _says(path, saying):
+                is_aside = path.name.startswith("quarantine")
+                yield LeftPlace(place="log", id=path.name, reason="log_line" if is_aside else "still_written")
 
 
 def _says(path: Path, saying: Saying) -> bool:

@@ -17,7 +17,20 @@ MAX_NAME_BYTES = 255
 """No usual file system keeps longer names."""
 
 OWN_NAMES = frozenset(
-    {"run", "keys", "logs", "http", "agents", "artifacts", "backups", "models", "ballast", "gateway.db", "config.toml"}
+    {
+        "run",
+        "keys",
+        "logs",
+        "http",
+        "spool",
+        "agents",
+        "artifacts",
+        "backups",
+        "models",
+        "ballast",
+        "gateway.db",
+        "config.toml",
+    }
 )
 
 PASSED_OVER = frozenset({"lost+found", "desktop.ini", "DS_Store", "localized"})
@@ -95,7 +108,7 @@ def is_foreign(root: Path) -> bool:
     return not all(name.startswith(("config.toml.", "gateway.db-")) for name in names)
 
 
-SEARCHED_FOLDERS = ("run", "keys", "logs", "http", "backups", "artifacts")
+SEARCHED_FOLDERS = ("run", "keys", "logs", "http", "spool", "backups", "artifacts")
 """Folders of a home that are searched for links at a start: none of them has many entries.
 
 Links below them are refused when a file is opened.

@@ -9,8 +9,8 @@ import secrets
 from pathlib import Path
 
 from gateway.base.durable_file import publish, publish_once
-from memory.bundles.exporting import key_id
 from protocol.errors import Unavailable
+from protocol.seams.ports import key_id
 
 KEY_FILE = "fingerprint.key"
 KEY_BYTES = 32

@@ -11,8 +11,9 @@ import msgspec
 
 from gateway.base.durable_file import publish
 from gateway.home.owners import is_free
+from protocol.threads import Usage
 
-DOORS = ("http",)
+DOORS = ("http", "proxy")
 """The doors that write one."""
 
 
@@ -23,6 +24,12 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     home_id: str
     owner: str
+    capture: str | None = None
+    """Of a proxy: `live`, or `dark` while its memory does not answer."""
+    late: int = 0
+    spooled: int = 0
+    last_turn_at: int | None = None
+    usage: Usage = Usage()
 
 
 def write_run_file(run: Path, door: str, entry: RunFile) -> Path:

@@ -15,6 +15,8 @@ from gateway.base.durable_file import publish, publish_once
 FOLDER = "http"
 FILES = {"http": "token", "proxy": "proxy_token"}
 """The file of each door's token."""
+INTERNAL = "internal"
+"""The file of the token by which the gateway's own requests to models are known."""
 TOKEN_BYTES = 32
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]{43}\s*")
 OPEN_TO_OTHERS = 0o077

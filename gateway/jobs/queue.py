@@ -30,6 +30,12 @@ def job_of(row: Row) -> Job:
     )
 
 
+def subjects_without_job(tx: Tx, *, kind: JobKind, subjects: Sequence[str]) -> list[str]:
+    """Return the subjects without a job of the kind, unfinished or dead."""
+    values = {"kind": kind, "subjects": json.dumps(list(subjects))}
+    return [subject for (subject,) in tx.all(SQL["subjects_without_job"], values)]
+
+
 class Bell:
     """Wakes the runner: jobs that are queued ring it, and the runner waits for it."""
 
@@ -109,8 +115,7 @@ class Jobs:
 
     def without_job(self, tx: Tx, *, kind: JobKind, subjects: Sequence[str]) -> list[str]:
         """Return the subjects without a job of the kind, unfinished or dead."""
-        values = {"kind": kind, "subjects": json.dumps(list(subjects))}
-        return [subject for (subject,) in tx.all(SQL["subjects_without_job"], values)]
+        return subjects_without_job(tx, kind=kind, subjects=subjects)
 
     def counts(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None) -> dict[JobState, int]:
         """Return how many jobs of the kind are in each state."""

@@ -13,13 +13,16 @@ from gateway.passes.runs import RunMeans, Runs
 from gateway.passes.scheduler import ScheduleMeans, Scheduler
 from gateway.passes.table import REVERSIBLE_MS
 from gateway.passes.undoing import Undoing, UndoMeans
+from knowledge.rows.upkeep import prunings as prunings_of_files
 from memory.aging.stages import Consolidation
 from memory.rows.repair import prunings as prunings_of_records
 from memory.rows.repair import tallies as tallies_of_records
+from protocol.base import DAY_MS
 from protocol.passes import PassName
 from protocol.seams.checks import Check, LookResult
 from protocol.seams.passes import PassStage
 from protocol.seams.ports import JobQueue, Notify, Tx
+from retrieval.rows.embedding_cache import old_vectors
 from retrieval.rows.pruning import prunings as prunings_of_graph
 from retrieval.rows.pruning import tallies as tallies_of_graph
 from thread_episodic.rows.counts import count_chunks
@@ -49,7 +52,8 @@ def build_passes(
     def prunings(now: int) -> Sequence[Check]:
         return [
             old_runs(now - REVERSIBLE_MS), *prunings_of_records(), *prunings_of_conversations(queue_index_repair),
-            *prunings_of_graph(now),
+            *prunings_of_files(now), *prunings_of_graph(now),
+            old_vectors(now - base.config.config.knowledge.cache_days * DAY_MS),
         ]  # fmt: skip
 
     stages: Mapping[PassName, Sequence[PassStage]] = {

@@ -1,9 +1,12 @@
-"""`pioneer demo`: it plays the bundled story through a spawned gateway on a temporary home and shows its decisions.
+"""`pioneer demo`: it plays the bundled story through a spawned gateway on a home of its own and shows its decisions.
 
 Rule 1: everything shown comes over the wire from a real gateway; nothing is computed or remembered here.
 """
 
+import contextlib
 import re
+import shutil
+import sys
 import tempfile
 import time
 from datetime import UTC, datetime
@@ -16,10 +19,12 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from gateway.play.demo_story import MONDAY, STORY, USER, WORKSPACE, StoryTurn, script
+from gateway.play.demo_story import FILES, MONDAY, STORY, USER, WORKSPACE, StoryTurn, script
 from gateway.wire.client import GatewayClient, console_script
 from protocol import methods as call
 from protocol.base import DAY_MS, Empty
+from protocol.files.collections import CollectionAddParams, CollectionParams
+from protocol.files.knowledge import KnowledgeReadParams
 from protocol.gateway import ClientInfo, DrainParams, InitializeParams
 from protocol.memory import (
     Context,
@@ -48,13 +53,15 @@ WHY = {
     "secret_detected": "it holds a credential: no record, no candidate, no log",
     "no_memory_requested": "the user asked not to remember this",
     "low_score": "not certain enough",
+    "subagent": "a helper is given no persona, and teaches memory nothing",
 }
 
 
 class Stage:
     """The stage of the demo: the output that a person sees."""
 
-    def __init__(self, picture: Path | None = None) -> None:
+    def __init__(self, project: Path, picture: Path | None = None) -> None:
+        self.project = project
         width = min(Console().width, 110) if picture is None else PICTURE_WIDTH
         self.out = Console(highlight=False, soft_wrap=False, width=width, record=picture is not None)
         self._picture = picture
@@ -95,6 +102,10 @@ class Stage:
 def _home_files(home: Path) -> tuple[Path, Path]:
     """Writes the configuration and the scripted model's answers; returns the clock and config files."""
     (home / "script.jsonl").write_bytes(b"\n".join(msgspec.json.encode(rule) for rule in script()) + b"\n")
+    for name, text in FILES.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     config = home / "config.toml"
     config.write_text(
         '[gateway.providers.demo]\nkind = "scripted"\nscript = "script.jsonl"\n\n'
@@ -109,15 +120,36 @@ async def _spawn(home: Path, clock: Path, config: Path) -> GatewayClient:
         [*console_script(), "serve", "--home", str(home / "home"), "--config", str(config), "--clock-file", str(clock)]
     )
     hello = InitializeParams(
-        protocol_version="2026-11", client=ClientInfo(name="demo", version="1", time_zone="UTC"), workspace_id=WORKSPACE
+        protocol_version="2026-11",
+        client=ClientInfo(name="Demo app", version="1", time_zone="UTC"),
+        workspace_id=WORKSPACE,
     )
     await client.call(call.INITIALIZE, hello)
     return client
 
 
+async def _add_notes(client: GatewayClient, stage: Stage) -> None:
+    """Have the folder of notes indexed; it is read where it lies, and nothing of it is copied."""
+    notes = str(stage.project / "notes")
+    await client.call(call.COLLECTIONS_ADD, CollectionAddParams(path=notes, workspace_id=WORKSPACE))
+    await client.call(call.DRAIN, DrainParams())
+    known = (await client.call(call.COLLECTIONS_GET, CollectionParams(collection_id="notes"))).collection
+    stage.line("files", f"{known.files.indexed} notes are searched where they lie; no text of them is copied", "cyan")
+
+
 async def _play(client: GatewayClient, stage: Stage, said: StoryTurn) -> None:
     """Play one turn and show its messages, recall, and decisions."""
-    await client.call(call.THREAD_START, ThreadStartParams(thread_id=said.thread))
+    where = str(stage.project) if said.in_project else None
+    await client.call(
+        call.THREAD_START,
+        ThreadStartParams(
+            thread_id=said.thread,
+            cwd=where,
+            agent_id=said.agent,
+            agent=said.agent is not None,
+            parent_thread_id=said.helps,
+        ),
+    )
     stage.line(USER, said.text, "bold")
     seen = len(client.received)
     started = await client.call(
@@ -155,6 +187,14 @@ async def _show_recall(client: GatewayClient, stage: Stage, turn: Turn) -> None:
             if (hit := texts.get(chunk_id)) is not None:
                 day = datetime.fromtimestamp(hit.at / 1000, UTC)
                 stage.line("recalled", f"{hit.snippet}  [{day:%d %b}, conversation]", "green")
+    for address in manifest.recall.knowledge_ids:
+        place = KnowledgeReadParams(address=address, context=Context(workspace_id=WORKSPACE))
+        found = await client.call(call.KNOWLEDGE_READ, place)
+        shown = f"{found.collection_id}:{found.path}, lines {found.from_line} to {found.to_line}"
+        stage.line("recalled", f"{' '.join(found.text.split())}  [{shown}]", "green")
+    rules = [ref.id for part in manifest.sections for ref in part.source_refs if ref.kind in {"instruction", "agent"}]
+    if rules:
+        stage.line("rules", ", ".join(rules), "blue")
     if manifest.recall.status != "recalled":
         stage.line("recalled", f"nothing ({manifest.recall.reason})", "dim")
 
@@ -216,21 +256,29 @@ async def _epilogue(client: GatewayClient, stage: Stage) -> None:
 
 async def perform(picture: Path | None = None) -> None:
     """Play the whole demo; a part of it is written as a picture where one is wanted."""
-    stage, begun = Stage(picture), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="pioneer-demo-") as folder:
-        home = Path(folder)
+    begun = time.monotonic()
+    with contextlib.ExitStack() as kept:
+        if picture is None:  # a person may look at it afterwards
+            home = Path(tempfile.mkdtemp(prefix="pioneer-demo-"))
+        else:
+            home = Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="pioneer-demo-")))
+        stage = Stage(home / "harbor", picture)
         clock, config = _home_files(home)
         clock.write_text(str(MONDAY), encoding="ascii")
         client = await _spawn(home, clock, config)
         for number, said in enumerate(STORY):
             at = MONDAY + said.day * DAY_MS + number * 60_000
             clock.write_text(str(at), encoding="ascii")
+            if said.in_project:
+                stage.end_picture()
             if said.title is not None:
                 if said.day == PICTURE_BEGINS_ON:
                     stage.begin_picture()
                 stage.scene(said, at)
             else:
                 stage.out.print()
+            if said.in_project:
+                await _add_notes(client, stage)
             await _play(client, stage, said)
             await client.call(call.DRAIN, DrainParams())
         await client.close()
@@ -244,6 +292,12 @@ async def perform(picture: Path | None = None) -> None:
     stage.out.print(
         f"[dim]Two gateway processes, {len(STORY)} turns, {time.monotonic() - begun:.1f} s. No network, no model.[/dim]"
     )
+    if picture is None:
+        stage.out.print("\nSee this home as a page: what was learned, why, and how it is undone:\n")
+        # `make demo` installs below the checkout: the name alone would not be found there
+        program = "pioneer" if shutil.which("pioneer") else f"{Path(sys.executable).parent / 'pioneer'}"
+        stage.out.print(f"  {program} inspect --home {home / 'home'} --clock-file {clock}\n", soft_wrap=True)
+        stage.out.print(f"[dim]It stays in {home} until you remove it.[/dim]", soft_wrap=True)
 
 
 def main(picture: Path | None = None) -> int:

@@ -4,10 +4,12 @@ Rule 1: only the story stands here: the words of each day, and the answers of th
 makes of it is decided by the gateway alone.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 USER = "Mira"
 WORKSPACE = "ws_harbor"
+FILES_DAY = 9
 MONDAY = 1_778_486_400_000  # Monday, 11 May 2026, 08:00 UTC
 
 
@@ -21,6 +23,12 @@ class StoryTurn(NamedTuple):
     facts: tuple[dict[str, Any], ...] = ()
     tool: tuple[str, dict[str, Any]] | None = None
     title: str | None = None
+    in_project: bool = False
+    """Whether the thread works in the project's folder, whose rules then hold."""
+    agent: str | None = None
+    """The agent whose definition acts."""
+    helps: str | None = None
+    """The thread for which it works as a helper."""
 
 
 def fact(content: str, quote: str, category: str, attribute: str, **semantic: Any) -> dict[str, Any]:
@@ -167,7 +175,47 @@ STORY: tuple[StoryTurn, ...] = (
         tool=("memory_forget", {"scope": {"kind": "user", "key": "default"}, "key": "home"}),
         title="and a wish to be forgotten",
     ),
+    StoryTurn(
+        FILES_DAY,
+        "thr_notes",
+        "What do our notes say about refunds when a ferry is cancelled?",
+        "Refunds are the operators' matter: Harbor only shows their phone number (decisions.md, from line 5). "
+        "Their offices open at 09:00.",
+        title="Wednesday: a folder of notes",
+        in_project=True,
+    ),
+    StoryTurn(
+        FILES_DAY,
+        "thr_scout",
+        "Scout, which ferry would you cancel first in a storm?",
+        "The small one to Skerry, of course. I have a soft spot for the big ones.",
+        title="an agent, then as a helper",
+        agent="scout",
+    ),
+    StoryTurn(
+        FILES_DAY,
+        "thr_helper",
+        "List the ferries that a storm would stop.",
+        "Skerry 07:40, Skerry 16:10.",
+        agent="scout",
+        helps="thr_notes",
+    ),
 )
+
+FILES: Mapping[str, str] = {
+    "harbor/AGENTS.md": "Give times of day in 24 hours. Name the file and the lines of what you take from the notes.\n",
+    "harbor/notes/decisions.md": (
+        "# Decisions\n\nWhat we agreed on, newest first.\n\n"
+        "## Refunds\n\nWhen a ferry is cancelled, refunds are the matter of its operator.\n"
+        "Harbor only shows the operator's phone number. See [[operators]].\n\n"
+        "## Languages\n\nHarbor speaks Gaelic and English.\n"
+    ),
+    "harbor/notes/operators.md": "# Operators\n\nTheir offices open at nine in the morning.\n",
+    "home/agents/scout/config.yaml": "name: Scout\ndescription: Knows ferries and weather.\n",
+    "home/agents/scout/AGENTS.md": "Answer in one line.\n",
+    "home/agents/scout/SOUL.md": "You have a soft spot for big ferries.\n",
+}
+"""Files of the person: a project with its rules and notes, and an agent. A gateway reads them and changes none."""
 
 
 def script() -> list[dict[str, Any]]:

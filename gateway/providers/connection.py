@@ -5,10 +5,12 @@ addresses, headers and other keys from there, and send them wherever `base_url` 
 Rule 2: a prompt goes where the configuration says and nowhere else: redirects are not followed.
 """
 
+import contextlib
 import ipaddress
 import os
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -34,6 +36,7 @@ HEADERS = frozenset(
         "anthropic-version",
     }
 )
+MARK = "X-Pioneer-Internal"
 KEY_HEADERS = frozenset({"authorization", "x-api-key"})
 
 
@@ -43,6 +46,8 @@ class Connection(NamedTuple):
     base_url: str | None
     key: str | None
     seconds: float
+    mark: str | None = None
+    """By which a chat proxy of this home knows our own requests; sent to this machine alone."""
 
     def http_options(self) -> dict[str, Any]:
         """Return options of the SDK's HTTP client that keep both rules."""
@@ -65,11 +70,18 @@ class Connection(NamedTuple):
                 is_ours = low in HEADERS or low.startswith("x-stainless-")
             if not is_ours:
                 del request.headers[name]
+        if self.mark is not None and _is_here(self.base_url):
+            request.headers[MARK] = self.mark
 
 
-def connection_of(config: ProviderConfig) -> Connection:
-    """Return the connection of a provider without a problem."""
-    return Connection(config.base_url, _key_of(config), config.timeout_ms / 1000)
+def connection_of(config: ProviderConfig, mark: Path | None = None) -> Connection:
+    """Return the connection of a provider without a problem; `mark` is the file of our mark, where one was made."""
+    connection = Connection(config.base_url, _key_of(config), config.timeout_ms / 1000)
+    if mark is None or not _is_here(config.base_url):
+        return connection
+    with contextlib.suppress(OSError):
+        return connection._replace(mark=mark.read_text(encoding="ascii").strip())
+    return connection
 
 
 def problem_of(config: ProviderConfig, model: str | None = None) -> ProviderProblem | None:

@@ -101,7 +101,9 @@ class Providers:
         folder: Path,
         views: Callable[[], Mapping[str, ProviderView]],
         clock: Clock,
+        mark: Path | None = None,
     ) -> None:
+        self._mark = mark
         self._config = config
         self._folder = folder
         self._views = views
@@ -148,7 +150,10 @@ class Providers:
             raise ProviderFailed("not_configured")
         known = self._made.get(name)
         if known is None or known[0] != config:
-            known = self._made[name] = (config, FACTORIES[config.kind](config, self._folder, self._clock))
+            made = FACTORIES[config.kind](config, self._folder, self._clock)
+            if isinstance(made, VendorModel):
+                made.mark = self._mark
+            known = self._made[name] = (config, made)
         return known[1]
 
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:

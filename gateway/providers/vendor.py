@@ -11,6 +11,7 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
 import anyio
@@ -227,6 +228,8 @@ class VendorModel:
         self._connect = connect
         self._client: VendorClient | None = None
         self._refused: frozenset[str] = frozenset()
+        self.mark: Path | None = None
+        """The file of the mark that requests to this machine have."""
 
     async def attempt(self, request: ModelRequest, attempt: int, deltas: Deltas | None) -> ModelReply:
         """Return the answer of one try, built alike for every try. Raises `ProviderFailed`."""
@@ -234,7 +237,7 @@ class VendorModel:
         model = request.model or self._config.model
         if model is None:
             raise ProviderFailed("not_configured")
-        connection = connection_of(self._config)
+        connection = connection_of(self._config, self.mark)
         client = self._client
         if client is None:
             client = self._client = await to_thread.run_sync(

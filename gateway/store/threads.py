@@ -51,7 +51,7 @@ class ThreadWork:
         self.is_urgent = ahead > 0
         self.since = time.monotonic() - ahead
         self.loop = asyncio.get_running_loop()
-        self.context = contextvars.copy_context()  # a commit notifies on behalf of its caller
+        self.context = contextvars.copy_context()  # the work and its notifications are on behalf of its caller
         self.future: asyncio.Future[Any] = self.loop.create_future()
 
     def settle(self, result: Any, error: BaseException | None, after: list[Callable[[], None]]) -> None:
@@ -217,7 +217,7 @@ class SnapshotReader(Worker[ReadQueue]):
                 lambda: time.thread_time() > spent or time.monotonic() > ends, PROGRESS_STEPS
             )
             connection.execute("BEGIN").fetchall()
-            result = request.work(Transaction(connection))
+            result = request.context.run(request.work, Transaction(connection))
             if self._file.stamp() != self._stamp:  # a process wrote while this file was read as immutable
                 result, error = None, Unavailable("overloaded")
         except apsw.Error as failure:
@@ -300,7 +300,7 @@ class CommitWriter(Worker[Asked]):
         if not is_alone:
             connection.execute("SAVEPOINT one").fetchall()
         try:
-            result = member.work(transaction)
+            result = member.context.run(member.work, transaction)
         except Exception as failure:  # noqa: BLE001  # rolls back this work alone and travels to its caller
             is_ours = isinstance(failure, apsw.Error) and not isinstance(failure, apsw.ConstraintError)
             error = self.translate(failure) if is_ours else failure

@@ -32,6 +32,13 @@ class SessionClient:
         self._workspace: str | None = None
         self._zone: str | None = None
         self.parent_pid: int | None = None
+        self.name: str | None = None
+        """The name by which the client introduced itself."""
+
+    @property
+    def agent_id(self) -> str | None:
+        """Return the agent that the client speaks for."""
+        return self._agent
 
     @property
     def workspace_id(self) -> str | None:
@@ -58,6 +65,7 @@ class SessionClient:
         self._zone = zone
         self._workspace = params.workspace_id
         self.parent_pid = params.parent_pid
+        self.name = params.client.name
 
     def fill(self, params: P) -> P:
         """Return the parameters with what the client means where it says nothing.

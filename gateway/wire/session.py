@@ -30,6 +30,7 @@ from gateway.wire.rpc import (
 from protocol.envelope import RequestId
 from protocol.errors import ErrorReason, GatewayError
 from protocol.gateway import MAX_BATCH
+from protocol.seams.callers import enter
 
 T = TypeVar("T")
 
@@ -282,6 +283,7 @@ class Session:
                 if before is not None:
                     await asyncio.wait([before])
                 CURRENT.set(deferred)
+                enter("stdio", self.client.name)
                 if not scope.cancel_called:
                     reply = await self._dispatcher.reply_to(request, self.client.fill)
         finally:

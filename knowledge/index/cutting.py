@@ -47,18 +47,22 @@ def line_starts(text: str) -> list[int]:
     return starts
 
 
-def cut_pieces(text: str, headings: Sequence[Heading], *, is_markdown: bool) -> list[TextPiece]:
-    """Return the pieces of a text in order; an empty text has none."""
+def cut_pieces(
+    text: str, headings: Sequence[Heading], *, is_markdown: bool, breaks: Sequence[int] = ()
+) -> list[TextPiece]:
+    """Return the pieces of a text in order; an empty text has none. A piece begins at each of `breaks` (characters)."""
     if not text:
         return []
     starts = line_starts(text)
     dividing = [starts[one.line] for one in headings if one.level <= DIVIDING_LEVEL]
-    ends = sorted({0, len(text), *dividing})
-    ranges = [piece for start, end in pairwise(ends) for piece in _cut(text, start, end, starts, whole=is_markdown)]
+    ends = sorted({0, len(text), *dividing, *breaks})
+    ranges = [
+        piece for start, end in pairwise(ends) for piece in cut_range(text, start, end, starts, whole=is_markdown)
+    ]
     return [_piece(start, end, starts, headings) for start, end in ranges]
 
 
-def _cut(text: str, start: int, end: int, starts: Sequence[int], *, whole: bool) -> list[Range]:
+def cut_range(text: str, start: int, end: int, starts: Sequence[int], *, whole: bool = False) -> list[Range]:
     """Return the pieces of a part. The kernel keeps blocks of Markdown whole; other texts are cut between lines."""
     cuts = [start + last for _, last in cut_text(text[start:end], SIZES).ranges]
     kept = [start]

@@ -15,10 +15,11 @@ import anyio.to_thread
 import msgspec
 
 from knowledge.index.storing import settle_missing
+from knowledge.index.vectors import PieceVectors
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import FileChange, add_change, see_version
 from knowledge.rows.collections import KnownCollection, find_collection
-from knowledge.rows.contents import NewContent, NewPiece, add_content, drop_unused, find_content, put_card
+from knowledge.rows.contents import Leaving, NewContent, NewPiece, add_content, drop_unused, find_content, put_card
 from knowledge.rows.files import (
     WaitingFile,
     delete_file,
@@ -30,10 +31,13 @@ from knowledge.rows.files import (
     path_of,
     waiting_files,
 )
+from knowledge.rows.links import TextReferences, put_file, put_references
+from knowledge.rows.vectors import mean_content
 from knowledge.structure import ReaderEndedError, ReadRequest, ReadText, TextStructure
 from protocol.notifications import KnowledgeIndexed
 from protocol.seams.ports import JobHandle, Tx
-from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
+from protocol.settings import KnowledgeSettings
 
 FILES_AT_ONCE = 64
 BYTES_AT_ONCE = 8 * 1024 * 1024
@@ -77,8 +81,9 @@ def hash_of(means: KnowledgeMeans, data: bytes) -> bytes:
 class FileReader:
     """Reads what waits."""
 
-    def __init__(self, means: KnowledgeMeans) -> None:
+    def __init__(self, means: KnowledgeMeans, vectors: PieceVectors) -> None:
         self._means = means
+        self._vectors = vectors
 
     async def read(self, handle: JobHandle) -> None:
         """Read the files that wait of the collection that a `read` job names, until none is due."""
@@ -120,7 +125,7 @@ class FileReader:
         waiting = await means.db.read(lambda tx: waiting_files(tx, known.id, means.clock.now(), FILES_AT_ONCE))
         if not waiting:
             return False
-        taken = await anyio.to_thread.run_sync(partial(_read_all, root, waiting, settings.max_file_bytes))
+        taken = await anyio.to_thread.run_sync(partial(_read_all, root, waiting, settings))
         shas = {(one.sha256, one.file.kind) for one in taken if one.is_read}
         there = await means.db.read(lambda tx: {key for key in shas if find_content(tx, known.owner, *key) is not None})
         files: list[ReadFile] = []
@@ -132,7 +137,12 @@ class FileReader:
                 continue
             is_plain = one.file.deaths >= PLAIN_AFTER
             request = ReadRequest(
-                kind=one.file.kind, size=len(one.data), max_pieces=settings.max_chunks_per_file, is_plain=is_plain
+                kind=one.file.kind,
+                size=len(one.data),
+                max_pieces=settings.max_chunks_per_file,
+                is_plain=is_plain,
+                max_pages=settings.max_pdf_pages,
+                language=one.file.language,
             )
             try:
                 files.append(ReadFile(one, await reader(request, one.data)))
@@ -145,16 +155,17 @@ class FileReader:
 
     def _contents(
         self, owner: int, files: Sequence[ReadFile]
-    ) -> dict[tuple[bytes, str], tuple[NewContent, list[NewPiece]]]:
-        """Return what is new of what the files say, with the hash of each piece."""
-        found: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece]]] = {}
+    ) -> dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]]:
+        """Return what is new of what the files say, with the hash of each piece, and the text of a PDF."""
+        found: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]] = {}
         for read, structure, _ in files:
             if structure is None or structure.unread is not None:
                 continue
+            said = structure.text.encode() if read.file.kind == "pdf" else read.data
             pieces = [
                 NewPiece(
                     one.from_byte, one.to_byte, one.from_line, one.to_line, msgspec.json.encode(one.headings).decode(),
-                    hash_of(self._means, read.data[one.from_byte : one.to_byte]), one.terms,
+                    hash_of(self._means, said[one.from_byte : one.to_byte]), one.terms, one.page,
                 )
                 for one in structure.pieces
             ]  # fmt: skip
@@ -162,13 +173,14 @@ class FileReader:
                 owner, read.sha256, read.file.kind, structure.encoding, len(read.data), structure.lines,
                 structure.left_from,
                 structure.importance, msgspec.json.encode(structure.topics).decode(),
+                msgspec.json.encode(structure.hidden).decode(),
             )  # fmt: skip
-            found[read.sha256, read.file.kind] = (content, pieces)
+            found[read.sha256, read.file.kind] = (content, pieces, structure.text)
         return found
 
     def _apply(
         self, tx: Tx, known: KnownCollection, files: Sequence[ReadFile],
-        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece]]],
+        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]],
     ) -> None:  # fmt: skip
         """Store the outcomes; a file that changed meanwhile waits still, and is left to the next look."""
         if find_collection(tx, known.collection_id) is None:
@@ -186,7 +198,7 @@ class FileReader:
 
     def _keep(
         self, tx: Tx, known: KnownCollection, one: ReadFile,
-        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece]]],
+        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]],
     ) -> None:  # fmt: skip
         read = one.read
         key = (read.sha256, read.file.kind)
@@ -194,8 +206,11 @@ class FileReader:
         if there is None:
             if key not in contents:
                 return  # it left the index this moment: the file waits still
-            content, pieces = contents[key]
-            there = add_content(tx, content, pieces), content.left_from
+            content, pieces, text = contents[key]
+            there = add_content(tx, content, pieces, text), content.left_from
+            structure = one.structure
+            if structure is not None:
+                put_references(tx, there[0], TextReferences(structure.aliases, structure.tags, structure.links))
         row, left_from = there
         now, path = self._means.clock.now(), path_of(read.file.folder, read.file.name)
         gone = missing_with_content(tx, known.id, row) if read.file.content is None else None
@@ -228,8 +243,11 @@ class FileReader:
         finish_file(tx, values)
         terms = self._means.lexicon.index_terms(path_of(file.folder, file.name)) if content is not None else []
         put_card(tx, file.id, known.owner, " ".join(sorted([*terms, *names.split()])))
+        put_file(tx, file.id, content, self._means.clock.now())
         if file.content is not None and file.content != content:
-            drop_unused(tx, file.content)
+            drop_unused(tx, file.content, Leaving(known.collection_id, self._means.clock.now()))
+        if content is not None and mean_content(tx, content, awaits=self._vectors.are_made()):
+            self._vectors.queue(tx)
 
     def _fail(self, tx: Tx, read: ReadBytes, *, has_ended: bool) -> None:
         file = read.file
@@ -251,11 +269,12 @@ FOR_GOOD = frozenset({"link", "not_regular", "other_device", "not_downloaded", "
 """Refusals that another try does not change."""
 
 
-def _read_all(root: SafeRoot, waiting: Sequence[WaitingFile], limit: int) -> list[ReadBytes]:
+def _read_all(root: SafeRoot, waiting: Sequence[WaitingFile], settings: KnowledgeSettings) -> list[ReadBytes]:
     """Return the bytes of files, as many as are small together."""
     found: list[ReadBytes] = []
     size = 0
     for file in waiting:
+        limit = settings.max_pdf_bytes if file.kind == "pdf" else settings.max_file_bytes
         found.append(read_file(root, file, limit))
         size += len(found[-1].data)
         if size > BYTES_AT_ONCE:
@@ -268,7 +287,7 @@ def read_file(root: SafeRoot, file: WaitingFile, limit: int) -> ReadBytes:
     try:
         with root.open_file(path_of(file.folder, file.name)) as opened:
             before = os.fstat(opened.fileno())
-            data = _read_to_end(opened.fileno(), limit) if before.st_size <= limit else b""
+            data = read_up_to(opened, limit + 1) if before.st_size <= limit else b""
             after = os.fstat(opened.fileno())
     except UnsafeFileError as error:
         is_lasting = error.reason in FOR_GOOD
@@ -280,12 +299,3 @@ def read_file(root: SafeRoot, file: WaitingFile, limit: int) -> ReadBytes:
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or len(data) != after.st_size:
         return ReadBytes(file, error="changing")
     return ReadBytes(file, data, hashlib.sha256(data).digest(), after.st_mtime_ns)
-
-
-def _read_to_end(descriptor: int, limit: int) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while size <= limit and (part := os.read(descriptor, 1024 * 1024)):
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from knowledge.rows.changes import FileChange, add_change
 from knowledge.rows.collections import KnownCollection
-from knowledge.rows.contents import content_of_file, drop_card, drop_unused
+from knowledge.rows.contents import Leaving, content_of_file, drop_card, drop_unused
 from knowledge.rows.files import delete_file, missing_files, path_of
 from protocol.seams.ports import Tx
 
@@ -18,23 +18,23 @@ class Removed(NamedTuple):
     files: int = 0
     chunks: int = 0
     fts_rows: int = 0
+    vectors: int = 0
 
     def plus(self, other: "Removed") -> "Removed":
         """Return the sums."""
         return Removed(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-def drop_files(tx: Tx, owner: int, files: Sequence[int]) -> Removed:
-    """Remove files with what only they say."""
-    chunks = rows = 0
+def drop_files(tx: Tx, owner: int, files: Sequence[int], leaving: Leaving | None = None) -> Removed:
+    """Remove files with what only they say; with `leaving` the vectors of that are kept for a while."""
+    removed = Removed(len(files))
     for file in files:
         content = content_of_file(tx, file)
-        rows += drop_card(tx, file, owner)
+        removed = removed.plus(Removed(fts_rows=drop_card(tx, file, owner)))
         delete_file(tx, file)
         if content is not None:
-            pieces, words = drop_unused(tx, content)
-            chunks, rows = chunks + pieces, rows + words
-    return Removed(len(files), chunks, rows)
+            removed = removed.plus(Removed(0, *drop_unused(tx, content, leaving)))
+    return removed
 
 
 def settle_missing(tx: Tx, known: KnownCollection, now: int) -> int:
@@ -43,5 +43,5 @@ def settle_missing(tx: Tx, known: KnownCollection, now: int) -> int:
     for one in gone:
         event = "ignored" if one.reason == "ignored" else "removed"
         add_change(tx, known, FileChange(event, path_of(one.folder, one.name)), now)
-    drop_files(tx, known.owner, [one.id for one in gone])
+    drop_files(tx, known.owner, [one.id for one in gone], Leaving(known.collection_id, now))
     return len(gone)

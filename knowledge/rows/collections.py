@@ -104,6 +104,12 @@ def list_collections(
     return [KnownCollection(*row) for row in rows]
 
 
+def which_are_there(tx: Tx) -> tuple[bool, bool]:
+    """Return whether there is a collection, and whether there is one whose files are recalled in turns."""
+    any_one, recalled = tx.all(SQL["which_are_there"])[0]
+    return bool(any_one), bool(recalled)
+
+
 def count_collections(tx: Tx) -> int:
     """Return how many collections there are in the home."""
     return tx.all(SQL["count_collections"])[0][0]

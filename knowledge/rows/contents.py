@@ -5,13 +5,16 @@ Rule 2: what is stored of a text is ranges, a keyed hash and its terms in the or
 """
 
 import json
+import zlib
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
 from knowledge.rows.statements import SQL
+from knowledge.rows.vectors import drop_vectors_of, leave_vectors_of
 from protocol.seams.ports import SqlValue, Tx
 from retrieval.packing import pack, unpack
 
@@ -36,6 +39,7 @@ class NewContent(NamedTuple):
     left_from: int | None
     importance: float
     topics: str
+    hidden: str
 
 
 class NewPiece(NamedTuple):
@@ -48,6 +52,7 @@ class NewPiece(NamedTuple):
     headings: str
     text_hash: bytes
     terms: str
+    page: int | None
 
 
 class FoundPiece(NamedTuple):
@@ -69,6 +74,9 @@ class FoundPiece(NamedTuple):
     importance: float
     topics: str
     kind: str
+    sha256: bytes
+    hidden: str
+    page: int | None
 
     @property
     def words(self) -> list[str]:
@@ -85,6 +93,7 @@ class PlacedPiece(NamedTuple):
     from_line: int
     to_line: int
     text_hash: bytes
+    id: int
 
 
 def find_content(tx: Tx, owner: int, sha256: bytes, kind: str) -> tuple[int, int | None] | None:
@@ -93,9 +102,11 @@ def find_content(tx: Tx, owner: int, sha256: bytes, kind: str) -> tuple[int, int
     return (row[0], row[1]) if row else None
 
 
-def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece]) -> int:
-    """Store what a file says and make its words searchable; return its row."""
+def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], text: str = "") -> int:
+    """Store what a file says and make its words searchable; return its row. `text` is that of a PDF."""
     row = tx.insert(SQL["add_content"], content._asdict())
+    if text:
+        tx.run(SQL["add_pdf_text"], {"content": row, "text": zlib.compress(text.encode())})
     first = tx.all(SQL["last_chunk"])[0][0] + 1
     chunks: list[dict[str, SqlValue]] = []
     words: list[dict[str, SqlValue]] = []
@@ -112,19 +123,37 @@ def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece]) -> int:
     return row
 
 
-def drop_unused(tx: Tx, content: int) -> tuple[int, int]:
-    """Remove a content that no file says any more; return how many pieces and full-text rows went."""
+class Leaving(NamedTuple):
+    """The collection that says a content no more, and the time: its vectors are kept for a while."""
+
+    collection_id: str
+    now: int
+
+
+class DroppedRows(NamedTuple):
+    """How many pieces, full-text rows and vectors went."""
+
+    chunks: int = 0
+    fts_rows: int = 0
+    vectors: int = 0
+
+
+def drop_unused(tx: Tx, content: int, leaving: Leaving | None) -> DroppedRows:
+    """Remove a content that no file says any more, and its vectors too where it does not leave for a while only."""
     if tx.one(SQL["is_content_used"], {"content": content}) is not None:
-        return 0, 0
+        return DroppedRows()
     owner = tx.all(SQL["owner_of_content"], {"content": content})
     if not owner:
-        return 0, 0
+        return DroppedRows()
     rows = tx.all(SQL["terms_of_content"], {"content": content})
     with_words = [(row, unpack(terms)) for row, terms in rows if terms is not None]
     tx.run_many(SQL["remove_words"], [{"id": row, "body": entry(owner[0][0], words)} for row, words in with_words])
+    if leaving is not None:
+        leave_vectors_of(tx, content, leaving.collection_id, leaving.now)
+    vectors = drop_vectors_of(tx, content)
     tx.run(SQL["remove_chunks"], {"content": content})
     tx.run(SQL["remove_content"], {"content": content})
-    return len(rows), len(with_words)
+    return DroppedRows(len(rows), len(with_words), vectors)
 
 
 def put_card(tx: Tx, file: int, owner: int, terms: str) -> None:
@@ -182,6 +211,21 @@ def read_pieces(tx: Tx, rows: Sequence[int], owners: Sequence[int]) -> dict[int,
 def first_pieces(tx: Tx, files: Sequence[int]) -> dict[int, int]:
     """Return the first piece of each of some files, by the file's row."""
     return {file: piece for piece, file in tx.all(SQL["first_chunks_of_files"], {"rows": json.dumps(list(files))})}
+
+
+def pdf_text_of(tx: Tx, content: int) -> bytes | None:
+    """Return the text of a PDF in UTF-8; None where there is none that can be read."""
+    row = tx.one(SQL["get_pdf_text"], {"content": content})
+    with suppress(zlib.error):
+        return zlib.decompress(row[0]) if row is not None else None
+    return None
+
+
+def kept_texts(tx: Tx, pieces: Sequence[FoundPiece], most: int) -> dict[int, bytes]:
+    """Return what the first of some pieces that are of PDF files say, by their rows."""
+    wanted = [one for one in pieces if one.kind == "pdf"][:most]
+    texts = {content: pdf_text_of(tx, content) or b"" for content in {one.content for one in wanted}}
+    return {one.id: texts[one.content][one.from_byte : one.to_byte] for one in wanted}
 
 
 def pieces_of(tx: Tx, content: int) -> list[PlacedPiece]:

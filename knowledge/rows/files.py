@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from knowledge.rows.links import forget_file, move_file_in_graph
 from knowledge.rows.statements import SQL
 from protocol.seams.ports import SqlValue, Tx
 
@@ -61,6 +62,7 @@ class WaitingFile(NamedTuple):
     size: int
     mtime_ns: int
     is_baseline: int
+    language: str | None
 
 
 class FileRow(NamedTuple):
@@ -143,6 +145,21 @@ def renew_all(tx: Tx, collection: int, now: int) -> int:
     return tx.run(SQL["renew_all_files"], {"collection": collection, "now": now})
 
 
+def renew_parts(tx: Tx, now: int, before: int, parts: int) -> list[str]:
+    """Have the next part of each collection read again that had none since a time; return their ids."""
+    due = tx.all(SQL["deep_parts_due"], {"before": before})
+    for row, _, part in due:
+        values: dict[str, SqlValue] = {"collection": row, "parts": parts, "part": part, "now": now}
+        tx.run(SQL["renew_part_of_files"], values)
+        tx.run(SQL["end_deep_part"], {"collection": row, "parts": parts, "now": now})
+    return [collection_id for _, collection_id, _ in due]
+
+
+def deep_is_due(tx: Tx, before: int) -> bool:
+    """Return whether a collection is to be read again in part."""
+    return bool(tx.all(SQL["deep_parts_due"], {"before": before}))
+
+
 def twin_of(tx: Tx, collection: int, gone: SeenRow) -> tuple[int, str, str, str, str | None] | None:
     """Return row, folder, name, kind and language of a new file that has the inode of one that is gone."""
     values = {
@@ -156,10 +173,12 @@ def twin_of(tx: Tx, collection: int, gone: SeenRow) -> tuple[int, str, str, str,
 def move_file(tx: Tx, row: int, folder: str, name: str, kind: str, language: str | None) -> None:
     """Give a file another path; all that is known of it stays."""
     tx.run(SQL["move_file"], {"id": row, "folder": folder, "name": name, "kind": kind, "language": language})
+    move_file_in_graph(tx, row)
 
 
 def delete_file(tx: Tx, row: int) -> None:
-    """Remove a file's row."""
+    """Remove a file's row, and what the graph has of it."""
+    forget_file(tx, row)
     tx.run(SQL["remove_file"], {"id": row})
 
 
@@ -248,6 +267,11 @@ def places_of(tx: Tx, content: int) -> list[ContentPlace]:
 def some_files(tx: Tx, collection: int, limit: int) -> list[int]:
     """Return the rows of some files of a collection."""
     return [row for (row,) in tx.all(SQL["some_files"], {"collection": collection, "limit": limit})]
+
+
+def count_below(tx: Tx, collection_id: str, folder: str) -> int:
+    """Return how many files lie below a folder of a collection."""
+    return tx.all(SQL["count_below"], {"place": collection_id, "folder": folder})[0][0]
 
 
 def count_pending(tx: Tx, collections: Sequence[int]) -> int:

@@ -7,7 +7,7 @@ Rule 3: a file that is gone keeps its row until new files were looked at: it may
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import anyio.to_thread
 import msgspec
 
+from knowledge.index.vectors import PieceVectors
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import FileChange, add_change
 from knowledge.rows.collections import KnownCollection, end_scan, find_collection, set_state
@@ -35,12 +36,14 @@ from knowledge.rows.files import (
     renew_file,
     twin_of,
 )
-from knowledge.scan.comparing import FolderPlan, compare, find_gone, is_below, is_mass
+from knowledge.rows.vectors import await_again
+from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_below, is_mass
 from knowledge.scan.walking import FolderSight, SeenFile, Walk, WalkLimits, rules_of
 from protocol.files.collections import LargeFile, Preview
 from protocol.notifications import KnowledgeChanged
 from protocol.seams.ports import JobHandle, SqlValue, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+from protocol.settings import KnowledgeSettings
 
 FOLDERS_AT_ONCE = 64
 FILES_AT_ONCE = 500
@@ -50,6 +53,8 @@ AGREED_MS = 600_000
 PREVIEW_SECONDS = 2.0
 HEAD_BYTES = 8192
 MAX_BAD = 100
+LOST = ("root_missing", "root_empty", "permission_denied")
+"""Why a collection is not available."""
 
 Gone = tuple[str, SeenRow, str | None]
 """A folder, a row of it that is gone, and the reason."""
@@ -63,11 +68,24 @@ class _Ending(NamedTuple):
     is_over: bool
 
 
+class SeenFolders(NamedTuple):
+    """Folders that a look came to: those that are there, and those that are gone."""
+
+    present: frozenset[str]
+    gone: frozenset[str]
+
+
+def _seen(sights: Sequence[FolderSight]) -> SeenFolders:
+    gone = frozenset(sight.folder for sight in sights if sight.is_missing)
+    return SeenFolders(frozenset(sight.folder for sight in sights if not sight.is_unreadable) - gone, gone)
+
+
 class Scanner:
     """Scans collections."""
 
-    def __init__(self, means: KnowledgeMeans) -> None:
+    def __init__(self, means: KnowledgeMeans, vectors: PieceVectors) -> None:
         self._means = means
+        self._vectors = vectors
 
     def queue(self, tx: Tx, collection_id: str) -> bool:
         """Queue a scan; return whether none was waiting."""
@@ -82,8 +100,7 @@ class Scanner:
         try:
             root = await anyio.to_thread.run_sync(self._means.open_root, known.path)
         except UnsafeFileError as error:
-            reason = "permission_denied" if error.reason == "permission_denied" else "root_missing"
-            await self._lose(known, reason)
+            await self._lose(known, "permission_denied" if error.reason == "permission_denied" else "root_missing")
             return
         try:
             await self._scan(known, root)
@@ -100,7 +117,7 @@ class Scanner:
         means, settings = self._means, self._means.settings()
         if known.scanned_at is None:
             await means.db.note(lambda tx: set_state(tx, known.id, "scanning"))
-        walk = await anyio.to_thread.run_sync(lambda: _walk_of(root, known, settings.max_file_bytes))
+        walk = await anyio.to_thread.run_sync(lambda: _walk_of(root, known, _limits_of(settings)))
         sights = iter(walk)
         walked: set[str] = set()
         gone: list[Gone] = []
@@ -149,6 +166,62 @@ class Scanner:
         values["is_baseline"] = int(known.scanned_at is None)
         add_file(tx, values | {"name": seen.entry.name} | _facts(seen, now))
 
+    async def look_at(self, collection_id: str, folders: Sequence[str], known_folders: Collection[str]) -> SeenFolders:
+        """Compare some folders with their rows, and those below them that are not known; return which are there.
+
+        Where much went at once, or the root itself cannot be read, a whole scan decides.
+        """
+        means, settings = self._means, self._means.settings()
+        known = await means.db.read(lambda tx: find_collection(tx, collection_id))
+        if known is None or known.scanned_at is None or known.state in {"unavailable", "over_limit"}:
+            return SeenFolders(frozenset(), frozenset())
+        try:
+            root = await anyio.to_thread.run_sync(means.open_root, known.path)
+        except UnsafeFileError:
+            root = None
+        sights: list[FolderSight] = []
+        if root is not None:
+            look = partial(_look_at, root, known, _limits_of(settings), folders, known_folders)
+            try:
+                sights = await anyio.to_thread.run_sync(look)
+            except UnsafeFileError:
+                sights = []
+            finally:
+                root.close()
+        plans = await means.db.read(partial(_compare_all, collection=known.id, sights=sights))
+        gone = [(sight.folder, row, reason) for sight, plan in plans for row, reason in plan.gone]
+        is_bare = any(not (sight.folder or sight.files or sight.left_out) for sight in sights) and bool(gone)
+        if not sights or len(gone) > MASS or is_bare:
+            await means.db.jot(lambda tx: self.queue(tx, collection_id))
+            return _seen(sights)
+        counts: Counter[str] = Counter()
+        for sight, plan in plans:
+            counts["added"] += len(plan.new)
+            counts["changed"] += len(plan.changed)
+            await self._store(known, sight.folder, plan)
+        if plans:
+            await means.db.note(lambda tx: self._take_away(tx, known, gone, counts))
+            self._tell(known, counts)
+        return _seen(sights)
+
+    def _take_away(self, tx: Tx, known: KnownCollection, gone: Sequence[Gone], counts: Counter[str]) -> None:
+        """Move or miss what is gone of some folders; have what waits be read."""
+        fresh = find_collection(tx, known.collection_id)
+        if fresh is None:
+            return
+        left = [one for one in gone if not self._moved(tx, fresh, one, counts)]
+        for _, row, reason in left:
+            miss_file(tx, row.id, reason)
+        counts["removed"] += len(left)
+        self._means.jobs.enqueue(tx, "read", fresh.collection_id)
+
+    def _tell(self, known: KnownCollection, counts: Counter[str]) -> None:
+        told = {name: counts[name] for name in ("added", "changed", "moved", "removed")}
+        if any(told.values()):
+            self._means.notify(
+                "knowledge/changed", KnowledgeChanged(collection_id=known.collection_id, failed=0, **told)
+            )
+
     async def _end(
         self, known: KnownCollection, walk: Walk, gone: Sequence[Gone], counts: Counter[str], *, is_over: bool
     ) -> None:
@@ -161,10 +234,9 @@ class Scanner:
         if is_over:
             means.degrade(component, "over_limit")
         else:
-            means.recover(component)
-        if counts.total():
-            told = {name: counts[name] for name in ("added", "changed", "moved", "removed")}
-            means.notify("knowledge/changed", KnowledgeChanged(collection_id=known.collection_id, failed=0, **told))
+            for reason in ("over_limit", *LOST):
+                means.recover(component, reason)
+        self._tell(known, counts)
 
     def _close(self, tx: Tx, known: KnownCollection, ending: "_Ending", counts: Counter[str]) -> bool:
         """Store how a scan ended; return whether the collection is still there."""
@@ -180,11 +252,13 @@ class Scanner:
         withheld_at = _withheld_at(fresh, sum(reason is None for _, _, reason in left), present, now)
         if is_first:
             add_change(tx, fresh, FileChange("baseline", files=present), now)
+        if fresh.state == "unavailable" and self._vectors.are_made() and await_again(tx, fresh.id):
+            self._vectors.queue(tx)
         if fresh.deep_wanted:
             renew_all(tx, fresh.id, now)
+        state, reason = _state_after(fresh, is_over=ending.is_over)
         end_scan(
-            tx, fresh.id, now, state="over_limit" if ending.is_over else "polling",
-            reason="max_files" if ending.is_over else "not_watched",
+            tx, fresh.id, now, state=state, reason=reason,
             skipped=dict(walk.skipped), bad=[msgspec.to_builtins(one) for one in walk.bad[:MAX_BAD]],
             withheld_at=withheld_at,
             deep=bool(fresh.deep_wanted) or is_first,
@@ -211,10 +285,46 @@ class Scanner:
         return True
 
 
-def preview(root: SafeRoot, known: KnownCollection, max_file_bytes: int) -> Preview:
+def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:
+    """Return the folders of a collection that are not left out. Raises `UnsafeFileError` for an unreadable root."""
+    return [
+        sight.folder
+        for sight in _walk_of(root, known, WalkLimits(0, 0))
+        if not (sight.is_missing or sight.is_unreadable)
+    ]
+
+
+def _state_after(known: KnownCollection, *, is_over: bool) -> tuple[str, str | None]:
+    """Return state and reason of a collection after a scan; whoever watches it says whether it is live."""
+    if is_over:
+        return "over_limit", "max_files"
+    if known.state in {"live", "polling"}:
+        return known.state, known.reason
+    return "polling", "not_watched"
+
+
+def _look_at(
+    root: SafeRoot, known: KnownCollection, limits: WalkLimits, folders: Sequence[str], known_folders: Collection[str]
+) -> list[FolderSight]:
+    """Return some folders as they are now, with those below them that are new, or gone with them."""
+    walk = _walk_of(root, known, limits)
+    seen: dict[str, FolderSight] = {}
+    waiting = list(folders)
+    while waiting:
+        folder = waiting.pop()
+        if folder in seen:
+            continue
+        found = {sight.folder: sight for sight in walk.look_at(folder, {*known_folders, *seen})}
+        seen |= found
+        if folder in found and found[folder].is_missing:
+            waiting += [one for one in known_folders if is_below(one, [folder])]
+    return list(seen.values())
+
+
+def preview(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings) -> Preview:
     """Return what a scan would index, within two seconds. Raises `UnsafeFileError` for a root that cannot be read."""
     until = time.monotonic() + PREVIEW_SECONDS
-    walk = _walk_of(root, known, max_file_bytes, until)
+    walk = _walk_of(root, known, _limits_of(settings)._replace(until=until))
     kinds: Counter[str] = Counter()
     sizes: list[tuple[int, str]] = []
     is_cut = False
@@ -222,7 +332,7 @@ def preview(root: SafeRoot, known: KnownCollection, max_file_bytes: int) -> Prev
         for name, seen in sight.files.items():
             is_cut = is_cut or time.monotonic() > until
             path = path_of(sight.folder, name)
-            if not is_cut and _is_binary(root, path):
+            if not is_cut and seen.kind.kind != "pdf" and _is_binary(root, path):
                 walk.skipped["binary"] += 1
                 continue
             kinds[seen.kind.kind] += 1
@@ -244,9 +354,13 @@ def _is_binary(root: SafeRoot, path: str) -> bool:
     return b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
-def _walk_of(root: SafeRoot, known: KnownCollection, max_file_bytes: int, until: float | None = None) -> Walk:
+def _limits_of(settings: KnowledgeSettings) -> WalkLimits:
+    return WalkLimits(settings.max_file_bytes, settings.max_pdf_bytes)
+
+
+def _walk_of(root: SafeRoot, known: KnownCollection, limits: WalkLimits) -> Walk:
     rules = rules_of(root, known.choices(), follows_git=bool(known.follow_gitignore))
-    return Walk(root, rules, WalkLimits(max_file_bytes, until))
+    return Walk(root, rules, limits)
 
 
 def _compare_all(tx: Tx, collection: int, sights: Sequence[FolderSight]) -> list[tuple[FolderSight, FolderPlan]]:

@@ -6,14 +6,14 @@ Rule 2: memory is bounded by the largest folder and the depth of the tree.
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from knowledge.scan.kinds import Kind, kind_of
+from knowledge.kinds import Kind, kind_of
 from knowledge.scan.patterns import GIT_EXCLUDE, GITIGNORE, PIONEERIGNORE, LeftOut, Rules
 from protocol.files.collections import PatternProblem
-from protocol.files.knowledge import SkipReason
+from protocol.files.knowledge import FileKind, SkipReason
 from protocol.seams.safe_files import FolderEntry, SafeRoot, UnsafeFileError
 
 PATTERN_BYTES = 256 * 1024
@@ -38,13 +38,19 @@ class FolderSight:
     files: dict[str, SeenFile] = field(default_factory=dict[str, SeenFile])
     left_out: dict[str, LeftOut] = field(default_factory=dict[str, LeftOut])
     is_unreadable: bool = False
+    is_missing: bool = False
 
 
 class WalkLimits(NamedTuple):
-    """The most bytes of a file, and when the walk ends (by the machine's own clock); None: never."""
+    """The most bytes of a text and of a PDF, and when the walk ends (by the machine's own clock); None: never."""
 
     max_file_bytes: int
+    max_pdf_bytes: int
     until: float | None = None
+
+    def most(self, kind: FileKind) -> int:
+        """Return the most bytes of a file of a kind."""
+        return self.max_pdf_bytes if kind == "pdf" else self.max_file_bytes
 
 
 def lines_of(root: SafeRoot, path: str) -> list[str]:
@@ -86,7 +92,21 @@ class Walk:
         return self._rules.bad
 
     def __iter__(self) -> Iterator[FolderSight]:
-        waiting: list[tuple[str, Rules]] = [("", self._rules)]
+        return self._below([("", self._rules)])
+
+    def look_at(self, folder: str, known: Collection[str]) -> Iterator[FolderSight]:
+        """Yield a folder and those below it that are not known yet; nothing of one that is left out."""
+        rules, path = self._rules, ""
+        for name in folder.split("/") if folder else ():
+            rules = rules_at(self._root, rules, path)
+            path = f"{path}/{name}" if path else name
+            if rules.skips(path, is_folder=True) is not None:
+                return
+        sight, inner = self._look(folder, rules)
+        yield sight
+        yield from self._below([one for one in reversed(inner) if one[0] not in known])
+
+    def _below(self, waiting: list[tuple[str, Rules]]) -> Iterator[FolderSight]:
         while waiting:
             if self._limits.until is not None and time.monotonic() > self._limits.until:
                 self.is_cut = True
@@ -104,7 +124,8 @@ class Walk:
             if not folder:
                 raise
             self.skipped[error.reason] += 1
-            sight.is_unreadable = error.reason not in {"missing", "not_regular"}
+            sight.is_missing = error.reason in {"missing", "not_regular"}
+            sight.is_unreadable = not sight.is_missing
             if sight.is_unreadable:
                 self.unreadable.append(folder)
             return sight, []
@@ -151,7 +172,7 @@ class Walk:
             return LeftOut("unknown_kind")
         if not entry.is_downloaded:
             return LeftOut("not_downloaded")
-        return LeftOut("too_large") if entry.size > self._limits.max_file_bytes else SeenFile(entry, kind)
+        return LeftOut("too_large") if entry.size > self._limits.most(kind.kind) else SeenFile(entry, kind)
 
 
 def _problem_of(path: str, entry: FolderEntry) -> SkipReason | None:

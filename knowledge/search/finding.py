@@ -1,4 +1,4 @@
-"""Pieces that a question could be about, by their words and by the names of their files, within one snapshot.
+"""Pieces that a question could be about, by words, by meaning, and by the names of files, within one snapshot.
 
 Rule 1: the text of a question is never query syntax: only terms of the lexicon, quoted, in a bound parameter.
 Rule 2: filter first, cut after: what is not visible takes no place.
@@ -6,6 +6,7 @@ Rule 2: filter first, cut after: what is not visible takes no place.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -13,17 +14,20 @@ import msgspec
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.contents import FoundPiece, cards_with, count_pieces, first_pieces, pieces_with, read_pieces
 from knowledge.rows.files import ContentPlace, places_of
+from knowledge.rows.vectors import TABLE
 from knowledge.search.addresses import write_address
-from knowledge.search.ranking import card_score, topics_factor, total_of, weights_of, words_score
+from knowledge.search.ranking import NEAR_COSINE, card_score, topics_factor, total_of, weigh, weights_of, words_score
 from knowledge.search.visible import Part
 from protocol.files.knowledge import KnowledgeSearchArgs, ScoreParts
-from protocol.seams.ports import Tx
-from retrieval.weights import best_of
+from protocol.seams.ports import Meaning, Nearness, Tx, Vector
+from retrieval.weights import best_of, first_of
 
 WORK = 300
 """Pieces that are weighed for a question."""
 FILTERED_WORK = 3000
 """The same where a filter leaves few of them."""
+NEAR_WORK = 100
+"""Pieces that are weighed because they are near in meaning, whatever their words."""
 
 
 class RankedPiece(NamedTuple):
@@ -57,14 +61,32 @@ class _Found(NamedTuple):
     cards: Mapping[str, Sequence[int]]
 
 
+class FileQuestion(NamedTuple):
+    """A question: its terms, and what it means where a model can tell."""
+
+    terms: Sequence[str]
+    vector: Vector | None = None
+
+
+class _Weighing(NamedTuple):
+    """What the pieces of a question are weighed by."""
+
+    weights: Mapping[str, float]
+    files_of_term: Mapping[str, frozenset[int]]
+    near: Nearness | None
+
+
 def find_pieces(
-    tx: Tx, terms: Sequence[str], collections: Sequence[KnownCollection], part: Part | None, args: KnowledgeSearchArgs
-) -> list[RankedPiece]:
-    """Return the pieces of some collections for the terms of a question, best first."""
+    tx: Tx, asked: FileQuestion, meaning: Meaning, collections: Sequence[KnownCollection], part: Part | None,
+    args: KnowledgeSearchArgs,
+) -> list[RankedPiece]:  # fmt: skip
+    """Return the pieces of some collections for a question, best first."""
     shown = {known.id: known for known in collections if known.state != "unavailable"}
     owners = sorted({known.owner for known in shown.values()})
-    if not owners or not terms:
+    terms = asked.terms
+    if not owners or not (terms or asked.vector):
         return []
+    near = meaning.nearness(tx, TABLE, owners, asked.vector) if asked.vector is not None else None
     found = _Found(
         {term: rows for term in terms if (rows := pieces_with(tx, owners, term))},
         {term: rows for term in terms if (rows := cards_with(tx, owners, term))},
@@ -75,21 +97,25 @@ def find_pieces(
     weighted = [(weights[term], rows) for term, rows in found.pieces.items()]
     work = FILTERED_WORK if part is not None or args.source is not None or args.min_importance is not None else WORK
     files_of_term = {term: frozenset(rows) for term, rows in found.cards.items()}
-    rank = partial(
-        _rank, tx, shown=shown, owners=owners, part=part, args=args, weights=weights, files_of_term=files_of_term
-    )
+    weighing = _Weighing(weights, files_of_term, near)
+    rank = partial(_rank, tx, shown=shown, owners=owners, part=part, args=args, by=weighing)
     ranked = best_of(weighted, work, rank)
     known = {one.piece.id for one in ranked}
+    if near is not None:
+        by_meaning = (row for row, _ in islice(near.ranked(NEAR_COSINE), work * NEAR_WORK // WORK * 4))
+        ranked += first_of((row for row in by_meaning if row not in known), work * NEAR_WORK // WORK, rank)
+        known = {one.piece.id for one in ranked}
     ranked += rank([row for row in dict.fromkeys(named.values()) if row not in known])
     return sorted(ranked, key=lambda one: one.order)
 
 
 def _rank(
     tx: Tx, rows: Sequence[int], *, shown: Mapping[int, KnownCollection], owners: Sequence[int], part: Part | None,
-    args: KnowledgeSearchArgs, weights: Mapping[str, float], files_of_term: Mapping[str, frozenset[int]],
+    args: KnowledgeSearchArgs, by: _Weighing,
 ) -> list[RankedPiece]:  # fmt: skip
     """Return those of some pieces that pass every filter, with their scores, in the order of the rows."""
     pieces = read_pieces(tx, rows, owners)
+    cosines = by.near.of(list(pieces)) if by.near is not None else {}
     ranked: list[RankedPiece] = []
     for piece in (pieces[row] for row in rows if row in pieces):
         if args.min_importance is not None and piece.importance < args.min_importance:
@@ -102,11 +128,10 @@ def _rank(
         if not places:
             continue
         topics = msgspec.json.decode(piece.topics, type=list[str])
-        cards = [[term for term, files in files_of_term.items() if place.file in files] for place in places]
-        parts = ScoreParts(
-            words=words_score(piece.words, weights),
-            card=max(card_score(present, weights) for present in cards),
-            topics=topics_factor(args.topics, topics),
-        )
+        cards = [[term for term, files in by.files_of_term.items() if place.file in files] for place in places]
+        parts = weigh(
+            words_score(piece.words, by.weights), max(card_score(present, by.weights) for present in cards),
+            cosines.get(piece.id), topics_factor(args.topics, topics),
+        )  # fmt: skip
         ranked.append(RankedPiece(piece, places, parts, topics))
     return ranked

@@ -10,36 +10,69 @@ from collections.abc import Collection, Mapping, Sequence
 
 from protocol.files.knowledge import ScoreParts
 
-WORDS_PART = 0.8
-CARD_PART = 0.2
+WORDS_PART = 0.9
+CARD_PART = 0.1
 """What all words of a question are worth in a text, and in the names of a file."""
-SATURATION = 0.6
-"""Of BM25: how much a second mention of a word is worth; the usual value is 1.2 over a document, pieces are shorter."""
+K1, B, USUAL_SIZE = 1.5, 0.4, 150
+"""Of BM25: what a second mention is worth, what length takes away, and how many terms a piece usually has."""
+STEEPNESS = 0.7
+"""How fast a sum of BM25 comes near `WORDS_PART`: a short piece with each word of a question once has 0.54; one with
+half of their weight has 0.33, which is less than recall in turns asks for."""
+MEANING_PART = 0.3
+"""What the nearest meaning is worth; the words and names of a piece with a vector are worth the rest."""
+NO_COSINE, FULL_COSINE = 0.1, 0.8
+"""Cosines of texts that have nothing to do with one another, and of a question and its answer at their nearest.
+
+These six were chosen on `benchmarks/sets/files/tuning.jsonl` with the static model: `python -m benchmarks knowledge`.
+"""
+NEAR_COSINE = 0.25
+"""From here on a piece is looked at for its meaning alone."""
+PRIOR_PIECES = 200
+"""As if there were this many other pieces: a term's weight is steady while a collection is small, as in talk."""
 TOPICS_RAISE = 0.2
 CONSOLIDATION_RAISE = 1.2
 
 
 def weights_of(found: Mapping[str, int], total: int) -> dict[str, float]:
-    """Return the weight of each term of a question by how many pieces of all have it."""
-    return {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in found.items()}
+    """Return the weight of each term of a question by how many pieces of all have it.
+
+    A word that no piece has tells no more than one that a single piece has: it may be the question's alone.
+    """
+    every = total + PRIOR_PIECES
+    return {
+        term: math.log(1 + (every - count + 0.5) / (count + 0.5))
+        for term, count in ((term, max(1, count)) for term, count in found.items())
+    }
 
 
 def words_score(words: Sequence[str], weights: Mapping[str, float]) -> float:
-    """Return what the words of a piece are worth: 0 without any of the question, `WORDS_PART` with all of them."""
+    """Return what the words of a piece are worth: 0 without any of the question, near `WORDS_PART` with many of all."""
     whole = sum(weights.values())
     if not whole:
         return 0.0
     counts = Counter(word for word in words if word in weights)
-    said = sum(weights[term] * count / (count + SATURATION) for term, count in counts.items())
-    most = 1 / (1 + SATURATION)
-    present = sum(weights[term] for term in counts)
-    return WORDS_PART * min(1.0, (0.85 * present + 0.15 * (said - most * present) / (1 - most)) / whole)
+    length = K1 * (1 - B + B * len(words) / USUAL_SIZE)
+    said = sum(weights[term] * count * (K1 + 1) / (count + length) for term, count in counts.items())
+    return WORDS_PART * (1 - math.exp(-STEEPNESS * said / whole))
 
 
 def card_score(present: Collection[str], weights: Mapping[str, float]) -> float:
     """Return what the question's terms among the names of a file are worth."""
     whole = sum(weights.values())
     return CARD_PART * sum(weights[term] for term in present) / whole if whole else 0.0
+
+
+def meaning_score(cosine: float) -> float:
+    """Return what the nearness of a piece's meaning to the question's is worth: 0 to `MEANING_PART`."""
+    return MEANING_PART * min(1.0, max(0.0, (cosine - NO_COSINE) / (FULL_COSINE - NO_COSINE)))
+
+
+def weigh(words: float, card: float, cosine: float | None, topics: float) -> ScoreParts:
+    """Return the parts of a score; what has no vector is judged by its words and names alone."""
+    if cosine is None:
+        return ScoreParts(words=words, card=card, topics=topics)
+    rest = 1 - MEANING_PART
+    return ScoreParts(words=rest * words, meaning=meaning_score(cosine), card=rest * card, topics=topics)
 
 
 def topics_factor(wanted: Collection[str], topics: Collection[str]) -> float:

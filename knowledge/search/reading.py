@@ -9,21 +9,25 @@ import os
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import anyio.to_thread
 
 from knowledge.index.cutting import line_starts
+from knowledge.index.hidden import OWN_BLOCK_MARK, decode_part
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
-from knowledge.rows.contents import PlacedPiece, pieces_of
+from knowledge.rows.contents import PlacedPiece, pdf_text_of, pieces_of
 from knowledge.rows.files import FileRow, find_file, hurry_files
 from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address
-from knowledge.search.verifying import decode, read_range
+from knowledge.search.current_rules import CurrentRules
+from knowledge.search.verifying import digest_of_file, read_range
 from knowledge.search.visible import visible_collections
+from promt.own_blocks import find_blocks
 from protocol.errors import CallerError
 from protocol.files.knowledge import KnowledgeReadParams, KnowledgeReadResult, OutlineEntry, ReadState
+from protocol.hooks import TurnContext
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError
 
@@ -36,6 +40,8 @@ class _Wanted(NamedTuple):
     known: KnownCollection
     file: FileRow
     pieces: list[PlacedPiece]
+    text: bytes | None
+    """What a PDF says; None of any other kind."""
 
 
 class _Place(NamedTuple):
@@ -52,18 +58,22 @@ class PlaceReader:
     def __init__(self, means: KnowledgeMeans) -> None:
         self._means = means
 
-    async def read(self, params: KnowledgeReadParams) -> KnowledgeReadResult:
-        """Return the lines of a place. Raises `CallerError` for what is not indexed, or not visible here."""
+    async def read(self, params: KnowledgeReadParams, turn: TurnContext | None = None) -> KnowledgeReadResult:
+        """Return the lines of a place, for a client or for the tool of a turn.
+
+        Raises `CallerError` for what is not indexed, or not visible here.
+        """
         address = self._address(params)
         means = self._means
 
         def look(tx: Tx) -> _Wanted | None:
-            visible = {known.collection_id: known for known in visible_collections(tx, means, params.context)}
+            visible = {known.collection_id: known for known in visible_collections(tx, means, params.context, turn)}
             known = visible.get(address.collection_id)
             file = find_file(tx, known.id, address.path) if known is not None else None
             if known is None or file is None or file.state not in READABLE or file.content is None:
                 return None
-            return _Wanted(known, file, pieces_of(tx, file.content))
+            text = pdf_text_of(tx, file.content) if file.kind == "pdf" else None
+            return _Wanted(known, file, pieces_of(tx, file.content), text)
 
         wanted = await means.db.read(look)
         if wanted is None:
@@ -94,7 +104,9 @@ class PlaceReader:
         file = wanted.file
         try:
             with self._means.open_root(wanted.known.path) as root, root.open_file(file.path) as opened:
-                data = read_range(opened, 0, self._means.settings().max_file_bytes)
+                if CurrentRules([wanted.known]).leave_out(root, wanted.known.id, file.path):
+                    raise CallerError.missing("indexed file")
+                data = self._bytes_of(opened, wanted)
                 changed_at = os.fstat(opened.fileno()).st_mtime_ns // 1_000_000
         except (UnsafeFileError, OSError):
             return KnowledgeReadResult(
@@ -103,7 +115,7 @@ class PlaceReader:
                 next_line=None, sha256=None, changed_at=None, state="gone", masked=False, outline=[],
             )  # fmt: skip
         encoding = file.encoding or "utf-8"
-        text = decode(data, encoding)
+        text = decode_part(data, encoding)
         starts = line_starts(text) if text else []
         outline = [
             OutlineEntry(heading=self._means.scanner.mask(one.heading), level=one.level, from_line=one.from_line)
@@ -123,19 +135,31 @@ class PlaceReader:
         return KnowledgeReadResult(
             text=masked, collection_id=wanted.known.collection_id, path=file.path, from_line=first, to_line=shown_to,
             total_lines=len(starts), next_line=shown_to + 1 if shown_to < len(starts) else None,
-            sha256=hashlib.sha256(data).hexdigest(), changed_at=changed_at, state=place.state,
+            sha256=file.sha256.hex() if file.kind == "pdf" and file.sha256 else hashlib.sha256(data).hexdigest(),
+            changed_at=changed_at, state=place.state,
             masked=masked != text[begin:cut],
             outline=outline,
         )  # fmt: skip
 
+    def _bytes_of(self, opened: BinaryIO, wanted: _Wanted) -> bytes:
+        """Return what a file says; of a PDF its text, as long as the file did not change. Raises `UnsafeFileError`."""
+        settings = self._means.settings()
+        if wanted.file.kind != "pdf":
+            return read_range(opened, 0, settings.max_file_bytes)
+        if wanted.text is None or digest_of_file(opened) != wanted.file.sha256:
+            raise UnsafeFileError("unreadable")  # it is read again first
+        return wanted.text
+
     def _masked(self, text: str, begin: int, end: int) -> str:
-        """Return a part without credentials, also those that its edges cut."""
+        """Return a part without credentials and context blocks of ours, also those that its edges cut."""
+        hidden = [(span.start, span.end, f"[secret:{span.kind}]") for span in self._means.scanner.find(text)]
+        hidden += [(start, stop, OWN_BLOCK_MARK) for start, stop in find_blocks(text)]
         parts: list[str] = []
         place = begin
-        for span in self._means.scanner.find(text):
-            if span.end > begin and span.start < end:
-                parts += [text[place : max(place, span.start)], f"[secret:{span.kind}]"]
-                place = min(end, span.end)
+        for start, stop, mark in sorted(hidden):
+            if stop > place and start < end:
+                parts += [text[place : max(place, start)], mark]
+                place = min(end, stop)
         return "".join([*parts, text[place:end]])
 
     def _place(
@@ -175,7 +199,7 @@ class PlaceReader:
 
     def _is_by_lines(self, address: Address, data: bytes, encoding: str) -> bool:
         """Return whether the very lines of an address say what it was made of: its piece may be cut otherwise now."""
-        text = decode(data, encoding)
+        text = decode_part(data, encoding)
         starts = line_starts(text) if text else []
         first, last = address.from_line or 1, address.to_line or 1
         if not starts or last > len(starts):

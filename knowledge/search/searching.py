@@ -5,21 +5,36 @@ Rule 2: secrets are masked whatever was masked before.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import anyio.to_thread
+import msgspec
 
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
+from knowledge.rows.contents import kept_texts
 from knowledge.rows.files import count_pending, hurry_files
+from knowledge.rows.vectors import has_waiting
 from knowledge.search.addresses import write_address
-from knowledge.search.finding import RankedPiece, find_pieces
+from knowledge.search.current_rules import CurrentRules
+from knowledge.search.entities import find_part
+from knowledge.search.finding import FileQuestion, RankedPiece, find_pieces
 from knowledge.search.others import SNIPPET_CHARS, in_order, of_conversation, of_memory
+from knowledge.search.related import (
+    Related,
+    RelatedPieces,
+    entities_of,
+    find_related,
+    parts_of_related,
+    raised,
+    read_related,
+    show_related,
+)
 from knowledge.search.verifying import Disk, ShownPiece
-from knowledge.search.visible import Part, chosen, part_of, visible_collections, workspace_of
+from knowledge.search.visible import Part, chosen, visible_collections, workspace_of
 from promt.render import shorten
 from protocol.base import Diagnostic
 from protocol.errors import GatewayError
@@ -31,12 +46,32 @@ from protocol.files.knowledge import (
     KnowledgeSearchResult,
     Location,
 )
-from protocol.memory import Context, SearchParams
+from protocol.hooks import TurnContext
+from protocol.memory import Context, SearchParams, SemanticState
 from protocol.seams.ports import Tx
 from protocol.thread_episodic import ThreadSearchParams
 
+SEARCH_PATIENCE = 1.5
+"""Seconds that a search waits for what its question means: the first one may wait for the model."""
+PDF_PIECES = 200
+"""Pieces of PDF files that are looked at for one answer; their text is read with them."""
 HITS_OF_A_FILE = 2
 """Of one file in one answer, unless it is the one that was asked for: other files have something to say as well."""
+
+
+class Wish(NamedTuple):
+    """What a turn wants beyond the options of a search. By default: nothing, a client asks."""
+
+    turn: TurnContext | None = None
+    """The turn that asks, by a tool or before its model is asked."""
+    recalled_only: bool = False
+    """Only collections whose files are recalled in turns."""
+    floor: float = 0.0
+    shown: frozenset[str] = frozenset()
+    """Addresses that are in its prompt already."""
+
+
+ASKED_BY_CLIENT = Wish()
 
 
 class FoundFiles(NamedTuple):
@@ -52,6 +87,10 @@ class _Snapshot(NamedTuple):
     collections: list[KnownCollection]
     ranked: list[RankedPiece]
     pending: int
+    semantic: SemanticState
+    kept: Mapping[int, bytes]
+    """What pieces of PDF files say, by their rows."""
+    part: Part | None = None
 
 
 class KnowledgeSearcher:
@@ -60,51 +99,109 @@ class KnowledgeSearcher:
     def __init__(self, means: KnowledgeMeans) -> None:
         self._means = means
 
-    async def search(self, params: KnowledgeSearchParams) -> KnowledgeSearchResult:
-        """Return hits of all houses that the options let through."""
-        snapshot, found = await self.find_files(params)
-        hits = [*found.hits, *await self._memory(params), *await self._conversation(params)]
-        ordered = in_order(hits)[: params.max_results]
+    async def search(self, params: KnowledgeSearchParams, turn: TurnContext | None = None) -> KnowledgeSearchResult:
+        """Return hits of all houses that the options let through, for a client or for the tool of a turn."""
+        snapshot, found = await self.find_files(params, Wish(turn))
+        files = await self._with_related(params, snapshot, found) if params.include_related else found.hits
+        hits = [*files, *await self._memory(params, turn), *await self._conversation(params)]
+        ordered = await self._with_entities(in_order(hits)[: params.max_results])
         return KnowledgeSearchResult(
-            hits=ordered, freshness=_freshness(snapshot), semantic="off",
+            hits=ordered, freshness=_freshness(snapshot), semantic=snapshot.semantic,
             diagnostics=_diagnostics(snapshot, found, ordered)
         )  # fmt: skip
 
-    async def find_files(self, params: KnowledgeSearchParams) -> tuple[_Snapshot, FoundFiles]:
+    async def find_files(
+        self, params: KnowledgeSearchParams, wish: Wish = ASKED_BY_CLIENT
+    ) -> tuple[_Snapshot, FoundFiles]:
         """Return the hits of files, verified; files that changed are queued to be read again first."""
         means = self._means
-        part = part_of(params.entity) if params.entity is not None else None
         asks_files = params.source in {None, "file"} or (params.source or "").startswith("collection:")
-        is_known = params.entity is None or part is not None
         terms = means.lexicon.query_terms(params.query)
+        vector = await means.meaning.of_query(params.query, SEARCH_PATIENCE) if asks_files else None
+        asked = FileQuestion(terms, vector)
 
         def read(tx: Tx) -> _Snapshot:
-            every = visible_collections(tx, means, params.context)
+            every = visible_collections(tx, means, params.context, wish.turn)
             wanted = chosen(every, params.source) if asks_files else []
-            ranked = find_pieces(tx, terms, wanted, part, params) if is_known else []
-            return _Snapshot(wanted, ranked, count_pending(tx, [known.id for known in wanted]))
+            wanted = [known for known in wanted if known.recall or not wish.recalled_only]
+            part = find_part(tx, every, params.entity) if params.entity is not None else None
+            is_known = params.entity is None or part is not None
+            ranked = find_pieces(tx, asked, means.meaning, wanted, part, params) if is_known else []
+            ranked = [one for one in ranked if one.score >= wish.floor and one.address() not in wish.shown]
+            pending = count_pending(tx, [known.id for known in wanted])
+            kept = kept_texts(tx, [one.piece for one in ranked], PDF_PIECES)
+            return _Snapshot(wanted, ranked, pending, self._semantic(tx, wanted, asked), kept, part)
 
         snapshot = await means.db.read(read)
-        work = partial(self._verify, snapshot.ranked, params.max_results, part, terms)
-        found = await anyio.to_thread.run_sync(work)
+        work = partial(self._verify, snapshot, params.max_results, terms)
+        found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)  # it only reads
         if found.stale:
             now = means.clock.now()
             await means.db.jot(lambda tx: self._hurry(tx, snapshot.collections, sorted(found.stale), now))
         return snapshot, found
+
+    def _semantic(self, tx: Tx, wanted: Sequence[KnownCollection], asked: FileQuestion) -> SemanticState:
+        """Return whether the pieces were compared by meaning: all, only some so far, or none."""
+        state = self._means.meaning.state()
+        if state == "off" or not any(known.meaning != "off" for known in wanted):
+            return "off"
+        is_behind = asked.vector is None or has_waiting(tx, sorted({known.owner for known in wanted}))
+        return "pending" if is_behind else state
+
+    async def _with_related(
+        self, params: KnowledgeSearchParams, snapshot: _Snapshot, found: FoundFiles
+    ) -> list[KnowledgeHit]:
+        """Return the hits of files with what is linked to them."""
+        means, terms = self._means, self._means.lexicon.query_terms(params.query)
+
+        def read(tx: Tx) -> tuple[dict[tuple[str, str], Related], list[RelatedPieces]]:
+            related = find_related(tx, found.hits, snapshot.collections, snapshot.part)
+            there = {(at.collection_id, at.path) for hit in found.hits for at in hit.locations}
+            fresh = [one for key, one in related.items() if key not in there]
+            pieces = [read_related(tx, one, params) for one in fresh]
+            return related, [one for one in pieces if one is not None]
+
+        def show(others: Sequence[RelatedPieces]) -> list[KnowledgeHit]:
+            hits: list[KnowledgeHit] = []
+            with Disk(means.open_root, partial(hash_of, means), CurrentRules(snapshot.collections)) as disk:
+                for one in others:
+                    shown = show_related(disk, one)
+                    if shown is not None:
+                        piece = RankedPiece(shown[0], one.places, parts_of_related(one.related), [])
+                        hit = self._hit(piece, shown[1], terms)
+                        hits.append(msgspec.structs.replace(hit, via=one.related.via))
+            return hits
+
+        related, others = await means.db.read(read)
+        hits = [
+            raised(hit, related[key])
+            if (key := (hit.locations[0].collection_id, hit.locations[0].path)) in related
+            else hit
+            for hit in found.hits
+        ]
+        return [*hits, *await anyio.to_thread.run_sync(show, others, abandon_on_cancel=True)]
+
+    async def _with_entities(self, hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
+        """Return hits with what those of files belong to."""
+        of_files = [hit for hit in hits if hit.source == "file"]
+        if not of_files:
+            return list(hits)
+        known = await self._means.db.read(lambda tx: entities_of(tx, of_files))
+        return [msgspec.structs.replace(hit, entities=known.get(hit.address, hit.entities)) for hit in hits]
 
     def _hurry(self, tx: Tx, collections: Sequence[KnownCollection], files: Sequence[int], now: int) -> None:
         hurry_files(tx, files, now)
         for known in collections:
             self._means.jobs.enqueue(tx, "scan", known.collection_id)
 
-    def _verify(
-        self, ranked: Sequence[RankedPiece], most: int, part: Part | None, terms: Sequence[str]
-    ) -> FoundFiles:  # fmt: skip
+    def _verify(self, snapshot: _Snapshot, most: int, terms: Sequence[str]) -> FoundFiles:
+        part = snapshot.part
         hits: list[KnowledgeHit] = []
         of_content: Counter[int] = Counter()
         dropped = crowded = 0
-        with Disk(self._means.open_root, partial(hash_of, self._means)) as disk:
-            for one in ranked:
+        rules = CurrentRules(snapshot.collections)
+        with Disk(self._means.open_root, partial(hash_of, self._means), rules, snapshot.kept) as disk:
+            for one in snapshot.ranked:
                 if len(hits) >= most:
                     break
                 is_asked = part is not None and any(place.path == part.path for place in one.places)
@@ -133,7 +230,10 @@ class KnowledgeSearcher:
             title=headings[0] if headings else mask(place.name), heading=headings,
             anchor=headings[-1] if headings else None,
             locations=[
-                Location(collection_id=at.collection_id, path=at.path, from_line=shown.from_line, to_line=shown.to_line)
+                Location(
+                    collection_id=at.collection_id, path=at.path, from_line=shown.from_line, to_line=shown.to_line,
+                    page=one.piece.page,
+                )
                 for at in shown.places
             ],
             snippet=self._snippet(text, terms), text=text, score=one.score, breakdown=one.parts,
@@ -149,7 +249,7 @@ class KnowledgeSearcher:
         best = max(range(len(lines)), key=lambda place: (scores[place], -place), default=0)
         return shorten("".join(lines[best:]).strip() or text.strip(), SNIPPET_CHARS)
 
-    async def _memory(self, params: KnowledgeSearchParams) -> list[KnowledgeHit]:
+    async def _memory(self, params: KnowledgeSearchParams, turn: TurnContext | None) -> list[KnowledgeHit]:
         is_asked = params.source in {None, "memory", "heartbeat", "consolidation"} and params.entity is None
         if not is_asked or not self._means.has_memory():
             return []
@@ -157,8 +257,12 @@ class KnowledgeSearcher:
         context = Context(workspace_id=workspace_of(params.context), thread_id=params.context.thread_id,
                           agent_id=params.context.agent_id, task_id=params.context.task_id,
                           include_user=params.context.include_user)  # fmt: skip
+        asked = SearchParams(query=params.query, limit=limit, context=context)
         try:
-            found = await self._means.search_memory(SearchParams(query=params.query, limit=limit, context=context))
+            if turn is None:
+                found = await self._means.search_memory(asked)
+            else:
+                found = await self._means.search_memory_in_turn(turn, asked)
         except GatewayError as error:
             if error.reason in {"memory_ignored", "memory_disabled", "scope_out_of_context"}:
                 return []
@@ -179,9 +283,10 @@ def _freshness(snapshot: _Snapshot) -> Freshness:
     """Return how new the index of the searched collections is; that of none is whole."""
     scanned = [known.scanned_at for known in snapshot.collections]
     is_stale = snapshot.pending > 0 or any(at is None for at in scanned)
+    is_live = bool(scanned) and all(known.state == "live" for known in snapshot.collections)
     known_at = [at for at in scanned if at is not None]
     return Freshness(
-        state="stale" if is_stale else "scanned", scanned_at=min(known_at) if known_at else None,
+        state="stale" if is_stale else "live" if is_live else "scanned", scanned_at=min(known_at) if known_at else None,
         pending_files=snapshot.pending
     )  # fmt: skip
 
@@ -195,7 +300,7 @@ def _diagnostics(snapshot: _Snapshot, found: FoundFiles, hits: Sequence[Knowledg
         told.append(Diagnostic(code="collection_unavailable", data={"collection_ids": gone}))
     if snapshot.pending or any(known.scanned_at is None for known in snapshot.collections):
         told.append(Diagnostic(code="index_pending", data={"count": snapshot.pending}))
-    if snapshot.collections:
+    if snapshot.collections and snapshot.semantic == "off":
         told.append(Diagnostic(code="semantic_off"))
     if not hits:
         told.append(Diagnostic(code="no_match"))

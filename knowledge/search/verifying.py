@@ -5,15 +5,17 @@ Rule 2: what is not found is dropped and counted, and its file is read again fir
 Rule 3: files are opened once for a search, and closed with it.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, Self
 
 import msgspec
 
+from knowledge.index.hidden import decode_part, mask_hidden, parts_of
 from knowledge.rows.contents import FoundPiece
 from knowledge.rows.files import ContentPlace
-from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+from knowledge.search.current_rules import CurrentRules
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
 
 REREAD_BYTES = 256 * 1024
 """A file up to this size is searched for a piece that moved within it."""
@@ -34,12 +36,22 @@ class ShownPiece(NamedTuple):
 class Disk:
     """The files of collections as they are now; a context manager."""
 
-    def __init__(self, open_root: Callable[[str], SafeRoot], hash_of: HashOf) -> None:
+    def __init__(
+        self,
+        open_root: Callable[[str], SafeRoot],
+        hash_of: HashOf,
+        rules: CurrentRules,
+        kept: Mapping[int, bytes] | None = None,
+    ) -> None:
+        """`kept`: what pieces of PDF files say, by their rows."""
         self._open_root = open_root
         self._hash_of = hash_of
+        self._rules = rules
+        self._kept = kept or {}
+        self._whole: dict[tuple[str, str], bytes] = {}
         self._roots: dict[str, SafeRoot | None] = {}
         self.stale: set[int] = set()
-        """Rows of files that say something else than what is indexed."""
+        """Rows of files that say something else than what is indexed, or are left out by now."""
 
     def __enter__(self) -> Self:
         return self
@@ -72,21 +84,31 @@ class Disk:
 
     def _at(self, piece: FoundPiece, place: ContentPlace) -> ShownPiece | None:
         root = self._root(place.root)
-        if root is None:
+        if root is None or self._rules.leave_out(root, place.collection, place.path):
             return None
         try:
             with root.open_file(place.path) as file:
-                return self._read(file, piece)
+                return self._read_pdf(file, piece, place) if piece.kind == "pdf" else self._read(file, piece)
         except (UnsafeFileError, OSError):
             return None
+
+    def _read_pdf(self, file: BinaryIO, piece: FoundPiece, place: ContentPlace) -> ShownPiece | None:
+        """Return a piece of a PDF whose file has not changed by a byte."""
+        key = (place.root, place.path)
+        if key not in self._whole:
+            self._whole[key] = digest_of_file(file)
+        said = self._kept.get(piece.id)
+        if self._whole[key] != piece.sha256 or said is None or self._hash_of(said) != piece.text_hash:
+            return None
+        return ShownPiece(decode_part(said, "utf-8"), piece.from_line, piece.to_line, [], [])
 
     def _read(self, file: BinaryIO, piece: FoundPiece) -> ShownPiece | None:
         size = piece.to_byte - piece.from_byte
         data = read_range(file, piece.from_byte, size)
         if self._hash_of(data) == piece.text_hash:
             ranges = msgspec.json.decode(piece.headings, type=list[tuple[int, int]])
-            headings = [decode(read_range(file, start, end - start), piece.encoding) for start, end in ranges]
-            return ShownPiece(decode(data, piece.encoding), piece.from_line, piece.to_line, headings, [])
+            headings = [decode_part(read_range(file, start, end - start), piece.encoding) for start, end in ranges]
+            return ShownPiece(_masked(data, piece), piece.from_line, piece.to_line, headings, [])
         whole = read_range(file, 0, REREAD_BYTES + 1)
         if len(whole) > REREAD_BYTES:
             return None
@@ -94,8 +116,13 @@ class Disk:
         if start is None:
             return None
         from_line = count_lines(whole[:start], piece.encoding) + 1
-        text = decode(whole[start : start + size], piece.encoding)
+        text = _masked(whole[start : start + size], piece)
         return ShownPiece(text, from_line, from_line + piece.to_line - piece.from_line, [], [])
+
+
+def _masked(data: bytes, piece: FoundPiece) -> str:
+    """Return the text of a piece without its hidden parts: it says what was indexed, wherever it stands now."""
+    return mask_hidden(data, piece.from_byte, parts_of(piece.hidden), piece.encoding)
 
 
 def find_piece(data: bytes, size: int, text_hash: bytes, hash_of: HashOf) -> int | None:
@@ -108,24 +135,22 @@ def find_piece(data: bytes, size: int, text_hash: bytes, hash_of: HashOf) -> int
     return None
 
 
+def digest_of_file(file: BinaryIO) -> bytes:
+    """Return the SHA-256 of a whole file."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    while part := file.read(1024 * 1024):
+        digest.update(part)
+    return digest.digest()
+
+
 def read_range(file: BinaryIO, start: int, size: int) -> bytes:
     """Return so many bytes of a file, fewer where it ends."""
     file.seek(start)
-    parts: list[bytes] = []
-    while size > 0 and (part := file.read(size)):
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
-
-
-def decode(data: bytes, encoding: str) -> str:
-    """Return the text of a part of a file, without a mark at its beginning."""
-    with suppress(LookupError):
-        return data.decode(encoding, "replace").removeprefix("\ufeff")
-    return data.decode("utf-8", "replace")
+    return read_up_to(file, size)
 
 
 def count_lines(data: bytes, encoding: str) -> int:
     """Return how many lines end in a part of a file."""
-    text = decode(data, encoding)
+    text = decode_part(data, encoding)
     return text.count("\n") + text.count("\r") - text.count("\r\n")

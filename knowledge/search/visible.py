@@ -6,7 +6,7 @@ from typing import NamedTuple
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import USER, KnownCollection, list_collections
 from protocol.base import DEFAULT_WORKSPACE
-from protocol.hooks import ThreadFact
+from protocol.hooks import ThreadFact, TurnContext
 from protocol.memory import Context
 from protocol.seams.contexts import require_own_thread
 from protocol.seams.ports import Tx
@@ -19,9 +19,13 @@ class Part(NamedTuple):
 
     collection_id: str
     path: str
+    places: frozenset[tuple[str, str]] | None = None
+    """The files of a tag, by collection and path, wherever they lie."""
 
     def holds(self, collection_id: str, path: str) -> bool:
         """Return whether a file lies in it."""
+        if self.places is not None:
+            return (collection_id, path) in self.places
         is_here = not self.path or path == self.path or path.startswith(f"{self.path}/")
         return is_here and collection_id == self.collection_id
 
@@ -39,9 +43,14 @@ def thread_of(tx: Tx, means: KnowledgeMeans, context: Context) -> ThreadFact | N
     return thread
 
 
-def visible_collections(tx: Tx, means: KnowledgeMeans, context: Context) -> list[KnownCollection]:
-    """Return the collections of the workspace and of the user; in the thread of a subagent, of the workspace alone."""
-    thread = thread_of(tx, means, context)
+def visible_collections(
+    tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext | None = None
+) -> list[KnownCollection]:
+    """Return the collections of the workspace and of the user; in the thread of a subagent, of the workspace alone.
+
+    `turn` is the one that asks, which says itself whether it is a subagent's: its thread may be stored nowhere.
+    """
+    thread = thread_of(tx, means, context) if turn is None else turn
     workspaces = [workspace_of(context)]
     if thread is None or thread.parent_thread_id is None:
         workspaces.append(USER)

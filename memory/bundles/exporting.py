@@ -36,19 +36,12 @@ from protocol.bundle import (
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError
 from protocol.memory import ExportParams, ExportResult
-from protocol.seams.ports import KeyedHash, SecretScanner, Tx
-
-KEY_ID_BYTES = 16
+from protocol.seams.ports import KeyedHash, SecretScanner, Tx, key_id
 
 Entries = Iterator[tuple[int, BundleEntry]]
 
 _PROPOSAL: Final = msgspec.json.Decoder(BundledProposal)
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
-
-
-def key_id(keyed: KeyedHash) -> str:
-    """Return the name of the home's key: the same in every copy of the home, and of no use to find the key."""
-    return keyed.digest("key_id", "")[:KEY_ID_BYTES].hex()
 
 
 def key_hash(keyed: KeyedHash, scope: Scope, key: str) -> bytes:

@@ -26,9 +26,10 @@ from memory.rows.tombstones import pending_erases, settle_erases
 from memory.rules.identity import value_text
 from memory.write.idempotency import tell_after
 from protocol.errors import Unavailable
-from protocol.memory import Actor, ForgetResult, LeftPlace, Receipt, SourceItem, SourcePlace
+from protocol.memory import Actor, ForgetResult, LeftFile, LeftPlace, Receipt, SourceItem, SourcePlace
 from protocol.notifications import MemoryErased
 from protocol.saying import Saying
+from protocol.seams.file_evidence import FilePlace
 from protocol.seams.ports import JobHandle, RetryJob, Tx
 from protocol.seams.rehearsal import rehearse
 
@@ -48,6 +49,8 @@ class ForgottenRecords(NamedTuple):
     notices: list[Notice]
     said: ForgottenPhrases | None = None
     """What was erased said."""
+    files: Sequence[FilePlace] = ()
+    """Places in files of the user that it was taken from."""
 
 
 class Erased(NamedTuple):
@@ -166,7 +169,8 @@ class Eraser:
         if is_dry:
             forgotten = await rehearse(self._means.db, told, is_vital=True)
             return await self._rehearsed(forgotten, plan if include_sources else None)
-        result, _, said = await self._means.db.write(told, is_vital=True)
+        result, _, said, places = await self._means.db.write(told, is_vital=True)
+        result = await self._with_files(result, places)
         if result.receipt is None:
             return result
         left = await self._rest(said, include_sources=include_sources)
@@ -178,9 +182,20 @@ class Eraser:
         )
         return msgspec.structs.replace(result, receipt=receipt)
 
+    async def _with_files(self, result: ForgetResult, places: Sequence[FilePlace]) -> ForgetResult:
+        """Return the result with the files of the user that still say what was erased."""
+        if result.receipt is None or not places or self._means.files is None:
+            return result
+        still = await self._means.files.still_holding(list(places))
+        files = [LeftFile(collection_id=one.collection_id, path=one.path) for one in still]
+        remaining = msgspec.structs.replace(result.receipt.remaining, files=files)
+        receipt = msgspec.structs.replace(result.receipt, remaining=remaining)
+        return msgspec.structs.replace(result, receipt=receipt)
+
     async def _rehearsed(self, forgotten: ForgottenRecords, plan: RedactionPlan | None) -> ForgetResult:
         """The result of a rehearsal, with what would stay."""
-        result, _, said = forgotten
+        result, _, said, places = forgotten
+        result = await self._with_files(result, places)
         receipt = result.receipt
         if receipt is None or said is None:
             return result

@@ -44,6 +44,7 @@ DENIALS: tuple[Denial, ...] = (
     Denial("subagent", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.parent_thread_id is not None),
     Denial("task_owned", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.origin == "task"),
     Denial("system_or_tool_only", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.origin == "system"),
+    Denial("unknown_client", (EXTRACTION,), lambda turn, _: turn.options.unknown_client),
     Denial("storage_full", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.not_stored == "storage_full"),
     Denial("storage_read_only", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.not_stored == "storage_read_only"),
 )

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from memory.proposals.proposal import Checked, Proposed, actor_of
 from memory.rules.identity import FactIdentity
@@ -26,7 +27,7 @@ def columns_of(
 ) -> dict[str, Any]:
     """Return the fields and columns of the record, as far as they are not those of any new one."""
     provenance = msgspec.structs.replace(p.provenance, source_kind=checked.source_kind, created_by=actor_of(p))
-    if p.provenance.source_kind in {"import", "user_correction"}:
+    if p.provenance.source_kind in {"import", "user_correction"} or p.provenance.collection_id is not UNSET:
         provenance = msgspec.structs.replace(provenance, source_kind=p.provenance.source_kind)
     level = level_of(p.declared, p.semantic.sensitivity, p.semantic.category, is_regulated=is_regulated)
     return details_of(p) | {

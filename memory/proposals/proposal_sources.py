@@ -90,6 +90,13 @@ def explicit_wish(params: RememberParams, provenance: Provenance, workspace_id: 
     )  # fmt: skip
 
 
+def quoting(wish: Proposed, *, is_there: bool) -> Proposed:
+    """Return the user's wish to keep what a file says: their own word where the words stand there, else refused."""
+    if not is_there:
+        return replace(wish, forbidden="quote_not_found")
+    return replace(wish, evidence=[replace(one, source_kind="explicit_user_request") for one in wish.evidence])
+
+
 def is_explicit(params: WriteParams) -> bool:
     """Return whether a proposal is the user's own wish: stated as one, and meant to be kept."""
     return params.semantic.intent == "explicit_store" and params.semantic.explicitness == "explicit"

@@ -12,14 +12,14 @@ import msgspec
 
 from memory.read.matching import Match
 from memory.rows.store import encoded
-from protocol.memory import CandidateListParams, Context, ListParams, SearchParams, SimilarParams
+from protocol.memory import CandidateListParams, Context, ListParams, MemoryChangesParams, SearchParams, SimilarParams
 
 KEPT_RANKINGS = 16
 """A ranking has 70 matches, and 240 more for each time that somebody turned every page: a few MB in all, and more
 than one person pages at a time."""
 
 
-def mark_of(params: SearchParams | ListParams | CandidateListParams | SimilarParams) -> int:
+def mark_of(params: SearchParams | ListParams | CandidateListParams | SimilarParams | MemoryChangesParams) -> int:
     """Return a checksum of the question, the same for all its pages, whatever the page and the caller's context."""
     return zlib.crc32(encoded(msgspec.structs.replace(params, cursor=None, limit=1, context=Context())).encode())
 

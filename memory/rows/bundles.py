@@ -136,7 +136,7 @@ def import_decision(tx: Tx, values: Mapping[str, Any], *, is_new: bool) -> None:
 
 def import_event(tx: Tx, values: Mapping[str, Any], *, is_new: bool) -> None:
     """Store a step of a record's history as another home knew it; what is not new may have it already."""
-    given = {**values, "actor": encoded(values["actor"])}
+    given = {**values, "actor": encoded(values["actor"]), "caller": None}
     if is_new or not tx.one(SQL["has_event"], given):
         tx.run(SQL["add_event"], given)
 

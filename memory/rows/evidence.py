@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memory.rows.record_columns import SQL
-from protocol.memory import Evidence
+from protocol.memory import Evidence, KeptEvidence
 from protocol.seams.ports import Row, Tx
 
 
@@ -35,6 +35,12 @@ def take_evidence(tx: Tx, memory_id: str, taken_by: str, now: int) -> None:
     """Have what supported a record support another one."""
     tx.run(SQL["take_evidence"], {"memory_id": memory_id, "taken_by": taken_by})
     recount_evidence(tx, taken_by, now)
+
+
+def evidence_of_record(tx: Tx, memory_id: str, limit: int) -> list[KeptEvidence]:
+    """Return the words that support a record and where they were said, newest first."""
+    rows = tx.all(SQL["evidence_of_record"], {"memory_id": memory_id, "limit": limit})
+    return [KeptEvidence(**evidence_of_row(row)) for row in rows]
 
 
 def quotes_of(tx: Tx, memory_id: str) -> list[Quote]:

@@ -27,6 +27,7 @@ from memory.rules.paths import fold_path
 from protocol.base import Scope
 from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Record, Status
 from protocol.record import GivenDetails, details_of
+from protocol.seams.callers import stored_caller
 from protocol.seams.ports import Lexicon, Row, Tx
 
 _FACTORS: Final = msgspec.json.Decoder(list[Factor])
@@ -297,4 +298,5 @@ def add_event(tx: Tx, memory_id: str, at: int, change: Change) -> None:
     tx.run(SQL["add_event"], {
         "memory_id": memory_id, "at": at, "event": change.event, "actor": encoded(change.actor),
         "reason_code": change.reason_code, "from_status": change.from_status, "to_status": change.to_status,
+        "caller": stored_caller(),
     })  # fmt: skip

@@ -124,6 +124,14 @@ class KeyedHash(Protocol):
         ...
 
 
+KEY_ID_BYTES = 16
+
+
+def key_id(keyed: KeyedHash) -> str:
+    """Return the name of the home's key: the same in every copy of the home, and of no use to find the key."""
+    return keyed.digest("key_id", "")[:KEY_ID_BYTES].hex()
+
+
 class ReadDate(Protocol):
     """Reads a date as people write it, in any of the languages that are spoken here."""
 

@@ -27,6 +27,22 @@ INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md")
 EntryKind: TypeAlias = Literal["file", "folder", "link", "other"]
 
 
+READ_BYTES = 1024 * 1024
+"""Of one read: an unbuffered file makes room for as many bytes as it is asked for."""
+
+
+def read_up_to(file: BinaryIO, size: int) -> bytes:
+    """Return so many bytes of a file from where it stands, fewer where it ends. Raises `OSError`.
+
+    A single read of an unbuffered file may return less than is there.
+    """
+    parts: list[bytes] = []
+    while size > 0 and (part := file.read(min(size, READ_BYTES))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
 class UnsafeFileError(Exception):
     """A file or folder is not opened. `reason` says why; the words hold nothing of its name."""
 
@@ -78,4 +94,36 @@ class SafeRoot(Protocol):
 
     def target_of(self, path: str) -> str | None:
         """Return the path that a link to a file names; None where it leads out."""
+        ...
+
+
+WatchRefusal: TypeAlias = Literal["watch_limit", "network_file_system", "watch_failed", "missing"]
+"""Why changes in a folder are not reported."""
+
+
+class WatchRefusedError(Exception):
+    """Changes in a folder cannot be reported; `reason` says why."""
+
+    def __init__(self, reason: WatchRefusal) -> None:
+        super().__init__(f"The folder is not watched: {reason}")
+        self.reason: WatchRefusal = reason
+
+
+class FolderWatcher(Protocol):
+    """Reports changed paths of some folders until it is closed."""
+
+    def close(self) -> None:
+        """Report nothing from now on."""
+        ...
+
+
+class CollectionLocks(Protocol):
+    """Says which process watches a collection: the one that holds its lock."""
+
+    def take(self, collection_id: str) -> bool:
+        """Take the lock of a collection; return whether this process has it."""
+        ...
+
+    def release(self, collection_id: str) -> None:
+        """Let another process watch the collection."""
         ...

@@ -28,6 +28,7 @@ class Recalled(Wire):
 
     memory_ids: list[str] = []
     chunk_ids: list[str] = []
+    knowledge_ids: list[str] = []
     standing_ids: list[str] = []
     facts: list[str] = []
     """The words of those memories."""
@@ -42,6 +43,7 @@ class Recalled(Wire):
         return Recalled(
             memory_ids=[*self.memory_ids, *more.memory_ids],
             chunk_ids=[*self.chunk_ids, *more.chunk_ids],
+            knowledge_ids=[*self.knowledge_ids, *more.knowledge_ids],
             standing_ids=[*self.standing_ids, *more.standing_ids],
             facts=[*self.facts, *more.facts],
         )

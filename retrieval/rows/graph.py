@@ -31,6 +31,8 @@ class NewEntity(NamedTuple):
     name: str
     path: str | None = None
     subject: str | None = None
+    key: str | None = None
+    """The name by which it is found, where that is not its own one."""
 
 
 class Entity(NamedTuple):
@@ -55,6 +57,8 @@ class NewEdge(NamedTuple):
     strength: float
     target: str | None = None
     address: str | None = None
+    key: str | None = None
+    """The name by which the link is found again; by default all words of its target."""
 
 
 class StatedEdge(NamedTuple):
@@ -83,7 +87,7 @@ def fold_name(name: str) -> str:
 
 def put_entity(tx: Tx, ids: Ids, new: NewEntity) -> Entity:
     """Return the entity of that path, subject or name, as it is now; a new one where there is none."""
-    values = new._asdict() | {"folded": fold_name(new.name), "entity_id": ids.new("ent")}
+    values = new._asdict() | {"folded": fold_name(new.key or new.name), "entity_id": ids.new("ent")}
     if new.path is None and new.subject is not None and (known := tx.all(SQL["renew_entity"], values)):
         return Entity(*known[0])
     (row,) = tx.all(SQL["add_entity"], values)
@@ -109,7 +113,7 @@ def replace_edges(
     stated = {"house": house, "subject": subject, "origin": origin}
     before = tx.all(SQL["edges_of_subject"], stated)
     for edge in edges:
-        folded = None if edge.target is None else fold_name(edge.target)
+        folded = None if edge.target is None else fold_name(edge.key or edge.target)
         tx.run(SQL["add_edge"], stated | edge._asdict() | {"target_folded": folded, "now": now})
     tx.run_many(SQL["drop_edge"], [{"id": row} for (row,) in before])
 

@@ -15,10 +15,10 @@ from protocol.statements import Statements
 
 OTHERS = {
     "item": "turn_id thread_id kind role status",
-    "turn": "thread_id driver mode memory_mode status options origin error_reason usage owner",
+    "turn": "thread_id driver mode memory_mode status options origin error_reason usage owner superseded_by caller",
     "tool_reply": "turn_id",
     "hook_run": "run_id hook_id phase thread_id turn_id status contribution_hashes error_code",
-    "thread": "workspace_id parent_thread_id mode memory_mode origin instruction_files instruction_profile agent",
+    "thread": "workspace_id parent_thread_id mode memory_mode origin instruction_files instruction_profile agent forked_from",
     "instruction_version": "workspace_id sha256",
     "workspace": "state",
     "artifact": "version_id item_id thread_id role sha256",
@@ -27,6 +27,7 @@ OTHERS = {
     "evidence": "memory_id candidate_id source_kind thread_id turn_id item_id",
     "decision": "memory_id candidate_id thread_id turn_id run_id action bucket reason_code",
     "idempotency": "key",
+    "shown_line": "block source_kind source_turn",
 }
 """Columns of text that hold ids, codes and digests. A new column is searched, or stands here."""
 

@@ -21,8 +21,8 @@ from gateway.store.sqlite import Transaction, connect
 from protocol.seams.ports import Tx, Vector
 from protocol.settings import EmbeddingSettings
 from retrieval.flat import RESCORED, SIFTED, FlatNearness, FlatVectors
+from retrieval.packing import as_bytes
 from thread_episodic.rows.vectors import TABLE
-from thread_episodic.search.vectors import as_bytes
 
 DIM = 384
 SPACE = 1

@@ -106,7 +106,7 @@ def restoring(word: str) -> Step:
 
 
 SWEEP = Step("parrot", lambda service, _home: service.sweep())
-SEARCH = Step("", lambda service, _home: service.search(SearchParams(query="the shed", context=HERE)))
+SEARCH = Step("", lambda service, _home: service.questions.search(SearchParams(query="the shed", context=HERE)))
 
 SCRIPT: list[list[Step]] = [
     [remembering("alpaca")],

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import apsw
+import pytest
 from damages import (
     DAMAGES,
     FACT_QUERIES,
@@ -104,6 +105,7 @@ async def one_round(den: Den, chance: random.Random) -> str:
     return kind
 
 
+@pytest.mark.timeout(0)  # each round has a limit of its own
 def test_what_is_derived_comes_back_from_any_damage(tmp_path: Path) -> None:
     print(f"seed {SEED}, {ROUNDS} rounds")  # noqa: T201  # what a failure is repeated with
     chance = random.Random(SEED)  # no secret

@@ -35,11 +35,16 @@ SEMANTIC = {
 GREEN = "The gate of the garden is {mark}."
 """New in every call, so that no call meets what the one before it wrote."""
 SOURCE = {"thread_id": "{thread}", "turn_id": "{turn}", "item_id": "{item}"}
+FROM_FILE = {"source_kind": "file", "collection_id": "{collection}", "path": "note.md"}
 TEXT = [{"type": "text", "text": f"Where is the {WORDS}?"}]
 FILE = [{"type": "artifact", "artifact_id": "{artifact}", "name": "again", "mime": "text/plain"}]
 FILE_VERSION = {"artifact_id": "{artifact}", "version_id": "{version}"}
 CLIENT_CHOSE = "the key is the client's own choice, not a thing of a tenant"
 TAKEN = "a name that the client chooses is taken or free"
+CAPTURED = {
+    "source": {"door": "proxy", "client": "x", "workspace_id": "{workspace}", "thread_id": "{thread}", "agent_id": "{agent}", "session_id": "{thread}"},
+    "chain": [{"role": "user", "hash": "00" * 16}], "user_index": 0, "user_text": f"Where is the {WORDS}?",
+}  # fmt: skip
 FIRST_PAGE = "WzAsMCwwXQ"
 """The cursor of an export's very beginning: whoever sends it begins with what they may see."""
 
@@ -72,6 +77,11 @@ ROWS = [
     Row("turn/finish", "addressed", {"turn_id": "{turn}", "status": "succeeded", "artifacts": [FILE_VERSION], "tool_events": [{"name": "x", "call_id": "c"}]}),
     Row("hooks/runs", "addressed", {"turn_id": "{turn}"}),
     Row("hooks/runs", "addressed", {"thread_id": "{thread}"}),
+    Row("capture/prepare", "addressed", {**CAPTURED, "memory_mode": "read_only"}, "a name of a workspace and of a thread is there or not"),
+    Row("capture/prepare", "scoped", {**CAPTURED, "source": {"door": "proxy", "client": "x", "thread_id": "{thread}", "workspace_id": "{own_workspace}"}, "memory_mode": "read_only"}, "a thread that nobody has may be begun"),
+    Row("capture/finish", "addressed", {"turn_id": "{turn}", "status": "succeeded", "shown": True}),
+    Row("capture/finish", "addressed", {"capture": {**CAPTURED, "memory_mode": "ignored"}, "status": "succeeded", "shown": True, "tool_events": [{"name": "x", "call_id": "c"}]}),
+    Row("capture/ingest", "addressed", {"source": {"door": "ingest", "client": "x", "workspace_id": "{workspace}", "agent_id": "{agent}", "session_id": "{thread}", "thread_id": "{mark}"}, "turns": [{"messages": [{"role": "user", "text": GREEN}]}]}),
     Row("artifact/list", "addressed", {"thread_id": "{thread}"}),
     Row("artifact/get", "addressed", FILE_VERSION),
     Row("thread_episodic/jobs", "open", {"limit": 100}),
@@ -147,8 +157,14 @@ ROWS = [
     *(Row("knowledge/search", "scoped", {"query": query, "max_results": 50, **more})
       for query in (WORDS, "{canary}") for more in ({}, {"source": "file"}, {"source": "collection:{collection}"}, {"entity": "{collection}:note.md"})),
     Row("knowledge/explain", "scoped", {"query": "{canary}"}),
+    Row("knowledge/entities", "scoped", {"query": "note"}),
+    Row("knowledge/entities", "scoped", {"collection_id": "{collection}"}),
+    Row("knowledge/edges", "scoped", {"entity": "{collection}:note.md"}),
     Row("knowledge/read", "scoped", {"collection_id": "{collection}", "path": "note.md"}),
     Row("knowledge/read", "scoped", {"address": "{collection}:note.md#L1-L3"}),
+    Row("memory/changes", "scoped", {"since_at": 0, "include_sensitive": True, "limit": 100}),
+    *(Row("memory/changes", "scoped", {"since_at": 0, "scopes": [scope]}) for scope in SCOPES),
+    *(Row("memory/get", "scoped", {"memory_id": memory, "include_evidence": True}) for memory in ("{memory}", "{old_memory}")),
     Row("memory/stats", "scoped"),
     Row("memory/export", "scoped"),
     *(Row("memory/export", "scoped", {"scopes": [scope]}) for scope in SCOPES),
@@ -172,8 +188,10 @@ ROWS = [
     Row("memory/note", "scoped", {"content": GREEN, "agent_id": "agt_own_note", "idempotency_key": "{idempotency}-note"}, CLIENT_CHOSE),
     Row("memory/remember", "scoped", {"content": GREEN, "supersedes": "{memory}"}),
     Row("memory/remember", "scoped", {"content": GREEN, "provenance": SOURCE}),
+    Row("memory/remember", "scoped", {"content": f"The {{canary}} {WORDS}", "provenance": FROM_FILE}),
     Row("memory/remember", "scoped", {"content": GREEN, "idempotency_key": "{idempotency}"}, CLIENT_CHOSE),
     Row("memory/write", "scoped", {"semantic": SEMANTIC, "content": GREEN, "provenance": SOURCE}),
+    Row("memory/write", "scoped", {"semantic": SEMANTIC, "content": GREEN, "provenance": FROM_FILE}),
     *(Row("memory/write", "scoped", {"semantic": SEMANTIC, "content": GREEN, "evidence": [{"quote": quote, **SOURCE}]})
       for quote in (WORDS, "x")),
     Row("memory/write", "scoped", {"semantic": SEMANTIC, "content": GREEN, "evidence": [{"quote": WORDS, "item_id": "{item}"}]}),
@@ -207,9 +225,13 @@ TOOL_ROWS = [
     *(("memory_forget", {"scope": scope, "key": "{key}"}) for scope in SCOPES),
     ("artifact_read", {"artifact_id": "{artifact}"}),
     ("artifact_read", FILE_VERSION),
-    ("request_tools", {"domains": ["memory", "artifact", "agent"], "reason": "{canary}"}),
+    ("request_tools", {"domains": ["memory", "artifact", "agent", "knowledge"], "reason": "{canary}"}),
     ("agent_list", {}),
     ("agent_info", {"slug": "{agent}"}),
+    *(("knowledge_search", {"query": query}) for query in (WORDS, "{canary}")),
+    ("knowledge_search", {"query": WORDS, "source": "collection:{collection}"}),
+    ("knowledge_search", {"query": WORDS, "entity": "{collection}:note.md", "include_related": True}),
+    ("knowledge_read", {"address": "{collection}:note.md"}),
 ]  # fmt: skip
 
 CONTROLS = [
@@ -218,5 +240,7 @@ CONTROLS = [
     ("memory_get", {"memory_id": "{memory}"}),
     ("memory_get", {"scope": SCOPES[0], "key": "{key}"}),
     ("artifact_read", {"artifact_id": "{artifact}"}),
+    ("knowledge_search", {"query": WORDS, "source": "file"}),
+    ("knowledge_read", {"address": "{collection}:note.md"}),
 ]
 """Tool rows that show their owner something."""

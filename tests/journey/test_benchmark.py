@@ -226,3 +226,21 @@ def test_ways_to_search_vectors_are_measured_on_the_same_ones():
     rows = re.findall(r"^  (float32|int8|float16|sign).*?  +\d+\.\d+ +\d+\.\d+ +(\d\.\d+)", told, re.MULTILINE)
     assert rows[-1][0] == "sign"
     assert float(rows[-1][1]) >= 0.98
+
+
+def test_the_benchmark_of_files_asks_questions_and_measures_costs(tmp_path):
+    for name, text in {
+        "docs/a.md": "# Ports\n\nThe port of the server is 8000.\n",
+        "docs/b.md": "# Colours\n\nIt is green.\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text(
+        json.dumps({"collection": "docs", "question": "which port", "path": "a.md", "words": "8000"}) + "\n"
+    )
+    options = ["--docs", str(tmp_path / "docs"), "--questions", str(questions), "--files", "60"]
+    told = measured("knowledge", *options, seconds=240)
+    assert re.search(r"ours +1\.000 +1\.000", told)
+    assert re.search(r"BM25 +1\.000 +1\.000", told)
+    assert "scan of unchanged files" in told

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from capture_stage import Chat
 from spawned import Den, drain, every, fact, journey, remember, take_turn
 from timed_den import DAY, TimedDen
 
@@ -33,7 +34,9 @@ BY_NUMBER = {
     "memory_change": "its scope", "memory_event": "its record", "memory_vec_loss": "its scope",
     "pass_change": "ids of records and candidates, for 90 days", "pass_run": "counts, for 90 days",
     "chunk_vec_loss": "its segment", "knowledge_content": "its owner", "knowledge_chunk": "its content",
-    "enrichment": "its record", "alias": "its entity", "entity": "what it stands for", "edge": "what states it", "forgotten": "a keyed hash", "mention": "its turn",
+    "pdf_text": "its content", "knowledge_vec": "its owner", "knowledge_vec_loss": "its owner", "embedding_cache": "the collection that left it",
+    "knowledge_reference": "its content",
+    "enrichment": "its record", "alias": "its entity", "edge": "what states it", "forgotten": "a keyed hash", "mention": "its turn",
 }  # fmt: skip
 """Tables whose rows name their owner by a number or through another row."""
 
@@ -178,6 +181,10 @@ async def live(client: Any, den: Den, workspace_id: str, thread_id: str, word: s
         "turns": [{"turn_id": f"trn-{word}-import", "at": 1, "items": [{"role": "user", "text": f"imported {word}"}]}],
     })  # fmt: skip
     await take_turn(client, thread_id, f"What did we say of {word} earlier?", f"trn-{word}-recall")
+    for mode in ("normal", "read_only"):
+        source = {"workspace_id": workspace_id, "thread_id": thread_id, "session_id": f"{mode} {word}"}
+        chat = Chat(client, **source)
+        assert (await chat.say(f"Which {word} tea do I like, {mode}?", f"The {word}.", memory_mode=mode))["blocks"]
     await drain(client)
     item = (await every(client, "thread/history", "items", thread_id=thread_id))[0]
     await client.request("thread_episodic/exclude", {"item_id": item["item_id"], "reason": word})
@@ -207,7 +214,7 @@ async def test_what_a_thread_or_a_workspace_owned_goes_with_it(tmp_path: Path) -
     assert any(GONE.encode() in data for name, data in den.files().items() if name.startswith("artifacts/"))
     async with opened() as client:
         removed = (await client.request("thread/delete", {"thread_id": f"thr-{GONE}"}))["removed"]
-        assert (removed["threads"], removed["turns"], removed["artifacts"]) == (1, 5, 2)
+        assert (removed["threads"], removed["turns"], removed["artifacts"]) == (1, 6, 2)
         assert await every(
             client, "memory/list", "records", context={"workspace_id": "ws-stays", "thread_id": f"thr-{GONE}"}
         )

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.loop("test")  # every command
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-ONLY_PARSED = frozenset({"serve", "http", "mcp", "demo", "models", "replay", "schemas"})
+ONLY_PARSED = frozenset({"serve", "http", "inspect", "proxy", "mcp", "demo", "models", "replay", "schemas"})
 """What speaks to a program, to the network or to this repository: its options are checked, its work is tested elsewhere."""
 ANSWERS_NO = frozenset({"why", "doctor", "candidates", "knowledge"})
 """What may truly end with 1 in a home that holds little."""

@@ -103,16 +103,17 @@ def test_who_wants_the_demo_is_given_nothing_for_tests(tmp_path: Path) -> None:
 
 def test_the_example_host_runs() -> None:
     told = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "host.py")], capture_output=True, text=True, timeout=240, check=False
-    )
+        [sys.executable, str(ROOT / "examples" / "host.py")], capture_output=True, text=True, timeout=240, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python")},
+    )  # fmt: skip
     assert told.returncode == 0, told.stderr
     assert "saved: I take my coffee without sugar. - active_created" in told.stdout
     assert "]: I take my coffee without sugar." in told.stdout
     assert "after forgetting: []" in told.stdout
 
 
-def test_the_demo_shows_the_main_job() -> None:
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
+def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "TMPDIR": str(tmp_path)}  # it keeps its home
     told = subprocess.run(
         [*console_script(), "demo"], capture_output=True, text=True, timeout=240, env=environment, check=False
     )
@@ -127,6 +128,7 @@ def test_the_demo_shows_the_main_job() -> None:
         "[12 May, conversation]",
         "forgotten mem_",
         "(nothing)",
+        f"pioneer inspect --home {tmp_path}",
     ):
         assert expected in shown, expected
     after = shown.split("the same home after a restart")[1]

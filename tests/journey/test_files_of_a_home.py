@@ -11,8 +11,8 @@ from stored_text import FILES
 
 from gateway.wire.client import console_script
 
-SELDOM = {"*config.toml.*", "models/*"}
-"""A file on its way into its place, and what a download leaves."""
+SELDOM = {"*config.toml.*", "models/*", "spool/*"}
+"""A file on its way into its place, what a download leaves, and answers that wait while memory does not answer."""
 
 
 @journey

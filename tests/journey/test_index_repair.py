@@ -1,5 +1,6 @@
 """Whatever of the indexes is damaged in the file: the start after it notices, a job mends, and searches find what they found."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from damages import (
 from spawned import Den, drain, hello, journey, run_to_end
 from tiny_model import make_tiny_model
 
+from gateway.care.damage_checks import RESTORE
 from gateway.store.copy import find_complaints
 from gateway.wire.client import CallFailed, GatewayClient, console_script
 
@@ -62,6 +64,23 @@ async def start_and_drain(den: Den) -> Seen:
         episodic = await client.request("thread_episodic/status", {"workspace_id": "ws_here"})
         assert episodic["repair"] == {"state": "ok", "reasons": [], "done": 0, "total": 0}
         return Seen({one["reason"] for one in told if one["component"] == "index"}, status, await answers(client))
+
+
+class Told(NamedTuple):
+    """How the doctor ended, and what it found and did."""
+
+    code: int
+    findings: list[dict[str, Any]]
+
+    def notes(self, check: str) -> list[dict[str, Any]]:
+        return [one for one in self.findings if one["check"] == check and one["level"] == "note"]
+
+
+def doctor(den: Den, *options: str) -> Told:
+    place = ["--home", str(den.home), "--config", str(den.config)]
+    ended = run_to_end([*console_script(), "doctor", "--json", *place, *options])
+    assert ended.returncode in {0, 1}, ended.stderr
+    return Told(ended.returncode, json.loads(ended.stdout)["findings"])
 
 
 @pytest.mark.parametrize("name", DAMAGES)
@@ -132,19 +151,22 @@ async def answers_or_says_so(client: GatewayClient) -> None:
             assert failed.code == -32046
 
 
-@pytest.mark.parametrize("name", ["full text emptied", "terms garbage", "shadow format gone", "triggers gone", "source hashes wrong", "segment counts 0", "memory: terms garbage"])  # fmt: skip
-def test_the_doctor_shows_and_mends(prepared: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", DAMAGES)
+def test_the_doctor_shows_and_mends_each_damage(prepared: Path, tmp_path: Path, name: str) -> None:
     den = copied(prepared, tmp_path)
     before = derived(den)
     change(den, DAMAGES[name][1])
-    command = [*console_script(), "doctor", "--json", "--home", str(den.home), "--config", str(den.config)]
-    shown = run_to_end(command)
-    assert shown.returncode == 1, shown.stdout + shown.stderr
-    assert "backup" not in json.dumps([one for one in json.loads(shown.stdout)["findings"] if one["level"] == "error"])
-    mended = run_to_end([*command, "--fix"])
-    assert mended.returncode == 0, mended.stdout + mended.stderr
+    shown = doctor(den)
+    told = [one for one in shown.findings if one["level"] != "ok"]
+    assert told
+    assert shown.code == (1 if any(one["level"] == "warning" for one in told) else 0), told
+    assert not [one for one in told if one["level"] == "error" or RESTORE in one["advice"]]
+    mended = doctor(den, "--fix")
+    assert [one for one in mended.findings if one["level"] != "ok"] in ([], [*mended.notes("vectors")])
+    if derived(den) != before:  # vectors and queued messages wait for a gateway: the doctor asks no model
+        asyncio.run(start_and_drain(den))
+    assert doctor(den).code == 0
     assert derived(den) == before
-    assert run_to_end(command).returncode == 0
 
 
 def test_a_repair_that_failed_before_a_start_is_tried_at_that_start(prepared: Path, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ async def settle_tenant(client, n, folder):
         "turn_id": t["open_turn"],
         "call_id": "reveal",
         "name": "request_tools",
-        "arguments": {"domains": ["memory", "artifact", "agent"], "reason": "x"},
+        "arguments": {"domains": ["memory", "artifact", "agent", "knowledge"], "reason": "x"},
     }
     await client.request("turn/tool_call", reveal)
     return t

@@ -56,7 +56,10 @@ async def test_everything_that_is_offered_answers(tmp_path, revision):
         assert tools == (await client.list_tools()).tools
         hints = {tool.name: tool.annotations or types.ToolAnnotations() for tool in tools}
         reads = {name for name, hint in hints.items() if hint.read_only_hint}
-        assert reads == {"memory_search", "memory_list", "memory_get", "thread_search", "agent_list", "agent_info"}
+        assert reads == {
+            "memory_search", "memory_list", "memory_get", "thread_search", "agent_list", "agent_info",
+            "knowledge_search", "knowledge_read",
+        }  # fmt: skip
         assert [name for name, hint in hints.items() if hint.destructive_hint] == ["memory_forget"]
         assert all(hints[tool.name].open_world_hint is False and tool.output_schema for tool in tools)
 
@@ -87,6 +90,7 @@ async def test_everything_that_is_offered_answers(tmp_path, revision):
         assert [entry.uri_template for entry in templates] == [
             "memory://record/{id}",
             "memory://thread/{id}/turn/{n}{?from}",
+            "knowledge://{collection_id}/{+path}{?from,to}",
         ]
         brief = await resource(client, "memory://brief")
         assert brief.index("green tea") < brief.index("Bazel")

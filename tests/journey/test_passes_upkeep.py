@@ -53,14 +53,14 @@ def add_edges(den: TimedDen) -> None:
         for row in (1, 2):
             connection.execute(
                 "INSERT INTO entity (id, entity_id, house, place, kind, name, folded, subject)"
-                " VALUES (?, ?, 'knowledge', 'p', 'page', 'x', 'x', ?)",
+                " VALUES (?, ?, 'memory', 'p', 'page', 'x', 'x', ?)",
                 (row, f"ent_{row}", f"fil_{row}"),
             ).fetchall()
         for origin, ages in EDGES.items():
             for age in ages:
                 connection.execute(
                     "INSERT INTO edge (house, subject, from_entity, to_entity, kind, strength, origin, created_at, confirmed_at)"
-                    " VALUES ('knowledge', 'fil_1', 1, 2, 'links', 0.5, ?, 1, ?)",
+                    " VALUES ('memory', 'fil_1', 1, 2, 'links', 0.5, ?, 1, ?)",
                     (origin, den.now - age * DAY),
                 ).fetchall()
 

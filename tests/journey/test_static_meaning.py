@@ -346,7 +346,7 @@ def test_what_was_imported_is_recalled_by_meaning(tmp_path: Path, monkeypatch: p
 def test_a_search_in_a_process_of_its_own_loads_numpy_and_nothing_else(tmp_path: Path) -> None:
     den = FirstMinute(tmp_path)
     assert command(den, "remember", FACTS[0]).code == 0
-    heavy = ("fastembed", "onnxruntime", "tokenizers", "safetensors", "wordllama", "gateway.wiring")
+    heavy = ("fastembed", "onnxruntime", "tokenizers", "safetensors", "wordllama", "gateway.wiring", "memory.service")
     code = (
         f"import sys; from gateway.cli import main; code = main(['search', {CAR!r}, '--home', {str(den.home)!r}]);"
         f"print(code, 'numpy' in sys.modules, [name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"

@@ -63,7 +63,11 @@ async def test_a_conversation_with_everything_that_happens_to_one(kind, tmp_path
     async with vendor(*answers) as fake, gateway(tmp_path, fake, kind, ROLES) as (den, client):
         turn = await take_turn(client, "thr", "I drink green tea every morning. What else?", "trn_1")
         assert (turn["status"], turn["rounds"], turn["error"]) == ("completed", 2, None)
-        assert turn["usage"] == {"input_tokens": {"openai": 712, "anthropic": 701}[kind], "output_tokens": 57}
+        assert turn["usage"] == {
+            "input_tokens": {"openai": 712, "anthropic": 701}[kind],
+            "output_tokens": 57,
+            "cached_tokens": 0,
+        }
         items = (await client.request("turn/items", {"turn_id": "trn_1"}))["items"]
         called = [item for item in items if item["kind"] == "tool_result"]
         assert [item["tool"]["is_error"] for item in called] == [False, False, True]

@@ -51,7 +51,7 @@ class HttpDen(Den):
         return [*console_script(), "http", "--home", str(self.home), "--config", str(self.config), *more]
 
     @contextmanager
-    def door(self, *more: str, **how: Any) -> Iterator["HttpDen"]:
+    def door(self, *more: str, **how: Any) -> Iterator[Self]:
         """A door on a free port, until the end of the block."""
         process = self.start(*more, **how)
         try:

@@ -14,11 +14,12 @@ from worded_meaning import WordedMeaning
 from agent.forget.places import conversation
 from agent.forget.redaction import forget_copies
 from agent.prompt.ledger import Ledger
+from agent.rows.injections import turns_shown
 from agent.rows.items import add_item, read_items
 from agent.rows.runs import open_runs, read_run, read_turn
 from agent.rows.statements import SQL
 from agent.rows.threads import add_workspace, read_thread, workspace_exists
-from agent.rows.turns import generation_of_turn
+from agent.rows.turns import caller_of_turn, generation_of_turn
 from gateway.base.ids import SortableIds
 from gateway.base.written_dates import WrittenDates
 from gateway.home.keys import HomeKey
@@ -52,7 +53,7 @@ from protocol.memory import (
 )
 from protocol.saying import Saying
 from protocol.seams.ports import Tx
-from protocol.settings import MemorySettings, RecallSettings
+from protocol.settings import MemorySettings, RecallDeadlines, RecallSettings
 from protocol.threads import Item, Role, TurnOptions
 from retrieval.terms import SnowballLexicon
 
@@ -102,7 +103,8 @@ class MemoryHome:
         self.damage: list[int] = []
         self.index_damage: list[tuple[list[str], bool]] = []
         self.backups: list[str] = []
-        self.recall_settings = RecallSettings()
+        self.recall_settings = RecallSettings(deadline_ms=RecallDeadlines(turn=60_000))
+        """With all the time that a busy machine may take."""
         self.scanner: Any = _SCANNER
         self.lexicon: Any = _LEXICON
         self.meaning = WordedMeaning()
@@ -119,9 +121,9 @@ class MemoryHome:
             db=self.db, clock=self.clock, ids=self.ids, keyed=self.key, lexicon=self.lexicon, meaning=self.meaning, scanner=self.scanner,
             jobs=self.jobs, notify=lambda method, params: self.told.append(Told(method, params)),
             settings=lambda: self.settings, recall_settings=lambda: self.recall_settings, read_items=read_items,
-            read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run, generation_of_turn=generation_of_turn, open_runs=open_runs,
+            read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run, generation_of_turn=generation_of_turn, caller_of_turn=caller_of_turn, turns_shown=turns_shown, open_runs=open_runs,
             end_runs=lambda _tx, run_ids, code: self.ended.extend((run_id, code) for run_id in run_ids),
-            echo_spans=self.ledger.echo_spans, read_date=WrittenDates(), forget_copies=forget_copies, searched=[conversation(lambda _tx, _items: None)],
+            echo_spans=self.ledger.echo_spans, read_date=WrittenDates(), forget_copies=forget_copies, files=None, searched=[conversation(lambda _tx, _items: None)],
             look_into_files=self._look_into_files, report_damage=self.damage.append,
             searched_space=lambda _tx: self.meaning.space.id if self.meaning.space else None,
             report_index=lambda reasons, has_failed: self.index_damage.append((list(reasons), has_failed)),
@@ -165,7 +167,7 @@ class MemoryHome:
             "thread_id": thread_id, "workspace_id": workspace_id, "agent_id": None, "parent_thread_id": None, "name": None,
             "mode": "agent", "memory_mode": "normal", "origin": "user", "task_id": None, "instructions": None,
             "model": None, "provider": None, "cwd": None, "instruction_files": None, "instruction_profile": "default",
-            "agent": None, "now": START,
+            "agent": None, "forked_from": None, "now": START,
         }  # fmt: skip
         self.sql(lambda tx: tx.run(SQL["add_thread"], values | changes))
 
@@ -189,7 +191,7 @@ class MemoryHome:
                 tx.run(SQL["add_turn"], {
                     "turn_id": turn, "thread_id": thread_id, "position": self.items, "driver": "host", "mode": "agent",
                     "status": "completed", "options": "{}", "input_hash": None, "started_at": self.clock.at,
-                    "completed_at": self.clock.at, "owner": None, "origin": None, "memory_mode": None,
+                    "completed_at": self.clock.at, "owner": None, "origin": None, "caller": None, "memory_mode": None,
                 })  # fmt: skip
             add_item(tx, item, self.items)
 
@@ -217,18 +219,18 @@ class MemoryHome:
         return self.do(self.service.write(params))
 
     def get(self, memory_id: str, context: Context = HERE, **given: Any) -> Record | None:
-        return self.do(self.service.get(GetParams(memory_id=memory_id, context=context, **given))).record
+        return self.do(self.service.questions.get(GetParams(memory_id=memory_id, context=context, **given))).record
 
     def named(self, key: str, scope: Scope = USER, **given: Any) -> Record | None:
-        return self.do(self.service.get(GetParams(scope=scope, key=key, context=HERE, **given))).record
+        return self.do(self.service.questions.get(GetParams(scope=scope, key=key, context=HERE, **given))).record
 
     def found(self, query: str, context: Context = HERE, **given: Any) -> list[str]:
         """The contents of the hits."""
-        hits = self.do(self.service.search(SearchParams(query=query, context=context, **given))).hits
+        hits = self.do(self.service.questions.search(SearchParams(query=query, context=context, **given))).hits
         return [hit.record.content for hit in hits]
 
     def listed(self, context: Context = HERE, **given: Any) -> list[str]:
-        records = self.do(self.service.list_records(ListParams(context=context, **given))).records
+        records = self.do(self.service.questions.list_records(ListParams(context=context, **given))).records
         return [record.content for record in records]
 
     def forget(self, memory_id: str, *, context: Context = HERE, **given: Any) -> ForgetResult:

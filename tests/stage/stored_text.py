@@ -33,7 +33,10 @@ class Entry(NamedTuple):
 NO_WORDS = Entry("ids, counts, times and codes", None)
 HASHES = Entry("keyed hashes, which say nothing without the home's key", None)
 INDEXED = Entry("terms, ranges and vectors of messages", EpisodicService.on_redacted)
-OF_FILES = Entry("ranges, keyed hashes and sorted terms of files; paths and the user's own choices", Collections.remove)
+OF_FILES = Entry(
+    "ranges, keyed hashes and sorted terms of files; paths, names, targets of links, and the user's own choices",
+    Collections.remove,
+)
 OF_RECORD = Entry("terms, vectors and rows of a record", RecordEraser.erase)
 
 SHELVES: Mapping[str, Shelf] = {shelf.table: shelf for shelf in (*OF_CONVERSATION, *OF_MEMORY)}
@@ -61,15 +64,17 @@ TABLES: Mapping[str, Entry] = {
     "chunk_fts": INDEXED,
     "chunk_terms": INDEXED,
     **dict.fromkeys(
-        ("collection", "knowledge_file", "knowledge_content", "knowledge_chunk", "knowledge_fts", "knowledge_card_fts", "knowledge_change", "file_version"),
+        ("collection", "knowledge_file", "knowledge_content", "knowledge_reference", "knowledge_chunk", "knowledge_fts", "knowledge_card_fts", "knowledge_change", "file_version", "knowledge_vec", "embedding_cache"),
         OF_FILES,
     ),
+    "pdf_text": Entry("what PDF files of collections say, without credentials", Collections.remove),
     "tombstone": HASHES,
     "injection": HASHES,
+    "capture": HASHES,
     "forgotten": HASHES,
     "recall_event": HASHES,
     **dict.fromkeys(
-        ("home", "owner", "job", "space", "scope", "segment", "chunk_scope", "chunk_vec_loss", "memory_vec_loss", "memory_change",
+        ("home", "owner", "job", "space", "scope", "segment", "chunk_scope", "chunk_vec_loss", "memory_vec_loss", "knowledge_vec_loss", "memory_change",
          "memory_fact", "pass_state", "pass_run", "pass_change", "knowledge_owner", "instruction_state"), NO_WORDS,
     ),
 }  # fmt: skip
@@ -84,6 +89,7 @@ FILES: Mapping[str, Entry] = {
     "config.toml": Entry("the user's own settings: never changed, and named", HomeFiles.say),
     "*config.toml.*": Entry("a configuration on its way into its place", HomeFiles.say),
     "logs/*": Entry("codes and counts; a line that says it is named", HomeFiles.say),
+    "spool/*": Entry("answers on their way into memory, and torn lines of them: named", HomeFiles.say),
     "backups/*": Entry("the home as it was: never changed, and named", Home.backup_names),
     "run/*": Entry("locks of living processes", None),
     "keys/*": Entry("the home's own keys", None),

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from memory_home import MemoryHome
 from processor import assert_cheap
 
-from agent.prompt.ledger import blocks, normalised, without
+from agent.prompt.ledger import normalised, without
 from agent.values import Injected
+from promt.own_blocks import find_blocks as blocks
 from promt.render import carries_own_block, render_block
 from protocol.hooks import ContextItem
 from protocol.seams.ports import Tx

@@ -53,7 +53,7 @@ def fill(tx: Tx) -> None:
         turn_id, names = f"trn_{n}", [f"mem_{n}", *([FORGOTTEN] if n == 7 else [])]
         tx.run(SQL["add_turn"], {
             "turn_id": turn_id, "thread_id": "thr_1", "position": n, "driver": "host", "mode": "agent", "status": "completed",
-            "options": "{}", "input_hash": None, "started_at": START, "completed_at": START, "owner": None, "origin": None, "memory_mode": None,
+            "options": "{}", "input_hash": None, "started_at": START, "completed_at": START, "owner": None, "origin": None, "caller": None, "memory_mode": None,
         })  # fmt: skip
         item = Item(
             item_id=f"itm_{n}", turn_id=turn_id, thread_id="thr_1", kind="tool_result", role="tool", status="completed",

@@ -46,9 +46,16 @@ HOME_OF = {
     "tenacity": {"gateway/providers/tries.py"},
     "Stemmer": {"retrieval/terms.py"},
     "tomlkit": {"gateway/home/config.py"},
-    "filelock": {"gateway/home/config.py", "gateway/store/migrations.py", "gateway/home/owners.py"},
+    "filelock": {
+        "gateway/home/config.py",
+        "gateway/store/migrations.py",
+        "gateway/home/owners.py",
+        "gateway/home/watch_locks.py",
+    },
     "platformdirs": {"gateway/home/folder.py"},
     "pypdf": {"gateway/files/pdf_text.py"},
+    "tree_sitter": {"gateway/files/code_structure.py"},
+    "watchfiles": {"gateway/files/folder_watch.py"},
     "yaml": {"gateway/files/plain_yaml.py"},
     "rich": {"gateway/doors/terminal/screen.py", "gateway/play/demo.py", "gateway/imports/report.py"},
     "shtab": {"gateway/doors/commands/processes/starting.py"},
@@ -57,7 +64,10 @@ HOME_OF = {
     "mcp": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
     "mcp_types": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
     "uvicorn": {"gateway/doors/http/server.py"},
+    "httpx2": {"gateway/doors/proxy/upstream.py"},
     "h11": {"gateway/doors/http/server.py"},
+    "jinja2": {"gateway/doors/inspect/rendering.py"},
+    "markupsafe": {"gateway/doors/inspect/rendering.py"},
     "pydantic": {"gateway/doors/mcp/streams.py"},
     "openai": {"gateway/providers/openai_chat.py"},
     "anthropic": {"gateway/providers/anthropic_messages.py"},
@@ -177,9 +187,22 @@ def test_nothing_heavy_is_imported_to_serve() -> None:
         "uvicorn",
         "h11",
         "starlette",
+        "jinja2",
+        "markupsafe",
         "gateway.doors.http",
+        "gateway.doors.inspect",
+        "gateway.doors.proxy",
     )
     code = f"import sys, gateway.process; print([name for name in {heavy!r} if name in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert told.stdout.strip() == "[]"
+
+
+def test_no_template_engine_is_imported_before_a_page_is_asked_for() -> None:
+    code = (
+        "import sys, gateway.doors.http.app, gateway.doors.http.server, gateway.doors.commands.processes.starting;"
+        "print([name for name in ('jinja2', 'markupsafe', 'gateway.doors.inspect') if name in sys.modules])"
+    )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert told.stdout.strip() == "[]"
 

@@ -3,7 +3,9 @@
 import codecs
 import json
 import os
+import re
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,22 @@ def test_a_bundle_that_was_changed_is_refused() -> None:
     Path("mine.jsonl").write_text(run("export", "-").out.replace("coffee", "poison"), encoding="utf-8")
     assert run("import", "mine.jsonl").code == 65
     assert run("import", "-", stdin=b"").code == 66
+
+
+def test_a_backup_is_no_import_and_the_command_that_restores_it_is_named(tmp_path: Path) -> None:
+    remember(COFFEE)
+    for name in ("mine.backup", "mine.zip"):
+        assert run("backup", name).code == 0
+        ended = run("import", name)
+        assert ended.code == 65
+        (command,) = re.findall(r"`pioneer (restore-backup .*) --home DIR`", ended.err)
+        assert run(*command.split(), "--home", str(tmp_path / f"restored-{name}")).code == 0
+    with zipfile.ZipFile("talk.zip", "w") as archive:
+        archive.writestr("manifest.json", "{}")
+        archive.writestr("talk.md", TALK)
+    assert run("import", "talk.zip", "--json").json["conversations"]["new"] == 1
+    Path("torn.zip").write_bytes(Path("mine.zip").read_bytes()[:-30])
+    assert "backup" not in run("import", "torn.zip").err
 
 
 def as_bytes() -> bytes:

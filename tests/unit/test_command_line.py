@@ -480,6 +480,7 @@ def test_a_search_imports_nothing_heavy(way: str) -> None:
         "re2",
         "uvicorn",
         "h11",
+        "jinja2",
         "gateway.wiring",
     )
     code = (

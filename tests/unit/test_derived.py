@@ -16,7 +16,7 @@ from thread_episodic.values import lexicon_digest
 
 OF_MEANING = frozenset(
     {
-        "home", "owner", "job", "space", "workspace", "thread", "turn", "item", "artifact", "hook_run", "injection", "tool_reply", "mention", "pass_state", "pass_run", "pass_change",
+        "home", "owner", "job", "space", "workspace", "thread", "turn", "item", "artifact", "hook_run", "injection", "tool_reply", "mention", "capture", "shown_line", "pass_state", "pass_run", "pass_change",
         "scope", "record", "candidate", "evidence", "repetition", "decision", "memory_event", "tombstone", "idempotency", "memory_recall",
         "memory_change", "memory_fact", "chunk_exclusion", "recall_event", "forgotten", "enrichment", "entity", "alias", "edge",
         "instruction_state", "instruction_version", "collection", "knowledge_owner", "knowledge_change", "file_version",

@@ -10,11 +10,13 @@ from episodic_home import DAY, NOON, Handle, Home
 from worded_meaning import POISON
 
 from gateway.embedding.spaces import SpaceIdentity, adopt
+from gateway.secrets.scanner import RuleScanner
 from protocol.hooks import EpisodicQuery, TurnContext
 from protocol.seams.ports import PauseQueue, Space, Tx
 from protocol.thread_episodic import ExcludeParams, ReindexParams
 from protocol.threads import TurnOptions
 from retrieval.budget import Floor
+from retrieval.filling import BATCH
 from thread_episodic.search.vectors import SUBJECT
 from thread_episodic.values import Shown, TurnSearch
 
@@ -68,6 +70,31 @@ async def states(home: Home) -> list[str]:
 
 def codes(result: Any) -> list[str]:
     return [diagnostic.code for diagnostic in result.diagnostics]
+
+
+def test_a_long_message_is_looked_through_once_for_all_of_its_pieces(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    async def story() -> None:
+        await switch_on(home)
+        await home.say(
+            "page", "\n\n".join(f"The pier of harbour {number} is repainted before winter." for number in range(400))
+        )
+        await home.index()
+        find = RuleScanner.find
+
+        def counted(scanner: RuleScanner, text: str) -> Any:
+            looked.append(len(text))
+            return find(scanner, text)
+
+        monkeypatch.setattr(RuleScanner, "find", counted)
+        await embed(home)
+        assert 8 < len(await vectors(home)) <= BATCH
+
+    run(story)
+    assert len(looked) == 1
 
 
 async def pets(home: Home) -> None:

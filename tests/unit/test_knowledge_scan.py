@@ -1,7 +1,7 @@
 """Pure decisions of a scan: which folders are gone, what counts as a mass, which roots and rules hold."""
 
+from knowledge.kinds import Kind, kind_of
 from knowledge.scan.comparing import find_gone, is_mass
-from knowledge.scan.kinds import Kind, kind_of
 from knowledge.scan.patterns import Rules
 from knowledge.scan.roots import overlapping, problem_of_root
 from knowledge.search.addresses import Address, is_anchor_of, read_address, write_address

@@ -117,7 +117,7 @@ OTHER_LETTERS = {
     "memory/rules/precision.py": "ranges of capital letters, and the signs of year and month in a date",
 }
 """Where letters beyond ASCII may stand in a literal, and why; escaped ones are ranges of Unicode."""
-OF_COMPUTING = {"aux", "con", "const", "dir", "est", "fatal", "media", "temporal", "todo"}
+OF_COMPUTING = {"aux", "con", "const", "dir", "est", "fatal", "media", "temporal", "todo", "trait"}
 """Words of other languages that programs use, too, and an English ending."""
 
 

@@ -16,7 +16,6 @@ from sizes import size
 
 from gateway.home.keys import HomeKey
 from memory.bundles import text as codec
-from memory.bundles.exporting import key_id
 from memory.bundles.text import PAGE_BYTES, PART_BYTES, counted, line_of, open_bundle, parts_of
 from memory.rows.store import SQL
 from memory.rules.import_plan import EntrySituation, Twin, plan_import, plan_tombstone
@@ -33,6 +32,7 @@ from protocol.memory import (
     ImportResult,
     StatsParams,
 )
+from protocol.seams.ports import key_id
 
 LIVES = size("bundle_lives")
 """How many lives travel: each needs three homes, which is a third of a second."""
@@ -169,8 +169,8 @@ def test_records_answer_as_they_did(homes: Callable[..., MemoryHome]) -> None:
         drift = {"access_count": 0, "last_accessed_at": None, "index_state": "indexed", "reinforced_at": 0}
         assert msgspec.structs.replace(ours, **drift) == msgspec.structs.replace(theirs, **drift)
         params = HistoryParams(memory_id=memory_id, context=HERE)
-        told = there.do(there.service.history(params)).events
-        assert [e for e in told if e.event != "imported"] == here.do(here.service.history(params)).events
+        told = there.do(there.service.questions.history(params)).events
+        assert [e for e in told if e.event != "imported"] == here.do(here.service.questions.history(params)).events
         assert any((e.event, e.actor.kind, e.memory_id) == ("imported", "import", memory_id) for e in told)
 
 
@@ -800,6 +800,6 @@ def test_statistics_count_what_came(homes: Callable[..., MemoryHome]) -> None:
     here.do(here.service.sweep())
     there.clock.at = here.clock.at
     take(there, bundle(here))
-    ours, theirs = (home.do(home.service.stats(StatsParams(context=HERE))) for home in (here, there))
+    ours, theirs = (home.do(home.service.questions.stats(StatsParams(context=HERE))) for home in (here, there))
     assert theirs.records.by_category == ours.records.by_category
     assert theirs.records.by_status["active"] == ours.records.by_status["active"]

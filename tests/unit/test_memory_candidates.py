@@ -109,16 +109,16 @@ def merge(home: MemoryHome, candidate_id: str, **target: Any) -> CandidateResult
 
 def explain(home: MemoryHome, kind: Any, identifier: str) -> ExplainResult:
     params = ExplainParams(target=ExplainTarget(kind=kind, id=identifier), context=HERE)
-    return home.do(home.service.explain(params))
+    return home.do(home.service.questions.explain(params))
 
 
 def events(home: MemoryHome, memory_id: str) -> list[str]:
-    told = home.do(home.service.history(HistoryParams(memory_id=memory_id, context=HERE))).events
+    told = home.do(home.service.questions.history(HistoryParams(memory_id=memory_id, context=HERE))).events
     return [event.event for event in told]
 
 
 def counted(home: MemoryHome) -> dict[str, int]:
-    return home.do(home.service.stats(StatsParams(context=HERE))).candidates
+    return home.do(home.service.questions.stats(StatsParams(context=HERE))).candidates
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------

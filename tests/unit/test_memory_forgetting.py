@@ -42,7 +42,7 @@ def forget(home: MemoryHome, target: Any, *, context: Context = HERE, **given: A
 
 
 def events(home: MemoryHome, memory_id: str, context: Context = HERE) -> list[tuple[str, str]]:
-    found = home.do(home.service.history(HistoryParams(memory_id=memory_id, context=context))).events
+    found = home.do(home.service.questions.history(HistoryParams(memory_id=memory_id, context=context))).events
     assert [event.at for event in found] == sorted(event.at for event in found)
     return [(event.memory_id, event.event) for event in found]
 

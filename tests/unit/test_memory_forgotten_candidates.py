@@ -152,10 +152,10 @@ def test_what_was_refused_with_the_same_words_goes_with_the_record(home: MemoryH
     home.do(home.service.candidates.reject(params))
     memory_id = home.remember(WORDS).record.memory_id
     explain = ExplainParams(target=ExplainTarget(kind="candidate", id=params.candidate_id), context=HERE)
-    assert "Cardamom? Never" in str(home.do(home.service.explain(explain)))
+    assert "Cardamom? Never" in str(home.do(home.service.questions.explain(explain)))
     home.forget(memory_id)
     assert listed(home) == []
-    told = home.do(home.service.explain(explain))
+    told = home.do(home.service.questions.explain(explain))
     assert told.outcome == "rejected"
     assert "Cardamom" not in str(told)
 

@@ -86,6 +86,7 @@ WRITES = ("remember", "forget", "extraction")
         ({"parent_thread_id": "thr_0"}, NOTHING_SAID, denied("subagent", *WRITES)),
         ({"origin": "task"}, NOTHING_SAID, denied("task_owned", "remember", "forget", "extraction")),
         ({"origin": "system"}, NOTHING_SAID, denied("system_or_tool_only", "remember", "forget", "extraction")),
+        ({"options": TurnOptions(unknown_client=True)}, NOTHING_SAID, denied("unknown_client", "extraction")),
         ({"not_stored": "storage_full"}, NOTHING_SAID, denied("storage_full", *WRITES)),
         ({"not_stored": "storage_read_only"}, NOTHING_SAID, denied("storage_read_only", *WRITES)),
         ({}, Intents(remember=True), ALL_YES | {"remember": (True, "user_asked")}),
@@ -122,6 +123,7 @@ def test_every_denial_has_its_own_case() -> None:
         "subagent",
         "task_owned",
         "system_or_tool_only",
+        "unknown_client",
         "storage_full",
         "storage_read_only",
     }

@@ -118,7 +118,7 @@ def pages(home: MemoryHome, limit: int, **asked: Any) -> list[Record]:
     cursor = None
     while True:
         params = ListParams(context=HERE, limit=limit, cursor=cursor, **asked)
-        page = home.do(home.service.list_records(params))
+        page = home.do(home.service.questions.list_records(params))
         found += page.records
         cursor = page.next_cursor
         if cursor is None:

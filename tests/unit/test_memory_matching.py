@@ -84,9 +84,9 @@ def test_words_too_frequent_to_be_looked_through_count_together(
 )
 def test_lost_terms_are_made_again(home: MemoryHome, damage: str) -> None:
     home.remember("The heron nests in the reeds")
-    before = home.do(home.service.search(SearchParams(query="nests of herons", mode="lexical", context=HERE)))
+    before = home.do(home.service.questions.search(SearchParams(query="nests of herons", mode="lexical", context=HERE)))
     home.sql(lambda tx: tx.run(damage))
-    after = home.do(home.service.search(SearchParams(query="nests of herons", mode="lexical", context=HERE)))
+    after = home.do(home.service.questions.search(SearchParams(query="nests of herons", mode="lexical", context=HERE)))
     assert after.hits == before.hits != []
 
 
@@ -99,7 +99,7 @@ def test_pages_follow_one_another_over_equal_texts(home: MemoryHome) -> None:
     cursor = None
     while True:
         params = SearchParams(query="kettle", mode="lexical", context=HERE, limit=5, cursor=cursor)
-        page = home.do(home.service.search(params))
+        page = home.do(home.service.questions.search(params))
         seen += [hit.record.content for hit in page.hits]
         cursor = page.next_cursor
         if cursor is None:

@@ -35,7 +35,7 @@ def home(tmp_path: Path) -> Iterator[MemoryHome]:
 
 
 def at(home: MemoryHome, path: str, context: Context = HERE) -> Record | None:
-    return home.do(home.service.get(GetParams(path=path, context=context))).record
+    return home.do(home.service.questions.get(GetParams(path=path, context=context))).record
 
 
 def note(home: MemoryHome, content: str, agent_id: str = "agt_a", **given: Any) -> Any:

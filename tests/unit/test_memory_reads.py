@@ -54,7 +54,9 @@ def test_paging_a_list_yields_each_once(full: MemoryHome, limit: int, order: Any
     seen: list[Any] = []
     cursor = None
     while True:
-        page = full.do(full.service.list_records(ListParams(context=HERE, limit=limit, order=order, cursor=cursor)))
+        page = full.do(
+            full.service.questions.list_records(ListParams(context=HERE, limit=limit, order=order, cursor=cursor))
+        )
         assert len(page.records) <= limit
         seen += page.records
         cursor = page.next_cursor
@@ -71,7 +73,7 @@ def test_paging_a_search_yields_each_once(full: MemoryHome, limit: int) -> None:
     cursor = None
     while True:
         params = SearchParams(query="tea collection", context=HERE, limit=limit, cursor=cursor)
-        page = full.do(full.service.search(params))
+        page = full.do(full.service.questions.search(params))
         seen += page.hits
         cursor = page.next_cursor
         if cursor is None:
@@ -90,7 +92,7 @@ def test_paging_goes_on_past_what_is_scored_at_once(home: MemoryHome, limit: int
     cursor = None
     while True:
         params = SearchParams(query="tea", context=HERE, limit=limit, cursor=cursor, mode="lexical")
-        page = home.do(home.service.search(params))
+        page = home.do(home.service.questions.search(params))
         seen += [hit.record.memory_id for hit in page.hits]
         cursor = page.next_cursor
         if cursor is None:
@@ -99,15 +101,15 @@ def test_paging_goes_on_past_what_is_scored_at_once(home: MemoryHome, limit: int
 
 
 def test_cursors_belong_to_their_query(full: MemoryHome) -> None:
-    first = full.do(full.service.search(SearchParams(query="tea", context=HERE, limit=1)))
+    first = full.do(full.service.questions.search(SearchParams(query="tea", context=HERE, limit=1)))
     for params in (
         SearchParams(query="collection", context=HERE, cursor=first.next_cursor),
         SearchParams(query="tea", context=HERE, cursor="bm9uc2Vuc2U"),
     ):
         with pytest.raises(CallerError):
-            full.do(full.service.search(params))
+            full.do(full.service.questions.search(params))
     with pytest.raises(CallerError):
-        full.do(full.service.list_records(ListParams(context=HERE, cursor="x")))
+        full.do(full.service.questions.list_records(ListParams(context=HERE, cursor="x")))
 
 
 @pytest.mark.parametrize(
@@ -147,14 +149,16 @@ def test_what_another_category_holds_takes_no_place(home: MemoryHome) -> None:
 
 def test_hits_tell_why(home: MemoryHome) -> None:
     home.remember("Likes green tea in the morning", tags=["drink"])
-    (hit,) = home.do(home.service.search(SearchParams(query="What TEA, in the mornings?", context=HERE))).hits
+    (hit,) = home.do(home.service.questions.search(SearchParams(query="What TEA, in the mornings?", context=HERE))).hits
     assert hit.matched_terms == ["tea", "mornings"]
     assert hit.breakdown["lexical"] > 0
     assert "tea" in hit.snippet
     assert home.found("tea", min_score=1.0) in ([], ["Likes green tea in the morning"])
-    bare = home.do(home.service.search(SearchParams(query="tea", context=HERE, include_provenance=False))).hits[0]
+    bare = home.do(
+        home.service.questions.search(SearchParams(query="tea", context=HERE, include_provenance=False))
+    ).hits[0]
     assert bare.record.provenance.created_by is None
-    off = home.do(home.service.search(SearchParams(query="tea", context=HERE, mode="semantic")))
+    off = home.do(home.service.questions.search(SearchParams(query="tea", context=HERE, mode="semantic")))
     assert (off.hits, off.semantic, [one.code for one in off.diagnostics]) == ([], "off", ["semantic_off"])
 
 
@@ -176,16 +180,16 @@ HOSTILE = [
 
 @pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_query_is_never_syntax(full: MemoryHome, query: str) -> None:
-    hits = full.do(full.service.search(SearchParams(query=query, context=HERE, limit=100))).hits
+    hits = full.do(full.service.questions.search(SearchParams(query=query, context=HERE, limit=100))).hits
     assert all("another house" not in hit.record.content for hit in hits)
     full.do(full.service.turns.recall(full.turn(), query, limit=5))
-    full.do(full.service.explain(ExplainParams(query=query, context=HERE)))
+    full.do(full.service.questions.explain(ExplainParams(query=query, context=HERE)))
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_may_be_asked(full: MemoryHome, query: str) -> None:
-    hits = full.do(full.service.search(SearchParams(query=query, context=HERE, limit=100))).hits
+    hits = full.do(full.service.questions.search(SearchParams(query=query, context=HERE, limit=100))).hits
     assert len({hit.record.memory_id for hit in hits}) == len(hits) <= 27
     assert all(hit.record.scope in {USER, WS1} for hit in hits)
 
@@ -199,7 +203,7 @@ def test_reading_counts_as_access_and_changes_nothing_else(home: MemoryHome) -> 
     assert (again.access_count, again.last_accessed_at, again.updated_at) == (1, home.clock.at, made.updated_at)
     assert home.get("mem_x") is None
     with pytest.raises(CallerError):
-        home.do(home.service.get(GetParams(context=HERE)))
+        home.do(home.service.questions.get(GetParams(context=HERE)))
 
 
 def test_a_damaged_row_is_hidden_and_explained(home: MemoryHome) -> None:
@@ -208,7 +212,9 @@ def test_a_damaged_row_is_hidden_and_explained(home: MemoryHome) -> None:
     assert home.found("tea") == home.listed() == []
     assert home.get(made.memory_id) is None
     told = home.do(
-        home.service.explain(ExplainParams(target=ExplainTarget(kind="memory", id=made.memory_id), context=HERE))
+        home.service.questions.explain(
+            ExplainParams(target=ExplainTarget(kind="memory", id=made.memory_id), context=HERE)
+        )
     )
     assert [(gate.gate, gate.reason_code) for gate in told.gates if not gate.passed] == [("integrity", "damaged")]
     assert home.forget(made.memory_id, mode="erase").forgotten_memory_ids == [made.memory_id]
@@ -233,7 +239,7 @@ def test_recall_gives_what_is_relevant_or_nothing(full: MemoryHome) -> None:
 def test_a_recall_is_the_same_again_and_other_scopes_do_not_move_it(home: MemoryHome) -> None:
     for n in range(5):
         home.remember(f"Tea number {n}", scope=WS1)
-    search = lambda: [(h.record.memory_id, h.score) for h in home.do(home.service.search(SearchParams(query="tea number", context=HERE))).hits]  # noqa: E731  # fmt: skip
+    search = lambda: [(h.record.memory_id, h.score) for h in home.do(home.service.questions.search(SearchParams(query="tea number", context=HERE))).hits]  # noqa: E731  # fmt: skip
     before = search()
     for n in range(40):
         home.remember(f"Tea number tea number {n}", scope=WS2, context=ELSEWHERE)

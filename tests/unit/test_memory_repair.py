@@ -69,7 +69,7 @@ def answers(home: MemoryHome) -> list[Any]:
     for row in home.rows("SELECT memory_id FROM record ORDER BY id"):
         record = home.get(row[0], include_deleted=True)
         shown.append(record and (record.content, record.status, record.evidence_count, record.supersedes, record.superseded_by, record.index_state))  # fmt: skip
-        shown.append(len(home.do(home.service.history(HistoryParams(memory_id=row[0], context=HERE))).events))
+        shown.append(len(home.do(home.service.questions.history(HistoryParams(memory_id=row[0], context=HERE))).events))
     shown.append(home.rows("SELECT quote, memory_id, candidate_id FROM evidence ORDER BY id"))
     shown.append(home.rows("SELECT content, status, evidence_count FROM candidate ORDER BY id"))
     shown.append(home.rows("SELECT id, sz FROM memory_fts_docsize ORDER BY id"))
@@ -314,7 +314,7 @@ def test_a_damaged_record_is_hidden_told_and_can_be_got_rid_of(home: MemoryHome,
     assert home.named(made.key) is None
     assert home.damage == [1]
     target = ExplainTarget(kind="memory", id=made.memory_id)
-    told = home.do(home.service.explain(ExplainParams(target=target, context=HERE)))
+    told = home.do(home.service.questions.explain(ExplainParams(target=target, context=HERE)))
     assert [gate.gate for gate in told.gates if not gate.passed] == ["integrity"]
     report = home.do(home.service.repairer.run("deep"))
     assert report.damaged == 1

@@ -15,10 +15,14 @@ REGULATED = [
     "I was diagnosed with epilepsy", "She is allergic to penicillin", "My passport number is kept here", "Takes insulin",
     "У меня диабет", "Ich bin schwanger", "Je suis enceinte", "Estoy embarazada", "Ich habe Krebs",
     "ＤＩＡＢＥＴＥＳ runs in the family",
+    "Ich bin allergisch gegen Nüsse", "Sie reagiert allergisch auf Pollen", "Hat eine Allergie gegen Katzen",
+    "Mira hat eine Penicillinallergie", "Soy alérgica al marisco", "Tengo alergia a los cacahuetes",
+    "Je suis allergique aux arachides", "J'ai une allergie à la pénicilline", "У меня аллергия на орехи",
 ]  # fmt: skip
 INNOCENT = [
     "Prefers tea", "Works on the diagram editor", "The account has two numbers", "The build is healthy", "Likes crabs",
     "Lives in Cancun", "Version 4111", "depressions in the road surface", "Sort the code",
+    "Das Wort allergisch hat zehn Buchstaben", "El artículo trata de la alergia",
 ]  # fmt: skip
 
 

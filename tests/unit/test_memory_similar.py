@@ -51,7 +51,7 @@ def kept(home: MemoryHome, content: str, **more: Any) -> Record:
 
 
 def linked(home: MemoryHome, memory_id: str, context: Context = HERE) -> list[str]:
-    found = home.do(home.service.get(GetParams(memory_id=memory_id, context=context)))
+    found = home.do(home.service.questions.get(GetParams(memory_id=memory_id, context=context)))
     return [one.memory_id for one in found.similar_to]
 
 
@@ -59,7 +59,7 @@ def pairs(home: MemoryHome, **asked: object) -> list[set[str]]:
     found: list[set[str]] = []
     cursor: str | None = None
     while True:
-        page = home.do(home.service.similar(SimilarParams(**{"context": HERE, "cursor": cursor, **asked})))
+        page = home.do(home.service.questions.similar(SimilarParams(**{"context": HERE, "cursor": cursor, **asked})))
         found += [{pair.record.memory_id, pair.other.memory_id} for pair in page.pairs]
         cursor = page.next_cursor
         if cursor is None:
@@ -133,7 +133,7 @@ def test_what_is_near_in_meaning_is_linked_and_both_are_kept(near: MemoryHome) -
     first, again = kept(near, STORED, category="preference"), kept(near, REWORDED, category="preference")
     assert linked(near, first.memory_id) == [again.memory_id]
     assert linked(near, again.memory_id) == [first.memory_id]
-    page = near.do(near.service.similar(SimilarParams(context=HERE)))
+    page = near.do(near.service.questions.similar(SimilarParams(context=HERE)))
     assert [(pair.record.memory_id, pair.other.memory_id) for pair in page.pairs] == [
         (again.memory_id, first.memory_id)
     ]
@@ -185,9 +185,9 @@ def test_pages_hold_each_pair_once(near: MemoryHome, monkeypatch: pytest.MonkeyP
     assert len({frozenset(pair) for pair in whole}) == len(whole) >= len(words)
     monkeypatch.setattr(similar, "LOOKED_AT", 3)
     assert pairs(near, limit=1) == whole
-    cursor = near.do(near.service.similar(SimilarParams(context=HERE, limit=1))).next_cursor
+    cursor = near.do(near.service.questions.similar(SimilarParams(context=HERE, limit=1))).next_cursor
     with pytest.raises(CallerError):
-        near.do(near.service.similar(SimilarParams(context=HERE, cursor=cursor, include_sensitive=True)))
+        near.do(near.service.questions.similar(SimilarParams(context=HERE, cursor=cursor, include_sensitive=True)))
 
 
 def test_at_most_five_are_named(near: MemoryHome) -> None:
@@ -206,10 +206,10 @@ def test_a_merge_supersedes_with_history_and_is_undone_by_a_restore(near: Memory
     assert (done.record.memory_id, done.record.content, done.merged_memory_id) == (
         first.memory_id, STORED, again.memory_id,
     )  # fmt: skip
-    gone = near.do(near.service.get(GetParams(memory_id=again.memory_id, context=HERE))).record
+    gone = near.do(near.service.questions.get(GetParams(memory_id=again.memory_id, context=HERE))).record
     assert gone is not None
     assert (gone.status, gone.superseded_by) == ("superseded", first.memory_id)
-    events = near.do(near.service.history(HistoryParams(memory_id=again.memory_id, context=HERE))).events
+    events = near.do(near.service.questions.history(HistoryParams(memory_id=again.memory_id, context=HERE))).events
     assert ("superseded", again.memory_id) in [(event.event, event.memory_id) for event in events]
     assert {told.params.change_kind for told in near.told if told.method == "memory/changed"} >= {"superseded"}
     assert pairs(near) == []

@@ -44,7 +44,7 @@ def fill(home: MemoryHome) -> None:
 
 
 def search(home: MemoryHome, query: str, mode: SearchMode = "hybrid", **given: Any) -> SearchResult:
-    return home.do(home.service.search(SearchParams(query=query, mode=mode, context=HERE, **given)))
+    return home.do(home.service.questions.search(SearchParams(query=query, mode=mode, context=HERE, **given)))
 
 
 def found(home: MemoryHome, query: str, mode: SearchMode = "hybrid", **given: Any) -> list[str]:
@@ -52,7 +52,7 @@ def found(home: MemoryHome, query: str, mode: SearchMode = "hybrid", **given: An
 
 
 def state_of(home: MemoryHome, memory_id: str) -> str:
-    record = home.do(home.service.get(GetParams(memory_id=memory_id, context=HERE))).record
+    record = home.do(home.service.questions.get(GetParams(memory_id=memory_id, context=HERE))).record
     assert record is not None
     return record.index_state
 

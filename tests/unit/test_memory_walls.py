@@ -54,17 +54,17 @@ def test_what_is_outside_answers_like_what_does_not_exist(home: MemoryHome) -> N
             return (error.reason, error.message, error.details)
 
     calls: list[Any] = [
-        lambda i: service.get(GetParams(memory_id=i, include_deleted=True, context=ONLY_2)),
-        lambda i: service.history(HistoryParams(memory_id=i, context=ONLY_2)),
+        lambda i: service.questions.get(GetParams(memory_id=i, include_deleted=True, context=ONLY_2)),
+        lambda i: service.questions.history(HistoryParams(memory_id=i, context=ONLY_2)),
         lambda i: service.update(UpdateParams(memory_id=i, importance=0.1, context=ONLY_2)),
-        lambda i: service.explain(ExplainParams(target=ExplainTarget(kind="memory", id=i), context=ONLY_2)),
+        lambda i: service.questions.explain(ExplainParams(target=ExplainTarget(kind="memory", id=i), context=ONLY_2)),
     ]
     for call in calls:
         assert outcome(lambda c=call: c(here.memory_id)) == outcome(lambda c=call: c("mem_none"))
-    assert outcome(lambda: service.explain(ExplainParams(target=ExplainTarget(kind="candidate", id=waiting.candidate_id), context=ONLY_2))) \
-        == outcome(lambda: service.explain(ExplainParams(target=ExplainTarget(kind="candidate", id="cand_none"), context=ONLY_2)))  # fmt: skip
-    assert outcome(lambda: service.explain(ExplainParams(target=ExplainTarget(kind="turn", id=said.turn_id or ""), context=ONLY_2))) \
-        == outcome(lambda: service.explain(ExplainParams(target=ExplainTarget(kind="turn", id="trn_none"), context=ONLY_2)))  # fmt: skip
+    assert outcome(lambda: service.questions.explain(ExplainParams(target=ExplainTarget(kind="candidate", id=waiting.candidate_id), context=ONLY_2))) \
+        == outcome(lambda: service.questions.explain(ExplainParams(target=ExplainTarget(kind="candidate", id="cand_none"), context=ONLY_2)))  # fmt: skip
+    assert outcome(lambda: service.questions.explain(ExplainParams(target=ExplainTarget(kind="turn", id=said.turn_id or ""), context=ONLY_2))) \
+        == outcome(lambda: service.questions.explain(ExplainParams(target=ExplainTarget(kind="turn", id="trn_none"), context=ONLY_2)))  # fmt: skip
     for real, unknown in ((ForgetByTurn(turn_id=said.turn_id or ""), ForgetByTurn(turn_id="trn_none")), (ForgetByThread(thread_id="thr_1"), ForgetByThread(thread_id="thr_none"))):  # fmt: skip
         for mode in ("tombstone", "erase"):
             one, other = (ForgetParams(target=target, mode=mode, context=ONLY_2) for target in (real, unknown))
@@ -81,7 +81,7 @@ def test_a_scope_that_is_not_active_is_refused(home: MemoryHome, target: Any) ->
     calls: list[Any] = [
         lambda: home.found("tabs", ONLY_2, scopes=[WS1]),
         lambda: home.listed(ONLY_2, scopes=[WS1]),
-        lambda: home.do(home.service.get(GetParams(scope=WS1, key="x", context=ONLY_2))),
+        lambda: home.do(home.service.questions.get(GetParams(scope=WS1, key="x", context=ONLY_2))),
         lambda: home.do(home.service.forget(ForgetParams(target=target, context=ONLY_2))),
         lambda: home.remember("x", scope=WS1, context=ONLY_2),
     ]
@@ -105,7 +105,9 @@ def test_equal_facts_of_two_scopes_are_two_facts(home: MemoryHome) -> None:
 
 
 def explain(home: MemoryHome, kind: Any, identifier: str) -> Any:
-    return home.do(home.service.explain(ExplainParams(target=ExplainTarget(kind=kind, id=identifier), context=HERE)))
+    return home.do(
+        home.service.questions.explain(ExplainParams(target=ExplainTarget(kind=kind, id=identifier), context=HERE))
+    )
 
 
 def test_explaining_a_memory(home: MemoryHome) -> None:
@@ -144,7 +146,7 @@ def test_explaining_a_turn(home: MemoryHome) -> None:
 def test_explaining_a_query(home: MemoryHome) -> None:
     for n in range(7):
         home.remember(f"Tea number {n}")
-    ask = lambda query: home.do(home.service.explain(ExplainParams(query=query, context=HERE)))  # noqa: E731
+    ask = lambda query: home.do(home.service.questions.explain(ExplainParams(query=query, context=HERE)))  # noqa: E731
     told = ask("tea number")
     assert told.outcome == "recalled"
     assert [one.cut_by for one in told.candidates] == [None] * 5 + ["budget"] * 2
@@ -158,7 +160,7 @@ def test_explaining_a_query(home: MemoryHome) -> None:
     home.switch(enabled=False)
     assert (ask("tea").outcome, ask("tea").gates[0].reason_code) == ("not_recalled", "memory_disabled")
     with pytest.raises(CallerError):
-        home.do(home.service.explain(ExplainParams(context=HERE)))
+        home.do(home.service.questions.explain(ExplainParams(context=HERE)))
 
 
 def test_statistics_are_of_the_active_scopes(home: MemoryHome) -> None:
@@ -167,7 +169,7 @@ def test_statistics_are_of_the_active_scopes(home: MemoryHome) -> None:
     home.remember("emacs", key="editor")
     home.remember("Uses tabs", scope=WS2, context=ONLY_2)
     home.propose("Likes jam", MIDDLING)
-    stats = home.do(home.service.stats(StatsParams(context=HERE)))
+    stats = home.do(home.service.questions.stats(StatsParams(context=HERE)))
     assert [(one.scope, one.count) for one in stats.records.by_scope] == [(USER, 2)]
     assert stats.records.by_status == {"active": 2, "superseded": 1}
     assert stats.decisions.by_reason_code == {

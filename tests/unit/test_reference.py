@@ -52,12 +52,13 @@ def test_a_page_that_was_changed_or_lost_is_told_and_written_anew(tmp_path: Path
     assert (tmp_path / "mine.md").exists()
 
 
-def test_the_command_writes_and_checks_both_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_and_checks_what_is_generated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    schemas = ("schemas", "--out", "schemas", "--docs", "docs")
+    schemas = ("schemas", "--out", "schemas", "--docs", "docs", "--types", "types.ts")
     ended = run(*schemas, "--check")
     assert ended.code == 1
     assert "methods.md" in ended.err
+    assert "types.ts" in ended.err
     assert run(*schemas).code == 0
     assert run(*schemas, "--check").code == 0
     assert (tmp_path / "docs" / "configuration.md").is_file()

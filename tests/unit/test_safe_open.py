@@ -3,11 +3,13 @@
 import os
 import socket
 import threading
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from gateway.files.safe_open import SafeFolder, UnsafeFileError
+from protocol.seams.safe_files import read_up_to
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links and pipes are made by POSIX calls here")
 WAYS = [True, False]
@@ -32,6 +34,24 @@ def refusal(root: SafeFolder, path: str) -> str:
 def read(root: SafeFolder, path: str) -> str:
     with root.open_file(path) as file:
         return file.read().decode()
+
+
+class Dribble(BytesIO):
+    """A file of which a read returns less than is there."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(min(3, size if size is not None and size >= 0 else 3))
+
+
+@pytest.mark.parametrize(("size", "expected"), [(0, b""), (2, b"ab"), (3, b"abc"), (7, b"abcdefg"), (9, b"abcdefgh")])
+def test_a_file_is_read_up_to_a_size_whatever_one_read_of_it_returns(size: int, expected: bytes):
+    assert read_up_to(Dribble(b"abcdefgh"), size) == expected
+
+
+def test_a_file_is_read_from_where_it_stands(root: SafeFolder):
+    with root.open_file("deep/er/note.md") as file:
+        file.seek(2)
+        assert [read_up_to(file, 3), read_up_to(file, 3), read_up_to(file, 3)] == [b"sid", b"e", b""]
 
 
 def test_a_plain_file_is_read(root: SafeFolder):

@@ -73,7 +73,14 @@ def test_what_is_given_strictly_is_taken(name: str) -> None:
     given: dict[str, Any] = {}
     for member, one in schema["properties"].items():
         kinds = {kind.get("type") for kind in one.get("anyOf", [one])}
-        samples = {"integer": 1, "string": "x", "array": ["memory"], "object": {}, "number": 1, "boolean": True}
+        samples = {
+            "integer": 1,
+            "string": "x" * one.get("minLength", 1),
+            "array": ["memory"],
+            "object": {},
+            "number": 1,
+            "boolean": True,
+        }
         given[member] = None if "null" in kinds else one.get("default", samples[one.get("type", "string")])
     msgspec.convert(given, (TOOLS | DOOR_TOOLS | ADMIN_TOOLS)[name][1])
 

@@ -6,11 +6,11 @@ compared with that, then sums and vectors.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from protocol.hooks import ItemFact, ReadItems
 from protocol.seams.checks import Check, Find, LookResult, Mend
-from protocol.seams.ports import Clock, JobQueue, Lexicon, Meaning, Tx
+from protocol.seams.ports import Clock, JobKind, JobQueue, Lexicon, Meaning, Tx
 from thread_episodic.index.indexing import Indexer
 from thread_episodic.ports import ItemsAfter, SearchedSpace
 from thread_episodic.rows.chunks import remove_source
@@ -34,6 +34,28 @@ def missing_sources(items_after: ItemsAfter, read_items: ReadItems) -> Find:
         lacking = read_items(tx, [item_id for _, item_id in page if item_id not in known])
         turns = dict.fromkeys(fact.turn_id for fact in lacking.values() if fact.indexable)
         return LookResult(list(turns), page[-1][0] if len(page) == MESSAGES else None)
+
+    return find
+
+
+class WithoutJob(Protocol):
+    """`JobQueue.without_job`."""
+
+    def __call__(self, tx: Tx, *, kind: JobKind, subjects: Sequence[str]) -> list[str]:
+        """Return those of the subjects that no job of the kind is about."""
+        ...
+
+
+def jobless_turns(without_job: WithoutJob) -> Find:
+    """Return a look that finds turns that wait to be indexed, and no job that would do it."""
+
+    def find(tx: Tx, after: int) -> LookResult:
+        page = pending_turns_after(tx, after, MESSAGES)
+        threads = {turn_id: thread_id for _, turn_id, thread_id in page}
+        jobless = without_job(tx, kind="index", subjects=list(threads))
+        return LookResult(
+            [(turn_id, threads[turn_id]) for turn_id in jobless], page[-1][0] if len(page) == MESSAGES else None
+        )
 
     return find
 
@@ -75,7 +97,7 @@ class Mender:
         return [
             *(Check(name, find, mend, then=self._remake) for name, find, mend in remade),
             Check("changed_sources", self._find_changed_sources, self._adopt_turns, "deep", self._remake),
-            Check("jobs", self._find_jobless, self._queue_turns),
+            Check("jobs", jobless_turns(self._jobs.without_job), self._queue_turns),
             Check("texts", looks["texts"], _clear_texts),
             Check("missing_texts", looks["missing_texts"], add_texts),
             Check("segments", looks["segments"], _count_segments),
@@ -147,15 +169,6 @@ class Mender:
         return len(rows)
 
     # -- jobs ------------------------------------------------------------------------------------------------------
-
-    def _find_jobless(self, tx: Tx, after: int) -> LookResult:
-        """Find turns that wait without a job."""
-        page = pending_turns_after(tx, after, MESSAGES)
-        threads = {turn_id: thread_id for _, turn_id, thread_id in page}
-        jobless = self._jobs.without_job(tx, kind="index", subjects=list(threads))
-        return LookResult(
-            [(turn_id, threads[turn_id]) for turn_id in jobless], page[-1][0] if len(page) == MESSAGES else None
-        )
 
     def _queue_turns(self, tx: Tx, rows: Sequence[Any]) -> int:
         for turn_id, thread_id in rows:

@@ -6,7 +6,6 @@ Rule 2: a partition is a segment of a workspace; what the filter of a search hid
 Rule 3: what means something is who said what; neighbours blur it, and secrets are not a part of it.
 """
 
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,12 +23,12 @@ from protocol.seams.ports import (
     Tx,
 )
 from retrieval.filling import Made, VectorFilling
+from retrieval.packing import as_bytes
 from thread_episodic.rows.vectors import FILLING, add_vector, refuse_vector, renew_vectors_of_turn, settle_vector
 from thread_episodic.visibility import mask_range
 
 SUBJECT = "thread_episodic"
 """The subject of this house's `embed` job."""
-INT8_MOST = 127
 
 
 class _Wanted(NamedTuple):
@@ -66,16 +65,6 @@ def spoken(fact: ItemFact, hidden: Sequence[SecretSpan], start: int, end: int) -
     return f"{fact.name or fact.role}: {mask_range(fact.text, hidden, start, end, marker=' ')}"
 
 
-def as_bytes(numbers: bytes) -> bytes:
-    """A float16 vector as int8, its largest number as 127.
-
-    Half the room, and cosines within .004 of those of all its bits.
-    """
-    values: tuple[float, ...] = struct.unpack(f"<{len(numbers) // 2}e", numbers)
-    step = (max(map(abs, values)) or 1.0) / INT8_MOST
-    return struct.pack(f"{len(values)}b", *[round(value / step) for value in values])
-
-
 class ChunkVectors(VectorFilling[_Words]):
     """The vectors that this house holds."""
 
@@ -104,12 +93,12 @@ class ChunkVectors(VectorFilling[_Words]):
         wanted = [_Wanted(*row) for row in tx.all(statement, values)]
         facts = self._read_items(tx, list(dict.fromkeys(one.item_id for one in wanted)))
         hashes = {item_id: self._hash_of(fact) for item_id, fact in facts.items() if fact.indexable}
+        echoes = {item_id: self._echo_spans(tx, facts[item_id].workspace_id, facts[item_id].text) for item_id in hashes}
 
         def words_of(one: _Wanted) -> _Words:
             if hashes.get(one.item_id) != one.source_hash:
                 return _Words(one, None, ())
-            fact = facts[one.item_id]
-            return _Words(one, fact, self._echo_spans(tx, fact.workspace_id, fact.text))
+            return _Words(one, facts[one.item_id], echoes[one.item_id])
 
         return list(map(words_of, wanted))
 
@@ -118,9 +107,8 @@ class ChunkVectors(VectorFilling[_Words]):
         return await anyio.to_thread.run_sync(self._texts, rows)
 
     def _texts(self, rows: Sequence[_Words]) -> list[str | None]:
-        hidden = {
-            fact.item_id: hidden_in(fact.text, self._scanner, echoes) for _, fact, echoes in rows if fact is not None
-        }
+        messages = {fact.item_id: (fact.text, echoes) for _, fact, echoes in rows if fact is not None}  # each once
+        hidden = {item_id: hidden_in(text, self._scanner, echoes) for item_id, (text, echoes) in messages.items()}
         return [
             spoken(fact, hidden[fact.item_id], one.start, one.end) if fact is not None else None
             for one, fact, _ in rows

@@ -70,12 +70,20 @@ COMMANDS: Mapping[str, CommandRow] = {
         "processes.starting", "speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns", is_guarded=False
     ),
     "http": CommandRow("processes.starting", "answer programs that speak HTTP, on this machine", is_guarded=False),
+    "inspect": CommandRow(
+        "processes.starting", "open a page that shows what was learned, why, and undoes it", is_guarded=False
+    ),
+    "proxy": CommandRow(
+        "processes.proxying", "give memory to programs that can only change an address", is_guarded=False
+    ),
     "token": CommandRow("processes.services", "show or replace the token of a door that listens on a port"),
     "service": CommandRow("processes.services", "write the unit by which the system keeps a door open"),
     "mcp": CommandRow("processes.starting", "be a memory server for assistants that speak MCP", is_guarded=False),
     "demo": CommandRow("processes.starting", "play a bundled conversation of several days through a spawned gateway"),
     "replay": CommandRow("processes.starting", "play scripted sessions against a spawned gateway and compare"),
-    "schemas": CommandRow("processes.starting", "write what is generated from the protocol: schemas and references"),
+    "schemas": CommandRow(
+        "processes.starting", "write what is generated from the protocol: schemas, references, types"
+    ),
 }
 
 FIRST_STEPS = """\

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from gateway.base import logs
 from gateway.base.durable_file import publish
@@ -43,6 +43,7 @@ from protocol.base import DEFAULT_WORKSPACE
 from protocol.memory import ExportResult, ImportResult
 
 DASH = Path("-")
+ZIP_START = b"PK"
 """In place of a file: stdin or stdout."""
 TAKERS = {"workspace": "--workspace", "agent": "--agent", "thread": "--thread"}
 """The option that takes in entries of such a scope."""
@@ -137,10 +138,26 @@ def _import(given: argparse.Namespace) -> int:
             file = given.path.open("rb") if given.path.is_file() else None
         if file is not None:
             with file:
-                if is_bundle(file.read(HEAD_BYTES)):
+                head = file.read(HEAD_BYTES)
+                if is_bundle(head):
                     file.seek(0)
                     return _take_in(given, chunks_of(file))
+                _refuse_backup(given.path, file, head)
         return _import_talk(given)
+
+
+def _refuse_backup(path: Path, file: BinaryIO, head: bytes) -> None:
+    """Raise `Stop` with the command that restores a backup, where the file is one."""
+    if not head.startswith(ZIP_START):
+        return
+    from gateway.care.backup import is_backup  # noqa: PLC0415
+
+    if is_backup(file):
+        raise Stop(
+            DATA,
+            f"{path} is a backup of a whole home: `pioneer restore-backup {path} --home DIR` makes a home of it, "
+            "and `pioneer export` there makes a bundle that `import` takes",
+        )
 
 
 def _import_talk(given: argparse.Namespace) -> int:

@@ -31,11 +31,12 @@ from gateway.home.folder import default_root
 from gateway.memory_core import MemoryCore, build_core
 from gateway.wire.client_session import SessionClient
 from gateway.wire.rpc import params_of
-from memory.service import MemoryService
+from memory.questions import build_questions
 from protocol.base import PROTOCOL_VERSION, Elsewhere
 from protocol.errors import CallerError, GatewayError, Unavailable
 from protocol.gateway import InitializeParams
 from protocol.methods import INITIALIZE, Method
+from protocol.seams.callers import enter
 from protocol.seams.ports import JobKind, PauseQueue, Tx
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class HomeMethods:
         self._client = client
         self.embedding = core.embedding
         self.lexicon = core.lexicon
-        self._questions = {bound.method.name: bound for bound in MemoryService(core.means).questions()}
+        self._questions = {bound.method.name: bound for bound in build_questions(core.means).bindings()}
         self._workspace_name = workspace_name
         self._has_caught_up = False
 
@@ -85,6 +86,7 @@ class HomeMethods:
 
     async def call(self, method: Method[Any, T], params: dict[str, Any] | None = None) -> T:
         """Call a method as a client does. Raises `GatewayError`."""
+        enter("command_line")
         bound = self._questions.get(method.name) or self.app.bound[method.name]
         return await bound.call(self._client.fill(params_of(method.params, params or {})))
 

@@ -125,6 +125,7 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
         done += _keep_rest(subject)
     if wanted & {"pages", "rows"}:
         done += _make_anew(subject)
+    if wanted & {"pages", "rows", "schema"}:
         wanted |= {"memory", "conversation"}
     if subject.database.is_file() and wanted - HARMLESS:
         done.append(f"a backup, {_back_up(subject).name} in the home's folder backups")
@@ -135,7 +136,9 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
         "run_files": _remove_run_files,
     }
     done += [mend(subject) for name, mend in files.items() if name in wanted]
-    inner: list[Mend] = [mend for mend in ("key", "processes", "memory", "conversation", "jobs") if mend in wanted]
+    inner: list[Mend] = [
+        mend for mend in ("key", "processes", "memory", "conversation", "files", "jobs") if mend in wanted
+    ]
     if inner:
         done += through_door(given, lambda door: _mend(door, inner), "later")
     return done
@@ -238,6 +241,8 @@ async def _mend(door: HomeMethods, wanted: Sequence[Mend]) -> list[str]:
         remade = await app.episodic.repair.run("deep")
         mended = ", ".join(f"{words(name)} {count}" for name, count in remade.items())
         done.append(f"the index of conversations was checked and mended ({mended or 'nothing was wrong'})")
+    if "files" in wanted:
+        done.append(f"the files of {await app.knowledge.queue_all()} collections are read again")
     if "jobs" in wanted:
         requeued = await app.base.database.write(
             lambda tx: sum(app.jobs.requeue(tx, kind=kind) for kind in get_args(JobKind))

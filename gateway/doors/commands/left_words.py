@@ -24,6 +24,7 @@ PLACES: dict[ForgottenPlace, tuple[str, str]] = {
     "log": ("log", "logs"),
     "backup": ("backup", "backups"),
     "agent": ("agent's file", "agents' files"),
+    "shown_line": ("recalled line of a conversation", "recalled lines of conversations"),
     "instruction": ("version of an instruction file", "versions of instruction files"),
 }
 """One of it, and several."""

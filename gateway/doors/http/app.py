@@ -16,6 +16,20 @@ from gateway.base.logs import Log
 from gateway.doors.http import openapi, rest
 from gateway.doors.http.events import EventLog, EventStream, WantedEvents, names_of
 from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, headers_of
+from gateway.doors.http.page_routes import (
+    CODE_PATH,
+    MAX_FORM_BYTES,
+    SESSION_PATH,
+    MakePages,
+    PageRequest,
+    Pages,
+    code_answer,
+    is_page,
+    refuse_form_body,
+    refuse_page_verb,
+    split_session,
+    without_data,
+)
 from gateway.doors.http.rpc import Asking, Methods, answer_error
 from gateway.doors.http.rules import (
     ENDING,
@@ -31,6 +45,7 @@ from gateway.doors.http.rules import (
     access_of,
     cross_origin_headers,
     members_of,
+    refuse_form,
     refuse_head,
     refuse_host,
     refuse_message,
@@ -39,12 +54,13 @@ from gateway.doors.http.rules import (
     refuse_verb,
     wrong_verb,
 )
+from gateway.home.run_files import find_run_files
 from gateway.home.tokens import Token
 from gateway.wire.client_session import SessionClient
 from gateway.wire.rpc import params_of
 from gateway.wiring import App
 from protocol import methods as m
-from protocol.base import PROTOCOL_VERSION, encode
+from protocol.base import PROTOCOL_VERSION, DoorName, encode
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
 from protocol.http import EventsQuery, HealthResult
@@ -52,6 +68,7 @@ from protocol.memory import Context
 from protocol.threads import ThreadParams
 
 SERVICE = "pioneer"
+MOVED = 303
 GRACE_SECONDS = 2.0
 """Requests in flight get this long when the door closes."""
 CONTEXT = {"workspace_id": "x-pioneer-workspace", "agent_id": "x-pioneer-agent", "time_zone": "x-pioneer-time-zone"}
@@ -77,13 +94,17 @@ class Route(NamedTuple):
     name: str
     work: Work
     takes_body: bool = False
+    door: DoorName = "http"
+    max_body: int | None = None
+    """As long as a body may be; None: as the settings say."""
 
 
 class Door:
     """The application. Called by the server for each request."""
 
-    def __init__(self, app: App, token: Token, port: int, bind: str) -> None:
+    def __init__(self, app: App, token: Token, port: int, bind: str, make_pages: MakePages | None = None) -> None:
         self._app, self._token, self._port, self._bind = app, token, port, bind
+        self._host = f"[{bind}]" if ":" in bind else bind
         self._events = EventLog()
         self._number = app.hub.subscribe(self._events)
         self._methods = Methods(app, self._number)
@@ -93,6 +114,9 @@ class Door:
         self._scopes: set[anyio.CancelScope] = set()
         self._is_over = False
         self._settled = anyio.Event()
+        self._make_pages, self._made_pages = make_pages, None
+        self.asked_at = time.monotonic()
+        """When the last request came, as the machine's clock that only advances has it."""
         self._access: Access | None = None
         self._access_of: Any = None
         self._routes = self._make_routes()
@@ -104,6 +128,8 @@ class Door:
                 routes[f"/rpc/{name}"] = {"POST": Route(f"/rpc/{name}", self._bare(entry.method), takes_body=True)}
         for row in rest.ROWS:
             routes.setdefault(row.path, {})[row.verb] = Route(row.path, self._row(row), row.in_body)
+        if self._make_pages is not None:
+            routes[CODE_PATH] = {"POST": Route(CODE_PATH, self._make_code, takes_body=True)}
         return routes | {"/openapi.json": {"GET": Route("/openapi.json", self._describe)}}
 
     async def _rpc(self, caller: Asking, request: Request) -> Answer:
@@ -114,7 +140,7 @@ class Door:
 
     def _row(self, row: rest.RestRow) -> Work:
         async def work(caller: Asking, request: Request) -> Answer:
-            members = rest.body_of(request.body) if row.in_body else members_of(request.query)
+            members = rest.body_of(request.body) if row.in_body else members_of(request.query, rest.lists_of(row.takes))
             if row.in_body and request.query:
                 raise CallerError.at("$", "This route takes no query")
             taken = rest.convert(members, row.takes, is_text=not row.in_body)
@@ -125,6 +151,17 @@ class Door:
 
     async def _describe(self, _caller: Asking, _request: Request) -> Answer:
         return Answer(200, openapi.document_bytes())
+
+    async def _make_code(self, _caller: Asking, request: Request) -> Answer:
+        return code_answer(self._pages(), request.body, f"http://{self._host}:{self._port}")
+
+    def _pages(self) -> Pages:
+        """Return the inspect page, which is made at first need. Raises `CallerError` where this door has none."""
+        if self._made_pages is None:
+            if self._make_pages is None:
+                raise CallerError.missing("page")
+            self._made_pages = self._make_pages(self._methods, self._app.base.clock)
+        return self._made_pages
 
     # -- judging -------------------------------------------------------------------------------------------------------
 
@@ -138,7 +175,7 @@ class Door:
 
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         """Answer one request."""
-        began = time.monotonic()
+        began = self.asked_at = time.monotonic()
         headers = headers_of(scope)
         has_body = "transfer-encoding" in headers or any(value != "0" for value in headers.get("content-length", ()))
         exchange = Exchange(receive, send, has_body=has_body)
@@ -161,6 +198,8 @@ class Door:
     async def _answer(self, scope: Mapping[str, Any], headers: Headers, access: Access, exchange: Exchange) -> str:
         """Judge a request and answer it; return its route's name."""
         verb, path = scope["method"], scope["path"]
+        if self._make_pages is not None and is_page(verb, path):
+            return await self._answer_page(scope, headers, access, exchange)
         refusal = (
             refuse_head(scope["raw_path"] + scope["query_string"], headers)
             or refuse_host(headers, access)
@@ -196,8 +235,67 @@ class Door:
         await self._work(route, Request(headers, scope["query_string"], b""), exchange)
         return route.name
 
+    async def _answer_page(self, scope: Mapping[str, Any], headers: Headers, access: Access, exchange: Exchange) -> str:
+        """Judge a request for the inspect page and answer it; return its route's name."""
+        verb, path = scope["method"], scope["path"]
+        refusal = (
+            refuse_head(scope["raw_path"] + scope["query_string"], headers)
+            or refuse_host(headers, access)
+            or refuse_form(headers, access)
+            or refuse_verb(verb, headers)
+            or refuse_page_verb(verb, path)
+            or refuse_form_body(verb, headers)
+            or self._refuse_busy()
+        )
+        if refusal is not None:
+            await exchange.send(answer_of(refusal))
+            return "page"
+        pages = self._pages()
+        if not path.startswith(SESSION_PATH):
+            await self._open_page(pages, path, scope["query_string"], exchange)
+            return "page"
+        name, rest = split_session(path)
+        session = pages.find(name, self._app.base.config.config.http.session_hours)
+        if session is None:
+            await anyio.sleep(self._failures.delay(time.monotonic()))
+            await exchange.send(pages.refuse())
+        elif rest == "events" and verb == "GET":
+            await self._serve_page_events(exchange)
+        else:
+
+            async def work(caller: Asking, request: Request) -> Answer:
+                asked = PageRequest(verb, rest, request.query, request.body)
+                return await pages.answer(caller, session, asked)
+
+            route = Route("page", work, takes_body=verb == "POST", door="inspect", max_body=MAX_FORM_BYTES)
+            await self._work(route, Request({}, scope["query_string"], b""), exchange)
+        return "page"
+
+    async def _open_page(self, pages: Pages, path: str, query: bytes, exchange: Exchange) -> None:
+        if path != CODE_PATH:
+            found = pages.asset(path.removeprefix(CODE_PATH + "/"))
+            return await exchange.send(answer_of(NO_ROUTE) if found is None else found)
+        answer = pages.open(query)
+        if answer.status != MOVED:
+            await anyio.sleep(self._failures.delay(time.monotonic()))
+        return await exchange.send(answer)
+
+    async def _serve_page_events(self, exchange: Exchange) -> None:
+        """Let an open page know that memory changes."""
+        if len(self._streams) >= self._app.base.config.config.http.max_streams:
+            return await exchange.send(answer_of(TOO_MANY))
+        wanted = WantedEvents(names_of("memory/*"))
+        stream = EventStream(self._events, wanted, self._workspace_of, None)
+
+        async def write(part: bytes) -> None:
+            await exchange.go_on(without_data(part))
+
+        return await self._run_stream(stream, exchange, write)
+
     def _health(self) -> Answer:
-        status = "degraded" if self._app.health.degraded() else "ok"
+        entries = (entry for _, entry in find_run_files(self._app.base.home.run))
+        has_dark_proxy = any(entry is not None and entry.capture == "dark" for entry in entries)
+        status = "degraded" if self._app.health.degraded() or has_dark_proxy else "ok"
         return Answer(200, encode(HealthResult(status=status, service=SERVICE, version=__version__)))
 
     def _tell_rights(self) -> None:
@@ -223,11 +321,11 @@ class Door:
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
             try:
-                body = await exchange.read(self._max_body())
+                body = await exchange.read(route.max_body or self._max_body())
                 if isinstance(body, Refusal) or (body and not route.takes_body):
                     await exchange.send(answer_of(body if isinstance(body, Refusal) else NO_BODY))
                     return
-                caller = self._methods.begin(_client_of(request.headers))
+                caller = self._methods.begin(_client_of(request.headers), route.door)
                 watcher = exchange.watch(scope.cancel)
                 try:
                     answer = await self._answer_of(route.work(caller, request._replace(body=body)))
@@ -269,14 +367,16 @@ class Door:
         stream = EventStream(self._events, wanted, self._workspace_of, last_id)
         return await self._run_stream(stream, exchange)
 
-    async def _run_stream(self, stream: EventStream, exchange: Exchange) -> None:
+    async def _run_stream(
+        self, stream: EventStream, exchange: Exchange, write: Callable[[bytes], Awaitable[None]] | None = None
+    ) -> None:
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
             self._streams.add(stream)
             watcher = exchange.watch(scope.cancel)
             try:
                 await exchange.begin("text/event-stream")
-                await stream.run(exchange.go_on)
+                await stream.run(write or exchange.go_on)
                 await exchange.finish()
             finally:
                 watcher.cancel()
@@ -301,6 +401,10 @@ class Door:
                 await self._settled.wait()
         for scope in list(self._scopes):
             scope.cancel()
+
+    def is_idle(self, seconds: float) -> bool:
+        """Return whether no request came for so long, and none is being answered."""
+        return not self._scopes and time.monotonic() - self.asked_at >= seconds
 
     def close(self) -> None:
         """Take no notification any more."""

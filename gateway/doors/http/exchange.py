@@ -76,6 +76,10 @@ class Exchange:
         """Return whether bytes of the body are still to be read."""
         return not self._is_read
 
+    def note_read(self) -> None:
+        """Take note that somebody else has read the body to its end."""
+        self._is_read = True
+
     async def read(self, max_bytes: int) -> bytes | Refusal:
         """Return the body, or the refusal of one that is too long or does not arrive in time. Raises `Gone`."""
         parts: list[bytes] = []

@@ -7,7 +7,7 @@ import functools
 import inspect
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -46,10 +46,23 @@ HEADERS = {
 }
 
 
+OPEN_LEVELS = 3
+"""A verb of a path and a schema are on the third level of the document: each has a line of its own."""
+
+
 @functools.cache
 def document_bytes() -> bytes:
     """Return the document as it is served, and stored in `schemas/`."""
-    return (json.dumps(portable(document()), indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    return (_to_lines(portable(document())) + "\n").encode()
+
+
+def _to_lines(value: Any, level: int = 0) -> str:
+    """Return JSON in which members down to the third level have lines of their own, and deeper ones none."""
+    if level == OPEN_LEVELS or not isinstance(value, dict) or not value:
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    members = sorted(cast("dict[str, Any]", value).items())
+    lines = [f"{'  ' * (level + 1)}{json.dumps(name)}: {_to_lines(member, level + 1)}" for name, member in members]
+    return "{\n" + ",\n".join(lines) + "\n" + "  " * level + "}"
 
 
 def document() -> dict[str, Any]:
@@ -185,7 +198,7 @@ def _query(kind: type[msgspec.Struct], schemas: Mapping[str, Any]) -> list[dict[
 
 
 def _row(row: RestRow, schemas: Mapping[str, Any]) -> dict[str, Any]:
-    name = f"{row.verb.lower()}_{row.path.rpartition('/')[2]}"
+    name = f"{row.verb.lower()}_{row.path.removeprefix('/v1/').replace('/', '_')}"
     answers = {status: _reference(kind) for status, kind in row.answers.items()}
     found = _own(name, row.summary, answers, OWN_ERRORS)
     if row.in_body:

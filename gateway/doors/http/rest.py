@@ -16,6 +16,7 @@ from protocol import http as h
 from protocol import methods as m
 from protocol.base import DAY_MS, Scope
 from protocol.errors import CallerError
+from protocol.files.knowledge import KnowledgeReadArgs, KnowledgeSearchArgs
 from protocol.memory import Decision, Hit, Relation, SearchResult
 from protocol.record import Record
 from protocol.seams.ports import Clock
@@ -24,6 +25,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 USER = "user"
 """The agent that is the user."""
+SAID = frozenset({"user", "assistant"})
+"""The roles of a transcript that say something."""
 SEARCHED_PAGES = 10
 """Pages that a search for an agent's memories reads until one of them holds any."""
 Verb: TypeAlias = Literal["GET", "POST", "DELETE"]
@@ -61,6 +64,11 @@ def convert(members: Any, kind: type[T], *, is_text: bool) -> T:
         return msgspec.convert(members, kind, strict=not is_text)
     except msgspec.ValidationError as error:
         raise refusal_of(str(error)) from None
+
+
+def lists_of(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """Return the members of a query that are lists: they may come several times."""
+    return frozenset(one.encode_name for one in msgspec.structs.fields(kind) if one.default_factory is list)
 
 
 def body_of(data: bytes) -> Any:
@@ -236,10 +244,38 @@ async def forget(means: Means, asking: Asking, query: h.ForgetQuery) -> RestRepl
     return RestReply(200, h.ForgottenAnswer(forgotten_memory_ids=found.forgotten_memory_ids, receipt=found.receipt))
 
 
+async def search_files(means: Means, asking: Asking, query: KnowledgeSearchArgs) -> RestReply:
+    """Search files, conversation and memory: the method's own answer."""
+    return RestReply(200, await means.methods.ask(asking, m.KNOWLEDGE_SEARCH, msgspec.to_builtins(query)))
+
+
+async def read_file(means: Means, asking: Asking, query: KnowledgeReadArgs) -> RestReply:
+    """Read around an address: the method's own answer."""
+    return RestReply(200, await means.methods.ask(asking, m.KNOWLEDGE_READ, msgspec.to_builtins(query)))
+
+
 async def consolidate(means: Means, asking: Asking, query: h.ConsolidateQuery) -> RestReply:
     """Run the pass, or rehearse it."""
     run = await means.methods.ask(asking, m.PASSES_RUN, {"pass": "consolidate", "dry_run": query.dry_run})
     return RestReply(200, run)
+
+
+async def ingest(means: Means, asking: Asking, body: h.IngestBody) -> RestReply:
+    """Keep a transcript; what is there already stays once."""
+    turns: list[dict[str, Any]] = []
+    for message in body.messages:
+        if message.role not in SAID:
+            continue
+        if message.role == USER or not turns:
+            turns.append(given(messages=[], at=message.at))
+        turns[-1]["messages"].append({"role": message.role, "text": message.content})
+    if not turns:
+        raise CallerError.at("$.messages", "Nobody says anything in them")
+    agent_id = body.agent if body.agent != USER else None
+    workspace_id = body.workspace_id or asking.client.workspace_id
+    source = given(agent_id=agent_id, session_id=body.session_id, workspace_id=workspace_id)
+    params = {"source": {"door": "ingest", "client": body.agent[:64], **source}, "turns": turns, "live": body.live}
+    return RestReply(202, await means.methods.ask(asking, m.CAPTURE_INGEST, params))
 
 
 ROWS: tuple[RestRow, ...] = (
@@ -261,6 +297,33 @@ ROWS: tuple[RestRow, ...] = (
         "DELETE", "/v1/note", h.ForgetQuery, False, {200: h.ForgottenAnswer}, "Forget what is filed there.", forget
     ),
     RestRow(
+        "GET",
+        "/v1/knowledge/search",
+        KnowledgeSearchArgs,
+        False,
+        {200: m.KNOWLEDGE_SEARCH.result},
+        "Find what files, conversations and memory say.",
+        search_files,
+    ),
+    RestRow(
+        "GET",
+        "/v1/knowledge/read",
+        KnowledgeReadArgs,
+        False,
+        {200: m.KNOWLEDGE_READ.result},
+        "Lines of a file around an address.",
+        read_file,
+    ),
+    RestRow(
+        "POST",
+        "/v1/ingest",
+        h.IngestBody,
+        True,
+        {202: m.CAPTURE_INGEST.result},
+        "Keep a transcript that grows.",
+        ingest,
+    ),
+    RestRow(
         "POST",
         "/v1/consolidate",
         h.ConsolidateQuery,
@@ -270,4 +333,4 @@ ROWS: tuple[RestRow, ...] = (
         consolidate,
     ),
 )
-"""Every route of Sanctum that is answered."""
+"""Every route beside those of the methods: Sanctum's, and the search of files."""

@@ -29,11 +29,12 @@ from gateway.wire.rpc import (
 )
 from gateway.wiring import App
 from protocol import methods as m
-from protocol.base import encode
+from protocol.base import DoorName, encode
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import MAX_BATCH, InitializeParams, InitializeResult
 from protocol.http import HttpError, HttpErrorData, HttpErrorObject
 from protocol.methods import Bound, Method, bind
+from protocol.seams.callers import enter
 
 LEFT_OUT = frozenset({m.SHUTDOWN.name})
 """Methods of a session that has an end; a request has none."""
@@ -73,10 +74,11 @@ class Methods:
         """The subscriber of the hub that stands for all requests."""
         self._dispatcher = Dispatcher(self.bound, log.incident)
 
-    def begin(self, client: SessionClient) -> Asking:
+    def begin(self, client: SessionClient, door: DoorName = "http") -> Asking:
         """Begin a request: notifications that it causes wait until it is answered."""
         caller = Asking(client, Deferred(self._number))
         CURRENT.set(caller.deferred)
+        enter(door, client.agent_id)
         return caller
 
     async def ask(self, caller: Asking, method: Method[Any, R], params: Any) -> R:

@@ -6,9 +6,9 @@ Rule 2: a refusal says nothing that the caller did not send.
 
 import hmac
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl
 
 from protocol.base import encode
@@ -67,6 +67,7 @@ NO_ROUTE = Refusal(404, "not_found", -32044, "There is no such route.")
 TOO_SLOW = Refusal(408, "too_slow", -32600, "The request did not arrive in time.", retryable=True)
 TOO_LONG = Refusal(413, "message_too_large", -32600, "The body is longer than gateway.http.max_body_bytes.")
 WRONG_TYPE = Refusal(415, "wrong_type", -32600, "A body is application/json in UTF-8.")
+WRONG_FORM = Refusal(415, "wrong_type", -32600, "The page takes what its own forms send.")
 MISDIRECTED = Refusal(421, "misdirected", -32043, "The request's host is not this gateway.")
 TOO_MANY = Refusal(
     429, "overloaded", -32001, "Too many requests; try again.", retryable=True, headers=(("retry-after", "1"),)
@@ -160,6 +161,19 @@ def refuse_page(headers: Headers, access: Access) -> Refusal | None:
     return FOREIGN_PAGE if (origins or is_foreign) and not is_known else None
 
 
+def refuse_form(headers: Headers, access: Access) -> Refusal | None:
+    """Refuse what no page of the door itself has sent.
+
+    A page without a referrer sends its forms with the origin `null`; the browser says beside it where they come from,
+    which no page can.
+    """
+    origins = headers.get("origin", ())
+    sites = [site.strip().lower() for site in headers.get("sec-fetch-site", ())]
+    if list(origins) == ["null"] and sites == ["same-origin"]:
+        return None
+    return refuse_page(headers, access)
+
+
 def refuse_verb(verb: str, headers: Headers) -> Refusal | None:
     """Refuse what is no request to a route: a tunnel, an echo, another protocol."""
     return wrong_verb(()) if verb in NO_ROUTES_VERB or "upgrade" in headers else None
@@ -246,15 +260,22 @@ class Failures:
 # -- what is asked -----------------------------------------------------------------------------------------------------
 
 
-def members_of(query: bytes) -> dict[str, str]:
-    """Return the members of a query. Raises `CallerError` for one that comes twice or is not encoded in UTF-8."""
+def members_of(query: bytes, lists: Collection[str] = ()) -> dict[str, Any]:
+    """Return the members of a query, those of `lists` as lists.
+
+    Raises `CallerError` for another one that comes twice, and for what is not encoded in UTF-8.
+    """
     if _LONE_PERCENT.search(query):
         raise CallerError.at("$", NO_FORM)
     try:
         pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, strict_parsing=bool(query), errors="strict")
     except ValueError:
         raise CallerError.at("$", NO_FORM) from None
-    members = dict(pairs)
-    if len(members) != len(pairs):
+    single = [(name, value) for name, value in pairs if name not in lists]
+    members: dict[str, Any] = dict(single)
+    if len(members) != len(single):
         raise CallerError.at("$", "A member of the query is given twice")
+    for name, value in pairs:
+        if name in lists:
+            members.setdefault(name, []).append(value)
     return members

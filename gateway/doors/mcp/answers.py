@@ -158,6 +158,78 @@ class AgentInfoAnswer(AgentRow):
     truncated: bool = False
 
 
+class PlaceRow(Wire):
+    """A place where a found text stands; lines are counted from 1."""
+
+    collection_id: str
+    path: str
+    from_line: int
+    to_line: int
+
+
+class RelatedBy(Wire):
+    """The link over which something was found."""
+
+    entity_id: str
+    kind: str
+    strength: float
+    direction: Literal["out", "in"]
+
+
+class KnowledgeRow(Wire):
+    """Something that a file, a conversation or memory says. `address` is what `knowledge_read` takes, of a file."""
+
+    address: str
+    source: Literal["file", "conversation", "memory", "heartbeat", "consolidation"]
+    trust: Literal["untrusted", "claim", "derived"]
+    title: str
+    heading: list[str]
+    locations: list[PlaceRow]
+    snippet: str
+    score: float
+    importance: float
+    topics: list[str]
+    at: At
+    via: RelatedBy | None = None
+    contested: bool | None = None
+
+
+class KnowledgeSearchAnswer(Wire):
+    """Best first; `diagnostics` says why there are none or not all."""
+
+    hits: list[KnowledgeRow]
+    freshness: Literal["live", "scanned", "stale"]
+    diagnostics: list[str]
+    note: str
+    truncated: bool = False
+
+
+class OutlineRow(Wire):
+    """A heading of a file."""
+
+    heading: str
+    level: int
+    from_line: int
+
+
+class KnowledgeReadAnswer(Wire):
+    """Lines of a file as they are now; `next_line` goes on."""
+
+    text: str
+    collection_id: str
+    path: str
+    from_line: int
+    to_line: int
+    total_lines: int
+    next_line: int | None
+    sha256: str | None
+    changed_at: Annotated[int, Meta(description="Unix time in milliseconds, UTC.")] | None
+    state: Literal["same", "moved", "changed", "gone"]
+    masked: bool
+    outline: list[OutlineRow]
+    note: str
+
+
 ANSWERS: Mapping[str, type[Wire]] = {
     "memory_search": SearchAnswer,
     "memory_list": ListAnswer,
@@ -167,6 +239,8 @@ ANSWERS: Mapping[str, type[Wire]] = {
     "thread_search": ThreadAnswer,
     "agent_list": AgentListAnswer,
     "agent_info": AgentInfoAnswer,
+    "knowledge_search": KnowledgeSearchAnswer,
+    "knowledge_read": KnowledgeReadAnswer,
 }
 """The shape of each tool's answer; and the tools of this door, in the order in which they are listed."""
 
@@ -235,6 +309,23 @@ class ClientView(NamedTuple):
         ]
         return self.block("thread", items, max_item_chars)
 
+    def found(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 360) -> str:
+        """Return what files, conversation and memory say, as data."""
+        return self.block("knowledge", [self._found(row) for row in rows], max_item_chars)
+
+    def _found(self, row: Mapping[str, Any]) -> ContextItem:
+        labels = {row["source"]: row["address"]}
+        if row["heading"]:
+            labels[""] = " > ".join(row["heading"])
+        labels["changed"] = self.day(row["at"])
+        return ContextItem(ref=SourceRef(kind="file", id=row["address"]), text=row["snippet"], labels=labels)
+
+    def lines(self, data: Mapping[str, Any]) -> str:
+        """Return lines of a file, as data."""
+        place = f"{data['collection_id']}:{data['path']} L{data['from_line']}-L{data['to_line']}"
+        item = ContextItem(ref=SourceRef(kind="file", id=place), text=data["text"], labels={"file": place})
+        return self.block("knowledge", [item], MAX_RESULT_CHARS)
+
 
 def _search(data: Mapping[str, Any], view: ClientView) -> str:
     return view.memories(data["hits"]) or "Nothing is remembered about that."
@@ -297,6 +388,19 @@ def _agent_info(data: Mapping[str, Any], _view: ClientView) -> str:
     return f"{data['name']}: {data['description']}\n\n{data['text']}{cut}"
 
 
+def _knowledge_search(data: Mapping[str, Any], view: ClientView) -> str:
+    why = f" ({', '.join(data['diagnostics'])})" if data["diagnostics"] else ""
+    return view.found(data["hits"]) or f"Nothing was found{why}."
+
+
+def _knowledge_read(data: Mapping[str, Any], view: ClientView) -> str:
+    if data["state"] == "gone":
+        return "That file is not there any more."
+    told = {"moved": "It stands at other lines now. ", "changed": "The file says something else there now. "}
+    more = f"It goes on at line {data['next_line']} of {data['total_lines']}." if data["next_line"] else ""
+    return "\n\n".join(part for part in (view.lines(data), f"{told.get(data['state'], '')}{more}".strip()) if part)
+
+
 _TEXTS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {
     "memory_search": _search,
     "memory_list": _list,
@@ -306,6 +410,8 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {
     "thread_search": _thread_search,
     "agent_list": _agent_list,
     "agent_info": _agent_info,
+    "knowledge_search": _knowledge_search,
+    "knowledge_read": _knowledge_read,
 }
 
 

@@ -30,6 +30,7 @@ from protocol.base import Wire
 from protocol.errors import REASONS, CallerError, GatewayError, Unavailable
 from protocol.hooks import CALL_PREFIX, ToolContext, TurnContext
 from protocol.memory import GetParams, ListParams, Record
+from protocol.seams.callers import enter
 from protocol.threads import ToolFailure, ToolReply, TurnOptions
 from thread_episodic.reading import ShownMessage
 
@@ -119,6 +120,7 @@ class McpDoor:
 
     async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolAnswer:
         """Return the answer of one of `answers`."""
+        enter("mcp", caller.name)
         try:
             run = {"memory_remember": self._remember, "memory_forget": self._forget}.get(
                 name, self._run if name in self._admin else self._read

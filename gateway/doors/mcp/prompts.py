@@ -8,11 +8,12 @@ Rule 2: an unknown address, and one of something that may not be shown, are not 
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 import anyio
 
 from gateway.doors.mcp.door import Caller, McpDoor
+from knowledge.search.addresses import quote_path
 from promt import load
 from promt.render import UNSEEN
 from protocol.errors import CallerError, GatewayError, Unavailable
@@ -23,6 +24,10 @@ BRIEF_URI = "memory://brief"
 _RECORD = re.compile(r"memory://record/(?P<id>[^/?#]{1,400})\Z")
 _TURN = re.compile(
     r"memory://thread/(?P<id>[^/?#]{1,400})/turn/(?P<number>[1-9][0-9]{0,8})(?:\?from=(?P<start>[0-9]{1,9}))?\Z"
+)
+_FILE = re.compile(
+    r"knowledge://(?P<collection>[^/?#]{1,200})/(?P<path>[^?#]{1,8192})"
+    r"(?:\?(?P<range>(?:from|to)=[1-9][0-9]{0,8}(?:&(?:from|to)=[1-9][0-9]{0,8})?))?\Z"
 )
 _PLACE = re.compile(r"\{(words|found)\}")
 
@@ -41,6 +46,11 @@ TEMPLATES = (
         "memory://thread/{id}/turn/{n}{?from}",
         "turn",
         "What was said in a turn of an earlier conversation, from 1. A long one says where it goes on.",
+    ),
+    Template(
+        "knowledge://{collection_id}/{+path}{?from,to}",
+        "file",
+        "Lines of a file of the user's collections as they are now. A long one says where it goes on.",
     ),
 )
 
@@ -74,6 +84,9 @@ async def read(door: McpDoor, uri: str, caller: Caller) -> str:
     turn = _TURN.match(uri)
     if turn is not None:
         return await door.said(unquote(turn["id"]), int(turn["number"]), int(turn["start"] or 0))
+    file = _FILE.match(uri)
+    if file is not None:
+        return await _lines_of(door, file, caller)
     record = _RECORD.match(uri)
     if record is None:
         raise CallerError.missing("resource")
@@ -82,6 +95,19 @@ async def read(door: McpDoor, uri: str, caller: Caller) -> str:
         raise Unavailable(message=answer.text)
     if answer.data is None or answer.data["record"] is None:
         raise CallerError.missing("memory")
+    return answer.text
+
+
+async def _lines_of(door: McpDoor, file: re.Match[str], caller: Caller) -> str:
+    """Return lines of a file that is indexed. Raises `CallerError("not_found")`."""
+    lines = {name: int(value) for name, value in parse_qsl(file["range"] or "")}
+    address = f"{unquote(file['collection'])}:{quote_path(unquote(file['path']))}"
+    given = {"address": address, **{f"{name}_line": line for name, line in lines.items()}}
+    answer = await door.call("knowledge_read", given, caller)
+    if answer.code in {"not_found", "invalid_params"}:
+        raise CallerError.missing("indexed file")
+    if answer.data is None:
+        raise Unavailable(message=answer.text)
     return answer.text
 
 

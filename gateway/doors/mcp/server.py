@@ -41,6 +41,8 @@ TITLES: Mapping[str, str] = {
     "thread_search": "Search earlier conversations",
     "agent_list": "List agents",
     "agent_info": "Read an agent's rules",
+    "knowledge_search": "Search notes, documents and code",
+    "knowledge_read": "Read around a place in a file",
     "memory_consolidate": "Tidy up memory",
     "memory_passes": "Upkeep of memory",
     "memory_links": "Links of a memory",

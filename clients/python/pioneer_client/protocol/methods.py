@@ -18,8 +18,10 @@ from pioneer_client.protocol import settings as s
 from pioneer_client.protocol import thread_episodic as e
 from pioneer_client.protocol import threads as t
 from pioneer_client.protocol.base import Empty, Nothing
+from pioneer_client.protocol.capture import calls as a
 from pioneer_client.protocol.errors import ErrorReason
 from pioneer_client.protocol.files import collections as c
+from pioneer_client.protocol.files import graph as links
 from pioneer_client.protocol.files import knowledge as k
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -29,7 +31,7 @@ Ordering: TypeAlias = Literal["free", "thread", "turn"]
 """`free` never waits; `thread` and `turn` are processed in arrival order within their thread."""
 
 READING_VERBS = frozenset({
-    "changes", "explain", "export", "files", "get", "history", "items", "jobs", "links", "list", "ping", "preview",
+    "changes", "edges", "entities", "explain", "export", "files", "get", "history", "items", "jobs", "links", "list", "ping", "preview",
     "read", "review", "runs", "search", "similar", "stats", "status", "versions",
 })  # fmt: skip
 """The last words of methods that change nothing but how often a record was read."""
@@ -175,6 +177,28 @@ TURN_FINISH = Method(
 TURN_CANCEL = Method("turn/cancel", t.TurnParams, t.TurnResult, "Stop a turn.", ("not_found",))
 TURN_GET = Method("turn/get", t.TurnParams, t.TurnResult, "A turn with its manifest.", ("not_found",))
 TURN_ITEMS = Method("turn/items", t.TurnItemsParams, t.ItemsResult, "A turn's items.", ("not_found",))
+CAPTURE_PREPARE = Method(
+    "capture/prepare",
+    a.CapturePrepareParams,
+    a.CapturePrepareResult,
+    "Find or make the turn of a message that a program without memory passes on, and what it is given.",
+    ("not_found", "conflict", "scope_out_of_context"),
+    urgency="first",
+)
+CAPTURE_FINISH = Method(
+    "capture/finish",
+    a.CaptureFinishParams,
+    a.CaptureFinishResult,
+    "Keep what was answered to such a message.",
+    ("not_found", "conflict", "scope_out_of_context"),
+)
+CAPTURE_INGEST = Method(
+    "capture/ingest",
+    a.CaptureIngestParams,
+    a.CaptureIngestResult,
+    "Keep a transcript that grows; what is there already stays once.",
+    ("not_found", "conflict", "scope_out_of_context"),
+)
 ARTIFACT_LIST = Method(
     "artifact/list", t.ArtifactListParams, t.ArtifactListResult, "Files of a thread.", ("not_found",)
 )
@@ -326,6 +350,13 @@ MEMORY_HISTORY = Method(
     m.HistoryResult,
     "What happened to a record and those it replaced.",
     ("not_found", "scope_out_of_context"),
+)
+MEMORY_CHANGES = Method(
+    "memory/changes",
+    m.MemoryChangesParams,
+    m.MemoryChangesResult,
+    "What was learned, replaced, forgotten and proposed in a time, and how to take it back.",
+    ("scope_out_of_context",),
 )
 _DECISIONS: tuple[ErrorReason, ...] = (
     "not_found",
@@ -497,6 +528,16 @@ KNOWLEDGE_READ = Method(
     "Lines of an indexed file as they are now.",
     ("not_found", "knowledge_disabled"),
     urgency="first",
+)
+KNOWLEDGE_ENTITIES = Method(
+    "knowledge/entities",
+    links.EntitiesParams,
+    links.EntitiesResult,
+    "Pages, folders, tags and code by name.",
+    ("not_found",),
+)
+KNOWLEDGE_EDGES = Method(
+    "knowledge/edges", links.EdgesParams, links.EdgesResult, "The links at a page, a folder, a tag or a file of code."
 )
 KNOWLEDGE_FILES = Method(
     "knowledge/files", k.FilesParams, k.FilesResult, "The files of a collection and their states.", ("not_found",)

@@ -28,7 +28,7 @@ Phase: TypeAlias = Literal[
     "TurnPostTurn",
 ]
 RunStatus: TypeAlias = Literal["queued", "running", "succeeded", "failed", "timed_out", "skipped"]
-Domain: TypeAlias = Literal["memory", "thread", "artifact", "agent"]
+Domain: TypeAlias = Literal["memory", "thread", "artifact", "agent", "knowledge"]
 InstructionFiles: TypeAlias = Literal["auto", "off"]
 InstructionProfile: TypeAlias = Literal["default", "claude", "codex", "gemini", "qwen"]
 AgentLayer: TypeAlias = Literal["built_in", "vault"]
@@ -104,6 +104,13 @@ class AgentRef(Wire):
     sha256: str
 
 
+class ThreadFork(Wire):
+    """Where a conversation left another one: after that turn of it."""
+
+    thread_id: str
+    turn_id: str | None
+
+
 class Thread(Wire):
     """A conversation."""
 
@@ -124,6 +131,7 @@ class Thread(Wire):
     """Why the thread is known to this process alone; null for one that is stored."""
     agent: AgentRef | None = None
     """The definition that acts in the thread, as its last turn read it; null for a thread without one."""
+    forked_from: ThreadFork | None = None
 
 
 class ThreadStartParams(Params):
@@ -409,6 +417,8 @@ class TurnOptions(Params):
     skip_retention: bool = False
     skip_recall: bool = False
     context_placement: Placement = "before_user"
+    unknown_client: bool = False
+    """The turn comes through a program that nobody named: it is searchable, and no facts are taken from it."""
     time_zone: Annotated[
         Label | None, Meta(description='The IANA zone that "yesterday" is meant in; absent, as `initialize` said.')
     ] = None
@@ -453,10 +463,11 @@ class TurnError(Wire):
 
 
 class Usage(Wire):
-    """Tokens as the provider counted them."""
+    """Tokens as the provider counted them; of the input, those that it had kept."""
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
 
 
 class ManifestRun(Wire):
@@ -497,7 +508,7 @@ class TurnPolicy(Wire):
 class SourceRef(Wire, omit_defaults=True):
     """A source of a text; of a file also the digest of its bytes."""
 
-    kind: Literal["memory", "chunk", "artifact", "thread", "workspace", "instruction", "agent"]
+    kind: Literal["memory", "chunk", "artifact", "thread", "workspace", "instruction", "agent", "file"]
     id: str
     sha256: str | None = None
 
@@ -535,6 +546,8 @@ class ManifestRecall(Wire):
     reason: str
     memory_ids: list[str]
     chunk_ids: list[str]
+    knowledge_ids: list[str] = []
+    """The addresses of pieces of files."""
 
 
 class ManifestPreflight(Wire):
@@ -574,6 +587,8 @@ class Turn(Wire):
     prompt_manifest: PromptManifest | None
     not_stored: NotStored | None = None
     """The reason for which nothing of the turn is stored; null for a stored one."""
+    superseded_by: str | None = None
+    """The turn in which the same question was asked again; what was answered first is found no more."""
 
 
 class TurnResult(Wire):
@@ -618,7 +633,7 @@ class ContextBlock(Wire):
     """Recalled data, rendered so that it cannot close its own block."""
 
     block_id: str
-    domain: Literal["memory", "thread"]
+    domain: Literal["memory", "thread", "knowledge"]
     text: str
     placement: Placement
     source_refs: list[SourceRef]

@@ -18,6 +18,7 @@ from gateway.doors.commands.options import add_place, path, present, text_of
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.files.collections import Collection, CollectionAddResult, Preview
+from protocol.files.graph import EdgesResult, FileEdge
 from protocol.files.knowledge import KnowledgeSearchArgs, KnowledgeSearchResult
 
 COLLECTION_CHOICES = ("include", "exclude")
@@ -216,6 +217,60 @@ def _files(given: argparse.Namespace) -> int:
     return OK if result.files else NEGATIVE
 
 
+def _entities(given: argparse.Namespace) -> int:
+    params = {
+        "limit": 100, "context": {"workspace_id": given.workspace},
+        **present(query=given.query, kinds=given.kinds, collection_id=given.collection),
+    }  # fmt: skip
+
+    async def work(door: HomeMethods) -> Any:
+        return await door.call(m.KNOWLEDGE_ENTITIES, params)
+
+    result = through_door(given, work)
+    rows = [
+        [plain(one.name), words(one.kind), str(one.files), plain(one.path or ""), plain(", ".join(one.aliases))]
+        for one in result.entities
+    ]
+    _show(given, result, lambda _: show_table(["name", "kind", "files", "path", "also called"], rows))
+    return OK if result.entities else NEGATIVE
+
+
+def _edges(given: argparse.Namespace) -> int:
+    params = {
+        "entity": given.entity, "limit": 100, "context": {"workspace_id": given.workspace},
+        **present(direction=given.direction, kinds=given.kinds, min_strength=given.min_strength),
+    }  # fmt: skip
+
+    async def work(door: HomeMethods) -> tuple[EdgesResult, Mapping[str, str]]:
+        found = await door.call(m.KNOWLEDGE_EDGES, params)
+        named: dict[str, str] = {}
+        cursor = None
+        while found.edges:
+            asked = {"limit": 100, "context": {"workspace_id": given.workspace}, **present(cursor=cursor)}
+            page = await door.call(m.KNOWLEDGE_ENTITIES, asked)
+            named |= {one.entity_id: one.path or one.name for one in page.entities}
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found, named
+
+    result, named = through_door(given, work)
+
+    def end(edge: FileEdge) -> str:
+        if edge.unresolved is None:
+            return named.get(edge.to or "", edge.to or "")
+        several = f" ({len(edge.unresolved.candidates)} of that name)" if edge.unresolved.candidates else " (not there)"
+        return edge.unresolved.text + several
+
+    rows = [
+        [plain(named.get(one.from_, one.from_)), words(one.kind), plain(end(one)), f"{one.strength:.2f}",
+         plain(one.address)]
+        for one in result.edges
+    ]  # fmt: skip
+    _show(given, result, lambda _: show_table(["from", "kind", "to", "strength", "where"], rows))
+    return OK if result.edges else NEGATIVE
+
+
 def _changes(given: argparse.Namespace) -> int:
     async def work(door: HomeMethods) -> Any:
         return await door.call(m.KNOWLEDGE_CHANGES, {"limit": 100, **present(collection_id=given.collection)})
@@ -271,13 +326,15 @@ def _remove(given: argparse.Namespace) -> int:
 
 RUN: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "add": _add, "list": _list, "status": _status, "search": _search, "read": _read, "why": _why, "files": _files,
-    "changes": _changes,
+    "entities": _entities, "edges": _edges, "changes": _changes,
     "scan": _scan, "retry": _retry, "update": _update, "remove": _remove,
 }  # fmt: skip
 ABOUT = {
     "add": "have a folder's files indexed", "list": "list the collections", "status": "how far the index is",
     "search": "find what files say", "read": "read around an address", "why": "why a file is not found",
-    "files": "list the files of a collection", "changes": "what happened to files", "scan": "compare a folder now",
+    "files": "list the files of a collection", "entities": "list pages, folders, tags and code by name",
+    "edges": "where the links of a page lead",
+    "changes": "what happened to files", "scan": "compare a folder now",
     "retry": "read files again that failed", "update": "change a collection",
     "remove": "forget a collection; its folder stays",
 }  # fmt: skip
@@ -308,6 +365,13 @@ def _arrange(to: argparse.ArgumentParser) -> None:
     parsers["read"].add_argument("address", metavar="ADDRESS", help="as a search names it, or COLLECTION:PATH")
     for name in ("from_line", "to_line", "max_chars"):
         parsers["read"].add_argument(_dashed(name), type=int, metavar="N")
+    parsers["entities"].add_argument("query", nargs="?", metavar="NAME", help="a part of a name")
+    parsers["entities"].add_argument("--collection", metavar="COLLECTION", help="only of this one")
+    parsers["edges"].add_argument("entity", metavar="ENTITY", help="a name, COLLECTION:PATH, or an id")
+    parsers["edges"].add_argument("--direction", choices=("out", "in", "both"), help="default: both")
+    parsers["edges"].add_argument("--min-strength", dest="min_strength", type=float, metavar="0..1")
+    for verb in ("entities", "edges"):
+        parsers[verb].add_argument("--kind", dest="kinds", action="append", metavar="KIND", help="only of this kind")
     parsers["why"].add_argument("place", metavar="COLLECTION:PATH")
 
 

@@ -20,7 +20,7 @@ from gateway.doors.terminal.exits import Stop
 from gateway.home.folder import Home
 from gateway.home.tokens import FILES, read_token, rotate, token_path
 
-DOORS = ("http",)
+DOORS = ("http", "proxy")
 """Doors that the system can keep open."""
 
 

@@ -11,7 +11,10 @@ from gateway.doors.commands import Command
 from gateway.doors.commands.options import add_home, path
 
 if TYPE_CHECKING:
+    from gateway.doors.http.page_routes import Pages
+    from gateway.doors.http.rpc import Methods
     from gateway.foundations import Options
+    from protocol.seams.ports import Clock
 
 MAX_PORT = 65_535
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -26,7 +29,8 @@ def _greet(name: str, client: str) -> None:
         )
 
 
-def _arrange_process(to: argparse.ArgumentParser, log_level: str) -> None:
+def arrange_process(to: argparse.ArgumentParser, log_level: str) -> None:
+    """Add the options of every process that a home is opened by."""
     add_home(to)
     to.add_argument(
         "--clock-file",
@@ -37,7 +41,8 @@ def _arrange_process(to: argparse.ArgumentParser, log_level: str) -> None:
     to.add_argument("--log-level", choices=LOG_LEVELS, default=log_level, help=f"default: {log_level}")
 
 
-def _options(given: argparse.Namespace) -> "Options":
+def options_of(given: argparse.Namespace) -> "Options":
+    """Return the options that were given to a process."""
     from gateway.foundations import Options  # noqa: PLC0415
     from gateway.home.folder import default_root  # noqa: PLC0415
 
@@ -49,7 +54,7 @@ def _options(given: argparse.Namespace) -> "Options":
     )
 
 
-def _port(text: str) -> int:
+def port_of(text: str) -> int:
     """Return a port. Raises `ValueError`."""
     number = int(text)
     if not 0 <= number <= MAX_PORT:
@@ -58,10 +63,10 @@ def _port(text: str) -> int:
 
 
 def _arrange_serve(to: argparse.ArgumentParser) -> None:
-    _arrange_process(to, "info")
+    arrange_process(to, "info")
     to.add_argument("--http", action="store_true", help="answer HTTP as well, as `pioneer http` does")
     to.add_argument(
-        "--port", type=_port, metavar="N", help="the port of --http (default: gateway.http.port; 0: a free one)"
+        "--port", type=port_of, metavar="N", help="the port of --http (default: gateway.http.port; 0: a free one)"
     )
 
 
@@ -70,22 +75,42 @@ def _serve(given: argparse.Namespace) -> int:
 
     _greet("serve", "a program")
     if not given.http:
-        return main(_options(given))
-    from gateway.doors.http.process import HttpOptions, open_door  # noqa: PLC0415
+        return main(options_of(given))
+    from gateway.doors.http.listening import HttpOptions  # noqa: PLC0415
+    from gateway.doors.http.process import open_door  # noqa: PLC0415
 
-    return main(_options(given), lambda app: open_door(app, HttpOptions(port=given.port), sys.stderr))
+    return main(options_of(given), lambda app: open_door(app, HttpOptions(port=given.port), sys.stderr, _make_pages))
+
+
+def _make_pages(methods: "Methods", clock: "Clock") -> "Pages":
+    """Return the inspect page; Jinja2 is imported with it."""
+    from gateway.doors.inspect.door import InspectPages  # noqa: PLC0415
+
+    return InspectPages(methods, clock)
 
 
 def _arrange_http(to: argparse.ArgumentParser) -> None:
-    _arrange_process(to, "warning")
-    to.add_argument("--port", type=_port, metavar="N", help="default: gateway.http.port; 0: a free one")
+    arrange_process(to, "warning")
+    to.add_argument("--port", type=port_of, metavar="N", help="default: gateway.http.port; 0: a free one")
     to.add_argument("--bind", metavar="ADDRESS", help="default: gateway.http.bind")
 
 
 def _http(given: argparse.Namespace) -> int:
-    from gateway.doors.http.process import HttpOptions, main  # noqa: PLC0415
+    from gateway.doors.http.listening import HttpOptions  # noqa: PLC0415
+    from gateway.doors.http.process import main  # noqa: PLC0415
 
-    return main(_options(given), HttpOptions(port=given.port, bind=given.bind))
+    return main(options_of(given), HttpOptions(port=given.port, bind=given.bind), _make_pages)
+
+
+def _arrange_inspect(to: argparse.ArgumentParser) -> None:
+    arrange_process(to, "warning")
+    to.add_argument("--no-open", action="store_true", help="only print the address; open no browser")
+
+
+def _inspect(given: argparse.Namespace) -> int:
+    from gateway.doors.inspect.opening import main  # noqa: PLC0415
+
+    return main(options_of(given), _make_pages, opens=not given.no_open)
 
 
 def _arrange_mcp(to: argparse.ArgumentParser) -> None:
@@ -157,20 +182,30 @@ def _arrange_schemas(to: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="for the references (default: docs/ of the same)",
     )
-    to.add_argument("--check", action="store_true", help="write nothing; fail when a folder is not current")
+    to.add_argument(
+        "--types",
+        type=path,
+        default=tree and tree / "clients" / "typescript" / "src" / "types.ts",
+        metavar="FILE",
+        help="for the types of TypeScript (default: those of clients/typescript of the same, else none)",
+    )
+    to.add_argument("--check", action="store_true", help="write nothing; fail when something is not current")
 
 
 def _schemas(given: argparse.Namespace) -> int:
     from gateway.doors.http import openapi  # noqa: PLC0415
     from protocol.reference import pages as reference  # noqa: PLC0415
-    from protocol.reference import schema  # noqa: PLC0415
+    from protocol.reference import schema, typescript  # noqa: PLC0415
 
     of_doors = {openapi.FILE: openapi.document_bytes()}
     if not given.check:
         schema.write(given.out, of_doors)
         reference.write(given.docs)
+        if given.types is not None:
+            typescript.write(given.types)
         return OK
-    stale = [*schema.stale(given.out, of_doors), *reference.stale(given.docs)]
+    types = typescript.stale(given.types) if given.types is not None else []
+    stale = [*schema.stale(given.out, of_doors), *reference.stale(given.docs), *types]
     if stale:
         sys.stderr.write(
             f"not current: {', '.join(stale)}\nrun: make schemas; what it does not write is to be removed\n"
@@ -198,6 +233,7 @@ COMMANDS = {
         _http,
         '  pioneer http &\n  curl -H "Authorization: Bearer $(pioneer token show http)" "http://127.0.0.1:42069/v1/recall"',
     ),
+    "inspect": Command(_arrange_inspect, _inspect, "  pioneer inspect\n  pioneer inspect --no-open"),
     "mcp": Command(_arrange_mcp, _mcp, "  claude mcp add --scope user pioneer -- pioneer mcp"),
     "demo": Command(_arrange_demo, _demo),
     "replay": Command(_arrange_replay, _replay, "  pioneer replay tests/golden/ping.jsonl"),

@@ -56,6 +56,7 @@ LANGUAGES: Mapping[str, str] = {
     "zig": "zig",
 }
 MARKDOWN = "markdown md mdown mdx mkd"
+PDF = "pdf"
 TEXT = "adoc asciidoc csv org rst tex text tsv txt"
 WHOLE_NAMES: Mapping[str, Kind] = {
     "dockerfile": Kind("code", "dockerfile"),
@@ -67,6 +68,7 @@ _BY_SUFFIX: Mapping[str, Kind] = {
     **{suffix: Kind("code", language) for language, suffixes in LANGUAGES.items() for suffix in suffixes.split()},
     **{suffix: Kind("markdown") for suffix in MARKDOWN.split()},
     **{suffix: Kind("text") for suffix in TEXT.split()},
+    PDF: Kind("pdf"),
 }
 
 

@@ -1,0 +1,132 @@
+"""Decides which conversation and turn a captured message belongs to.
+
+Rule 1: pure; what is known is gathered before, of the message's own workspace alone.
+Rule 2: two conversations that begin alike never become one: an answered question belongs to another conversation
+unless the client says otherwise.
+Rule 3: a question that was not answered is the same one when it comes again.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from agent.rows.captures import KnownCapture
+
+
+class AskedMessage(NamedTuple):
+    """A message as it is looked for: the digests of the conversation up to each of its messages."""
+
+    chain: Sequence[bytes]
+    user_index: int
+    session: bytes | None
+    thread_id: str | None
+
+    @property
+    def user_hash(self) -> bytes:
+        """Return the digest up to the message itself."""
+        return self.chain[self.user_index]
+
+
+class Continues(NamedTuple):
+    """The message is that of a turn which is not answered, or of one that is not kept."""
+
+    known: KnownCapture
+
+
+class AskedAgain(NamedTuple):
+    """The question was answered, and is asked again in its conversation."""
+
+    known: KnownCapture
+
+
+class NextTurn(NamedTuple):
+    """The message goes on in a conversation, which is made where there is none of that id."""
+
+    thread_id: str
+
+
+class Forks(NamedTuple):
+    """The message leaves a conversation after an earlier turn of it."""
+
+    known: KnownCapture
+
+
+class Begins(NamedTuple):
+    """The message begins a conversation."""
+
+
+class OfSubagent(NamedTuple):
+    """The message is one of a conversation that works for another one."""
+
+    thread_id: str
+
+
+Place: TypeAlias = Continues | AskedAgain | NextTurn | Forks | Begins | OfSubagent
+
+
+def is_answered(known: KnownCapture) -> bool:
+    """Return whether a turn was answered to its end."""
+    return known.turn_id is not None and known.status == "completed"
+
+
+def is_open(known: KnownCapture) -> bool:
+    """Return whether a turn waits for its answer."""
+    return known.status == "awaiting_host"
+
+
+def _of_known(known: KnownCapture) -> Place:
+    return AskedAgain(known) if is_answered(known) else Continues(known)
+
+
+def find_place(asked: AskedMessage, known: Sequence[KnownCapture]) -> Place:
+    """Return the place of a message among the captured ones, which are given newest first."""
+    same = [one for one in known if one.user_hash == asked.user_hash and not one.is_superseded]
+    if asked.thread_id is not None:
+        here = [one for one in same if one.thread_id == asked.thread_id]
+        return _of_known(here[0]) if here else NextTurn(asked.thread_id)
+    of_session = [one for one in known if asked.session is not None and one.session == asked.session]
+    here = [one for one in same if asked.session is not None and one.session == asked.session]
+    if here:
+        return _of_known(here[0])
+    waiting = [
+        one for one in same if not is_answered(one) and (asked.session is None or one.session is None)
+    ]  # fmt: skip
+    if waiting:
+        return Continues(waiting[0])
+    before = _longest_prefix(asked, known)
+    if before is not None:
+        return NextTurn(before.thread_id) if before.is_newest else Forks(before)
+    if of_session:
+        newest = of_session[0]
+        is_other_root = newest.root != asked.chain[0]
+        return OfSubagent(newest.thread_id) if is_open(newest) and is_other_root else NextTurn(newest.thread_id)
+    return Begins()
+
+
+def _longest_prefix(asked: AskedMessage, known: Sequence[KnownCapture]) -> KnownCapture | None:
+    """Return the captured message that the conversation holds last before this one; of equal ones the likeliest."""
+    places = {digest: place for place, digest in enumerate(asked.chain[: asked.user_index])}
+    last, best = -1, list[KnownCapture]()
+    for one in known:
+        place = max(places.get(one.user_hash, -1), places.get(one.answer_hash or b"", -1))
+        if place > last:
+            last, best = place, [one]
+        elif place == last and place >= 0:
+            best.append(one)
+    if not best:
+        return None
+    return min(best, key=lambda one: (one.session != asked.session, not one.is_newest, one.is_superseded, -one.row))
+
+
+def replayed(asked: AskedMessage, known: Sequence[KnownCapture], threads: Sequence[str]) -> dict[int, KnownCapture]:
+    """Return the captured message of each earlier message of the user, by its place in the chain.
+
+    `threads` are the conversation and those that it left, the nearest first: nothing is shown of any other one.
+    """
+    places = {digest: place for place, digest in enumerate(asked.chain[: asked.user_index])}
+    found: dict[int, KnownCapture] = {}
+    for thread_id in threads:
+        for one in known:
+            place = places.get(one.user_hash)
+            if place is not None and one.thread_id == thread_id:
+                found.setdefault(place, one)
+    return found

@@ -1,0 +1,71 @@
+"""Collaborators of captures, and a captured message as its parts hand it to one another."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from agent.capture.identity import (
+    AskedMessage,
+)
+from agent.rows.captures import (
+    KnownCapture,
+)
+from agent.threads.threads import Neighbours
+from agent.turns.background import Background
+from agent.turns.pipeline import Pipeline
+from agent.turns.turns import Turns
+from protocol.capture.calls import (
+    CaptureSource,
+)
+from protocol.hooks import Marks
+from protocol.seams.ports import Clock, Ids, KeyedHash, Transact
+from protocol.settings import GatewayConfig
+from protocol.threads import (
+    RecallStatus,
+    TurnOptions,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureMeans:
+    """Collaborators of captures."""
+
+    db: Transact
+    clock: Clock
+    ids: Ids
+    keyed: KeyedHash
+    turns: Turns
+    pipeline: Pipeline
+    background: Background
+    marks: Marks
+    neighbours: Neighbours
+    settings: Callable[[], GatewayConfig]
+    known_clients: Collection[str]
+
+
+class FoundMessage(NamedTuple):
+    """A captured message and its place."""
+
+    row: int
+    workspace_id: str
+    thread_id: str
+    turn_id: str | None
+    """None where nothing of it is kept."""
+    asked: AskedMessage
+    known: Sequence[KnownCapture]
+    is_continuation: bool
+    is_repeated: bool = False
+    """It has what the same message had before."""
+    is_of_subagent: bool = False
+    is_stored: bool = False
+    """Its turn is in the home."""
+    running: str | None = None
+    """An older turn of the conversation that waits for its answer still."""
+    recall: RecallStatus | None = None
+
+
+def options_of(means: CaptureMeans, source: CaptureSource, *, skip_recall: bool = False) -> TurnOptions:
+    """Return what a captured turn may be learnt from: that of a program which somebody named."""
+    learn = means.settings().proxy.learn
+    is_known = source.agent_id is not None or source.client in means.known_clients or learn == "all"
+    return TurnOptions(skip_recall=skip_recall, unknown_client=not is_known, skip_retention=learn == "none")

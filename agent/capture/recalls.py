@@ -1,0 +1,178 @@
+"""What a captured message is given: recalled once, stored piece by piece, and shown again as far as it may be.
+
+Rule 1: the brief is chosen with the first message that goes out with what it was given; then it only loses lines.
+Rule 2: nothing is shown of another conversation than the message's own and those that it left.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from agent.capture.identity import (
+    replayed,
+)
+from agent.capture.means import CaptureMeans, FoundMessage, options_of
+from agent.capture.shown import BETWEEN, cut, gone_of, half_to_drop, rejoin, within
+from agent.rows.captures import (
+    BlockPiece,
+    add_shown,
+    first_shown,
+    get_capture,
+    keep_recall,
+    read_shown,
+    remove_shown,
+    shown_sources,
+)
+from agent.rows.threads import get_thread
+from agent.rows.turns import get_turn
+from agent.values import NOTHING_SAID
+from promt.brief import STANDING
+from protocol.capture.calls import (
+    CaptureBlock,
+    CapturePrepareParams,
+    CapturePrepareResult,
+)
+from protocol.hooks import TurnContext
+from protocol.seams.ports import Tx
+from protocol.threads import (
+    ContextBlock,
+    ManifestSection,
+    PromptSection,
+    RecallStatus,
+    SourceRef,
+)
+
+BRIEF_CHARS = 1600
+STANDING_SECTION = "memory_standing"
+MAX_ANCESTORS = 32
+RECALL_BLOCKS = ("standing", "memory", "thread")
+"""The blocks of a message, in the order in which they stand."""
+
+
+class GivenMemory(NamedTuple):
+    """What a prepared turn holds of memory."""
+
+    sections: Sequence[PromptSection]
+    standing: Sequence[SourceRef]
+    blocks: Sequence[ContextBlock]
+    status: RecallStatus
+
+
+class _Gathered(NamedTuple):
+    """An answer, and the rows of pieces that are left out from now on."""
+
+    result: CapturePrepareResult
+    lost: list[int]
+
+
+class Recalls:
+    """Recalls for captured messages, and shows again what was recalled."""
+
+    def __init__(self, means: CaptureMeans) -> None:
+        self._means = means
+
+    async def recall_unkept(self, params: CapturePrepareParams, found: FoundMessage) -> None:
+        """Recall for a message of which nothing is kept."""
+        options = options_of(self._means, params.source)
+        context = TurnContext(
+            workspace_id=found.workspace_id, thread_id=found.thread_id, turn_id=self._means.ids.new("trn"),
+            agent_id=params.source.agent_id, task_id=None,
+            parent_thread_id=found.thread_id if found.is_of_subagent else None, mode="agent", memory_mode="read_only",
+            origin="user", driver="host", options=options, now=self._means.clock.now(), time_zone="UTC",
+        )  # fmt: skip
+        prepared = await self._means.pipeline.prepare(context, params.user_text, NOTHING_SAID, calls_tools=False)
+        compiled = prepared.compiled
+        refs = standing_in(compiled.manifest)
+        blocks = [
+            ContextBlock(
+                block_id=one.block_id,
+                domain=one.context.domain,
+                text=one.rendered.text,
+                placement="before_user",
+                source_refs=one.rendered.refs,
+            )
+            for one in compiled.blocks
+        ]
+        shown = GivenMemory(compiled.sections, refs, blocks, compiled.recall.status)
+        await self._means.db.write(lambda tx: self.store_shown(tx, found, shown))
+
+    def store_shown(self, tx: Tx, found: FoundMessage, given: GivenMemory) -> None:
+        """Store what a message is given: the brief with the first one, what stands anew with a later one."""
+        marks = dict(self._means.marks(tx, [*given.standing, *(ref for b in given.blocks for ref in b.source_refs)]))
+        text = next((one.text for one in given.sections if one.section_id == STANDING_SECTION), "")
+        pieces = cut(text, given.standing) if text else []
+        if first_shown(tx, found.thread_id) in {None, found.row}:
+            if not read_shown(tx, [found.row]):
+                add_shown(tx, found.row, "brief", within(pieces, BRIEF_CHARS), marks)
+        else:
+            told = shown_sources(tx, found.thread_id)
+            new = [piece for piece in pieces if piece.source is not None and piece.source.id not in told]
+            if new:
+                lines = [piece._replace(text=piece.text.rstrip("\n") + "\n") for piece in new]
+                last = lines[-1]._replace(text=lines[-1].text.rstrip("\n"))
+                framed = [BlockPiece(STANDING.head), *lines[:-1], last, BlockPiece(STANDING.tail)]
+                add_shown(tx, found.row, "standing", framed, marks)
+        for block in given.blocks:
+            add_shown(tx, found.row, block.domain, cut(block.text, block.source_refs), marks)
+        keep_recall(tx, found.row, given.status)
+
+    async def answer(self, params: CapturePrepareParams, found: FoundMessage) -> CapturePrepareResult:
+        """Return a message's turn, and what it and those before it are given now."""
+        room = self._means.settings().proxy.replay_chars
+        replays = params.placement != "system"
+        gathered = await self._means.db.read(lambda tx: self._gather(tx, found, room if replays else -1))
+        if gathered.lost:
+            await self._means.db.note(lambda tx: remove_shown(tx, gathered.lost))
+        return gathered.result
+
+    def _gather(self, tx: Tx, found: FoundMessage, room: int) -> _Gathered:
+        """Read what a message and those before it are given, without what may not be shown now."""
+        earlier = replayed(found.asked, found.known, _with_ancestors(tx, found.thread_id)) if room >= 0 else {}
+        first = first_shown(tx, found.thread_id)
+        rows = {place: one.row for place, one in sorted(earlier.items())} | {found.asked.user_index: found.row}
+        shown = read_shown(tx, [*dict.fromkeys([*rows.values(), *([first] if first is not None else [])])])
+        refs = [piece.source for pieces in shown.values() for piece in pieces if piece.source is not None]
+        marks = dict(self._means.marks(tx, refs))
+        lost: list[int] = []
+
+        def text_of(row: int | None, blocks: Collection[str]) -> str:
+            parts: list[str] = []
+            for block in blocks:
+                pieces = [piece for piece in shown.get(row or 0, ()) if piece.block == block]
+                joined = rejoin(pieces, gone_of(pieces, marks))
+                lost.extend(joined.lost)
+                parts.append(joined.text)
+            return BETWEEN.join(part for part in parts if part)
+
+        texts = {place: text_of(row, RECALL_BLOCKS) for place, row in rows.items()}
+        brief = text_of(first, ("brief",))
+        before = [place for place in rows if place != found.asked.user_index and texts[place]]
+        for place in before[: half_to_drop([len(texts[place]) for place in before], room)]:
+            lost.extend(piece.row for piece in shown[rows[place]] if piece.block != "brief")
+            texts[place] = ""
+        stored = get_turn(tx, found.turn_id) if found.turn_id is not None else None
+        capture = get_capture(tx, found.row)
+        result = CapturePrepareResult(
+            turn=stored.turn if stored is not None else None,
+            is_continuation=found.is_continuation,
+            brief=brief or None,
+            blocks=[CaptureBlock(index=place, text=text) for place, text in sorted(texts.items()) if text],
+            recall_status=(capture.recall if capture is not None else None) or "skipped",
+        )
+        return _Gathered(result, lost)
+
+
+def standing_in(sections: Sequence[ManifestSection]) -> list[SourceRef]:
+    """Return the sources of what stands in every prompt, in order."""
+    return [ref for one in sections if one.section_id == STANDING_SECTION for ref in one.source_refs]
+
+
+def _with_ancestors(tx: Tx, thread_id: str) -> list[str]:
+    """Return a conversation and those that it left, the nearest first."""
+    found = [thread_id]
+    while len(found) < MAX_ANCESTORS:
+        stored = get_thread(tx, found[-1])
+        fork = stored.thread.forked_from if stored is not None else None
+        if fork is None or fork.thread_id in found:
+            break
+        found.append(fork.thread_id)
+    return found

@@ -1,0 +1,89 @@
+"""Cuts what a message is given into pieces, and puts them together again without what may not be shown any more.
+
+Rule 1: pure; the pieces of a block, one after the other, are its bytes.
+Rule 2: a piece with a source is whole lines; what frames them has none. A block without a line left is no block.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from agent.rows.captures import BlockPiece, StoredPiece
+from protocol.threads import SourceRef
+
+BETWEEN = "\n\n"
+"""Stands between two blocks."""
+_FILES = re.compile(r"Available artifacts for (?P<id>.+):\Z")
+
+
+def cut(text: str, refs: Sequence[SourceRef]) -> list[BlockPiece]:
+    """Return the pieces of a block whose lines have these sources, in order; the rest frames them."""
+    pieces: list[BlockPiece] = []
+    waiting = list(refs)
+    source: SourceRef | None = None
+    for line in text.splitlines(keepends=True):
+        files = _FILES.match(line.rstrip("\n"))
+        if waiting and line.startswith(f"- [{waiting[0].id}"):
+            source = waiting.pop(0)
+        elif files is not None:
+            source = next((ref for ref in refs if files["id"].startswith(ref.id)), None)
+        elif not line.startswith("- "):
+            source = None
+        if pieces and pieces[-1].source == source:
+            pieces[-1] = BlockPiece(pieces[-1].text + line, source)
+        else:
+            pieces.append(BlockPiece(line, source))
+    return pieces
+
+
+class Rejoined(NamedTuple):
+    """A block as it may be shown now, and the rows of pieces that it lost."""
+
+    text: str
+    lost: list[int]
+
+
+def rejoin(pieces: Iterable[StoredPiece], gone: Collection[int]) -> Rejoined:
+    """Return the text of stored pieces without those that are gone; empty where no line is left."""
+    kept, lost, has_line = list[str](), list[int](), False
+    for piece in pieces:
+        if piece.row in gone:
+            lost.append(piece.row)
+        else:
+            kept.append(piece.text)
+            has_line |= piece.source is not None
+    return Rejoined("".join(kept) if has_line else "", lost)
+
+
+def gone_of(pieces: Iterable[StoredPiece], marks: dict[str, bytes]) -> set[int]:
+    """Return the rows of pieces whose source says something else now, or may not be shown."""
+    return {
+        piece.row for piece in pieces if piece.source is not None and marks.get(piece.source.id) != piece.mark
+    }  # fmt: skip
+
+
+def half_to_drop(sizes: Sequence[int], room: int) -> int:
+    """Return how many of the oldest blocks go: none while all fit, else the older half of their characters."""
+    total = sum(sizes)
+    if total <= room:
+        return 0
+    dropped = count = 0
+    for size in sizes:
+        if dropped * 2 >= total and total - dropped <= room:
+            break
+        dropped += size
+        count += 1
+    return count
+
+
+def within(pieces: Sequence[BlockPiece], room: int) -> list[BlockPiece]:
+    """Return the pieces of a block whose lines fit into so many characters beside the frame, whole."""
+    left = room - sum(len(piece.text) for piece in pieces if piece.source is None)
+    kept: list[BlockPiece] = []
+    for piece in pieces:
+        if piece.source is None:
+            kept.append(piece)
+        elif len(piece.text) <= left:
+            left -= len(piece.text)
+            kept.append(piece)
+    return kept if any(piece.source is not None for piece in kept) else []

@@ -1,0 +1,199 @@
+"""Rows of messages that programs without memory passed on, and of what those were given."""
+
+import json
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from agent.rows.statements import SQL
+from protocol.seams.ports import Row, Tx
+from protocol.thread_episodic import parts_of_chunk
+from protocol.threads import RecallStatus, SourceRef, TurnStatus
+
+MOST_KNOWN = 2000
+"""Captured messages that a look-up reads: those of 512 digests, most of which belong to one conversation."""
+
+
+class KnownCapture(NamedTuple):
+    """A captured message as it is compared with one that comes."""
+
+    row: int
+    thread_id: str
+    turn_id: str | None
+    session: bytes | None
+    root: bytes
+    user_hash: bytes
+    answer_hash: bytes | None
+    status: TurnStatus | None
+    """That of its turn; None where nothing is kept, or its turn is about to begin."""
+    is_superseded: bool
+    is_newest: bool
+    """No later message of its thread is known."""
+    recall: RecallStatus | None
+
+
+def _known_of(row: Row) -> KnownCapture:
+    return KnownCapture(*row)._replace(is_superseded=bool(row[8]), is_newest=bool(row[9]))
+
+
+class NewCapture(NamedTuple):
+    """A captured message that is to be stored."""
+
+    workspace_id: str
+    thread_id: str
+    turn_id: str | None
+    session: bytes | None
+    root: bytes
+    user_hash: bytes
+
+
+def add_capture(tx: Tx, new: NewCapture, now: int) -> int:
+    """Store a captured message; return its row."""
+    return tx.insert(SQL["add_capture"], new._asdict() | {"now": now})
+
+
+def find_captures(
+    tx: Tx, workspace_id: str, hashes: Collection[bytes], session: bytes | None
+) -> list[KnownCapture]:  # fmt: skip
+    """Return the captured messages of some digests and the newest of a session, newest first."""
+    values = {
+        "workspace_id": workspace_id, "hashes": json.dumps([one.hex() for one in hashes]), "session": session,
+        "limit": MOST_KNOWN,
+    }  # fmt: skip
+    return [_known_of(row) for row in tx.all(SQL["captures_of_chain"], values)]
+
+
+def get_capture(tx: Tx, row: int) -> KnownCapture | None:
+    """Return a captured message by its row."""
+    found = tx.one(SQL["get_capture"], {"row": row})
+    return _known_of(found) if found else None
+
+
+def captures_in(tx: Tx, thread_id: str) -> list[KnownCapture]:
+    """Return a thread's captured messages in order."""
+    return [_known_of(row) for row in tx.all(SQL["captures_of_thread"], {"thread_id": thread_id})]
+
+
+def newest_capture(tx: Tx, workspace_id: str, *, session: bytes | None, user_hash: bytes) -> KnownCapture | None:
+    """Return the newest captured message of a session; without one, the newest with a digest."""
+    if session is not None:
+        found = tx.one(SQL["newest_of_session"], {"workspace_id": workspace_id, "session": session})
+    else:
+        found = tx.one(SQL["newest_of_hash"], {"workspace_id": workspace_id, "user_hash": user_hash})
+    return get_capture(tx, found[0]) if found and found[0] is not None else None
+
+
+def capture_of_turn(tx: Tx, turn_id: str) -> int | None:
+    """Return the row of a turn's captured message."""
+    found = tx.one(SQL["capture_of_turn"], {"turn_id": turn_id})
+    return found[0] if found else None
+
+
+def see_capture(tx: Tx, row: int, now: int) -> None:
+    """Keep that a captured message came again."""
+    tx.run(SQL["see_capture"], {"row": row, "now": now})
+
+
+def keep_recall(tx: Tx, row: int, recall: RecallStatus) -> None:
+    """Keep how the recall of a captured message ended."""
+    tx.run(SQL["keep_capture_recall"], {"row": row, "recall": recall})
+
+
+def hide_capture(tx: Tx, row: int) -> None:
+    """Keep that a message went out without what it was to be given, and drop that."""
+    tx.run(SQL["hide_capture"], {"row": row, "recall": "skipped"})
+    tx.run(SQL["remove_shown_of_capture"], {"row": row})
+
+
+def answer_capture(tx: Tx, row: int, answer_hash: bytes, now: int) -> None:
+    """Keep the digest of a conversation with the answer."""
+    tx.run(SQL["answer_capture"], {"row": row, "answer_hash": answer_hash, "now": now})
+
+
+def first_shown(tx: Tx, thread_id: str) -> int | None:
+    """Return the row of a thread's first message that went out with what it was given."""
+    found = tx.one(SQL["first_shown_capture"], {"thread_id": thread_id})
+    return found[0] if found else None
+
+
+def idle_captures(tx: Tx, before: int, limit: int) -> list[str]:
+    """Return captured turns that wait for their answer since a time, oldest first."""
+    return [turn_id for (turn_id,) in tx.all(SQL["idle_captures"], {"before": before, "limit": limit})]
+
+
+def recent_captures(tx: Tx, workspace_id: str, since: int, limit: int) -> list[str]:
+    """Return captured turns of a workspace that were answered since a time, newest first."""
+    values = {"workspace_id": workspace_id, "since": since, "limit": limit}
+    return [turn_id for (turn_id,) in tx.all(SQL["recent_captures"], values)]
+
+
+def prune_captures(tx: Tx, before: int) -> int:
+    """Drop messages of which nothing is kept that came before a time; return how many."""
+    return tx.run(SQL["prune_captures"], {"before": before})
+
+
+# -- what was shown ----------------------------------------------------------------------------------------------------
+
+
+class BlockPiece(NamedTuple):
+    """A piece of a block: text that frames lines, or a line with its source."""
+
+    text: str
+    source: SourceRef | None = None
+
+
+class StoredPiece(NamedTuple):
+    """A stored piece of a block, and the mark that its source had."""
+
+    row: int
+    block: str
+    source: SourceRef | None
+    mark: bytes | None
+    text: str
+
+
+def add_shown(tx: Tx, row: int, block: str, pieces: Sequence[BlockPiece], marks: dict[str, bytes]) -> None:
+    """Store the pieces of a block: `brief`, `standing`, `memory` or `thread`."""
+    tx.run_many(SQL["add_shown_line"], [{
+        "capture_id": row, "block": block, "source_kind": piece.source.kind if piece.source else None,
+        "source_id": piece.source.id if piece.source else None, "source_turn": _turn_of(piece.source),
+        "mark": marks.get(piece.source.id) if piece.source else None, "text": piece.text,
+    } for piece in pieces])  # fmt: skip
+
+
+def _turn_of(source: SourceRef | None) -> str | None:
+    parts = parts_of_chunk(source.id) if source is not None and source.kind == "chunk" else None
+    return parts[0] if parts is not None else None
+
+
+def read_shown(tx: Tx, rows: Sequence[int]) -> dict[int, list[StoredPiece]]:
+    """Return what captured messages are given, by their rows; those that are given nothing are absent."""
+    found: dict[int, list[StoredPiece]] = {}
+    for capture, row, block, kind, name, mark, text in tx.all(SQL["shown_lines"], {"captures": json.dumps(list(rows))}):
+        source = SourceRef(kind=kind, id=name) if kind is not None else None
+        found.setdefault(capture, []).append(StoredPiece(row, block, source, mark, text))
+    return found
+
+
+def move_recall(tx: Tx, row: int, to: int) -> None:
+    """Give a message what the same one was given before; the brief stays."""
+    tx.run(SQL["move_recall"], {"row": row, "to": to})
+
+
+def copy_brief(tx: Tx, row: int, to: int) -> None:
+    """Give a message the brief of another one."""
+    tx.run(SQL["copy_brief"], {"row": row, "to": to})
+
+
+def shown_sources(tx: Tx, thread_id: str) -> set[str]:
+    """Return the ids of everything that messages of a thread were given."""
+    return {name for (name,) in tx.all(SQL["shown_sources_of_thread"], {"thread_id": thread_id})}
+
+
+def remove_shown(tx: Tx, rows: Collection[int]) -> None:
+    """Drop pieces: they are left out from now on."""
+    tx.run(SQL["remove_shown_lines"], {"rows": json.dumps(list(rows))})
+
+
+def remove_shown_source(tx: Tx, source_id: str) -> int:
+    """Drop what was shown of a source; return how many pieces went."""
+    return tx.run(SQL["remove_shown_source"], {"source_id": source_id})

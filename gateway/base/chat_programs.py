@@ -1,0 +1,41 @@
+"""Programs that speak to models, as `clients.toml` lists them.
+
+Rule 1: pure but for one file of the package, which is read once.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+UNKNOWN = "unknown"
+
+
+class ClientRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known of a program; `clients.toml` says what each member is."""
+
+    agent: list[str]
+    session: list[str] = []
+    wrappers: list[str] = []
+    utility: list[str] = []
+    subagent: list[str] = []
+
+
+@cache
+def client_rows() -> Mapping[str, ClientRow]:
+    """Return every known program by its name."""
+    text = files("gateway.base").joinpath("clients.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), dict[str, ClientRow])
+
+
+def known_clients() -> frozenset[str]:
+    """Return the names of known programs."""
+    return frozenset(client_rows())
+
+
+def name_of(user_agent: str) -> str:
+    """Return the name of the program that a `User-Agent` belongs to; `unknown` for any other."""
+    said = user_agent.lower()
+    return next((name for name, row in client_rows().items() if any(map(said.startswith, row.agent))), UNKNOWN)

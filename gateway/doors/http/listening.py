@@ -1,0 +1,90 @@
+"""Where a door listens: an address that it may have, a free port, or the words that say who has it.
+
+Rule 1: an address that other machines reach needs two settings.
+"""
+
+import errno
+import json
+import socket
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from ipaddress import ip_address
+from pathlib import Path
+
+from gateway.base.exit_codes import CONFIG, UNAVAILABLE
+from gateway.home.run_files import find_run_files
+from gateway.home.starting import UnusableError
+from protocol.settings import HttpSettings, ProxySettings
+
+ASK_SECONDS = 2.0
+TAKEN = frozenset({errno.EADDRINUSE, 10048})
+"""The error numbers of a taken port; Windows has one of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpOptions:
+    """The command line's options for the door; None leaves it to the configuration."""
+
+    port: int | None = None
+    bind: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoorAddress:
+    """The address that the door listens at."""
+
+    bind: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Return the address of the door."""
+        return f"http://{f'[{self.bind}]' if ':' in self.bind else self.bind}:{self.port}"
+
+
+def place_of(wish: HttpOptions, settings: HttpSettings | ProxySettings, door: str = "http") -> DoorAddress:
+    """Return where the door is to listen. Raises `UnusableError` for an address that is not allowed."""
+    bind = wish.bind or settings.bind
+    bind = "127.0.0.1" if bind == "localhost" else bind.strip("[]")
+    try:
+        address = ip_address(bind)
+    except ValueError:
+        raise UnusableError(CONFIG, f"gateway.{door}.bind: must be an address of this machine, as 127.0.0.1") from None
+    if not address.is_loopback and not (settings.allow_remote and settings.allowed_hosts):
+        raise UnusableError(
+            CONFIG,
+            f"an address that others reach needs gateway.{door}.allow_remote = true and gateway.{door}.allowed_hosts",
+        )
+    return DoorAddress(bind=bind, port=settings.port if wish.port is None else wish.port)
+
+
+def listen_at(place: DoorAddress, home_run: Path) -> socket.socket:
+    """Return a socket that listens at a place. Raises `UnusableError` with whoever listens there already."""
+    from gateway.doors.http.server import listen  # noqa: PLC0415  # uvicorn is imported when a door opens
+
+    try:
+        return listen(place.bind, place.port)
+    except PermissionError:
+        raise UnusableError(UNAVAILABLE, f"port {place.port} is not open to this user") from None
+    except OSError as error:
+        if error.errno not in TAKEN:
+            raise UnusableError(UNAVAILABLE, f"{place.bind} is no address of this machine") from None
+        raise UnusableError(UNAVAILABLE, f"port {place.port} is taken by {_holder(place, home_run)}") from None
+
+
+def _holder(place: DoorAddress, home_run: Path) -> str:
+    """Return who listens at a place already, in words."""
+    connection = HTTPConnection(place.bind, place.port, timeout=ASK_SECONDS)
+    try:
+        connection.request("GET", "/health")
+        found = json.loads(connection.getresponse().read(4096))
+        version = found["version"] if found["service"] == "pioneer" else None
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        return "another program"
+    finally:
+        connection.close()
+    if not isinstance(version, str):
+        return "another program"
+    mine = [entry for _, entry in find_run_files(home_run) if entry is not None and entry.url == place.url]
+    shown = "".join(c for c in version[:40] if c.isprintable())
+    return f"pioneer {shown} " + (f"of this home (pid {mine[0].pid})" if mine else "of another home")

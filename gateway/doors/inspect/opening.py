@@ -1,0 +1,112 @@
+"""`pioneer inspect`: a one-time code for the page, at a door that is open, or at one that is opened for it.
+
+Rule 1: a door of this home that listens already is asked for a code with the home's token; no other one is started.
+Rule 2: a door that is opened for the page ends when nobody has asked it for a minute.
+"""
+
+import asyncio
+import json
+import sys
+import webbrowser
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
+from functools import partial
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import anyio
+
+from gateway.base import logs
+from gateway.base.exit_codes import NO_INPUT, OK
+from gateway.doors.http.process import HttpOptions, OpenDoor, open_door
+from gateway.foundations import Options, UnusableError
+from gateway.home.run_files import find_run_files
+from gateway.home.tokens import read_token, token_path
+from gateway.process import run_guarded, running, wait_for_signal
+
+if TYPE_CHECKING:
+    from gateway.doors.http.page_routes import MakePages
+
+ASK_SECONDS = 5.0
+LINGER_SECONDS = 60.0
+ANYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104  # such a door is reached by the machine's own name for itself
+HINT = "The address opens one session, within a minute. `pioneer inspect` makes another one."
+ENDS = "The page ends a minute after its last request; Ctrl-C ends it at once."
+
+
+def _doors_of(run: Path) -> Iterator[str]:
+    """Yield the addresses of a home's living doors, as this machine reaches them."""
+    for _, entry in find_run_files(run):
+        if entry is not None:
+            parts = urlsplit(entry.url)
+            host = "127.0.0.1" if parts.hostname in ANYWHERE else parts.netloc.rpartition(":")[0]
+            yield f"{host}:{parts.port}"
+
+
+def ask_for_code(address: str, token: str) -> str | None:
+    """Return the address that a door's new code opens; None where the door gives none."""
+    connection = HTTPConnection(address, timeout=ASK_SECONDS)
+    with closing(connection):
+        try:
+            connection.request("POST", "/inspect", b"", {"Authorization": f"Bearer {token}"})
+            answer = connection.getresponse()
+            told = json.loads(answer.read(65536))
+            return f"http://{address}/inspect?code={told['code']}" if answer.status == 200 else None
+        except (OSError, HTTPException, ValueError, KeyError, TypeError):
+            return None
+
+
+def _show(url: str, *, opens: bool) -> None:
+    sys.stdout.write(f"pioneer inspect: {url}\n")
+    sys.stdout.flush()
+    if not opens or not webbrowser.open(url):
+        sys.stderr.write(f"{HINT}\n")
+
+
+async def _wait_until_idle(door: OpenDoor) -> None:
+    while not door.is_idle(LINGER_SECONDS):  # noqa: ASYNC110  # that nothing happened is no event
+        await anyio.sleep(LINGER_SECONDS / 12)
+
+
+async def _serve(options: Options, make_pages: "MakePages", *, opens: bool) -> int:
+    """Open a door for the page, and the page; return the exit code once nobody uses it any more."""
+    wish = HttpOptions(port=0, bind="127.0.0.1")
+    async with running(options) as app, open_door(app, wish, None, make_pages) as door:
+        token = read_token(token_path(app.base.home.root, "http"))
+        url = await anyio.to_thread.run_sync(ask_for_code, urlsplit(door.url).netloc, token)
+        if url is None:
+            raise UnusableError(NO_INPUT, "the door that was opened for the page gives no code")
+        _show(url, opens=opens)
+        sys.stderr.write(f"{ENDS}\n")
+        async with anyio.create_task_group() as tasks:
+
+            async def end_after(wait: Callable[[], Awaitable[None]]) -> None:
+                await wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(end_after, wait_for_signal)
+            tasks.start_soon(end_after, partial(_wait_until_idle, door))
+    return OK
+
+
+def main(options: Options, make_pages: "MakePages", *, opens: bool) -> int:
+    """Show the page's address and open it; return the exit code."""
+    try:
+        for address in _doors_of(options.home / "run"):
+            token = read_token(token_path(options.home, "http"))
+            if (url := ask_for_code(address, token)) is not None:
+                _show(url, opens=opens)
+                return OK
+        return asyncio.run(run_guarded(_serve(options, make_pages, opens=opens)))
+    except UnusableError as error:
+        sys.stderr.write(f"pioneer inspect: {error.line}\n")
+        return error.code
+    except OSError as error:
+        sys.stderr.write(f"pioneer inspect: the home cannot be used ({error.strerror})\n")
+        return NO_INPUT
+    except KeyboardInterrupt:
+        return OK
+    finally:
+        logs.close()

@@ -1,0 +1,135 @@
+"""Places of memory: the user, a workspace, an agent, a conversation; and the context in which a call sees each.
+
+Rule 1: a place is named `kind:key` in an address. Without a name all places that a person has are looked at.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gateway.doors.inspect.visit import Visit
+from protocol import methods as m
+from protocol.base import USER_SCOPE_KEY, Scope
+from protocol.errors import CallerError, GatewayError
+from protocol.memory import Record
+
+MOST_PLACES = 40
+"""Workspaces and agents that are looked at together; a person with more picks one."""
+USER = Scope(kind="user", key=USER_SCOPE_KEY)
+KINDS = ("user", "workspace", "agent", "thread", "task")
+
+
+class NamedPlace(NamedTuple):
+    """A scope with the words that a person knows it by."""
+
+    scope: Scope
+    label: str
+
+    @property
+    def name(self) -> str:
+        """Return the place as an address has it."""
+        return name_of(self.scope)
+
+
+def name_of(scope: Scope) -> str:
+    """Return a scope as an address has it."""
+    return "user" if scope.kind == "user" else f"{scope.kind}:{scope.key}"
+
+
+def scope_of(name: str) -> Scope:
+    """Return the scope that an address names. Raises `CallerError`."""
+    kind, _, key = name.partition(":")
+    if kind not in KINDS or (kind != "user" and not key):
+        raise CallerError.at("$.scope", "It is user, or a kind and a key as in workspace:ws_default")
+    return USER if kind == "user" else Scope(kind=kind, key=key)
+
+
+async def context_of(visit: Visit, scope: Scope) -> dict[str, Any]:
+    """Return the context in which a call sees a scope."""
+    context: dict[str, Any] = {"include_user": True}
+    if scope.kind == "thread":
+        try:
+            found = (await visit.ask(m.THREAD_GET, {"thread_id": scope.key})).thread
+            context["workspace_id"] = found.workspace_id
+        except GatewayError:
+            pass
+    if scope.kind != "user":
+        context[f"{scope.kind}_id"] = scope.key
+    return context
+
+
+async def list_places(visit: Visit) -> list[NamedPlace]:
+    """Return the user's own place, every workspace, and the agents of the newest conversations."""
+    workspaces = (await visit.ask(m.WORKSPACE_LIST, {"limit": MOST_PLACES})).workspaces
+    threads = (await visit.ask(m.THREAD_LIST, {"limit": 100})).threads
+    agents = dict.fromkeys(thread.agent_id for thread in threads if thread.agent_id)
+    found = [
+        NamedPlace(USER, "You"),
+        *(
+            NamedPlace(Scope(kind="workspace", key=one.workspace_id), one.name or one.workspace_id)
+            for one in workspaces
+        ),
+        *(NamedPlace(Scope(kind="agent", key=agent), f"Agent {agent}") for agent in [*agents][:MOST_PLACES]),
+    ]
+    visit.labels |= {place.name: place.label for place in found}
+    return found
+
+
+class Lookup(NamedTuple):
+    """The members by which a call reads some places."""
+
+    context: dict[str, Any]
+    scopes: list[dict[str, str]]
+
+    def params(self) -> dict[str, Any]:
+        """Return them as parameters."""
+        return {"context": self.context, "scopes": self.scopes}
+
+
+async def lookups(visit: Visit, places: Sequence[NamedPlace], wanted: str) -> list[Lookup]:
+    """Return the calls that together see a place, or all of them: the user's own goes with the first workspace."""
+    chosen = [scope_of(wanted)] if wanted else [place.scope for place in places]
+    calls: list[Lookup] = []
+    for scope in chosen:
+        last = calls[-1] if calls else None
+        if scope.kind == "workspace" and last is not None and last.scopes == [_plain(USER)]:
+            calls[-1] = Lookup(await context_of(visit, scope), [_plain(USER), _plain(scope)])
+        else:
+            calls.append(Lookup(await context_of(visit, scope), [_plain(scope)]))
+    return calls
+
+
+def _plain(scope: Scope) -> dict[str, str]:
+    return {"kind": scope.kind, "key": scope.key}
+
+
+class Reached(NamedTuple):
+    """A record with the context that sees it, and what was asked for beside it."""
+
+    record: Record
+    context: dict[str, Any]
+    found: Any
+
+
+async def reach_memory(visit: Visit, memory_id: str) -> Reached:
+    """Return a record, forgotten or not, wherever it is. Raises `CallerError` where it is nowhere."""
+    named = visit.query.get("scope") or visit.fields.get("scope", "")
+    scopes = [scope_of(named)] if named else [USER]
+    for scope in scopes:
+        if (reached := await _in_context(visit, memory_id, await context_of(visit, scope))) is not None:
+            return reached
+    for place in await list_places(visit):
+        context = await context_of(visit, place.scope)
+        if place.scope not in scopes and (reached := await _in_context(visit, memory_id, context)) is not None:
+            return reached
+    raise CallerError.missing("memory")
+
+
+async def _in_context(visit: Visit, memory_id: str, context: dict[str, Any]) -> Reached | None:
+    asked = {"memory_id": memory_id, "include_deleted": True, "include_evidence": True, "context": context}
+    try:
+        found = await visit.ask(m.MEMORY_GET, asked)
+    except GatewayError as error:
+        if error.reason in {"scope_out_of_context", "invalid_params", "not_found"}:
+            return None
+        raise
+    return Reached(found.record, context, found) if found.record is not None else None

@@ -1,0 +1,100 @@
+"""Candidates: what was proposed and waits for a person, what it speaks against, and the decisions."""
+
+from typing import Any, NamedTuple
+
+from gateway.doors.inspect.forms import back_of
+from gateway.doors.inspect.places import context_of, list_places, lookups, name_of, scope_of
+from gateway.doors.inspect.rendering import path_part
+from gateway.doors.inspect.views.memories import address_of
+from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
+from gateway.doors.inspect.wording import reason_sentence
+from protocol import methods as m
+from protocol.base import Scope
+from protocol.errors import CallerError, GatewayError
+from protocol.memory import Candidate, CandidateStatus
+from protocol.record import Record
+
+PAGE = 20
+STATUSES: tuple[str, ...] = CandidateStatus.__args__
+
+
+class ShownCandidate(NamedTuple):
+    """A candidate, why it waits, and the memory that it contradicts."""
+
+    candidate: Candidate
+    place: str
+    reason: str
+    contested: Record | None
+
+
+async def candidates(visit: Visit) -> Outcome:
+    """List candidates."""
+    status = visit.query.get("status") or "pending"
+    if status not in STATUSES:
+        raise CallerError.at("$.status", "There is no such status")
+    found: list[Candidate] = []
+    is_cut = False
+    for call in await lookups(visit, await list_places(visit), visit.query.get("scope", "")):
+        page = await visit.ask(m.CANDIDATES_LIST, {"statuses": [status], "limit": PAGE, **call.params()})
+        found += page.candidates
+        is_cut = is_cut or page.next_cursor is not None
+    found.sort(key=lambda one: -one.created_at)
+    shown = [await _shown(visit, one) for one in found[:PAGE]]
+    values = {"shown": shown, "status": status, "statuses": STATUSES, "is_cut": is_cut or len(found) > PAGE}
+    return FilledTemplate("candidates.html", "Candidates", values)
+
+
+async def _shown(visit: Visit, candidate: Candidate) -> ShownCandidate:
+    contested: Record | None = None
+    if candidate.contested_memory_id is not None:
+        asked = {"memory_id": candidate.contested_memory_id, "context": await context_of(visit, candidate.scope)}
+        try:
+            contested = (await visit.ask(m.MEMORY_GET, asked)).record
+        except GatewayError:
+            contested = None
+        if contested is not None and contested.sensitivity == "regulated":
+            contested = None
+    return ShownCandidate(candidate, name_of(candidate.scope), reason_sentence(candidate.reason_code), contested)
+
+
+async def _decided(visit: Visit, candidate_id: str, method: Any, **more: Any) -> tuple[Record | None, Scope]:
+    scope = scope_of(visit.fields.get("scope") or "user")
+    params = {"candidate_id": candidate_id, "context": await context_of(visit, scope), **more}
+    return (await visit.ask(method, params)).record, scope
+
+
+async def approve(visit: Visit, candidate_id: str) -> Outcome:
+    """Make a memory of a candidate."""
+    record, _ = await _decided(visit, candidate_id, m.CANDIDATES_APPROVE)
+    return _approved(visit, record)
+
+
+async def edit_and_approve(visit: Visit, candidate_id: str) -> Outcome:
+    """Make a memory of a candidate in the person's own words."""
+    record, _ = await _decided(visit, candidate_id, m.CANDIDATES_EDIT, content=visit.needed("content"))
+    return _approved(visit, record)
+
+
+def _approved(visit: Visit, record: Record | None) -> Outcome:
+    if record is None:
+        visit.tell(PageNotice("Approved."))
+        return Moved("candidates")
+    fields = {"scope": name_of(record.scope)}
+    visit.tell(
+        PageNotice("Approved: this is remembered now.", f"memories/{path_part(record.memory_id)}/forget", fields)
+    )
+    return Moved(back_of(visit.fields, address_of(record.memory_id, record.scope)))
+
+
+async def reject(visit: Visit, candidate_id: str) -> Outcome:
+    """Refuse a candidate."""
+    await _decided(visit, candidate_id, m.CANDIDATES_REJECT)
+    visit.tell(PageNotice("Rejected. It will not be proposed again in these words."))
+    return Moved(back_of(visit.fields, "candidates"))
+
+
+async def never(visit: Visit, candidate_id: str) -> Outcome:
+    """Refuse a candidate and all that says the same."""
+    await _decided(visit, candidate_id, m.CANDIDATES_SUPPRESS)
+    visit.tell(PageNotice("Never again: this and what says the same will not be proposed."))
+    return Moved(back_of(visit.fields, "candidates"))

@@ -1,0 +1,96 @@
+"""The rest of the page: why a question finds what it finds, how the gateway is, and the page's own help."""
+
+from typing import Any
+
+from gateway.doors.inspect.places import list_places, lookups, name_of
+from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
+from gateway.doors.inspect.wording import GATES
+from protocol import methods as m
+from protocol.errors import CallerError, GatewayError
+from protocol.passes import PassName
+
+MOST_CANDIDATES = 20
+PASS_MS = 60_000
+
+
+async def why(visit: Visit) -> Outcome:
+    """Show what a question would recall, what it nearly would, and the gate that kept that out."""
+    question, wanted = visit.query.get("q", "").strip(), visit.query.get("scope", "")
+    places = [place for place in await list_places(visit) if place.scope.kind in {"user", "workspace", "agent"}]
+    values: dict[str, Any] = {
+        "places": places, "wanted": wanted, "question": question, "told": None, "texts": {}, "gates": GATES,
+    }  # fmt: skip
+    if not question:
+        return FilledTemplate("why.html", "Why", values)
+    newest = (await visit.ask(m.THREAD_LIST, {"limit": 1})).threads
+    here = [f"workspace:{one.workspace_id}" for one in newest]
+    here += [place.name for place in places if place.scope.kind == "workspace"]
+    chosen = wanted or (here[0] if here else "user")
+    (call,) = await lookups(visit, places, chosen)
+    told = await visit.ask(m.MEMORY_EXPLAIN, {"query": question, "context": call.context})
+    asked = {"query": question, "context": call.context, "limit": MOST_CANDIDATES}
+    hits = (await visit.ask(m.MEMORY_SEARCH, asked)).hits
+    values |= {
+        "told": told, "wanted": chosen, "texts": {hit.record.memory_id: hit for hit in hits},
+        "names": {hit.record.memory_id: name_of(hit.record.scope) for hit in hits},
+    }  # fmt: skip
+    return FilledTemplate("why.html", "Why", values)
+
+
+async def health(visit: Visit) -> Outcome:
+    """Show what works, what waits and what failed."""
+    return FilledTemplate("health.html", "Health", await _health(visit))
+
+
+async def _health(visit: Visit) -> dict[str, Any]:
+    status = await visit.ask(m.STATUS, {})
+    index = await visit.ask(m.EPISODIC_STATUS, {})
+    dead = (await visit.ask(m.EPISODIC_JOBS, {"status": "dead", "limit": 20})).jobs
+    passes = await visit.ask(m.PASSES_LIST, {})
+    runs = (await visit.ask(m.PASSES_RUNS, {"limit": 5})).runs
+    return {"status": status, "index": index, "dead": dead, "passes": passes, "runs": runs, "tried": None}
+
+
+async def retry(visit: Visit) -> Outcome:
+    """Make a dead job runnable again, or all of them."""
+    job_id = visit.fields.get("job_id", "")
+    result = await visit.ask(m.EPISODIC_RETRY, {"job_id": job_id} if job_id else {"all_dead": True})
+    visit.tell(PageNotice(f"Queued again: {result.requeued}."))
+    return Moved("health")
+
+
+async def run_pass(visit: Visit) -> Outcome:
+    """Show what a pass would do; with `real`, have it done."""
+    name = visit.needed("pass")
+    if name not in PassName.__args__:
+        raise CallerError.at("$.pass", "There is no such pass")
+    is_real = visit.fields.get("real") == "1"
+    run = (await visit.ask(m.PASSES_RUN, {"pass": name, "dry_run": not is_real, "timeout_ms": PASS_MS})).run
+    if not is_real:
+        return FilledTemplate("health.html", f"What {name} would do", {**await _health(visit), "tried": run})
+    undo = "health/undo" if run.changes and run.reversible_until else None
+    visit.tell(PageNotice(f"{name.capitalize()} ran: {run.changes} changes.", undo, {"run_id": run.run_id}))
+    return Moved("health")
+
+
+async def undo_pass(visit: Visit) -> Outcome:
+    """Take back what a run of a pass changed."""
+    result = await visit.ask(m.PASSES_UNDO, {"run_id": visit.needed("run_id")})
+    visit.tell(PageNotice(f"Taken back: {result.undone} changes."))
+    return Moved("health")
+
+
+async def help_page(visit: Visit) -> Outcome:
+    """Show which keys act, and the switch for all of them."""
+    try:
+        version = (await visit.ask(m.STATUS, {})).version
+    except GatewayError:
+        version = ""
+    return FilledTemplate("help.html", "Help", {"version": version})
+
+
+async def switch_keys(visit: Visit) -> Outcome:
+    """Switch single keys on or off for this session."""
+    visit.session.has_keys = visit.fields.get("keys") == "on"
+    visit.tell(PageNotice("Keys are on." if visit.session.has_keys else "Keys are off."))
+    return Moved("help")

@@ -1,0 +1,171 @@
+"""Memories: a list and a search, one memory with everything that is known of it, and the forms that make a new one."""
+
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from gateway.doors.inspect.places import context_of, list_places, lookups, name_of, reach_memory, scope_of
+from gateway.doors.inspect.rendering import SHOWN_CHARS, path_part
+from gateway.doors.inspect.visit import CATEGORIES, FilledTemplate, Moved, Outcome, PageNotice, Visit
+from gateway.doors.inspect.wording import GATES, STEPS, reason_of
+from protocol import methods as m
+from protocol.base import Scope
+from protocol.errors import CallerError, GatewayError
+from protocol.memory import Event, ExplainResult, Hit, MemoryChange
+from protocol.record import Kind, Record, Status
+
+PAGE = 20
+MOST_FOUND = 40
+STATUSES: tuple[str, ...] = ("active", "superseded", "archived", "expired", "deleted")
+STATUS_WORDS = {"active": "believed", "superseded": "replaced", "archived": "put aside", "deleted": "forgotten"}
+KINDS: tuple[str, ...] = Kind.__args__
+FILTERS = ("q", "scope", "category", "kind", "status")
+
+
+class Listed(NamedTuple):
+    """A memory in a list; of a search, with its score."""
+
+    record: Record
+    place: str
+    score: float | None = None
+    snippet: str | None = None
+
+
+async def memories(visit: Visit) -> Outcome:
+    """List memories, or find them by words and meaning."""
+    chosen = {name: visit.query[name].strip() for name in FILTERS if visit.query.get(name, "").strip()}
+    places = await list_places(visit)
+    calls = await lookups(visit, places, chosen.get("scope", ""))
+    values: dict[str, Any] = {
+        "places": places, "chosen": chosen, "categories": CATEGORIES, "kinds": KINDS, "statuses": STATUSES,
+        "status_words": STATUS_WORDS, "once": visit.once(), "next": None, "forgotten": None, "more": False,
+    }  # fmt: skip
+    if chosen.get("status") == "deleted":
+        values |= {"listed": [], "forgotten": await _forgotten(visit, calls)}
+    else:
+        values |= await _found(visit, calls, chosen)
+    return FilledTemplate("memories.html", "Memories", values)
+
+
+async def _found(visit: Visit, calls: list[Any], chosen: dict[str, str]) -> dict[str, Any]:
+    """Return the memories that a page shows, and where the next page begins."""
+    asked: dict[str, Any] = {"limit": PAGE, "include_sensitive": True}
+    asked |= {many: [chosen[one]] for one, many in (("category", "categories"), ("kind", "kinds")) if one in chosen}
+    asked["statuses"] = [chosen.get("status", "active")]
+    is_search = "q" in chosen
+    if is_search:
+        asked["query"] = chosen["q"]
+    if len(calls) == 1 and visit.query.get("cursor"):
+        asked["cursor"] = visit.query["cursor"]
+    listed: list[Listed] = []
+    following = None
+    for call in calls:
+        if is_search:
+            found = await visit.ask(m.MEMORY_SEARCH, asked | call.params())
+            listed += [_of_hit(hit) for hit in found.hits]
+        else:
+            found = await visit.ask(m.MEMORY_LIST, asked | call.params())
+            listed += [Listed(record, name_of(record.scope)) for record in found.records]
+        following = following or found.next_cursor
+    if len(calls) > 1:
+        listed.sort(key=lambda one: -(one.score or 0) if is_search else -one.record.updated_at)
+        listed = listed[:PAGE]
+    query = urlencode({**chosen, "cursor": following}) if following is not None and len(calls) == 1 else None
+    return {"listed": listed, "next": query, "more": following is not None and len(calls) > 1}
+
+
+def _of_hit(hit: Hit) -> Listed:
+    return Listed(hit.record, name_of(hit.record.scope), hit.score, hit.snippet)
+
+
+async def _forgotten(visit: Visit, calls: list[Any]) -> list[MemoryChange]:
+    """Return what was forgotten and can be restored, as kind and date, the newest first."""
+    found: dict[str | None, MemoryChange] = {}
+    for call in calls:
+        cursor = None
+        for _ in range(5):
+            asked = {"since_at": 0, "limit": 100, "cursor": cursor} | call.params()
+            page = await visit.ask(m.MEMORY_CHANGES, asked)
+            for one in page.changes:
+                if one.event == "forgotten" and one.undo is not None:
+                    found.setdefault(one.memory_id, one)
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= MOST_FOUND:
+                break
+    return sorted(found.values(), key=lambda one: -one.at)[:MOST_FOUND]
+
+
+async def remember(visit: Visit) -> Outcome:
+    """Keep what the person wrote."""
+    scope = scope_of(visit.fields.get("scope") or "user")
+    result = await visit.ask(m.MEMORY_REMEMBER, {
+        "content": visit.needed("content"), "category": visit.fields.get("category") or "custom",
+        "scope": {"kind": scope.kind, "key": scope.key}, "context": await context_of(visit, scope),
+        "idempotency_key": visit.needed("once"),
+    })  # fmt: skip
+    memory_id = result.record.memory_id
+    text = "Remembered." if result.created else "This was known already."
+    undo = f"memories/{path_part(memory_id)}/forget" if result.created else None
+    visit.tell(PageNotice(text, undo, {"scope": name_of(scope)}))
+    return Moved(address_of(memory_id, scope))
+
+
+def address_of(memory_id: str, scope: Scope) -> str:
+    """Return the page of a memory."""
+    return f"memories/{path_part(memory_id)}?{urlencode({'scope': name_of(scope)})}"
+
+
+# -- one memory --------------------------------------------------------------------------------------------------------
+
+
+async def memory(visit: Visit, memory_id: str) -> Outcome:
+    """Show a memory: what it says, why it was kept, what it rests on, what happened to it, who was shown it."""
+    reached = await reach_memory(visit, memory_id)
+    record, context = reached.record, reached.context
+    is_hidden = record.status == "deleted" or record.sensitivity == "regulated"
+    why: ExplainResult = await visit.ask(
+        m.MEMORY_EXPLAIN, {"target": {"kind": "memory", "id": memory_id}, "context": context}
+    )
+    history = (await visit.ask(m.MEMORY_HISTORY, {"memory_id": memory_id, "context": context})).events
+    begin = visit.query.get("from", "")
+    start = int(begin) if begin.isascii() and begin.isdigit() else 0
+    shown_status: Status = record.status
+    return FilledTemplate("memory.html", "A forgotten memory" if record.status == "deleted" else "Memory", {
+        "record": record, "place": name_of(record.scope), "is_hidden": is_hidden, "why": why,
+        "decision": why.decisions[0] if why.decisions else why.decision,
+        "gates": [(GATES.get(gate.gate, gate.gate), gate) for gate in why.gates if not is_hidden or gate.passed],
+        "reason": reason_of(why.decisions[0].reason_code if why.decisions else None, record.provenance.source_kind),
+        "history": history, "steps": STEPS, "names": _names(history, memory_id),
+        "status": STATUS_WORDS.get(shown_status, shown_status),
+        "found": reached.found,
+        "former": None if is_hidden else await _other(visit, record.supersedes, context),
+        "later": None if is_hidden else await _other(visit, record.superseded_by, context),
+        "similar": [] if is_hidden else [
+            one for found in reached.found.similar_to[:3] if (one := await _other(visit, found.memory_id, context))
+        ],
+        "start": start, "part": record.content[start : start + SHOWN_CHARS], "following": start + SHOWN_CHARS,
+    })  # fmt: skip
+
+
+def _names(history: list[Event], memory_id: str) -> dict[str, str]:
+    """Return what each record of a chain is called beside this one."""
+    others = dict.fromkeys(one.memory_id for one in history if one.memory_id != memory_id)
+    return {memory_id: "this one"} | {other: f"version {number}" for number, other in enumerate(others, 1)}
+
+
+async def _other(visit: Visit, memory_id: str | None, context: dict[str, Any]) -> Record | None:
+    """Return another record that may be shown in full; None where it is forgotten, sensitive or not there."""
+    if memory_id is None:
+        return None
+    try:
+        record = (await visit.ask(m.MEMORY_GET, {"memory_id": memory_id, "context": context})).record
+    except GatewayError:
+        return None
+    return record if record is not None and record.sensitivity != "regulated" else None
+
+
+def number_of(text: str, member: str) -> float:
+    """Return a number of a form. Raises `CallerError`."""
+    try:
+        return float(text)
+    except ValueError:
+        raise CallerError.at(f"$.{member}", "It is a number") from None

@@ -1,0 +1,177 @@
+"""Conversations: what was said, what of it is searched, what was put before a model; and each turn by its phases."""
+
+from itertools import groupby
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from gateway.doors.inspect.forms import back_of
+from gateway.doors.inspect.places import list_places
+from gateway.doors.inspect.rendering import SHOWN_CHARS, path_part
+from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
+from protocol import methods as m
+from protocol.errors import CallerError, GatewayError
+from protocol.gateway import HookRun
+from protocol.threads import Item, Turn
+
+PAGE = 20
+MESSAGE_CHARS = 1600
+"""Characters of a message in its conversation."""
+MOST_RUNS = 100
+
+
+class ShownTurn(NamedTuple):
+    """A turn of a conversation: its messages, and the memories and passages that stood in its prompt."""
+
+    turn_id: str
+    turn: Turn | None
+    items: list[Item]
+    memory_ids: list[str]
+    chunk_ids: list[str]
+
+
+async def threads(visit: Visit) -> Outcome:
+    """List conversations, newest first."""
+    wanted = visit.query.get("workspace", "")
+    params: dict[str, Any] = {"limit": PAGE, "archived": "archived" in visit.query}
+    params |= {"workspace_id": wanted} if wanted else {}
+    params |= {"cursor": visit.query["cursor"]} if visit.query.get("cursor") else {}
+    page = await visit.ask(m.THREAD_LIST, params)
+    kept = {"workspace": wanted} if wanted else {}
+    kept |= {"archived": "1"} if "archived" in visit.query else {}
+    names = {place.scope.key: place.label for place in await list_places(visit) if place.scope.kind == "workspace"}
+    return FilledTemplate("threads.html", "Conversations", {
+        "threads": page.threads, "names": names, "wanted": wanted, "archived": "archived" in visit.query,
+        "next": urlencode({**kept, "cursor": page.next_cursor}) if page.next_cursor else None,
+    })  # fmt: skip
+
+
+async def thread(visit: Visit, thread_id: str) -> Outcome:
+    """Show what was said, a page at a time; with `turn`, that turn alone."""
+    found = (await visit.ask(m.THREAD_GET, {"thread_id": thread_id})).thread
+    wanted = visit.query.get("turn", "")
+    if wanted:
+        page = await visit.ask(m.TURN_ITEMS, {"turn_id": wanted, "limit": 100})
+    else:
+        cursor = visit.query.get("cursor") or None
+        asked = {"thread_id": thread_id, "limit": PAGE, "cursor": cursor, "order": "desc"}
+        page = await visit.ask(m.THREAD_HISTORY, asked)
+        page.items.reverse()
+    items = [one for one in page.items if one.thread_id == thread_id]
+    if wanted and not items:
+        raise CallerError.missing("turn")
+    turns = [
+        await _shown(visit, turn_id, list(of_turn)) for turn_id, of_turn in groupby(items, lambda one: one.turn_id)
+    ]
+    state = await visit.ask(m.EPISODIC_STATUS, {"thread_id": thread_id})
+    return FilledTemplate("thread.html", found.name or "A conversation", {
+        "thread": found, "turns": turns, "chunks": state.chunks, "wanted": wanted, "most": MESSAGE_CHARS,
+        "next": urlencode({"cursor": page.next_cursor}) if page.next_cursor and not wanted else None,
+        "back": f"threads/{path_part(thread_id)}",
+    })  # fmt: skip
+
+
+async def _shown(visit: Visit, turn_id: str, items: list[Item]) -> ShownTurn:
+    try:
+        turn = (await visit.ask(m.TURN_GET, {"turn_id": turn_id})).turn
+    except GatewayError:
+        return ShownTurn(turn_id, None, items, [], [])
+    refs = (
+        [ref for section in turn.prompt_manifest.sections for ref in section.source_refs]
+        if turn.prompt_manifest
+        else []
+    )
+    recall = turn.prompt_manifest.recall if turn.prompt_manifest else None
+    memories = [*(recall.memory_ids if recall else ()), *(ref.id for ref in refs if ref.kind == "memory")]
+    return ShownTurn(turn_id, turn, items, list(dict.fromkeys(memories)), list(recall.chunk_ids if recall else ()))
+
+
+async def item(visit: Visit, turn_id: str, item_id: str) -> Outcome:
+    """Show one message, a part at a time."""
+    items = (await visit.ask(m.TURN_ITEMS, {"turn_id": turn_id, "limit": 100})).items
+    found = next((one for one in items if one.item_id == item_id), None)
+    if found is None:
+        raise CallerError.missing("message")
+    begin = visit.query.get("from", "")
+    start = int(begin) if begin.isascii() and begin.isdigit() else 0
+    part = found.text[start : start + SHOWN_CHARS]
+    following = start + SHOWN_CHARS if start + SHOWN_CHARS < len(found.text) else None
+    values = {"item": found, "part": part, "start": start, "following": following, "step": SHOWN_CHARS}
+    return FilledTemplate("item.html", "A message", values)
+
+
+async def turn(visit: Visit, turn_id: str) -> Outcome:
+    """Show a turn by its phases: which hooks ran and how long, what was recalled, what it cost."""
+    found = (await visit.ask(m.TURN_GET, {"turn_id": turn_id})).turn
+    runs = (await visit.ask(m.HOOKS_RUNS, {"turn_id": turn_id, "limit": MOST_RUNS})).runs
+    items = (await visit.ask(m.TURN_ITEMS, {"turn_id": turn_id, "limit": 100})).items
+    context = {"workspace_id": found.workspace_id, "thread_id": found.thread_id, "include_user": True}
+    learned = None
+    try:
+        target = {"kind": "turn", "id": turn_id}
+        learned = await visit.ask(m.MEMORY_EXPLAIN, {"target": target, "context": context})
+    except GatewayError:
+        pass
+    timeline = sorted(runs, key=lambda run: (run.queued_at, run.run_id))
+    return FilledTemplate("turn.html", "A turn", {
+        "turn": found, "phases": _phases(timeline), "items": items, "learned": learned,
+        "manifest": found.prompt_manifest,
+        "longest": max((run.duration_ms or 0 for run in runs), default=0) or 1,
+    })  # fmt: skip
+
+
+def _phases(runs: list[HookRun]) -> list[tuple[str, list[HookRun]]]:
+    return [(phase, list(members)) for phase, members in groupby(runs, lambda run: run.phase)]
+
+
+# -- forms -------------------------------------------------------------------------------------------------------------
+
+
+async def rename(visit: Visit, thread_id: str) -> Outcome:
+    """Give a conversation another name."""
+    await visit.ask(m.THREAD_UPDATE, {"thread_id": thread_id, "name": visit.needed("name")})
+    visit.tell(PageNotice("Renamed."))
+    return Moved(f"threads/{path_part(thread_id)}")
+
+
+async def archive(visit: Visit, thread_id: str) -> Outcome:
+    """Put a conversation into the archive, or take it out."""
+    is_archived = visit.fields.get("archived") == "1"
+    await visit.ask(m.THREAD_UPDATE, {"thread_id": thread_id, "archived": is_archived})
+    visit.tell(PageNotice("Archived." if is_archived else "Taken out of the archive."))
+    return Moved(f"threads/{path_part(thread_id)}")
+
+
+async def exclude(visit: Visit, thread_id: str) -> Outcome:
+    """Let a message never be recalled again."""
+    result = await visit.ask(m.EPISODIC_EXCLUDE, {"item_id": visit.needed("item")})
+    fields = {"item": visit.needed("item")}
+    text = f"Excluded from recall: {_passages(result.excluded)}."
+    visit.tell(PageNotice(text, f"threads/{path_part(thread_id)}/include", fields))
+    return Moved(back_of(visit.fields, f"threads/{path_part(thread_id)}"))
+
+
+async def include(visit: Visit, thread_id: str) -> Outcome:
+    """Let a message be recalled again."""
+    result = await visit.ask(m.EPISODIC_UNEXCLUDE, {"item_id": visit.needed("item")})
+    visit.tell(PageNotice(f"May be recalled again: {_passages(result.excluded)}."))
+    return Moved(back_of(visit.fields, f"threads/{path_part(thread_id)}"))
+
+
+def _passages(count: int) -> str:
+    return "1 passage" if count == 1 else f"{count} passages"
+
+
+async def ask_delete(visit: Visit, thread_id: str) -> Outcome:
+    """Ask whether a conversation is to be deleted."""
+    found = (await visit.ask(m.THREAD_GET, {"thread_id": thread_id})).thread
+    would = {"kind": "thread", "thread_id": thread_id}
+    context = {"workspace_id": found.workspace_id, "include_user": True}
+    learned = await visit.ask(m.MEMORY_FORGET, {"target": would, "dry_run": True, "context": context})
+    return FilledTemplate("thread_delete.html", "Delete this conversation?", {"thread": found, "learned": learned})
+
+
+async def delete(visit: Visit, thread_id: str) -> Outcome:
+    """Delete a conversation with its messages and their index."""
+    await visit.ask(m.THREAD_DELETE, {"thread_id": thread_id})
+    visit.tell(PageNotice("The conversation is deleted, with its messages and what was indexed of them."))
+    return Moved("threads")

@@ -1,0 +1,225 @@
+"""A day: what was learned, replaced, forgotten and proposed, by who it came from; and the undoing of a conversation."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from itertools import groupby
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from gateway.doors.inspect.places import Lookup, context_of, list_places, lookups, name_of
+from gateway.doors.inspect.rendering import path_part
+from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
+from gateway.doors.inspect.wording import DOORS, EVENTS, reason_of
+from protocol import methods as m
+from protocol.errors import CallerError, GatewayError
+from protocol.memory import ChangeEvent, MemoryChange, Record
+from protocol.threads import Thread
+
+PAGE = 20
+MOST_UNDONE = 200
+FIRST_EVENTS: tuple[ChangeEvent, ...] = ("learned", "replaced", "forgotten", "proposed")
+
+
+class ShownChange(NamedTuple):
+    """A change with what it replaced, the form that takes it back, and the reason in words."""
+
+    change: MemoryChange
+    label: str
+    replaced: Record | None
+    undo: str | None
+    place: str
+    reason: str
+
+
+class ChangeGroup(NamedTuple):
+    """The changes that came one after the other from one client and one conversation."""
+
+    source: str
+    thread: Thread | None
+    thread_id: str | None
+    changes: list[ShownChange]
+    can_undo_all: bool
+
+
+def undo_action(change: MemoryChange) -> str | None:
+    """Return the page's action that makes the undoing call of a change; None where there is nothing to undo."""
+    if change.undo is None:
+        return None
+    if change.undo.method == m.MEMORY_FORGET.name:
+        return f"memories/{path_part(change.memory_id)}/forget"
+    if change.undo.method == m.MEMORY_RESTORE.name:
+        return f"memories/{path_part(change.memory_id)}/restore"
+    return f"candidates/{path_part(change.candidate_id)}/reject"
+
+
+def source_of(change: MemoryChange) -> str:
+    """Return who a change came from, in words."""
+    door, client = change.origin.door, change.origin.client
+    if door is None:
+        return client or "The gateway itself"
+    where = DOORS[door]
+    return f"{client}, {where}" if client else where[0].upper() + where[1:]
+
+
+async def today(visit: Visit) -> Outcome:
+    """Show a day."""
+    day = _day_of(visit)
+    begin, end = visit.times.bounds(day)
+    before = visit.query.get("before", "")
+    until = min(end, int(before)) if before.isascii() and before.isdigit() else end
+    wanted = visit.query.get("scope", "")
+    places = await list_places(visit)
+    calls = await lookups(visit, places, wanted)
+    found = await _changes(visit, calls, begin, until)
+    page = _page_of(found)
+    groups = await _groups(visit, page)
+    counts = [(EVENTS[event], sum(one.event == event for one in page)) for event in EVENTS]
+    earlier = None if page else await _day_before(visit, calls, begin)
+    return FilledTemplate("today.html", "Today" if day == visit.times.today() else _named(day), {
+        "day": day, "named": _named(day), "is_today": day == visit.times.today(), "groups": groups,
+        "counts": [(name, count) for name, count in counts if count], "places": places, "wanted": wanted,
+        "day_before": day - timedelta(days=1), "day_after": day + timedelta(days=1), "earlier": earlier,
+        "older": page[-1].at if len(found) > len(page) else None,
+        "back": "today?" + urlencode({"day": day.isoformat(), **({"scope": wanted} if wanted else {})}),
+    })  # fmt: skip
+
+
+def _named(day: date) -> str:
+    return f"{day.strftime('%A')}, {day.day} {day.strftime('%B %Y')}"
+
+
+def _day_of(visit: Visit) -> date:
+    wanted = visit.query.get("day", "")
+    if not wanted:
+        return visit.times.today()
+    try:
+        day = date.fromisoformat(wanted)
+        visit.times.bounds(day + timedelta(days=1))
+        visit.times.bounds(day - timedelta(days=1))
+    except (ValueError, OverflowError, OSError):
+        raise CallerError.at("$.day", "It is a day as in 2026-11-23") from None
+    if day.year < 1970 or day.year > 9000:  # what the contract's times hold
+        raise CallerError.at("$.day", "It is a day as in 2026-11-23")
+    return day
+
+
+async def _changes(visit: Visit, calls: Sequence[Lookup], begin: int, until: int) -> list[MemoryChange]:
+    """Return the newest changes of the places, newest first: at least one more than a page, where there are so many."""
+    asked = {"since_at": max(0, begin), "until_at": max(0, until), "limit": PAGE + 5}
+    found: list[MemoryChange] = []
+    for call in calls:
+        found += (await visit.ask(m.MEMORY_CHANGES, asked | call.params())).changes
+    return sorted(found, key=lambda one: -one.at)
+
+
+def _page_of(found: Sequence[MemoryChange]) -> list[MemoryChange]:
+    """Return a page; what happened in one moment is not cut apart, for the next page begins before that moment."""
+    page = list(found[:PAGE])
+    return [*page, *(one for one in found[PAGE:] if page and one.at == page[-1].at)]
+
+
+async def _day_before(visit: Visit, calls: Sequence[Lookup], begin: int) -> date | None:
+    newest: list[int] = []
+    for call in calls:
+        asked = {"since_at": 0, "until_at": max(0, begin), "limit": 1} | call.params()
+        newest += [one.at for one in (await visit.ask(m.MEMORY_CHANGES, asked)).changes]
+    found = visit.times.local(max(newest)) if newest else None
+    return found.date() if found is not None else None
+
+
+async def _groups(visit: Visit, changes: Sequence[MemoryChange]) -> list[ChangeGroup]:
+    threads: dict[str, Thread | None] = {}
+    groups: list[ChangeGroup] = []
+    for (source, thread_id), members in groupby(changes, key=lambda one: (source_of(one), one.origin.thread_id)):
+        if thread_id is not None and thread_id not in threads:
+            threads[thread_id] = await _thread(visit, thread_id)
+        shown = [await _shown(visit, change) for change in members]
+        thread = threads.get(thread_id) if thread_id is not None else None
+        can_undo = thread_id is not None and sum(one.undo is not None for one in shown) > 1
+        groups.append(ChangeGroup(source, thread, thread_id, shown, can_undo))
+    return groups
+
+
+async def _thread(visit: Visit, thread_id: str) -> Thread | None:
+    try:
+        return (await visit.ask(m.THREAD_GET, {"thread_id": thread_id})).thread
+    except GatewayError:  # an assistant's conversation that the gateway does not keep, or one that was deleted
+        return None
+
+
+async def _shown(visit: Visit, change: MemoryChange) -> ShownChange:
+    replaced: Record | None = None
+    record = change.record
+    if change.event == "replaced" and record is not None and record.supersedes is not None:
+        asked = {"memory_id": record.supersedes, "context": await _context(visit, change)}
+        replaced = (await visit.ask(m.MEMORY_GET, asked)).record
+        if replaced is not None and replaced.sensitivity == "regulated":
+            replaced = None
+    source = record.provenance.source_kind if record is not None else None
+    reason = reason_of(change.withheld or change.origin.reason_code, source)
+    return ShownChange(change, EVENTS[change.event], replaced, undo_action(change), name_of(change.scope), reason)
+
+
+async def _context(visit: Visit, change: MemoryChange) -> dict[str, Any]:
+    return await context_of(visit, change.scope)
+
+
+# -- all of a conversation ---------------------------------------------------------------------------------------------
+
+
+async def ask_undo_all(visit: Visit) -> Outcome:
+    """Show what would be taken back, before it is."""
+    day, thread_id = _day_of(visit), visit.query.get("thread", "")
+    found = await _of_thread(visit, thread_id)
+    return FilledTemplate("undo_all.html", "Undo all from this conversation", {
+        "changes": [await _shown(visit, change) for change in found], "thread_id": thread_id, "day": day,
+        "thread": await _thread(visit, thread_id), "named": _named(day), "back": f"today?day={day.isoformat()}",
+    })  # fmt: skip
+
+
+async def undo_all(visit: Visit) -> Outcome:
+    """Take back what a conversation changed in a day, the newest first."""
+    day = date.fromisoformat(visit.needed("day"))
+    found = await _of_thread(visit, visit.needed("thread"))
+    done, kept = 0, 0
+    for change in found:
+        try:
+            done += await take_back(visit, change)
+        except GatewayError:  # it was changed since, or is gone: the others go on
+            kept += 1
+    text = f"{done} taken back." + (f" {kept} had changed meanwhile and stayed as they are." if kept else "")
+    visit.tell(PageNotice(text))
+    return Moved(f"today?day={day.isoformat()}")
+
+
+async def take_back(visit: Visit, change: MemoryChange) -> int:
+    """Make the call that undoes a change; return 1. What the record had replaced is believed again."""
+    if change.undo is None:
+        return 0
+    context = await _context(visit, change)
+    await visit.ask(m.METHODS[change.undo.method], {**change.undo.params, "context": context})
+    if change.event == "replaced" and change.record is not None and change.record.supersedes is not None:
+        await bring_back(visit, change.record.supersedes, context)
+    return 1
+
+
+async def bring_back(visit: Visit, memory_id: str, context: dict[str, Any]) -> Record | None:
+    """Have a record believed again that had been replaced; return it, or None where there is nothing to bring back."""
+    found = (await visit.ask(m.MEMORY_GET, {"memory_id": memory_id, "context": context})).record
+    if found is not None and found.status == "superseded":
+        return (await visit.ask(m.MEMORY_RESTORE, {"memory_id": memory_id, "context": context})).record
+    return found if found is not None and found.status == "active" else None
+
+
+async def _of_thread(visit: Visit, thread_id: str) -> list[MemoryChange]:
+    """Return the changes of the day that a conversation caused and that can be undone, newest first."""
+    begin, end = visit.times.bounds(_day_of(visit) if not visit.fields else date.fromisoformat(visit.needed("day")))
+    found: list[MemoryChange] = []
+    for call in await lookups(visit, await list_places(visit), ""):
+        cursor, pages = None, 0
+        while pages == 0 or (cursor is not None and len(found) < MOST_UNDONE):
+            asked = {"since_at": max(0, begin), "until_at": end, "limit": 100, "cursor": cursor} | call.params()
+            page = await visit.ask(m.MEMORY_CHANGES, asked)
+            found += [one for one in page.changes if one.origin.thread_id == thread_id and one.undo is not None]
+            cursor, pages = page.next_cursor, pages + 1
+    return sorted(found, key=lambda one: -one.at)

@@ -1,0 +1,88 @@
+"""One request for a page: who asks, what they ask for, and what a view answers with.
+
+Rule 1: a view is an async function from a `Visit` to a `FilledTemplate` or a `Moved`; it calls methods, nothing else.
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from gateway.doors.inspect.rendering import PageTimes
+from gateway.doors.inspect.sessions import PageSession
+from protocol.errors import CallerError
+from protocol.memory import Category
+from protocol.methods import Method
+
+R = TypeVar("R")
+
+
+class AskMethod(Protocol):
+    """Calls a method of the table as any client does. Raises `GatewayError`."""
+
+    async def __call__(self, method: Method[Any, R], params: Mapping[str, Any], /) -> R:
+        """Return the method's result."""
+        ...
+
+
+class PageNotice(NamedTuple):
+    """A sentence about what was just done, with the form that takes it back."""
+
+    text: str
+    undo: str | None = None
+    """The action of that form, below the session's path."""
+    undo_fields: Mapping[str, str] = {}
+    undo_label: str = "Undo"
+
+
+@dataclass
+class Visit:
+    """A request of a session."""
+
+    session: PageSession
+    base: str
+    """The session's path, with a slash at its end."""
+    ask: AskMethod
+    times: PageTimes
+    query: Mapping[str, str]
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    notices: dict[str, PageNotice] = field(default_factory=dict[str, PageNotice])
+    """What each session is still to be told."""
+
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    """The words by which the person knows a place, by the place's name; as far as the view has asked."""
+
+    def tell(self, notice: PageNotice) -> None:
+        """Say on the session's next page what was done."""
+        self.notices[self.session.name] = notice
+
+    def needed(self, name: str) -> str:
+        """Return a member of the form. Raises `CallerError` where it is missing."""
+        if not self.fields.get(name, "").strip():
+            raise CallerError.at(f"$.{name}", "This must be filled in")
+        return self.fields[name].strip()
+
+    def once(self) -> str:
+        """Return a name for a form, so that sending it twice does its work once."""
+        return f"page-{secrets.token_hex(12)}"
+
+
+class FilledTemplate(NamedTuple):
+    """A page: its template, its title, what the template shows, and its code."""
+
+    template: str
+    title: str
+    values: Mapping[str, Any]
+    status: int = 200
+
+
+class Moved(NamedTuple):
+    """Another page of the session, to be shown instead."""
+
+    to: str
+
+
+Outcome: TypeAlias = FilledTemplate | Moved
+View: TypeAlias = Callable[..., Awaitable[Outcome]]
+
+CATEGORIES: tuple[str, ...] = Category.__args__

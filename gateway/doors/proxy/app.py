@@ -1,0 +1,359 @@
+"""The chat proxy's application: every request is judged, passed on, and told to memory.
+
+Rule 1: judged in this order: host, page, upgrade, token, hop, path, upstream.
+Rule 2: errors of an upstream are the upstream's; ours have the form of the dialect.
+Rule 3: the log has the route's name, codes, sizes and times: no token, no path, no header, no text.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import anyio
+
+from gateway import __version__
+from gateway.base.logs import Log
+from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, headers_of
+from gateway.doors.http.rules import (
+    NO_ROUTE,
+    Access,
+    Failures,
+    Headers,
+    access_of,
+    refuse_head,
+    refuse_host,
+    refuse_page,
+)
+from gateway.doors.proxy.capturing import Capture, Capturing, RecalledRequest, Status
+from gateway.doors.proxy.route import (
+    INTERNAL,
+    LANGUAGES,
+    Header,
+    ProxyAddress,
+    Upstream,
+    error_body,
+    find_upstream,
+    has_hop,
+    is_oauth,
+    is_right,
+    read_address,
+    request_headers,
+    response_headers,
+)
+from gateway.doors.proxy.upstream import Answering, Broken, TimedOut, Unreachable, Upstreams
+from gateway.home.tokens import Token
+from protocol.base import encode
+from protocol.http import HealthResult
+from protocol.settings import Dialect, ProxySettings
+
+MAX_READ_BYTES = 64 * 1024 * 1024
+"""A longer body goes on as it is, without memory."""
+FIRST_FAILURE = 300
+SERVICE = "pioneer"
+
+log = Log("proxy")
+
+
+class OwnError(NamedTuple):
+    """An answer of ours."""
+
+    status: int
+    code: str
+    message: str
+
+
+UNAUTHORIZED = OwnError(401, "unauthorized", "The address has no token of this proxy: `pioneer proxy url` prints it.")
+LOOP = OwnError(508, "loop", "The request came back to this proxy: its upstream leads here.")
+UPGRADE = OwnError(426, "not_supported", "This proxy speaks HTTP only.")
+UNREACHABLE = OwnError(502, "upstream_unreachable", "The upstream cannot be reached.")
+TIMEOUT = OwnError(504, "upstream_timeout", "The upstream did not answer in time.")
+DEFECT = OwnError(500, "internal", "A defect of the proxy; its log names the place.")
+NOT_FOUND = OwnError(404, "not_found", "There is no such path or upstream.")
+
+
+class ProxyMeans(NamedTuple):
+    """What the application works with."""
+
+    settings: Callable[[], ProxySettings]
+    token: Token
+    internal: Token
+    capturing: Capturing
+    home_id: Callable[[], str]
+    is_dark: Callable[[], bool]
+    changed: Callable[[], None]
+
+
+class _Asked(NamedTuple):
+    """A request on its way."""
+
+    verb: str
+    query: bytes
+    raw: Sequence[Header]
+    headers: Headers
+    address: ProxyAddress
+    upstream: Upstream
+
+
+class ProxyDoor:
+    """The application. Called by the server for each request."""
+
+    def __init__(self, means: ProxyMeans, port: int, bind: str) -> None:
+        self._means, self._port, self._bind = means, port, bind
+        self._upstreams = Upstreams()
+        self._failures = Failures()
+        self._access: Access | None = None
+        self._access_of: Any = None
+        self._open: set[anyio.CancelScope] = set()
+        self._settled = anyio.Event()
+        self._keeping: set[asyncio.Task[None]] = set()
+
+    def _access_now(self) -> Access:
+        settings = self._means.settings()
+        if self._access is None or settings.allowed_hosts is not self._access_of:
+            self._access_of = settings.allowed_hosts
+            self._access = access_of(self._port, self._bind, settings.allowed_hosts, ())
+        return self._access
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+        """Answer one request."""
+        began = time.monotonic()
+        headers = headers_of(scope)
+        has_body = "transfer-encoding" in headers or any(value != "0" for value in headers.get("content-length", ()))
+        exchange = Exchange(receive, send, has_body=has_body)
+        name = "-"
+        with anyio.CancelScope() as life:
+            self._open.add(life)
+            try:
+                name = await self._answer(scope, headers, exchange, receive, send)
+            except Broken:
+                name = "broken"
+                raise
+            except (Gone, ConnectionError):
+                pass
+            except Exception as error:
+                log.incident(error)
+                if exchange.status:
+                    raise
+                await _send(exchange, "openai", DEFECT)
+            finally:
+                self._open.discard(life)
+                self._settled.set()
+                ms = round((time.monotonic() - began) * 1000)
+                log.info("request", route=name, status=exchange.status, ms=ms)
+
+    async def _answer(
+        self, scope: Mapping[str, Any], headers: Headers, exchange: Exchange, receive: Any, send: Any
+    ) -> str:  # fmt: skip
+        """Judge a request and pass it on; return its route's name."""
+        raw_path = scope["raw_path"].decode("latin-1")
+        access = self._access_now()
+        refusal = refuse_head(scope["raw_path"] + scope["query_string"], headers) or refuse_host(headers, access)
+        refusal = refusal or refuse_page(headers, access)
+        if refusal is not None:
+            await exchange.send(answer_of(refusal))
+            return "-"
+        if raw_path == "/health":
+            await exchange.send(self._health() if scope["method"] == "GET" else answer_of(NO_ROUTE))
+            return raw_path
+        address = read_address(raw_path)
+        dialect: Dialect = "anthropic" if "anthropic-version" in headers or "/v1/messages" in address.path else "openai"
+        refused = await self._refuse(headers, address)
+        if refused is not None:
+            await _send(exchange, dialect, refused)
+            return "-"
+        upstream = find_upstream(address, frozenset(headers), self._means.settings().upstreams)
+        if upstream is None or not address.path.startswith("/v1/"):
+            await _send(exchange, dialect, NOT_FOUND)
+            return "-"
+        asked = _Asked(scope["method"], scope["query_string"], scope["headers"], headers, address, upstream)
+        language = LANGUAGES.get(address.path) if asked.verb == "POST" else None
+        is_own = is_right(_first(headers, INTERNAL), self._means.internal.current()) if INTERNAL in headers else False
+        if language is None or is_own or language[1] != upstream.settings.dialect:
+            rest = _rest_of(receive, exchange) if exchange.has_more else None
+            await self._pass_on(asked, exchange, receive, send, rest, None, is_understood=False)
+            return "passed"
+        body = await _read(exchange, receive)
+        if not isinstance(body, bytes):
+            await self._pass_on(asked, exchange, receive, send, body, None, is_understood=True)
+            return address.path
+        recalled = await self._means.capturing.prepare(language[0], body, headers, address, is_oauth=is_oauth(headers))
+        await self._pass_on(asked, exchange, receive, send, recalled.body, recalled, is_understood=True)
+        return address.path
+
+    async def _refuse(self, headers: Headers, address: ProxyAddress) -> OwnError | None:
+        if not is_right(address.token or _first(headers, "x-pioneer-token"), self._means.token.current()):
+            await anyio.sleep(self._failures.delay(time.monotonic()))
+            return UNAUTHORIZED
+        if "upgrade" in headers:
+            return UPGRADE
+        return LOOP if has_hop(headers, self._means.home_id()) else None
+
+    def _health(self) -> Answer:
+        status = "degraded" if self._means.is_dark() else "ok"
+        return Answer(200, encode(HealthResult(status=status, service=SERVICE, version=__version__)))
+
+    # -- passing on ----------------------------------------------------------------------------------------------------
+
+    async def _pass_on(
+        self,
+        asked: _Asked,
+        exchange: Exchange,
+        receive: Any,
+        send: Any,
+        body: bytes | AsyncIterator[bytes] | None,
+        recalled: RecalledRequest | None,
+        *,
+        is_understood: bool,
+    ) -> None:
+        """Send a request on and its answer back, chunk by chunk, while the client is there."""
+        upstream, capture = asked.upstream, recalled.capture if recalled is not None else None
+        headers = request_headers(
+            asked.raw, upstream, _key_of(upstream), home_id=self._means.home_id(), is_understood=is_understood
+        )
+        if isinstance(body, bytes):
+            headers = [(name, value) for name, value in headers if name != b"content-length"]
+            headers.append((b"content-length", str(len(body)).encode()))
+        tee: list[bytes] | None = [] if capture is not None else None
+        status: Status = "interrupted"
+        is_stream = False
+        watcher: asyncio.Task[None] | None = None
+        try:
+            with anyio.CancelScope() as scope:
+                try:
+                    if not exchange.has_more:
+                        watcher = asyncio.create_task(_until_gone(receive, scope))
+                    answering = await self._head(asked, headers, body)
+                    watcher = watcher or asyncio.create_task(_until_gone(receive, scope))
+                    if isinstance(answering, OwnError):
+                        status = "provider_failure"
+                        await _send(exchange, upstream.settings.dialect, answering)
+                        return
+                    is_stream = answering.is_stream
+                    exchange.status = answering.status
+                    await self._send_back(answering, send, self._own_headers(recalled, is_stream=is_stream), tee)
+                    status = "succeeded" if answering.status < FIRST_FAILURE else "provider_failure"
+                except Broken:
+                    status = "provider_failure"
+                    raise
+                finally:
+                    if watcher is not None:
+                        watcher.cancel()
+        finally:
+            if capture is not None:
+                self._keep(capture, tee or [], status, is_stream=is_stream)
+
+    async def _head(
+        self, asked: _Asked, headers: Sequence[Header], body: bytes | AsyncIterator[bytes] | None
+    ) -> Answering | OwnError:
+        url = asked.upstream.url(asked.address.path, asked.query)
+        try:
+            return await self._upstreams.send(asked.upstream, asked.verb, url, headers, body)
+        except TimedOut:
+            return TIMEOUT
+        except (Unreachable, Broken):
+            return UNREACHABLE
+
+    async def _send_back(
+        self, answering: Answering, send: Any, own: Sequence[Header], tee: list[bytes] | None
+    ) -> None:  # fmt: skip
+        """Send an answer back, each chunk when it comes. Raises `Broken`, so that the client's side breaks, too."""
+        try:
+            headers = [*response_headers(answering.headers), *own]
+            await send({"type": "http.response.start", "status": answering.status, "headers": headers})
+            async for chunk in answering.chunks():
+                if tee is not None:
+                    tee.append(chunk)
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            with anyio.CancelScope(shield=True):
+                await answering.close()
+
+    def _own_headers(self, recalled: RecalledRequest | None, *, is_stream: bool) -> list[Header]:
+        found: list[Header] = [(b"x-accel-buffering", b"no")] if is_stream else []
+        if recalled is None or not self._means.settings().response_headers:
+            return found
+        found.append((b"x-pioneer-memory", f"{recalled.said};blocks={recalled.blocks};ms={recalled.ms}".encode()))
+        turn_id = recalled.capture.turn_id if recalled.capture is not None else None
+        return [*found, (b"x-pioneer-turn", turn_id.encode())] if turn_id is not None else found
+
+    def _keep(self, capture: Capture, tee: Sequence[bytes], status: Status, *, is_stream: bool) -> None:
+        """Have an answer kept once its last byte has gone."""
+        data = b"".join(tee)
+        task = asyncio.create_task(self._means.capturing.finish(capture, data, status, is_stream=is_stream))
+        self._keeping.add(task)
+        task.add_done_callback(self._kept)
+
+    def _kept(self, task: "asyncio.Task[None]") -> None:
+        self._keeping.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.incident(error)
+        self._means.changed()
+
+    async def end(self) -> None:
+        """Let streams run on for as long as the settings say; then hang up."""
+        with anyio.move_on_after(self._means.settings().drain_seconds):
+            while self._open:
+                self._settled = anyio.Event()
+                await self._settled.wait()
+        for scope in list(self._open):
+            scope.cancel()
+
+    async def close(self) -> None:
+        """Wait for what is being kept, and hang up on upstreams."""
+        if self._keeping:
+            await asyncio.wait(set(self._keeping))
+        await self._upstreams.close()
+
+
+def _key_of(upstream: Upstream) -> str | None:
+    name = upstream.settings.api_key_env
+    key = os.environ.get(name, "").strip() if name else ""
+    return key if key and key.isascii() and key.isprintable() else None
+
+
+def _first(headers: Headers, name: str) -> str | None:
+    return next(iter(headers.get(name, ())), None)
+
+
+async def _send(exchange: Exchange, dialect: Dialect, refused: OwnError) -> None:
+    await exchange.send(Answer(refused.status, encode(error_body(dialect, refused.code, refused.message))))
+
+
+async def _until_gone(receive: Any, scope: anyio.CancelScope) -> None:
+    """Cancel a scope when the client has closed its connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
+
+
+async def _read(exchange: Exchange, receive: Any) -> bytes | AsyncIterator[bytes]:
+    """Return a body; one that is too long to be read as what has come and what follows."""
+    parts: list[bytes] = []
+    size = 0
+    while exchange.has_more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        parts.append(message["body"])
+        size += len(message["body"])
+        if not message["more_body"]:
+            exchange.note_read()
+        elif size > MAX_READ_BYTES:
+            return _rest_of(receive, exchange, parts)
+    return b"".join(parts)
+
+
+async def _rest_of(receive: Any, exchange: Exchange, parts: Sequence[bytes] = ()) -> AsyncIterator[bytes]:
+    """Yield a body as it comes."""
+    for part in parts:
+        yield part
+    while exchange.has_more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        if not message["more_body"]:
+            exchange.note_read()
+        yield message["body"]

@@ -1,0 +1,135 @@
+"""A JSON body by the places of its parts, so that something is inserted and every other byte stays the client's.
+
+Rule 1: pure; a body that is no JSON, or has a member twice, has no places.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+
+from protocol.base import encode
+
+_T = TypeVar("_T")
+
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
+_TEXT = msgspec.json.Decoder(str)
+_OPEN = re.compile(rb"[ \t\n\r]*[{\[][ \t\n\r]*")
+_KEY = re.compile(rb'[ \t\n\r]*("(?:[^"\\]|\\.)*")[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
+_NEXT = re.compile(rb"[ \t\n\r]*([,}\]])[ \t\n\r]*")
+
+
+class UnreadableError(Exception):
+    """The bytes are no JSON of the expected form, or have a member twice."""
+
+
+class ByteSpan(NamedTuple):
+    """A half-open range of a body's bytes that holds one value."""
+
+    start: int
+    end: int
+
+    def of(self, body: bytes) -> bytes:
+        """Return the bytes."""
+        return body[self.start : self.end]
+
+
+class Edit(NamedTuple):
+    """Bytes that take the place of a range of a body; an empty range only inserts."""
+
+    start: int
+    end: int
+    data: bytes
+
+
+def members(body: bytes, span: ByteSpan | None = None) -> dict[str, ByteSpan]:
+    """Return the places of an object's values by name. Raises `UnreadableError`."""
+    at, table = _begin(body, span, _MEMBERS)
+    found: dict[str, ByteSpan] = {}
+    is_over = not table
+    for _ in table:
+        key = _KEY.match(body, at)
+        if key is None:
+            raise UnreadableError
+        name = _TEXT.decode(key[1])
+        raw = table.get(name)
+        if name in found or raw is None:
+            raise UnreadableError
+        found[name] = ByteSpan(key.end(), key.end() + len(bytes(raw)))
+        at, is_over = _after(body, found[name], raw)
+    if not is_over:  # a name stands there twice
+        raise UnreadableError
+    return found
+
+
+def elements(body: bytes, span: ByteSpan) -> list[ByteSpan]:
+    """Return the places of a list's values. Raises `UnreadableError`."""
+    at, raws = _begin(body, span, _ELEMENTS)
+    found: list[ByteSpan] = []
+    for raw in raws:
+        found.append(ByteSpan(at, at + len(bytes(raw))))
+        at, _ = _after(body, found[-1], raw)
+    return found
+
+
+def _begin(body: bytes, span: ByteSpan | None, decoder: msgspec.json.Decoder[_T]) -> tuple[int, _T]:
+    start = span.start if span is not None else 0
+    try:
+        value = decoder.decode(body if span is None else span.of(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise UnreadableError from None
+    opening = _OPEN.match(body, start)
+    if opening is None:
+        raise UnreadableError
+    return opening.end(), value
+
+
+def _after(body: bytes, span: ByteSpan, raw: msgspec.Raw) -> tuple[int, bool]:
+    """Return where the next part begins, and whether there is none.
+
+    Raises `UnreadableError` where another value of that name stands there.
+    """
+    following = _NEXT.match(body, span.end)
+    if following is None or body[span.start : span.end] != bytes(raw):
+        raise UnreadableError
+    return following.end(), following[1] != b","
+
+
+def is_text(body: bytes, span: ByteSpan) -> bool:
+    """Return whether a value is a text."""
+    return body[span.start : span.start + 1] == b'"'
+
+
+def is_list(body: bytes, span: ByteSpan) -> bool:
+    """Return whether a value is a list."""
+    return body[span.start : span.start + 1] == b"["
+
+
+def text_at(body: bytes, span: ByteSpan | None) -> str:
+    """Return a text; empty for any other value. Raises `UnreadableError`."""
+    if span is None or not is_text(body, span):
+        return ""
+    try:
+        return _TEXT.decode(span.of(body))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise UnreadableError from None
+
+
+def quoted(text: str) -> bytes:
+    """Return a text as it stands between quotes of JSON."""
+    return encode(text)[1:-1]
+
+
+def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
+    """Return the body with edits, which do not overlap; those of one place stand in their order."""
+    parts: list[bytes] = []
+    place = 0
+    for edit in sorted(edits, key=lambda one: one.start):
+        parts += [body[place : edit.start], edit.data]
+        place = max(place, edit.end)
+    return b"".join([*parts, body[place:]])
+
+
+Members: TypeAlias = Mapping[str, ByteSpan]

@@ -1,0 +1,127 @@
+"""`/v1/chat/completions`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.doors.proxy.body import ByteSpan, elements, members, text_at
+from gateway.doors.proxy.dialects.parts import names_in, read_content, system_point, system_text_at
+from gateway.doors.proxy.dialects.reading import (
+    ChatAnswer,
+    ChatRequest,
+    InsertPoint,
+    ReadMessage,
+    count_of,
+    events_of,
+    list_of,
+    table_of,
+    text_of,
+    value_at,
+)
+from protocol.capture.chain import ChainMessage, ToolWish
+from protocol.threads import Usage
+
+SYSTEM = frozenset({"system", "developer"})
+
+
+def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
+    """Return a request. Raises `UnreadableError`."""
+    top = members(body)
+    found: list[ReadMessage] = []
+    system: InsertPoint | None = None
+    system_text: list[str] = []
+    places = elements(body, top["messages"]) if "messages" in top else []
+    for place in places:
+        inside = members(body, place)
+        role = text_at(body, inside.get("role"))
+        content = inside.get("content")
+        if role in SYSTEM:
+            if not found:
+                system = system_point(body, content)
+            system_text.append(system_text_at(body, content))
+            continue
+        found.append(_message(body, role, inside, content, wrappers))
+    if system is None and places:
+        shape = '{"role":"system","content":%s}'
+        system = InsertPoint("message", places[0].start, places[0].start, shape)
+    names = names_in(body, top, ("prompt_cache_key", "user"))
+    return ChatRequest(found, "\n\n".join(system_text), system, names)
+
+
+def _message(
+    body: bytes, role: str, inside: dict[str, ByteSpan], content: ByteSpan | None, wrappers: Sequence[str]
+) -> ReadMessage:
+    if role == "user":
+        read_one = read_content(body, content, wrappers)
+        said = ChainMessage("user", read_one.texts, read_one.tools, read_one.others)
+        return ReadMessage(said, read_one.words, read_one.point)
+    read_one = read_content(body, content, ())
+    calls = value_at(body, inside["tool_calls"]) if "tool_calls" in inside else None
+    if role == "assistant":
+        return ReadMessage(ChainMessage("assistant", read_one.texts, _wishes(calls), read_one.others))
+    return ReadMessage(ChainMessage("tool", read_one.texts, (), read_one.others))
+
+
+def _wishes(calls: Any) -> list[ToolWish]:
+    functions = [table_of(table_of(call).get("function")) for call in list_of(calls)]
+    return [ToolWish(text_of(one.get("name")), one.get("arguments")) for one in functions]
+
+
+def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
+    """Return an answer, as far as it came."""
+    if not is_stream:
+        return _folded_whole(data)
+    texts: list[str] = []
+    calls: dict[int, list[str]] = {}
+    usage: Any = None
+    ended = ""
+    for event in events_of(data):
+        usage = event.get("usage") or usage
+        for choice in list_of(event.get("choices"))[:1]:
+            one = table_of(choice)
+            if count_of(one.get("index")):
+                continue
+            delta = table_of(one.get("delta"))
+            texts.append(text_of(delta.get("content")))
+            ended = text_of(one.get("finish_reason")) or ended
+            for call in list_of(delta.get("tool_calls")):
+                part = table_of(call)
+                held = calls.setdefault(count_of(part.get("index")), ["", "", ""])
+                function = table_of(part.get("function"))
+                held[0] = held[0] or text_of(part.get("id"))
+                held[1] += text_of(function.get("name"))
+                held[2] += text_of(function.get("arguments"))
+    return _answer("".join(texts), [calls[place] for place in sorted(calls)], usage, is_whole=bool(ended))
+
+
+def _folded_whole(data: bytes) -> ChatAnswer:
+    whole = table_of(value_at(data, ByteSpan(0, len(data))))
+    choices = list_of(whole.get("choices"))
+    message = table_of(table_of(choices[0]).get("message")) if choices else {}
+    calls = [
+        [
+            text_of(table_of(call).get("id")),
+            text_of(table_of(table_of(call).get("function")).get("name")),
+            text_of(table_of(table_of(call).get("function")).get("arguments")),
+        ]
+        for call in list_of(message.get("tool_calls"))
+    ]
+    return _answer(text_of(message.get("content")), calls, whole.get("usage"), is_whole=bool(message))
+
+
+def _answer(text: str, calls: Sequence[Sequence[str]], usage: Any, *, is_whole: bool) -> ChatAnswer:
+    wishes = [ToolWish(name, arguments) for _, name, arguments in calls]
+    tools = [(call_id, name) for call_id, name, _ in calls]
+    messages = [ChainMessage("assistant", [text.strip()], wishes)]
+    return ChatAnswer(text, messages, _usage(usage), is_whole, tools)
+
+
+def _usage(value: Any) -> Usage | None:
+    told = table_of(value)
+    if not told:
+        return None
+    details = table_of(told.get("prompt_tokens_details"))
+    return Usage(
+        input_tokens=count_of(told.get("prompt_tokens")),
+        output_tokens=count_of(told.get("completion_tokens")),
+        cached_tokens=count_of(details.get("cached_tokens")),
+    )

@@ -1,0 +1,83 @@
+"""The content of a message, which all three dialects have in two forms: a text, or a list of parts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gateway.doors.proxy.body import ByteSpan, elements, is_list, is_text, text_at
+from gateway.doors.proxy.dialects.reading import InsertPoint, digest_of_value, table_of, text_of, unwrapped, value_at
+from protocol.capture.chain import ToolWish
+
+TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+REASONING = frozenset({"thinking", "redacted_thinking", "reasoning"})
+
+
+class ReadContent(NamedTuple):
+    """What a content holds: texts without wrappers, words of a person and the place before them, calls, digests."""
+
+    texts: Sequence[str] = ()
+    words: str = ""
+    tools: Sequence[ToolWish] = ()
+    others: Sequence[bytes] = ()
+    point: InsertPoint | None = None
+    is_of_tools: bool = False
+
+
+def read_content(body: bytes, span: ByteSpan | None, wrappers: Sequence[str], part: str = "text") -> ReadContent:
+    """Return what a content holds; `part` is the type of a text that is inserted. Raises `UnreadableError`."""
+    if span is None:
+        return ReadContent()
+    if is_text(body, span):
+        words = unwrapped(text_at(body, span), wrappers).strip()
+        return ReadContent([words], words, point=InsertPoint("before_text", span.start + 1, span.start + 1))
+    if not is_list(body, span):
+        return ReadContent()
+    texts, tools, others = list[str](), list[ToolWish](), list[bytes]()
+    point: InsertPoint | None = None
+    has_results = False
+    for place in elements(body, span):
+        value = table_of(value_at(body, place))
+        kind = value.get("type")
+        if kind in TEXT_PARTS:
+            words = unwrapped(text_of(value.get("text")), wrappers).strip()
+            texts.append(words)
+            if words and point is None:
+                shape = f'{{"type":"{part}","text":%s}}'
+                point = InsertPoint("part_before", place.start, place.start, shape)
+        elif kind == "tool_use":
+            tools.append(ToolWish(text_of(value.get("name")), value.get("input")))
+        elif kind not in REASONING:
+            has_results |= kind == "tool_result"
+            others.append(digest_of_value(value))
+    words = "\n\n".join(text for text in texts if text)
+    return ReadContent(texts, words, tools, others, point, is_of_tools=has_results and not words)
+
+
+def system_point(body: bytes, span: ByteSpan | None, part: str = "text") -> InsertPoint | None:
+    """Return the place behind a system text; None where its form is another. Raises `UnreadableError`."""
+    if span is None:
+        return None
+    if is_text(body, span):
+        return InsertPoint("behind_text", span.end - 1, span.end - 1)
+    if not is_list(body, span):
+        return None
+    places = elements(body, span)
+    shape = f'{{"type":"{part}","text":%s}}'
+    if not places:
+        return InsertPoint("first_part", span.start + 1, span.start + 1, shape)
+    return InsertPoint("part_behind", places[-1].end, places[-1].end, shape)
+
+
+def system_text_at(body: bytes, span: ByteSpan | None) -> str:
+    """Return a system text as one text. Raises `UnreadableError`."""
+    if span is None:
+        return ""
+    if is_text(body, span):
+        return text_at(body, span)
+    parts = elements(body, span) if is_list(body, span) else []
+    return "\n\n".join(text_of(table_of(value_at(body, place)).get("text")) for place in parts)
+
+
+def names_in(body: bytes, members: Mapping[str, ByteSpan], names: Sequence[str]) -> dict[str, str]:
+    """Return those of some members that are texts. Raises `UnreadableError`."""
+    found: dict[str, Any] = {name: text_at(body, members[name]) for name in names if name in members}
+    return {name: text for name, text in found.items() if text}

@@ -1,0 +1,196 @@
+"""`pioneer proxy`: the process, its child, its run file.
+
+Rule 1: the proxy starts where the home cannot be opened: requests go on without memory until it can.
+Rule 2: the run file says where it listens and whether memory answers, and is gone when it ends.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+
+from gateway.base import logs
+from gateway.base.exit_codes import CONFIG, OK
+from gateway.base.process_signals import on_signals
+from gateway.doors.http.listening import DoorAddress, HttpOptions, listen_at, place_of
+from gateway.doors.http.server import DoorServer
+from gateway.doors.proxy.app import ProxyDoor, ProxyMeans
+from gateway.doors.proxy.capturing import Capturing
+from gateway.doors.proxy.child import Child
+from gateway.doors.proxy.route import is_loopback
+from gateway.doors.proxy.spool import Spool
+from gateway.home.config import ConfigStore
+from gateway.home.folder import Home
+from gateway.home.owners import held
+from gateway.home.run_files import RunFile, write_run_file
+from gateway.home.starting import Options, UnusableError, raising_unusable
+from gateway.home.tokens import FOLDER, INTERNAL, Token, token_path
+from gateway.wire.client import console_script
+from protocol.settings import ProxySettings
+
+BEGIN_SECONDS = 15.0
+"""How long the line at the start waits to say whether memory answers."""
+WRITE_SECONDS = 1.0
+"""Between two writes of the run file."""
+
+
+def child_command(options: Options, home: Path) -> list[str]:
+    """Return the command of the spawned gateway."""
+    command = [*console_script(), "serve", "--home", str(home), "--log-level", "warning"]
+    if options.config is not None:
+        command += ["--config", str(options.config)]
+    if options.clock_file is not None:
+        command += ["--clock-file", str(options.clock_file)]
+    return command
+
+
+def refuse_own_address(settings: ProxySettings, place: DoorAddress) -> None:
+    """Raise `UnusableError` where an upstream is the proxy itself."""
+    for name, upstream in settings.upstreams.items():
+        parts = urlsplit(upstream.base_url)
+        if is_loopback(upstream.base_url) and parts.port == place.port:
+            raise UnusableError(CONFIG, f"gateway.proxy.upstreams.{name}.base_url: is this proxy's own address")
+
+
+class _Proxy:
+    """The parts of a running proxy."""
+
+    def __init__(self, options: Options, home: Home, config: ConfigStore, owner: str) -> None:
+        self.home, self.config, self.owner = home, config, owner
+        self.child = Child(child_command(options, home.root), self.note_change)
+        self.spool = Spool(home.root, owner, self.child)
+        self.capturing = Capturing(self.child, self.spool, self.settings)
+        self.place = DoorAddress(bind="127.0.0.1", port=0)
+        self._news = asyncio.Event()
+
+    def settings(self) -> ProxySettings:
+        """Return the settings in force."""
+        self.config.refresh()
+        return self.config.config.proxy
+
+    def note_change(self) -> None:
+        """Have the run file written soon."""
+        self._news.set()
+
+    def entry(self) -> RunFile:
+        """Return what the run file says."""
+        return RunFile(
+            url=self.place.url,
+            pid=os.getpid(),
+            home_id=self.child.home_id,
+            owner=self.owner,
+            capture=self.child.state,
+            late=self.child.late,
+            spooled=self.spool.count,
+            last_turn_at=self.capturing.last_turn_at,
+            usage=self.capturing.usage,
+        )
+
+    async def tell(self) -> None:
+        """Write the run file when something changed, until cancelled."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            with contextlib.suppress(OSError):
+                await anyio.to_thread.run_sync(write_run_file, self.home.run, "proxy", self.entry())
+            await asyncio.sleep(WRITE_SECONDS)
+
+
+@asynccontextmanager
+async def _opened(options: Options, wish: HttpOptions) -> AsyncGenerator[tuple[_Proxy, DoorServer, ProxyDoor]]:
+    os.umask(0o077)
+    with raising_unusable():
+        home = Home(options.home)
+        config = ConfigStore(options.config or home.root / "config.toml", is_named=options.config is not None)
+        logs.configure(home.logs, options.log_level, lambda text: text, uses_stderr=options.uses_stderr)
+        token, internal = Token(token_path(home.root, "proxy")), Token(home.root / FOLDER / INTERNAL)
+        token.current()
+        internal.current()
+    wanted = place_of(wish, config.config.proxy, "proxy")
+    refuse_own_address(config.config.proxy, wanted)
+    listener = await anyio.to_thread.run_sync(listen_at, wanted, home.run)
+    owner = f"prx_{secrets.token_hex(12)}"
+    lock = home.run / f"{owner}.lock"
+    run_file = home.run / f"proxy-{os.getpid()}.json"
+    with held(lock):
+        proxy = _Proxy(options, home, config, owner)
+        proxy.place = DoorAddress(bind=wanted.bind, port=listener.getsockname()[1])
+        refuse_own_address(config.config.proxy, proxy.place)
+        means = ProxyMeans(
+            settings=proxy.settings,
+            token=token,
+            internal=internal,
+            capturing=proxy.capturing,
+            home_id=lambda: proxy.child.home_id or owner,
+            is_dark=lambda: proxy.child.state == "dark",
+            changed=proxy.note_change,
+        )
+        door = ProxyDoor(means, proxy.place.port, proxy.place.bind)
+        try:
+            yield proxy, DoorServer(door, listener, door.end), door
+        finally:
+            run_file.unlink(missing_ok=True)
+    lock.unlink(missing_ok=True)
+
+
+async def serve(options: Options, wish: HttpOptions) -> int:
+    """Pass requests on until a signal; return the exit code."""
+    async with _opened(options, wish) as (proxy, server, door):
+        asked = asyncio.Event()
+        on_signals(lambda: os._exit(OK) if asked.is_set() else asked.set())
+        async with asyncio.TaskGroup() as tasks:
+            works = [tasks.create_task(work()) for work in (proxy.child.run, proxy.spool.run, proxy.tell)]
+            serving = tasks.create_task(server.run_door())
+            await server.listening.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(BEGIN_SECONDS):
+                    await proxy.child.begun.wait()
+            proxy.note_change()
+            sys.stdout.write(f"pioneer proxy: {proxy.place.url}, capture: {proxy.child.state}\n")
+            sys.stdout.flush()
+            await asked.wait()
+            server.stop()
+            await serving
+            await door.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(BEGIN_SECONDS if proxy.child.state == "live" else 0):
+                    await proxy.spool.settled()
+            for work in works:
+                work.cancel()
+    return OK
+
+
+def main(options: Options, wish: HttpOptions) -> int:
+    """Run the process to its end; return its exit code."""
+    try:
+        return asyncio.run(_guarded(options, wish))
+    except UnusableError as error:
+        sys.stderr.write(f"pioneer proxy: {error.line}\n")
+        return error.code
+    except KeyboardInterrupt:
+        return OK
+    finally:
+        logs.close()
+
+
+async def _guarded(options: Options, wish: HttpOptions) -> int:
+    try:
+        return await serve(options, wish)
+    except BaseExceptionGroup as group:
+        found = group.subgroup(UnusableError)
+        if found is None:
+            raise
+        raise _first_of(found) from None
+
+
+def _first_of(group: BaseExceptionGroup[UnusableError]) -> BaseException:
+    inner: Sequence[BaseException] = group.exceptions
+    return _first_of(inner[0]) if isinstance(inner[0], BaseExceptionGroup) else inner[0]

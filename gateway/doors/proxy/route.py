@@ -1,0 +1,166 @@
+"""Where a request goes: its address is taken apart, its upstream found, its headers made. Pure.
+
+Rule 1: the client's credential wins; ours takes the place of one that is absent, or the word `pioneer`.
+Rule 2: no header of ours reaches a vendor; a loopback upstream learns which homes a request went through.
+"""
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+from protocol.settings import Dialect, UpstreamSettings
+
+Header: TypeAlias = tuple[bytes, bytes]
+Language: TypeAlias = Literal["chat", "responses", "messages"]
+LANGUAGES: Mapping[str, tuple[Language, Dialect]] = {
+    "/v1/chat/completions": ("chat", "openai"),
+    "/v1/responses": ("responses", "openai"),
+    "/v1/messages": ("messages", "anthropic"),
+}
+"""The routes that are understood."""
+USUAL: Mapping[str, UpstreamSettings] = {
+    "openai": UpstreamSettings(dialect="openai", base_url="https://api.openai.com/v1"),
+    "anthropic": UpstreamSettings(dialect="anthropic", base_url="https://api.anthropic.com"),
+}
+"""Upstreams where none is configured."""
+HOP_BY_HOP = frozenset({
+    b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te", b"trailer",
+    b"transfer-encoding", b"upgrade", b"host",
+})  # fmt: skip
+OWN_PREFIX = b"x-pioneer-"
+HOP = b"x-pioneer-hop"
+INTERNAL = "x-pioneer-internal"
+OUR_WORD = "pioneer"
+OAUTH = "bearer sk-ant-oat"
+_PATH = re.compile(
+    r"(?:/t/(?P<token>[A-Za-z0-9_-]+))?(?:/u/(?P<upstream>[^/]+))?(?:/w/(?P<workspace>[^/]+))?(?:/a/(?P<agent>[^/]+))?"
+    r"(?P<path>/.*)"
+)
+
+
+class ProxyAddress(NamedTuple):
+    """The parts of a request's address; `path` is the vendor's."""
+
+    token: str | None
+    upstream: str | None
+    workspace_id: str | None
+    agent_id: str | None
+    path: str
+
+
+def read_address(raw_path: str) -> ProxyAddress:
+    """Return the parts of a path."""
+    found = _PATH.fullmatch(raw_path)
+    if found is None:
+        return ProxyAddress(None, None, None, None, raw_path)
+    return ProxyAddress(found["token"], found["upstream"], found["workspace"], found["agent"], found["path"])
+
+
+def is_right(given: str | None, token: str) -> bool:
+    """Return whether a token is the right one; the time that this takes says nothing about it."""
+    return hmac.compare_digest((given or "").encode("utf-8", "replace"), token.encode())
+
+
+class Upstream(NamedTuple):
+    """Where a request goes."""
+
+    name: str
+    settings: UpstreamSettings
+
+    @property
+    def is_loopback(self) -> bool:
+        """Return whether it is on this machine."""
+        return is_loopback(self.settings.base_url)
+
+    def url(self, path: str, query: bytes) -> str:
+        """Return the address of a vendor's path there."""
+        below = path.removeprefix("/v1") if self.settings.dialect == "openai" else path
+        return self.settings.base_url.rstrip("/") + below + (f"?{query.decode('ascii')}" if query else "")
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether an address is on this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def find_upstream(
+    address: ProxyAddress, names: frozenset[str], configured: Mapping[str, UpstreamSettings]
+) -> Upstream | None:
+    """Return the upstream of a request, whose headers are `names`; None where there is none of that name."""
+    known = {**USUAL, **configured} if not configured else dict(configured)
+    if address.upstream is not None:
+        named = known.get(address.upstream) or USUAL.get(address.upstream)
+        return Upstream(address.upstream, named) if named is not None else None
+    is_anthropic = address.path.startswith("/v1/messages") or "anthropic-version" in names
+    dialect: Dialect = "anthropic" if is_anthropic else "openai"
+    of_dialect = [Upstream(name, one) for name, one in known.items() if one.dialect == dialect]
+    chosen = next((one for one in of_dialect if one.settings.default), None)
+    return chosen or next(iter(of_dialect), None) or Upstream(dialect, USUAL[dialect])
+
+
+def request_headers(
+    headers: Sequence[Header], upstream: Upstream, key: str | None, *, home_id: str, is_understood: bool
+) -> list[Header]:
+    """Return the headers of the request that goes on, in the client's order."""
+    dropped = HOP_BY_HOP | _named_by_connection(headers)
+    kept = [
+        (name, value)
+        for name, value in headers
+        if name not in dropped and not name.startswith(OWN_PREFIX) and (name != b"accept-encoding" or not is_understood)
+    ]
+    if is_understood:
+        kept.append((b"accept-encoding", b"identity"))
+    kept = _with_key(kept, upstream.settings.dialect, key)
+    if upstream.is_loopback:
+        hops = [value for name, value in headers if name == HOP]
+        kept.append((HOP, b", ".join([*hops, home_id.encode()])))
+    return kept
+
+
+def _named_by_connection(headers: Sequence[Header]) -> frozenset[bytes]:
+    told = [value for name, value in headers if name == b"connection"]
+    return frozenset(part.strip().lower() for value in told for part in value.split(b","))
+
+
+def _with_key(headers: list[Header], dialect: Dialect, key: str | None) -> list[Header]:
+    given = {name: value.decode("latin-1").strip() for name, value in headers}
+    held = [given.get(b"authorization", ""), given.get(b"x-api-key", "")]
+    real = [one for one in held if one.lower().removeprefix("bearer").strip() not in {"", OUR_WORD}]
+    if real:
+        return headers
+    kept = [(name, value) for name, value in headers if name not in {b"authorization", b"x-api-key"}]
+    if key is None:
+        return kept
+    return [*kept, (b"x-api-key", key.encode()) if dialect == "anthropic" else (b"authorization", b"Bearer " + key.encode())]  # noqa: E501  # fmt: skip
+
+
+def response_headers(headers: Sequence[Header]) -> list[Header]:
+    """Return the headers of an answer that goes back, in their order."""
+    lower = [(name.lower(), value) for name, value in headers]
+    dropped = (HOP_BY_HOP - {b"host"}) | _named_by_connection(lower)
+    return [(name, value) for name, value in headers if name.lower() not in dropped]
+
+
+def has_hop(headers: Mapping[str, Sequence[str]], home_id: str) -> bool:
+    """Return whether a request went through this home already."""
+    hops = [part.strip() for value in headers.get(HOP.decode(), ()) for part in value.split(",")]
+    return bool(home_id) and home_id in hops
+
+
+def is_oauth(headers: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a request has a subscription's token, whose system text is judged."""
+    return any(value.lower().startswith(OAUTH) for value in headers.get("authorization", ()))
+
+
+def error_body(dialect: Dialect, code: str, message: str) -> dict[str, object]:
+    """Return an error of ours in the form of a dialect."""
+    if dialect == "anthropic":
+        return {"type": "error", "error": {"type": "pioneer_error", "code": code, "message": message}}
+    return {"error": {"message": message, "type": "pioneer_error", "code": code}}

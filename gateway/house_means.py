@@ -1,0 +1,136 @@
+"""What files, steering and captured conversations are built of: the objects that other houses lend to them.
+
+Rule 1: nothing is decided here; `gateway.wiring` says in which order the houses are built.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from agent.capture.captures import Captures
+from agent.capture.ingest import Ingests
+from agent.capture.means import CaptureMeans
+from agent.guidance.agents import Agents
+from agent.guidance.instructions import InstructionReader
+from agent.guidance.steering import Guidance
+from agent.rows.threads import read_thread, workspace_exists
+from agent.threads.threads import Neighbours
+from agent.threads.unstored import Unstored
+from agent.turns.background import Background
+from agent.turns.pipeline import Pipeline
+from agent.turns.turns import Turns
+from gateway.base.chat_programs import known_clients
+from gateway.files.code_structure import has_grammars
+from gateway.files.folder_watch import watch_folders
+from gateway.files.guidance_files import AgentFolders, InstructionFiles, agents_folder
+from gateway.files.safe_open import SafeFolder
+from gateway.files.text_reader import text_reader
+from gateway.foundations import Foundations
+from gateway.home.watch_locks import WatchLocks
+from gateway.memory_core import MemoryCore
+from knowledge.ports import KnowledgeMeans
+from knowledge.service import KnowledgeService
+from memory.service import MemoryService
+from protocol.hooks import Marks
+from protocol.memory import Context
+from protocol.models import Model
+from protocol.seams.file_evidence import FilePlace, PlaceState
+from protocol.seams.ports import Notify
+from protocol.settings import GatewayConfig
+from thread_episodic.service import EpisodicService
+
+
+def build_guidance(base: Foundations, notify: Notify, known: Unstored, model: Model) -> tuple[Agents, Guidance]:
+    """Return the agent definitions, which lie below the home by default, and what gathers the guidance of turns."""
+
+    def folder() -> Path:
+        return agents_folder(base.config.config.agents, base.home.root)
+
+    agents = Agents(db=base.database, shelf=AgentFolders(folder), settings=lambda: base.config.config)
+    reader = InstructionReader(
+        disk=InstructionFiles(),
+        scanner=base.scanner,
+        clock=base.clock,
+        notify=notify,
+        settings=lambda: base.config.config.instructions,
+    )
+    return agents, Guidance(db=base.database, known=known, reader=reader, agents=agents, model=model)
+
+
+def build_captures(
+    core: MemoryCore, turns: Turns, pipeline: Pipeline, background: Background, marks: Marks, neighbours: Neighbours
+) -> tuple[Captures, Ingests]:  # fmt: skip
+    """Return what keeps the conversations of programs without memory, and their transcripts."""
+    base = core.base
+    means = CaptureMeans(
+        db=base.database,
+        clock=base.clock,
+        ids=base.ids,
+        keyed=base.key,
+        turns=turns,
+        pipeline=pipeline,
+        background=background,
+        marks=marks,
+        neighbours=neighbours,
+        settings=lambda: base.config.config,
+        known_clients=known_clients(),
+    )
+    captures = Captures(means)
+    return captures, Ingests(captures, means, core.jobs)
+
+
+def build_files(core: MemoryCore, memory: MemoryService, episodic: EpisodicService) -> KnowledgeService:
+    """Return the house of the user's files, which asks the others' own indexes."""
+    base = core.base
+    return KnowledgeService(
+        KnowledgeMeans(
+            db=base.database,
+            clock=base.clock,
+            ids=base.ids,
+            keyed=base.key,
+            lexicon=core.lexicon,
+            meaning=core.embedding,
+            scanner=base.scanner,
+            jobs=core.jobs,
+            notify=core.hub.notify,
+            settings=lambda: base.config.config.knowledge,
+            home=os.path.realpath(base.home.root),
+            user_folder=os.path.realpath(os.path.expanduser("~")),  # noqa: PTH111  # both as the system has them
+            open_root=SafeFolder,
+            reader=text_reader,
+            read_thread=read_thread,
+            workspace_exists=workspace_exists,
+            search_memory=memory.questions.search,
+            search_memory_in_turn=memory.turns.search_in_turn,
+            search_conversation=episodic.search,
+            has_memory=lambda: base.config.config.memory.enabled,
+            truncate_wal=core.means.truncate_wal,
+            degrade=core.health.degrade,
+            recover=core.health.recover,
+            has_code_structure=has_grammars,
+            spawn=core.spawner.spawn,
+            watch_folders=watch_folders,
+            locks=WatchLocks(base.home.run),
+        )
+    )
+
+
+class LaterFiles:
+    """Durable memory's look into files, whose house is built upon it. Satisfies `FileEvidence`."""
+
+    def __init__(self, house: Callable[[], KnowledgeService]) -> None:
+        self._house = house
+
+    async def state_of(self, place: FilePlace, context: Context) -> PlaceState:
+        """Return what became of a place in a file, as the house of files sees it."""
+        return await self._house().evidence.state_of(place, context)
+
+    async def still_holding(self, places: list[FilePlace]) -> list[FilePlace]:
+        """Return those of the places whose files still say what was taken from them."""
+        return await self._house().evidence.still_holding(places)
+
+
+def files_gate(config: GatewayConfig) -> tuple[str, str] | None:
+    """Return the component and reason that hold the scans and readings of files; None while they are on."""
+    is_on = config.knowledge.enabled and config.knowledge.indexing_enabled
+    return None if is_on else ("knowledge", "indexing_disabled")

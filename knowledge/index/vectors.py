@@ -1,0 +1,131 @@
+"""Vectors of pieces: which are missing, and how they are made of what files say now.
+
+Rule 1: the home keeps no text: a piece is read from its file, which must say what was indexed, byte for byte.
+Rule 2: what a model gets is the headings above a piece and its words, without credentials and blocks of ours.
+Rule 3: a text that any piece has or had is not given to the model again.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+
+import anyio.to_thread
+import msgspec
+
+from knowledge.index.hidden import blank_hidden
+from knowledge.rows.contents import pdf_text_of
+from knowledge.rows.files import ContentPlace, places_of
+from knowledge.rows.vectors import (
+    FILLING,
+    LackingPiece,
+    add_vector,
+    known_of_texts,
+    lacking_pieces,
+    refuse_vector,
+    settle_vector,
+)
+from protocol.seams.ports import JobHandle, JobQueue, KeyedHash, Meaning, Space, SqlValue, Transact, Tx
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+from retrieval.filling import Made, VectorFilling
+from retrieval.packing import as_bytes
+from retrieval.rows.embedding_cache import drop_left_in_space
+
+SUBJECT = "knowledge"
+"""The subject of this house's `embed` job."""
+TEXT_DOMAIN = "embedded_text"
+
+
+class PieceVectors(VectorFilling[LackingPiece]):
+    """The vectors that this house holds."""
+
+    def __init__(
+        self, *, db: Transact, jobs: JobQueue, meaning: Meaning, keyed: KeyedHash, open_root: Callable[[str], SafeRoot]
+    ) -> None:
+        super().__init__(db=db, jobs=jobs, meaning=meaning, statements=FILLING, subject=SUBJECT)
+        self._keyed = keyed
+        self._open_root = open_root
+        self._newest = 0
+        self._hashes: dict[int, bytes] = {}
+
+    def are_made(self) -> bool:
+        """Return whether new pieces get vectors: a model is loaded, or will be."""
+        return self._meaning.state() != "off"
+
+    async def fill(self, handle: JobHandle | None = None) -> None:
+        """Make the missing vectors, those of the newest pieces first. This handles `embed` jobs."""
+        self._newest = 0
+        await super().fill(handle)
+
+    def drop(self, tx: Tx, space: Space, limit: int) -> int:
+        """Remove some of the space's vectors, and first those that left it; return how many."""
+        return drop_left_in_space(tx, space.id) or super().drop(tx, space, limit)
+
+    def rows_of(self, tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[LackingPiece]:
+        """Return the pieces that a statement names; pieces that came since the last look come first."""
+        if statement != FILLING.pending:
+            return lacking_pieces(tx, statement, values)
+        rows = lacking_pieces(tx, statement, {**values, "newest": self._newest})
+        self._newest = max([self._newest, *(one.row for one in rows)])
+        return rows
+
+    async def texts_of(self, rows: Sequence[LackingPiece]) -> list[str | None]:
+        """Return what each piece says with the headings above it; None where no file says so now."""
+        contents = list(dict.fromkeys(one.content for one in rows))
+
+        kept = {one.content for one in rows if one.kind == "pdf"}
+
+        def look(tx: Tx) -> tuple[dict[int, list[ContentPlace]], dict[int, bytes | None]]:
+            places = {content: places_of(tx, content) for content in contents if content not in kept}
+            return places, {content: pdf_text_of(tx, content) for content in kept}
+
+        places, texts = await self._db.read(look)
+        return await anyio.to_thread.run_sync(self._texts, rows, places, texts)
+
+    def _texts(
+        self, rows: Sequence[LackingPiece], places: Mapping[int, Sequence[ContentPlace]], data: dict[int, bytes | None]
+    ) -> list[str | None]:
+        texts: list[str | None] = []
+        for one in rows:
+            if one.content not in data:
+                data[one.content] = self._read(one, places[one.content])
+            said = data[one.content]
+            texts.append(embedded_text(one, said) if said is not None else None)
+        return texts
+
+    def _read(self, piece: LackingPiece, places: Sequence[ContentPlace]) -> bytes | None:
+        """Return the bytes of a content as the first of its files that still has them says them."""
+        for place in places:
+            try:
+                with self._open_root(place.root) as root, root.open_file(place.path) as file:
+                    data = b"".join(iter(lambda: file.read(1024 * 1024), b""))  # read at once
+            except (UnsafeFileError, OSError):
+                continue
+            if hashlib.sha256(data).digest() == piece.sha256:
+                return data
+        return None
+
+    async def known_vectors(self, space: Space, texts: Sequence[tuple[LackingPiece, str]]) -> Mapping[int, bytes]:
+        """Return the vectors of texts that any piece has or had."""
+        hashes = [self._keyed.digest(TEXT_DOMAIN, text) for _, text in texts]
+        self._hashes = {one.row: text_hash for (one, _), text_hash in zip(texts, hashes, strict=True)}
+        return await self._db.read(lambda tx: known_of_texts(tx, space.id, hashes))
+
+    def keep_made(self, tx: Tx, space: Space, made: Sequence[Made[LackingPiece]], *, is_searched: bool) -> None:
+        """Keep the vectors. A piece never changes, and one that is gone meanwhile takes none."""
+        for one, numbers in made:
+            if numbers is None:
+                refuse_vector(tx, one.row)
+                continue
+            small = numbers if len(numbers) == space.dim else as_bytes(numbers)
+            add_vector(tx, space.id, one.row, self._hashes[one.row], small)
+            if is_searched:
+                settle_vector(tx, one.row)
+
+
+def embedded_text(piece: LackingPiece, data: bytes) -> str:
+    """Return the text of a piece that a model gets, of the bytes of its content."""
+    above = [
+        blank_hidden(data, start, end, piece.hidden, piece.encoding).strip()
+        for start, end in msgspec.json.decode(piece.headings, type=list[tuple[int, int]])
+    ]
+    text = blank_hidden(data, piece.from_byte, piece.to_byte, piece.hidden, piece.encoding).strip()
+    return "\n".join([*([" > ".join(above)] if above else []), text])

@@ -1,0 +1,167 @@
+"""Links that a text states: to other notes, to files beside it, to code that it imports; pure.
+
+Rule 1: what stands in code of a note is no link; an address of the web is none either.
+Rule 2: a link is kept as it was written; its end is found when the file is linked, and whenever names change.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from urllib.parse import unquote
+
+import msgspec
+
+from knowledge.kinds import kind_of
+
+LinkForm: TypeAlias = Literal[
+    "wiki", "wiki_embed", "link", "embed", "relates", "supersedes", "superseded_by", "import_python", "import_script",
+    "import_c", "import_ruby", "import_rust",
+]  # fmt: skip
+MAX_LINKS = 2000
+"""Of one text; what comes later is left out."""
+MAX_TARGET_CHARS = 400
+MAX_IMPORTED_NAMES = 4
+STATED_IN_FRONT: Mapping[str, LinkForm] = {
+    "related": "relates",
+    "up": "relates",
+    "supersedes": "supersedes",
+    "superseded_by": "superseded_by",
+}
+"""Members of a front matter that name other notes."""
+
+_FENCE = re.compile(r"^[ \t>]{0,12}(`{3,}|~{3,})")
+_CODE = re.compile(r"(`+)(?!`)(?:(?!\1).){1,2000}?\1(?!`)")
+_WIKI = re.compile(r"(!?)\[\[([^\[\]\n]{1,800})\]\]")
+_LINK = re.compile(
+    r"(!?)\[[^\[\]\n]{0,400}\]\([ \t]*(?:<([^<>\n]{1,800})>|([^()<>\s]{1,800}))(?:[ \t]+[\"'(][^\n]{0,300})?"
+)
+_DEFINED = re.compile(r"^[ ]{0,3}\[[^\[\]\n]{1,200}\]:[ \t]+<?([^<>\s]{1,800})>?")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_PICTURE = re.compile(r"[A-Za-z][A-Za-z0-9]{1,4}\Z")
+_PYTHON_FROM = re.compile(r"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+\(?([\w*,. \t]+)")
+_PYTHON_IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)*)[ \t]*(?:as\b|#|$)")
+_SCRIPT = re.compile(r"""(?:\bfrom|\bimport|\brequire|\bimport[ \t]*\()[ \t(]*["'](\.{1,2}/[^"'\n]{1,300})["']""")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]{1,300})"')
+_RUBY = re.compile(r"""^[ \t]*require_relative[ \t(]*["']([^"'\n]{1,300})["']""")
+_RUST = re.compile(r"^[ \t]*(?:pub(?:\([^)\n]{0,40}\))?[ \t]+)?mod[ \t]+(\w{1,100})[ \t]*;")
+
+
+class RawLink(msgspec.Struct, frozen=True, array_like=True):
+    """A link as it was written: its form, its target, the line of the first one from 1, and how often it is there."""
+
+    form: LinkForm
+    target: str
+    line: int
+    count: int
+
+
+class _Said(NamedTuple):
+    form: LinkForm
+    target: str
+    line: int
+
+
+def find_links(text: str, fields: Mapping[str, Any], begin: int) -> list[RawLink]:
+    """Return the links of a note; its front matter has `fields` and ends at the character `begin`."""
+    first = text.count("\n", 0, begin) + 1
+    in_front = [
+        _Said(form, target, 1) for name, form in STATED_IN_FRONT.items() for target in names_of(fields.get(name))
+    ]
+    return _counted([*in_front, *_in_lines(text[begin:].split("\n"), first)])
+
+
+def find_imports(text: str) -> list[RawLink]:
+    """Return what a text of code imports, by every language's way: which one holds is known by the file's name."""
+    return _counted(said for number, line in enumerate(text.split("\n"), 1) for said in _imports_of(line, number))
+
+
+def names_of(value: Any) -> list[str]:
+    """Return the notes that a member of a front matter names: texts, links, or lists of them."""
+    if isinstance(value, list):
+        return [name for one in cast("list[Any]", value) for name in names_of(one)]
+    if not isinstance(value, str):
+        return []
+    linked = [_plain(found[2]) for found in _WIKI.finditer(value)] or [_plain(value)]
+    return [name for name in linked if name and not _SCHEME.match(name)]
+
+
+def _plain(written: str) -> str:
+    """Return a wiki link's target without what it is shown as."""
+    return written.replace("\\|", "|").partition("|")[0].strip()[:MAX_TARGET_CHARS]
+
+
+def _in_lines(lines: Sequence[str], first: int) -> Iterator[_Said]:
+    fence = ""
+    for number, line in enumerate(lines, first):
+        edge = _FENCE.match(line)
+        if edge is not None and (not fence or edge[1].startswith(fence)):
+            fence = "" if fence else edge[1]
+            continue
+        if fence or ("[" not in line):
+            continue
+        yield from _in_line(_CODE.sub(lambda code: " " * len(code[0]), line), number)
+
+
+def _in_line(line: str, number: int) -> Iterator[_Said]:
+    for found in _WIKI.finditer(line):
+        target = _plain(found[2])
+        if target and not target.startswith("#") and _is_text(target):
+            yield _Said("wiki_embed" if found[1] else "wiki", target, number)
+    for found in _LINK.finditer(line):
+        target = found[2] or found[3]
+        if _leads_inside(target):
+            yield _Said("embed" if found[1] else "link", unquote(target)[:MAX_TARGET_CHARS], number)
+    defined = _DEFINED.match(line)
+    if defined is not None and _leads_inside(defined[1]):
+        yield _Said("link", unquote(defined[1])[:MAX_TARGET_CHARS], number)
+
+
+def _leads_inside(target: str) -> bool:
+    return not target.startswith("#") and not _SCHEME.match(target) and _is_text(target)
+
+
+def _is_text(target: str) -> bool:
+    """Return whether a target may be a note or code: a picture or a document is none."""
+    name = target.partition("#")[0].rpartition("/")[2]
+    stem, dot, suffix = name.rpartition(".")
+    return not (dot and stem and _PICTURE.match(suffix)) or kind_of(name) is not None
+
+
+def _imports_of(line: str, number: int) -> Iterator[_Said]:
+    if "import" in line:
+        if (found := _PYTHON_FROM.match(line)) is not None:
+            module = found[1]
+            names = [name.strip().split(" ")[0] for name in found[2].split(",")][:MAX_IMPORTED_NAMES]
+            if module.strip("."):
+                yield _Said("import_python", module, number)
+            dot = "" if module.endswith(".") else "."
+            for name in names:
+                if name.isidentifier() and name.islower():
+                    yield _Said("import_python", f"{module}{dot}{name}", number)
+        elif (found := _PYTHON_IMPORT.match(line)) is not None:
+            for module in found[1].split(","):
+                yield _Said("import_python", module.strip(), number)
+    for form, pattern in _BY_LINE.items():
+        for found in pattern.finditer(line):
+            yield _Said(form, found[1], number)
+
+
+_BY_LINE: Mapping[LinkForm, re.Pattern[str]] = {
+    "import_script": _SCRIPT,
+    "import_c": _INCLUDE,
+    "import_ruby": _RUBY,
+    "import_rust": _RUST,
+}
+
+
+def _counted(said: Iterable[_Said]) -> list[RawLink]:
+    """Return each target of a form once, with the line where it stands first."""
+    found: dict[tuple[str, str], list[int]] = {}
+    forms: dict[tuple[str, str], LinkForm] = {}
+    for one in said:
+        key = (one.form, one.target)
+        if key not in found and len(found) >= MAX_LINKS:
+            continue
+        forms[key] = one.form
+        found.setdefault(key, []).append(one.line)
+    return [RawLink(forms[key], key[1], lines[0], len(lines)) for key, lines in found.items()]

@@ -1,0 +1,51 @@
+"""Folders that are entities: those of a person's order of projects and areas, and those that have a note of their own.
+
+Rule 1: pure; the name of the outermost folder decides, and all below it are of its kind.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from knowledge.links.resolving import stem_of
+
+FolderKind: TypeAlias = Literal["project", "area", "resource", "archive", "inbox", "folder"]
+
+KINDS: Mapping[str, FolderKind] = {
+    "project": "project", "projects": "project", "area": "area", "areas": "area", "resource": "resource",
+    "resources": "resource", "archive": "archive", "archives": "archive", "inbox": "inbox",
+}  # fmt: skip
+INDEX_NOTES = frozenset({"index", "readme"})
+
+_NUMBERED = re.compile(r"^[0-9]{1,3}(?:[.)_ -]+|(?=[A-Za-z]))[ ]*-?[ ]*")
+
+
+class FolderEntity(NamedTuple):
+    """A folder that is an entity."""
+
+    path: str
+    kind: FolderKind
+
+    @property
+    def name(self) -> str:
+        """Return its own name."""
+        return self.path.rpartition("/")[2]
+
+
+def kind_of_root(name: str) -> FolderKind | None:
+    """Return the kind of an outermost folder by its name, which may begin with a number; None for any other."""
+    return KINDS.get(_NUMBERED.sub("", name).strip().casefold())
+
+
+def ordered_folders(path: str) -> list[FolderEntity]:
+    """Return the folders above a file that have a kind by their outermost one, the outermost first."""
+    parts = path.split("/")[:-1]
+    kind = kind_of_root(parts[0]) if parts else None
+    return [FolderEntity("/".join(parts[: n + 1]), kind) for n in range(len(parts))] if kind is not None else []
+
+
+def folder_of_index(path: str) -> FolderEntity | None:
+    """Return the folder that a note makes an entity, as its index or README; None for any other file."""
+    folder, _, name = path.rpartition("/")
+    is_index = bool(folder) and stem_of(name).casefold() in INDEX_NOTES
+    return FolderEntity(folder, "folder") if is_index and not ordered_folders(path) else None

@@ -1,0 +1,159 @@
+"""What a link leads to, by the names and paths of a collection; pure.
+
+Rule 1: relative path, exact path, unique file name, alias, in this order; never by likeness.
+Rule 2: a bare name between double brackets is a name alone: where two notes have it, it leads to neither.
+"""
+
+import posixpath
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from knowledge.kinds import MARKDOWN, kind_of
+from knowledge.links.finding import LinkForm
+
+LINKS_BY_NAME = frozenset({"wiki", "wiki_embed", "relates", "supersedes", "superseded_by"})
+SCRIPT_SUFFIXES = ("", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte")
+C_FOLDERS = ("", "include/", "src/")
+PYTHON_ROOTS = ("", "src/", "lib/")
+
+_MARKDOWN = tuple(sorted((f".{suffix}" for suffix in MARKDOWN.split()), key=len))
+
+
+class Named(NamedTuple):
+    """An entity that a link could lead to."""
+
+    row: int
+    entity_id: str
+
+
+class Names(NamedTuple):
+    """The lookups of a collection: by path, by the name of a file without its suffix, by another name."""
+
+    by_path: Callable[[str], Named | None]
+    by_name: Callable[[str], Sequence[Named]]
+    by_alias: Callable[[str], Sequence[Named]]
+
+
+class Resolved(NamedTuple):
+    """What a link leads to; without it those it could have meant, where there are several."""
+
+    found: Named | None
+    candidates: Sequence[Named] = ()
+
+
+class WrittenTarget(NamedTuple):
+    """A target's parts."""
+
+    path: str
+    anchor: str | None
+
+
+NOWHERE = Resolved(None)
+
+
+def parts_of(target: str) -> WrittenTarget:
+    """Return the path or name of a target, and the heading in it that it names."""
+    path, sign, anchor = target.partition("#")
+    return WrittenTarget(path.strip(), anchor.strip() if sign and anchor.strip() else None)
+
+
+def stem_of(name: str) -> str:
+    """Return a file's name without a suffix that we know."""
+    stem, dot, _ = name.rpartition(".")
+    return stem if dot and stem and kind_of(name) is not None else name
+
+
+def key_of(form: LinkForm, target: str) -> str:
+    """Return the name by which a link is found again when a file of that name appears or goes."""
+    if form == "import_python":
+        return target.rstrip(".").rpartition(".")[2]
+    return stem_of(parts_of(target).path.rstrip("/").rpartition("/")[2])
+
+
+def resolve(form: LinkForm, target: str, source: str, names: Names) -> Resolved:
+    """Return what a link of the file at the path `source` leads to."""
+    if form.startswith("import_"):
+        paths = _IMPORTS[form](target, posixpath.dirname(source))
+        return Resolved(next((found for path in paths if (found := names.by_path(path)) is not None), None))
+    path = parts_of(target).path
+    if not path:
+        return NOWHERE
+    is_name = form in LINKS_BY_NAME and "/" not in path
+    if not is_name or path.endswith(_MARKDOWN):
+        for place in _places(path, posixpath.dirname(source)):
+            if (found := names.by_path(place)) is not None and not (is_name and len(names.by_name(stem_of(path))) > 1):
+                return Resolved(found)
+    if "/" in path:
+        return NOWHERE
+    for called in (names.by_name(stem_of(path)), names.by_alias(path)):
+        if len(called) == 1:
+            return Resolved(called[0])
+        if called:
+            return Resolved(None, called)
+    return NOWHERE
+
+
+def _places(path: str, folder: str) -> Iterator[str]:
+    """Yield the paths below a collection that a written path may mean, the nearest first."""
+    relative = normal(f"{folder}/{path}" if folder and not path.startswith("/") else path)
+    for place in dict.fromkeys([relative, normal(path)]):
+        if place is not None:
+            yield place
+            if kind_of(place.rpartition("/")[2]) is None:
+                yield from (f"{place}{suffix}" for suffix in _MARKDOWN)
+
+
+def normal(path: str) -> str | None:
+    """Return a path below the collection without dots; None for what leads out of it."""
+    plain = posixpath.normpath(path.strip("/")) if path.strip("/") else ""
+    return None if plain in {"", "."} or plain.startswith("..") else plain
+
+
+def _python(target: str, folder: str) -> Iterator[str]:
+    name = target.lstrip(".")
+    dots = len(target) - len(name)
+    below = name.replace(".", "/")
+    if dots:
+        base = folder
+        for _ in range(dots - 1):
+            base = posixpath.dirname(base)
+        starts = [f"{base}/" if base else ""]
+    else:
+        starts = [*PYTHON_ROOTS, f"{folder}/" if folder else ""]
+    for start in dict.fromkeys(starts):
+        if below:
+            yield f"{start}{below}.py"
+        yield f"{start}{below}/__init__.py" if below else f"{start}__init__.py"
+
+
+def _script(target: str, folder: str) -> Iterator[str]:
+    place = normal(f"{folder}/{target}" if folder else target)
+    if place is not None:
+        yield from (f"{place}{suffix}" for suffix in SCRIPT_SUFFIXES)
+        yield from (f"{place}/index{suffix}" for suffix in SCRIPT_SUFFIXES[1:])
+
+
+def _include(target: str, folder: str) -> Iterator[str]:
+    for start in dict.fromkeys([f"{folder}/" if folder else "", *C_FOLDERS]):
+        if (place := normal(f"{start}{target}")) is not None:
+            yield place
+
+
+def _ruby(target: str, folder: str) -> Iterator[str]:
+    place = normal(f"{folder}/{target}" if folder else target)
+    if place is not None:
+        yield from (place, f"{place}.rb")
+
+
+def _rust(target: str, folder: str) -> Iterator[str]:
+    start = f"{folder}/" if folder else ""
+    yield from (f"{start}{target}.rs", f"{start}{target}/mod.rs")
+
+
+_IMPORTS: Mapping[str, Callable[[str, str], Iterator[str]]] = {
+    "import_python": _python,
+    "import_script": _script,
+    "import_c": _include,
+    "import_ruby": _ruby,
+    "import_rust": _rust,
+}

@@ -1,0 +1,20 @@
+"""Whether a home has collections, so that a turn of a home without any has no hook of this house.
+
+Rule 1: kept in memory, since a hook's switch is asked at every turn; read again when any process changed the home.
+"""
+
+from knowledge.rows.collections import which_are_there
+from protocol.seams.ports import Transact
+
+
+class Presence:
+    """Which collections there are in the home: any at all, and any whose files are recalled in turns."""
+
+    def __init__(self, db: Transact) -> None:
+        self._db = db
+        self.has_any = False
+        self.has_recalled = False
+
+    async def refresh(self) -> None:
+        """Read it again."""
+        self.has_any, self.has_recalled = await self._db.read(which_are_there)

@@ -1,0 +1,291 @@
+"""Files in the graph: the page or code that a file is, its names, folders and tags, and where its links lead.
+
+Rule 1: ids of entities are made of what they stand for, so that they are the same after a move and a new index.
+Rule 2: whoever comes, goes or is called otherwise has every link of that name resolved again, in the same transaction.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from knowledge.links.finding import LinkForm, RawLink
+from knowledge.links.folders import FolderEntity, folder_of_index, ordered_folders
+from knowledge.links.resolving import Named, Names, Resolved, key_of, resolve, stem_of
+from knowledge.rows.statements import SQL
+from protocol.seams.ports import Tx
+from retrieval.rows.graph import (
+    Entity,
+    EntityKind,
+    NewEdge,
+    NewEntity,
+    fold_name,
+    put_aliases,
+    put_entity,
+    remove_subject,
+    replace_edges,
+)
+from retrieval.rows.links import (
+    KeyedEdge,
+    add_edge,
+    aliases_of,
+    also_called,
+    called,
+    drop_entity,
+    drop_kinds,
+    entity_at,
+    entity_of,
+    lead_to,
+    links_by_key,
+    links_of,
+    move_entity,
+)
+
+HOUSE: Final = "knowledge"
+MEMBER_OF, TAGGED = "member_of", "tagged"
+MEMBER_STRENGTH, TAG_STRENGTH = 0.5, 0.4
+REPEATED = 0.1
+"""What each repetition of a link adds to its strength, which is 1 at most."""
+ENTITY_KINDS: Mapping[str, EntityKind] = {"markdown": "page", "code": "code"}
+STRENGTHS: Mapping[LinkForm, tuple[str, float]] = {
+    "wiki": ("links", 0.6), "link": ("links", 0.6), "wiki_embed": ("embeds", 0.7), "embed": ("embeds", 0.7),
+    "relates": ("relates", 0.8), "supersedes": ("supersedes", 0.9), "superseded_by": ("supersedes", 0.9),
+    "import_python": ("imports", 0.6), "import_script": ("imports", 0.6), "import_c": ("imports", 0.6),
+    "import_ruby": ("imports", 0.6), "import_rust": ("imports", 0.6),
+}  # fmt: skip
+"""The kind and strength of each form of a link."""
+LANGUAGES_OF_FORM: Mapping[str, frozenset[str]] = {
+    "import_python": frozenset({"python"}),
+    "import_script": frozenset({"javascript", "typescript", "vue", "svelte"}),
+    "import_c": frozenset({"c", "cpp"}),
+    "import_ruby": frozenset({"ruby"}),
+    "import_rust": frozenset({"rust"}),
+}
+"""The languages whose texts import in that form; the others only look like it."""
+
+
+class TextReferences(NamedTuple):
+    """What a text says of itself and of others."""
+
+    aliases: list[str]
+    tags: list[str]
+    links: list[RawLink]
+
+
+class LinkedFile(NamedTuple):
+    """A file in the graph."""
+
+    file_id: str
+    place: str
+    path: str
+    kind: str
+    language: str | None
+    at: int
+    """The time of its collection's last scan."""
+
+    @property
+    def name(self) -> str:
+        """Return its own name."""
+        return self.path.rpartition("/")[2]
+
+
+class _Minted:
+    """Gives one id. Satisfies `Ids`."""
+
+    def __init__(self, entity_id: str) -> None:
+        self._entity_id = entity_id
+
+    def new(self, prefix: str) -> str:
+        del prefix
+        return self._entity_id
+
+
+def put_references(tx: Tx, content: int, references: TextReferences) -> None:
+    """Store what a text refers to; nothing where it refers to nothing."""
+    if any(references):
+        encoded = (msgspec.json.encode(part).decode() for part in references)
+        tx.run(SQL["put_references"], {"content": content, **dict(zip(references._fields, encoded, strict=True))})
+
+
+def read_references(tx: Tx, content: int) -> TextReferences:
+    """Return what a text refers to."""
+    row = tx.one(SQL["get_references"], {"content": content})
+    if row is None:
+        return TextReferences([], [], [])
+    aliases, tags = (msgspec.json.decode(part, type=list[str]) for part in row[:2])
+    return TextReferences(aliases, tags, msgspec.json.decode(row[2], type=list[RawLink]))
+
+
+def _file_of(tx: Tx, row: int) -> LinkedFile | None:
+    found = tx.one(SQL["linked_file"], {"id": row})
+    return LinkedFile(*found) if found else None
+
+
+def _named(entities: Sequence[Entity]) -> list[Named]:
+    return [Named(one.row, one.entity_id) for one in entities]
+
+
+def names_in(tx: Tx, place: str) -> Names:
+    """Return the lookups of a collection."""
+
+    def by_path(path: str) -> Named | None:
+        found = entity_at(tx, HOUSE, place, path)
+        return Named(found.row, found.entity_id) if found is not None and found.subject is not None else None
+
+    def by_name(name: str) -> list[Named]:
+        return _named(called(tx, HOUSE, place, name))
+
+    def by_alias(name: str) -> list[Named]:
+        return _named(also_called(tx, HOUSE, place, name))
+
+    return Names(by_path, by_name, by_alias)
+
+
+def resolve_link(tx: Tx, place: str, source: str, edge: KeyedEdge) -> Resolved:
+    """Return what a stored link leads to now, or those that it could have meant."""
+    form, _ = form_and_line(edge.address)
+    return resolve(form, edge.target, source, names_in(tx, place))
+
+
+def form_and_line(address: str) -> tuple[LinkForm, int]:
+    """Return the form of a link and the line where it stands first, as its edge keeps them."""
+    form, _, line = address.partition(":")
+    return form, int(line)  # pyright: ignore[reportReturnType]  # only forms are written there
+
+
+def put_file(tx: Tx, row: int, content: int | None, now: int) -> None:
+    """Give a file that was read its place in the graph; without a content it has none."""
+    file = _file_of(tx, row)
+    if file is None:
+        return
+    kind = ENTITY_KINDS.get(file.kind) if content is not None else None
+    before = entity_of(tx, HOUSE, file.file_id)
+    if kind is None or content is None:
+        if before is not None:
+            _forget(tx, file, before)
+        return
+    references = read_references(tx, content)
+    old_names = _names_of(tx, before) if before is not None else set[str]()
+    stem = stem_of(file.name)
+    minted = _Minted(f"ent_{file.file_id.partition('_')[2]}")
+    name = file.name if kind == "code" else stem
+    new = NewEntity(HOUSE, file.place, kind, name, file.path, file.file_id, key=stem)
+    entity = put_entity(tx, minted, new)
+    put_aliases(tx, entity.row, references.aliases)
+    names = names_in(tx, file.place)
+    edges = [_edge_of(link, entity.row, file, names) for link in references.links if _holds(link, file)]
+    tags = [_tag(tx, file.place, tag) for tag in dict.fromkeys(references.tags)]
+    edges += [NewEdge(entity.row, tag.row, TAGGED, TAG_STRENGTH) for tag in tags]
+    replace_edges(tx, HOUSE, file.file_id, "explicit", edges, now)
+    _put_folders(tx, file, entity, now)
+    _relink(tx, file.place, old_names ^ {stem, *references.aliases})
+
+
+def _names_of(tx: Tx, entity: Entity) -> set[str]:
+    """Return the names by which a file is called."""
+    return {stem_of(entity.name), *aliases_of(tx, [entity.row]).get(entity.row, [])}
+
+
+def _holds(link: RawLink, file: LinkedFile) -> bool:
+    """Return whether a link counts for a file: an import only in its own language."""
+    languages = LANGUAGES_OF_FORM.get(link.form)
+    return languages is None or file.language in languages
+
+
+def _edge_of(link: RawLink, entity: int, file: LinkedFile, names: Names) -> NewEdge:
+    kind, strength = STRENGTHS[link.form]
+    found = resolve(link.form, link.target, file.path, names).found
+    to_row = found.row if found is not None and found.row != entity else None
+    return NewEdge(
+        entity, to_row, kind, min(1.0, round(strength + REPEATED * (link.count - 1), 2)), link.target,
+        f"{link.form}:{link.line}", key_of(link.form, link.target),
+    )  # fmt: skip
+
+
+def _tag(tx: Tx, place: str, name: str) -> Entity:
+    digest = hashlib.blake2b(f"{place}\ntag\n{fold_name(name)}".encode(), digest_size=13).hexdigest()
+    return put_entity(tx, _Minted(f"ent_{digest}"), NewEntity(HOUSE, place, "tag", name))
+
+
+def _folder(tx: Tx, place: str, folder: FolderEntity, subject: str | None) -> Entity:
+    digest = hashlib.blake2b(f"{place}\nfolder\n{folder.path}".encode(), digest_size=13).hexdigest()
+    new = NewEntity(HOUSE, place, folder.kind, folder.name, folder.path, subject)
+    return put_entity(tx, _Minted(f"ent_{digest}"), new)
+
+
+def _put_folders(tx: Tx, file: LinkedFile, entity: Entity, now: int) -> None:
+    """Have a file belong to the folder that it lies in, where that is an entity."""
+    drop_kinds(tx, HOUSE, file.file_id, [MEMBER_OF])
+    ordered = [_folder(tx, file.place, folder, None) for folder in ordered_folders(file.path)]
+    own = folder_of_index(file.path)
+    if own is not None:
+        made = _folder(tx, file.place, own, file.file_id)
+        for (other,) in tx.all(SQL["files_beside"], {"file_id": file.file_id}):
+            known = entity_of(tx, HOUSE, other)
+            if known is not None:
+                drop_kinds(tx, HOUSE, other, [MEMBER_OF])
+                add_edge(tx, HOUSE, other, NewEdge(known.row, made.row, MEMBER_OF, MEMBER_STRENGTH), now)
+    folder, _, _ = file.path.rpartition("/")
+    above = ordered[-1] if ordered else entity_at(tx, HOUSE, file.place, folder) if folder else None
+    if above is not None and above.row != entity.row:
+        add_edge(tx, HOUSE, file.file_id, NewEdge(entity.row, above.row, MEMBER_OF, MEMBER_STRENGTH), now)
+
+
+def _relink(tx: Tx, place: str, names: set[str]) -> None:
+    """Resolve the links of some names again."""
+    sources: dict[str, str | None] = {}
+    for name in names:
+        for edge in links_by_key(tx, HOUSE, place, name):
+            if edge.subject not in sources:
+                stated_by = entity_of(tx, HOUSE, edge.subject)
+                sources[edge.subject] = stated_by.path if stated_by is not None else None
+            source = sources[edge.subject]
+            if source is not None:
+                _lead(tx, place, source, edge)
+
+
+def _lead(tx: Tx, place: str, source: str, edge: KeyedEdge) -> None:
+    found = resolve_link(tx, place, source, edge).found
+    to_row = found.row if found is not None and found.row != edge.from_row else None
+    if to_row != edge.to_row:
+        lead_to(tx, edge.id, to_row)
+
+
+def move_file_in_graph(tx: Tx, row: int) -> None:
+    """Give the entity of a file that was moved its new path and name; its id and its links stay."""
+    file = _file_of(tx, row)
+    entity = entity_of(tx, HOUSE, file.file_id) if file is not None else None
+    if file is None or entity is None:
+        return
+    stem = stem_of(file.name)
+    move_entity(tx, HOUSE, file.file_id, file.path, file.name if entity.kind == "code" else stem, stem)
+    for edge in links_of(tx, HOUSE, file.file_id):
+        _lead(tx, file.place, file.path, edge)
+    _put_folders(tx, file, entity, file.at)
+    _drop_empty_folders(tx, file.place, entity.path or "")
+    _relink(tx, file.place, {stem, *_names_of(tx, entity)})
+
+
+def forget_file(tx: Tx, row: int) -> None:
+    """Take a file that is removed out of the graph."""
+    file = _file_of(tx, row)
+    entity = entity_of(tx, HOUSE, file.file_id) if file is not None else None
+    if file is not None and entity is not None:
+        _forget(tx, file, entity)
+
+
+def _forget(tx: Tx, file: LinkedFile, entity: Entity) -> None:
+    names = _names_of(tx, entity)
+    remove_subject(tx, HOUSE, file.file_id)
+    _relink(tx, file.place, names)
+    _drop_empty_folders(tx, file.place, entity.path or "")
+
+
+def _drop_empty_folders(tx: Tx, place: str, path: str) -> None:
+    """Drop the folders above a path that have no file any more."""
+    for folder in reversed(ordered_folders(path)):
+        entity = entity_at(tx, HOUSE, place, folder.path)
+        if entity is None or tx.one(SQL["has_other_files"], {"place": place, "folder": folder.path, "path": path}):
+            return
+        drop_entity(tx, entity.row)

@@ -1,0 +1,78 @@
+"""Rows of files that are counted by a checkup, and dropped because what they hang on is gone.
+
+Rule 1: what lists itself as derived is made again by the next scan; a look here changes nothing.
+"""
+
+from typing import NamedTuple
+
+from knowledge.rows.statements import SQL
+from protocol.base import DAY_MS
+from protocol.seams.checks import LOOKED_AT, Check, Find, LookResult, finder, row_mender
+from protocol.seams.ports import Tx
+from retrieval.rows.graph import SQL as GRAPH
+
+VERSIONS_MS = 365 * DAY_MS
+"""How long what a path said before is known, beside its newest version."""
+
+
+GAPS = ("pieces_without_words", "words_without_piece", "pieces_of_nothing", "texts_of_nothing")
+"""What an index that is not whole has, in the order of its statement."""
+
+
+class CollectionCounts(NamedTuple):
+    """A collection with its files by state, as a checkup reads them."""
+
+    collection_id: str
+    path: str
+    state: str
+    reason: str | None
+    pending: int
+    failed: int
+
+
+class SampledFile(NamedTuple):
+    """An indexed file whose bytes can be compared with what is known of them."""
+
+    root: str
+    path: str
+    sha256: bytes
+    size: int
+    mtime_ns: int
+
+
+def count_collections_by_state(tx: Tx) -> list[CollectionCounts]:
+    """Return every collection with what waits and what failed."""
+    return [CollectionCounts(*row) for row in tx.all(SQL["collections_by_state"])]
+
+
+def sample_files(tx: Tx, limit: int) -> list[SampledFile]:
+    """Return some indexed files, drawn by chance."""
+    return [SampledFile(*row) for row in tx.all(SQL["sample_files"], {"limit": limit})]
+
+
+def count_index_gaps(tx: Tx) -> dict[str, int]:
+    """Return how many pieces lack their words, and how much belongs to nothing; zeros where the index is whole."""
+    row = tx.all(SQL["index_gaps"])[0]
+    return dict(
+        zip(("pieces_without_words", "words_without_piece", "pieces_of_nothing", "texts_of_nothing"), row, strict=True)
+    )
+
+
+def prunings(now: int) -> list[Check]:
+    """Return what is dropped of this house at a time."""
+    return [
+        Check("file_versions", _find_old_versions(now - VERSIONS_MS), row_mender(SQL["drop_versions"])),
+        Check(
+            "file_entities",
+            finder(SQL["end_of_entities"], SQL["find_entities_of_no_file"]),
+            row_mender(GRAPH["drop_listed_entities"]),
+        ),
+    ]
+
+
+def _find_old_versions(before: int) -> Find:
+    def find(tx: Tx, after: int) -> LookResult:
+        rows = tx.all(SQL["old_versions"], {"before": before, "limit": LOOKED_AT})
+        return LookResult(rows, after + 1 if len(rows) == LOOKED_AT else None)
+
+    return find

@@ -1,0 +1,115 @@
+"""Rows of pieces' vectors: which pieces wait for one, and what of them is kept when a piece leaves the index.
+
+Rule 1: a partition is an owner: a workspace, or the user.
+Rule 2: a vector is known by the keyed hash of the text that the model was given.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from knowledge.rows.statements import SQL
+from protocol.base import encode
+from protocol.seams.checks import digest_of
+from protocol.seams.ports import Coverage, SqlValue, Tx, VectorTable
+from retrieval.filling import FillingStatements, count_coverage
+from retrieval.rows.embedding_cache import LeftVector, cached_vectors, keep_left, listed, take_back
+
+HOUSE = "knowledge"
+
+TABLE = VectorTable(
+    name="knowledge", number_bytes=1, added=SQL["vectors_added"], present=SQL["vectors_present"],
+    losses=SQL["vector_losses"],
+    numbers=SQL["vectors_of_chunks"],
+)  # fmt: skip
+
+FILLING = FillingStatements(
+    await_all=SQL["await_vectors"], settle=SQL["settle_vectors"], pending=SQL["pending_without_vector"],
+    lacking=SQL["without_vector"],
+    look=SQL["look_for_lack"], end_of_look=SQL["end_of_chunks"], drop=SQL["drop_vectors"],
+    coverage=SQL["count_vectors_of_space"],
+)  # fmt: skip
+
+
+class LackingPiece(NamedTuple):
+    """A piece that lacks a vector, with its ranges in its content."""
+
+    row: int
+    content: int
+    from_byte: int
+    to_byte: int
+    headings: str
+    owner: int
+    sha256: bytes
+    encoding: str
+    hidden: str
+    kind: str
+
+
+def lacking_pieces(tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[LackingPiece]:
+    """Return the pieces that a statement of the filling names, in its order."""
+    return [LackingPiece(*row) for row in tx.all(statement, values)]
+
+
+def known_of_texts(tx: Tx, space: int, hashes: Sequence[bytes]) -> dict[int, bytes]:
+    """Return the vectors of texts that any piece has or had, by the place of the text's hash."""
+    left = cached_vectors(tx, space, hashes)
+    return left | dict(tx.all(SQL["vectors_of_texts"], {"space": space, "texts": listed(hashes)}))
+
+
+def add_vector(tx: Tx, space: int, row: int, text_hash: bytes, numbers: bytes) -> None:
+    """Keep the vector of a piece, with what vouches for it."""
+    values: dict[str, SqlValue] = {"space": space, "row": row, "text_hash": text_hash, "numbers": numbers}
+    tx.run(SQL["add_vector"], values | {"digest": digest_of(numbers)})
+    take_back(tx, space, text_hash)
+
+
+def settle_vector(tx: Tx, row: int) -> None:
+    """Have a piece wait for its vector no more."""
+    tx.run(SQL["settle_vector"], {"row": row})
+
+
+def refuse_vector(tx: Tx, row: int) -> None:
+    """Keep that no vector of a piece can be made now."""
+    tx.run(SQL["refuse_vector"], {"row": row})
+
+
+def drop_vectors_of(tx: Tx, content: int) -> int:
+    """Remove the vectors of a content; return how many there were."""
+    return tx.run(SQL["remove_vectors_of_content"], {"content": content})
+
+
+def leave_vectors_of(tx: Tx, content: int, place: str, now: int) -> None:
+    """Move the vectors of a content that leaves the index into the cache; `place` is the collection that leaves it."""
+    rows = tx.all(SQL["vectors_of_content"], {"content": content})
+    keep_left(tx, HOUSE, place, [LeftVector(space, text_hash, numbers) for _, space, text_hash, numbers in rows], now)
+    drop_vectors_of(tx, content)
+
+
+def mean_content(tx: Tx, content: int, *, awaits: bool) -> bool:
+    """Note whether vectors are wanted of a content, and with `awaits` have its pieces wait; return whether they do."""
+    found = tx.all(SQL["mean_content"], {"content": content})
+    if not found or not found[0][0]:
+        drop_vectors_of(tx, content)
+        tx.run(SQL["settle_content"], {"content": content})
+        return False
+    return awaits and tx.run(SQL["await_vectors_of_content"], {"content": content}) > 0
+
+
+def contents_after(tx: Tx, collection: int, after: int, limit: int) -> list[int]:
+    """Return the next contents of a collection, in the order of their rows."""
+    return [row for (row,) in tx.all(SQL["contents_after"], {"collection": collection, "after": after, "limit": limit})]
+
+
+def await_again(tx: Tx, collection: int) -> bool:
+    """Have the pieces of a collection wait of which no vector could be made; return whether there are any."""
+    return tx.run(SQL["await_vectors_again"], {"collection": collection}) > 0
+
+
+def has_waiting(tx: Tx, owners: Sequence[int]) -> bool:
+    """Return whether a piece of some owners waits for its vector."""
+    return tx.one(SQL["has_waiting"], {"owners": encode(list(owners)).decode()}) is not None
+
+
+def coverage(tx: Tx, space_id: int) -> Coverage:
+    """Return how many pieces can have a vector of the space, and how many have one."""
+    return count_coverage(tx, FILLING, space_id)

@@ -1,0 +1,227 @@
+"""Watching of collections: what the system reports is looked at once it has been quiet for a moment.
+
+Rule 1: the process that holds a collection's lock watches it; when it ends, the next look of another takes over.
+Rule 2: a path is looked at when it was quiet for the debounce, at the latest after ten seconds.
+Rule 3: where nothing can be reported the collection is `polling`, with the reason, and is scanned every minute.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from knowledge.ports import KnowledgeMeans
+from knowledge.rows.collections import KnownCollection, find_collection, list_collections, set_state
+from knowledge.scan.patterns import GITIGNORE, PIONEERIGNORE
+from knowledge.scan.scanning import Scanner, list_folders
+from knowledge.scan.walking import AGENT_FILES
+from protocol.files.knowledge import WatchState
+from protocol.seams.safe_files import FolderWatcher, UnsafeFileError, WatchRefusedError
+
+LATEST_SECONDS = 10.0
+"""After this a path is looked at though it still changes."""
+DECIDING: Final = frozenset({GITIGNORE, PIONEERIGNORE, *AGENT_FILES})
+"""Names that decide of other files: a change of one is a matter for a whole scan."""
+REFUSED_AGAIN_SECONDS = 60.0
+"""The time until a watch that was refused is tried again."""
+POLLED: Final = frozenset({"watch_limit", "network_file_system", "watch_failed"})
+"""Reasons for which a collection is scanned every minute."""
+
+
+class QuietPaths:
+    """Paths that changed, until they were quiet for long enough; times are seconds of any one clock."""
+
+    def __init__(self, latest: float = LATEST_SECONDS) -> None:
+        self._latest = latest
+        self._times: dict[str, tuple[float, float]] = {}
+
+    def note(self, paths: Iterable[str], now: float) -> None:
+        """Note that paths changed."""
+        for path in paths:
+            first, _ = self._times.get(path, (now, now))
+            self._times[path] = (first, now)
+
+    def take(self, now: float, quiet: float) -> set[str]:
+        """Return, and forget, the paths whose time has come."""
+        due = {path for path, times in self._times.items() if now >= self._due(times, quiet)}
+        for path in due:
+            del self._times[path]
+        return due
+
+    def wait(self, now: float, quiet: float) -> float | None:
+        """Return the seconds until the next path is due; None while none changed."""
+        return min((max(0.0, self._due(times, quiet) - now) for times in self._times.values()), default=None)
+
+    def _due(self, times: tuple[float, float], quiet: float) -> float:
+        return min(times[1] + quiet, times[0] + self._latest)
+
+
+class CollectionWatch:
+    """The watch of one collection in this process."""
+
+    def __init__(self, means: KnowledgeMeans, scanner: Scanner, collection_id: str, path: str) -> None:
+        self._means = means
+        self._scanner = scanner
+        self._id = collection_id
+        self.path = path
+        self.folders: frozenset[str] = frozenset()
+        self.refused: str | None = None
+        self.is_live = False
+        self._quiet = QuietPaths()
+        self._changed = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._watcher: FolderWatcher | None = None
+
+    def stop(self) -> None:
+        """End the watch."""
+        self._scope.cancel()
+
+    async def run(self) -> None:
+        """Watch until stopped, or refused for a while."""
+        try:
+            with self._scope:
+                await self._watch_all()
+                await self._means.db.jot(lambda tx: self._scanner.queue(tx, self._id))  # what changed until now
+                self.is_live = True
+                while True:
+                    await self._follow()
+        except WatchRefusedError as error:
+            self.refused = error.reason
+        except UnsafeFileError:
+            self.refused = "missing"  # a scan tells it
+        finally:
+            self.is_live = False
+            if self._watcher is not None:
+                self._watcher.close()
+        if self.refused in POLLED:
+            with self._scope:
+                await anyio.sleep(REFUSED_AGAIN_SECONDS)
+        elif self.refused is not None:
+            await self._means.db.jot(lambda tx: self._scanner.queue(tx, self._id))
+
+    async def _watch_all(self) -> None:
+        """Watch every folder that is not left out."""
+        known = await self._means.db.read(lambda tx: find_collection(tx, self._id))
+        if known is None:
+            raise WatchRefusedError("missing")
+
+        def folders() -> list[str]:
+            with self._means.open_root(known.path) as root:
+                return list_folders(root, known)
+
+        for is_last in (False, False, True):
+            try:
+                self._watch(await anyio.to_thread.run_sync(folders))
+            except WatchRefusedError as error:
+                if is_last or error.reason != "missing":  # a folder may go between the two steps
+                    raise
+            else:
+                return
+
+    def _watch(self, folders: Sequence[str]) -> None:
+        """Watch these folders in place of those before; the new watch begins before the old one ends."""
+        before = self._watcher
+        self._watcher = self._means.watch_folders(self.path, folders, self._note)
+        self.folders = frozenset(folders)
+        if before is not None:
+            before.close()
+
+    def _note(self, paths: set[str]) -> None:
+        self._quiet.note(paths, time.monotonic())
+        self._changed.set()
+
+    async def _follow(self) -> None:
+        """Wait for what is due, and look at it."""
+        quiet = self._means.settings().debounce_ms / 1000
+        with anyio.move_on_after(self._quiet.wait(time.monotonic(), quiet)):
+            await self._changed.wait()
+        self._changed = anyio.Event()
+        paths = self._quiet.take(time.monotonic(), quiet)
+        if not paths:
+            return
+        if any(path.rpartition("/")[2] in DECIDING for path in paths):
+            await self._watch_all()
+            await self._means.db.jot(lambda tx: self._scanner.queue(tx, self._id))
+            return
+        asked = {path.rpartition("/")[0] for path in paths} | (paths & self.folders)
+        while asked:
+            present, gone = await self._scanner.look_at(self._id, sorted(asked), self.folders)
+            folders = (self.folders | present) - gone
+            if folders == self.folders:
+                return
+            asked = folders - self.folders  # once more, for what came before they were watched
+            try:
+                self._watch(sorted(folders))
+            except WatchRefusedError:
+                await self._watch_all()
+
+
+class Watchers:
+    """The watches of this process."""
+
+    def __init__(self, means: KnowledgeMeans, scanner: Scanner) -> None:
+        self._means = means
+        self._scanner = scanner
+        self._watches: dict[str, CollectionWatch] = {}
+
+    async def look(self) -> None:
+        """Begin and end watches as settings, collections and other processes demand."""
+        known = await self._means.db.read(lambda tx: {one.collection_id: one for one in list_collections(tx)})
+        for collection_id, watch in list(self._watches.items()):
+            one = known.get(collection_id)
+            if one is None or not self._wants(one) or one.path != watch.path:
+                watch.stop()
+        for collection_id, one in known.items():
+            if self._wants(one) and collection_id not in self._watches and self._means.locks.take(collection_id):
+                watch = self._watches[collection_id] = CollectionWatch(
+                    self._means, self._scanner, collection_id, one.path
+                )
+                self._means.spawn(partial(self._keep, collection_id, watch), "watch")
+            await self._tell(one)
+
+    def _wants(self, known: KnownCollection) -> bool:
+        settings = self._means.settings()
+        is_on = settings.enabled and settings.indexing_enabled and settings.watch_enabled
+        return is_on and bool(known.watch) and known.scanned_at is not None and known.state in {"live", "polling"}
+
+    async def _keep(self, collection_id: str, watch: CollectionWatch) -> None:
+        try:
+            await watch.run()
+        finally:
+            del self._watches[collection_id]
+            self._means.locks.release(collection_id)
+
+    async def _tell(self, known: KnownCollection) -> None:
+        """Store whether a collection is live, and tell why it is not; what another process watches is its matter."""
+        watch = self._watches.get(known.collection_id)
+        component = f"knowledge:{known.collection_id}"
+        state, reason = known.state, known.reason
+        if watch is not None and watch.is_live:
+            state, reason = "live", None
+        elif watch is not None and watch.refused in POLLED:
+            state, reason = "polling", watch.refused
+            self._means.degrade(component, watch.refused)
+        elif watch is None and known.state == "live" and not self._is_elsewhere(known):
+            state, reason = "polling", "not_watched"
+        if state == "live":
+            for one in POLLED:
+                self._means.recover(component, one)
+        if known.state in {"live", "polling"} and (state, reason) != (known.state, known.reason):
+            await self._means.db.note(lambda tx: set_state(tx, known.id, state, reason))
+
+    def _is_elsewhere(self, known: KnownCollection) -> bool:
+        """Return whether another process watches a collection."""
+        if not self._means.locks.take(known.collection_id):
+            return True
+        self._means.locks.release(known.collection_id)
+        return False
+
+    def state_of(self, known: KnownCollection) -> WatchState:
+        """Return which process watches a collection, and how many folders if it is this one."""
+        watch = self._watches.get(known.collection_id)
+        if watch is not None and watch.is_live:
+            return WatchState(process="this", folders=len(watch.folders))
+        return WatchState(process="other" if known.state == "live" and watch is None else "none", folders=0)

@@ -1,0 +1,41 @@
+"""The rules of collections as they are now: what became ignored since the last scan is shown no more.
+
+Rule 1: the files of patterns down to a hit are read once for a search; a folder that is left out takes all below it.
+"""
+
+from collections.abc import Iterable
+
+from knowledge.rows.collections import KnownCollection
+from knowledge.rows.files import place_of
+from knowledge.scan.patterns import Rules
+from knowledge.scan.walking import rules_at, rules_of
+from protocol.seams.safe_files import SafeRoot
+
+
+class CurrentRules:
+    """Tells what the rules of some collections leave out; for one search."""
+
+    def __init__(self, collections: Iterable[KnownCollection]) -> None:
+        self._known = {known.id: known for known in collections}
+        self._rules: dict[tuple[int, str], Rules | None] = {}
+
+    def leave_out(self, root: SafeRoot, collection: int, path: str) -> bool:
+        """Return whether a file of a collection is left out now."""
+        if collection not in self._known:
+            return False
+        rules = self._within(root, collection, place_of(path)[0])
+        return rules is None or rules.skips(path, is_folder=False) is not None
+
+    def _within(self, root: SafeRoot, collection: int, folder: str) -> Rules | None:
+        """Return the rules in a folder; None where it is left out itself."""
+        key = (collection, folder)
+        if key not in self._rules:
+            known = self._known[collection]
+            if not folder:
+                above: Rules | None = rules_of(root, known.choices(), follows_git=bool(known.follow_gitignore))
+            else:
+                above = self._within(root, collection, place_of(folder)[0])
+                if above is not None and above.skips(folder, is_folder=True) is not None:
+                    above = None
+            self._rules[key] = rules_at(root, above, folder) if above is not None else None
+        return self._rules[key]

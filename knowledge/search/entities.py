@@ -1,0 +1,176 @@
+"""Entities of files and their links, as a caller names and lists them.
+
+Rule 1: only what lies in a visible collection exists; a name that several have is refused with them, one that none has
+matches nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from knowledge.links.resolving import parts_of, stem_of
+from knowledge.ports import KnowledgeMeans
+from knowledge.rows.collections import KnownCollection
+from knowledge.rows.files import count_below
+from knowledge.rows.links import HOUSE, TAGGED, form_and_line, resolve_link
+from knowledge.search.addresses import quote_path
+from knowledge.search.visible import Part, chosen, part_of, visible_collections
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError
+from protocol.files.graph import (
+    EdgesParams,
+    EdgesResult,
+    EntitiesParams,
+    EntitiesResult,
+    FileEdge,
+    FileEntity,
+    UnresolvedLink,
+)
+from protocol.seams.ports import Tx
+from retrieval.rows.graph import Entity, entities_named
+from retrieval.rows.links import (
+    Direction,
+    KeyedEdge,
+    ShownEdge,
+    aliases_of,
+    edges_around,
+    entity_at,
+    entity_by_id,
+    entity_of,
+    list_entities,
+    subjects_leading_to,
+)
+
+MOST_CANDIDATES = 20
+DIRECTIONS: Mapping[str, Sequence[Direction]] = {"out": ("out",), "in": ("in",), "both": ("out", "in")}
+SUPERSEDED_BY = "superseded_by"
+
+
+def find_entities(tx: Tx, collections: Sequence[KnownCollection], text: str) -> list[Entity]:
+    """Return the entity that a text names; several where a tag of that name is in several collections.
+
+    Raises `CallerError` for a name that several have.
+    """
+    places = [known.collection_id for known in collections]
+    by_id = entity_by_id(tx, text)
+    if by_id is not None:
+        return [by_id] if by_id.house == HOUSE and by_id.place in places else []
+    part = part_of(text)
+    if part is not None and part.collection_id in places:
+        found = entity_at(tx, HOUSE, part.collection_id, part.path)
+        return [found] if found is not None else []
+    by_path = [one for place in places if (one := entity_at(tx, HOUSE, place, text.strip("/"))) is not None]
+    found = by_path or _named(tx, places, text.strip())
+    if len(found) > 1 and {one.kind for one in found} != {"tag"}:
+        candidates = [{"entity_id": one.entity_id, "entity": _full_name(one), "kind": one.kind} for one in found]
+        problem = "Several have that name"
+        details = {"path": "$.entity", "problem": problem, "candidates": candidates[:MOST_CANDIDATES]}
+        raise CallerError("invalid_params", f"{problem} - at `$.entity`", details=details)
+    return found
+
+
+def _named(tx: Tx, places: Sequence[str], name: str) -> list[Entity]:
+    wanted = dict.fromkeys(one for one in (name, stem_of(name), name.removeprefix("#")) if one)
+    found = {one.row: one for place in places for each in wanted for one in entities_named(tx, HOUSE, place, each)}
+    return list(found.values())
+
+
+def _full_name(entity: Entity) -> str:
+    return f"{entity.place}:{entity.path}" if entity.path is not None else f"#{entity.name}"
+
+
+def find_part(tx: Tx, collections: Sequence[KnownCollection], text: str) -> Part | None:
+    """Return the files that an entity stands for; None for what nothing is called. Raises `CallerError`."""
+    part = part_of(text)
+    if part is not None and any(known.collection_id == part.collection_id for known in collections):
+        return part
+    entities = find_entities(tx, collections, text)
+    if not entities:
+        return None
+    (first, *_) = entities
+    if first.kind != "tag" and first.path is not None:
+        return Part(first.place, first.path)
+    places = {
+        (page.place, page.path)
+        for entity in entities
+        for subject in subjects_leading_to(tx, entity.row, TAGGED)
+        if (page := entity_of(tx, HOUSE, subject)) is not None and page.path is not None
+    }
+    return Part(first.place, "", frozenset(places))
+
+
+class EntityReader:
+    """Answers `knowledge/entities` and `knowledge/edges`."""
+
+    def __init__(self, means: KnowledgeMeans) -> None:
+        self._means = means
+
+    async def entities(self, params: EntitiesParams) -> EntitiesResult:
+        """`knowledge/entities`."""
+        (after,) = place_of(params.cursor, (0,))
+
+        def read(tx: Tx) -> EntitiesResult:
+            visible = visible_collections(tx, self._means, params.context)
+            source = f"collection:{params.collection_id}" if params.collection_id is not None else None
+            places = [known.collection_id for known in chosen(visible, source)]
+            if params.collection_id is not None and not places:
+                raise CallerError.missing("collection")
+            found = list_entities(
+                tx, HOUSE, places, params.kinds or (), params.query or "", after=after, limit=params.limit + 1
+            )
+            page = found[: params.limit]
+            aliases = aliases_of(tx, [one.row for one in page])
+            more = cursor_of(page[-1].row) if len(found) > len(page) else None
+            shown = [_shown_entity(tx, one, aliases.get(one.row, [])) for one in page]
+            return EntitiesResult(entities=shown, next_cursor=more)
+
+        return await self._means.db.read(read)
+
+    async def edges(self, params: EdgesParams) -> EdgesResult:
+        """`knowledge/edges`."""
+        (after,) = place_of(params.cursor, (0,))
+
+        def read(tx: Tx) -> EdgesResult:
+            entities = find_entities(tx, visible_collections(tx, self._means, params.context), params.entity)
+            found = edges_around(
+                tx, [one.row for one in entities], DIRECTIONS[params.direction], params.kinds or (),
+                min_strength=params.min_strength, after=after, limit=params.limit + 1,
+            )  # fmt: skip
+            page = found[: params.limit]
+            more = cursor_of(page[-1].id) if len(found) > len(page) else None
+            return EdgesResult(edges=[_shown_edge(tx, edge) for edge in page], next_cursor=more)
+
+        return await self._means.db.read(read)
+
+
+def _shown_entity(tx: Tx, entity: Entity, aliases: list[str]) -> FileEntity:
+    files = 1
+    if entity.kind == "tag":
+        files = len(subjects_leading_to(tx, entity.row, TAGGED))
+    elif entity.kind not in {"page", "code"} and entity.path is not None:
+        files = count_below(tx, entity.place, entity.path)
+    return FileEntity(
+        entity_id=entity.entity_id, name=entity.name, kind=entity.kind, collection_id=entity.place,  # pyright: ignore[reportArgumentType]  # the kinds of this house
+        path=entity.path, aliases=aliases, files=files,
+    )  # fmt: skip
+
+
+def _shown_edge(tx: Tx, edge: ShownEdge) -> FileEdge:
+    source = entity_of(tx, HOUSE, edge.subject)
+    path = source.path if source is not None and source.path is not None else ""
+    form, line = form_and_line(edge.address) if edge.address is not None else ("", 0)
+    ends = (edge.from_id, edge.to_id)
+    start, end = (ends[1], ends[0]) if form == SUPERSEDED_BY and ends[1] is not None else ends
+    unresolved = None
+    if end is None and edge.target is not None and edge.address is not None:
+        keyed = KeyedEdge(edge.id, edge.subject, 0, None, edge.kind, edge.target, edge.address)
+        candidates = [one.entity_id for one in resolve_link(tx, edge.place, path, keyed).candidates]
+        unresolved = UnresolvedLink(text=edge.target, candidates=candidates)
+    place = f"{edge.place}:{quote_path(path)}"
+    return FileEdge(
+        from_=start or edge.from_id, to=end, unresolved=unresolved, kind=edge.kind, strength=edge.strength,  # pyright: ignore[reportArgumentType]  # the kinds of this house
+        origin=edge.origin, address=f"{place}#L{line}" if line else place, created_at=edge.created_at,  # pyright: ignore[reportArgumentType]  # as it is stored
+    )  # fmt: skip
+
+
+def anchor_of(target: str | None) -> str | None:
+    """Return the heading that a link names in the file that it leads to."""
+    return parts_of(target).anchor if target is not None else None

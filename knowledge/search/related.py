@@ -1,0 +1,130 @@
+"""One step from what was found: files that are linked with the best hits, and what each hit belongs to.
+
+Rule 1: links and imports are followed, in both directions; folders and tags never are, or one would bring everything.
+Rule 2: a neighbour shows the section that the link names, else its beginning; it is read from the disk as any hit is.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from knowledge.rows.collections import KnownCollection, find_collection
+from knowledge.rows.contents import FoundPiece, pieces_of, read_pieces
+from knowledge.rows.files import ContentPlace, find_file, places_of
+from knowledge.rows.links import HOUSE, MEMBER_OF, TAGGED
+from knowledge.search.addresses import is_anchor_of
+from knowledge.search.entities import anchor_of
+from knowledge.search.ranking import total_of
+from knowledge.search.verifying import Disk, ShownPiece
+from knowledge.search.visible import Part
+from protocol.files.knowledge import HitEntity, KnowledgeHit, KnowledgeSearchArgs, ScoreParts, Via
+from protocol.seams.ports import Tx
+from retrieval.rows.links import belongings, entity_at, neighbours
+
+MOST_SEEDS = 10
+MOST_NEIGHBOURS = 20
+LEAST_STRENGTH = 0.2
+"""An edge has to be stronger than this to be followed."""
+RELATED_PART = 0.2
+"""Of its seed's score, what a neighbour gets."""
+MOST_ENTITIES = 8
+MOST_PIECES_READ = 200
+"""Of a neighbour, in search of the section that a link names."""
+
+
+class Related(NamedTuple):
+    """A file that is linked with a hit."""
+
+    collection_id: str
+    path: str
+    score: float
+    via: Via
+    anchor: str | None
+
+
+class RelatedPieces(NamedTuple):
+    """The pieces of a neighbour, the first one first, with every place that says the same."""
+
+    related: Related
+    pieces: list[FoundPiece]
+    places: list[ContentPlace]
+
+
+def find_related(
+    tx: Tx, seeds: Sequence[KnowledgeHit], collections: Sequence[KnownCollection], part: Part | None
+) -> dict[tuple[str, str], Related]:
+    """Return the neighbours of the best hits by collection and path, each by its strongest seed."""
+    shown = {known.collection_id for known in collections if known.state != "unavailable"}
+    found: dict[tuple[str, str], Related] = {}
+    for seed in sorted(seeds, key=lambda hit: -hit.score)[:MOST_SEEDS]:
+        at = seed.locations[0]
+        entity = entity_at(tx, HOUSE, at.collection_id, at.path)
+        if entity is None:
+            continue
+        ends = neighbours(tx, entity.row, above=LEAST_STRENGTH, but=(MEMBER_OF, TAGGED), limit=MOST_NEIGHBOURS)
+        for end in ends:
+            key = (end.place, end.path)
+            is_hidden = end.place not in shown or (part is not None and not part.holds(*key))
+            if is_hidden or key == (at.collection_id, at.path) or key in found:
+                continue
+            via = Via(entity_id=entity.entity_id, kind=end.kind, strength=end.strength, direction=end.direction)
+            found[key] = Related(*key, RELATED_PART * seed.score, via, anchor_of(end.target))
+    return found
+
+
+def read_related(tx: Tx, related: Related, args: KnowledgeSearchArgs) -> RelatedPieces | None:
+    """Return the pieces of a neighbour; None where it is not indexed or an option leaves it out."""
+    known = find_collection(tx, related.collection_id)
+    file = find_file(tx, known.id, related.path) if known is not None else None
+    if known is None or file is None or file.content is None or file.state not in {"indexed", "partial", "pending"}:
+        return None
+    most = MOST_PIECES_READ if related.anchor is not None else 1
+    rows = [piece.id for piece in pieces_of(tx, file.content)[:most]]
+    pieces = read_pieces(tx, rows, [known.owner])
+    if not pieces or (args.min_importance is not None and pieces[rows[0]].importance < args.min_importance):
+        return None
+    places = [place for place in places_of(tx, file.content) if place.collection == known.id]
+    own_first = sorted(places, key=lambda place: place.path != related.path)
+    return RelatedPieces(related, [pieces[row] for row in rows if row in pieces], own_first)
+
+
+def show_related(disk: Disk, one: RelatedPieces) -> tuple[FoundPiece, ShownPiece] | None:
+    """Return the piece of a neighbour that is shown, as the disk says it now; None where it says it no more."""
+    first: tuple[FoundPiece, ShownPiece] | None = None
+    for piece in one.pieces:
+        shown = disk.show(piece, one.places)
+        if shown is None:
+            continue
+        first = first or (piece, shown)
+        anchor = one.related.anchor
+        if anchor is None or any(is_anchor_of(anchor.rpartition("#")[2], heading) for heading in shown.headings[-1:]):
+            return piece, shown
+    return first
+
+
+def raised(hit: KnowledgeHit, related: Related) -> KnowledgeHit:
+    """Return a hit that is also a neighbour of another one."""
+    if hit.breakdown.related >= related.score:
+        return hit
+    parts = msgspec.structs.replace(hit.breakdown, related=related.score)
+    return msgspec.structs.replace(hit, breakdown=parts, score=total_of(parts), via=related.via)
+
+
+def parts_of_related(related: Related) -> ScoreParts:
+    """Return the parts of a neighbour's score."""
+    return ScoreParts(related=related.score)
+
+
+def entities_of(tx: Tx, hits: Sequence[KnowledgeHit]) -> Mapping[str, list[HitEntity]]:
+    """Return by address what hits of files belong to: the page itself, its folder, its tags."""
+    subjects: dict[str, str] = {}
+    for hit in hits:
+        at = hit.locations[0]
+        entity = entity_at(tx, HOUSE, at.collection_id, at.path)
+        if entity is not None and entity.subject is not None:
+            subjects[hit.address] = entity.subject
+    found: dict[str, list[HitEntity]] = {}
+    for subject, entity_id, name, kind in belongings(tx, HOUSE, list(dict.fromkeys(subjects.values()))):
+        found.setdefault(subject, []).append(HitEntity(entity_id=entity_id, name=name, kind=kind))
+    return {address: found.get(subject, [])[:MOST_ENTITIES] for address, subject in subjects.items()}

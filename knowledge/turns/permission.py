@@ -1,0 +1,32 @@
+"""What a turn may have of the user's files; pure.
+
+Rule 1: a turn's policy speaks for files as for memory, but for its silence where durable memory is switched off: then
+files have their own switches, and the thread's mode still holds.
+"""
+
+from protocol.hooks import TurnContext
+from protocol.threads import Permission, TurnPolicy
+
+MEMORY_OFF = "memory_disabled"
+
+
+def why_no_recall(turn: TurnContext, policy: TurnPolicy | None) -> str | None:
+    """Return the code for which no file is recalled in a turn, or None."""
+    if turn.memory_mode == "ignored":
+        return "memory_mode"
+    if turn.options.skip_recall:
+        return "skip_recall"
+    return _denial(policy.recall) if policy is not None else None
+
+
+def why_no_tools(turn: TurnContext, policy: TurnPolicy | None) -> str | None:
+    """Return the code for which a turn has no tools for files, or None."""
+    if turn.mode == "chat":
+        return "chat_mode"
+    if turn.memory_mode == "ignored":
+        return "memory_mode"
+    return _denial(policy.read_tools) if policy is not None else None
+
+
+def _denial(permission: Permission) -> str | None:
+    return None if permission.allowed or permission.reason_code == MEMORY_OFF else permission.reason_code

@@ -1,0 +1,40 @@
+"""The files part of the local plan: whether a message asks for what the user's files say; pure.
+
+Rule 1: silent unless the message names a file, a page by its link, or notes, documents or code as such: recall by its
+words has looked already.
+Rule 2: a name that the message uses narrows the first search; a second one is not bound by it, for it may be no name.
+"""
+
+import re
+from collections.abc import Sequence
+
+from knowledge.kinds import kind_of
+from promt.intents import says
+from protocol.hooks import FileQuery, FilesPlan, TurnContext
+
+MAX_QUERY_CHARS = 512
+MAX_NAMES = 2
+TOOLS: Sequence[str] = ("knowledge_search", "knowledge_read")
+
+_WIKILINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})(?:[|#][^\[\]\n]{0,200})?\]\]")
+_NAME = re.compile(r"[\w@~+-][\w@~+./-]{0,200}\.[A-Za-z0-9]{1,8}(?![\w/])")
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names of pages and files that a message uses, in its order."""
+    linked = [found[1].strip() for found in _WIKILINK.finditer(text)]
+    named = [found[0] for found in _NAME.finditer(text) if kind_of(found[0].rpartition("/")[2]) is not None]
+    return list(dict.fromkeys(name for name in (*linked, *named) if name))
+
+
+def propose_files(text: str, context: TurnContext) -> tuple[FilesPlan, list[str]]:
+    """Return what the turn should look up in files, and the tools that the message may need."""
+    if context.memory_mode == "ignored":
+        return FilesPlan(), []
+    names = names_in(text)
+    if not names and not says(text, "files"):
+        return FilesPlan(), []
+    words = text.strip()[:MAX_QUERY_CHARS]
+    queries = [*(FileQuery(query=words, entity=name) for name in names[:MAX_NAMES]), FileQuery(query=words)]
+    tools = list(TOOLS) if context.mode != "chat" else []
+    return FilesPlan(status="recall", queries=queries), tools

@@ -1,0 +1,201 @@
+"""Recall of what files say, before the model of a turn is asked: two hooks.
+
+Rule 1: `knowledge.recall` searches by the words of the message and shows only what fits well; `knowledge.active_recall`
+carries out the plan of a turn that asks for files, and shows the best there is.
+Rule 2: every piece is read from the disk before it is shown, once, as data in a block of its own.
+Rule 3: at its deadline a hook gives what is there, and says `deadline`.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, tzinfo
+from typing import NamedTuple
+
+import anyio
+
+from knowledge.search.searching import KnowledgeSearcher, Wish
+from knowledge.turns.permission import why_no_recall
+from promt.render import shorten
+from promt.time_words import zone_of
+from protocol.errors import GatewayError
+from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchParams
+from protocol.hooks import ContextItem, FileQuery, HookInput, HookOutput, PromptContext, Subscription
+from protocol.memory import Context
+from protocol.settings import KnowledgeSettings
+from protocol.threads import RecallStatus, SourceRef
+
+RECALL, ACTIVE_RECALL = "knowledge.recall", "knowledge.active_recall"
+TIMEOUT_MS = 400
+HAND_OVER_MS = 50
+"""Kept of that time for handing over what was found by then: a hook that is cut off gives nothing."""
+MIN_TEXT_CHARS = 5
+"""Of a message that is searched for: "ok" and "thanks" would only find noise."""
+MAX_QUERY_CHARS = 4096
+MAX_QUERIES = 3
+FRAME_CHARS = 700
+"""Of a block beside its texts: what stands at its head and end, and before a piece."""
+LEAST_CHARS = 100
+"""Of a piece in a small block."""
+ASKED_FLOOR_PART = 0.2
+"""Of the usual floor: who asks for notes has some, so that a weak hit is likelier right."""
+SHOWN_BEGINNING = 40
+"""Characters by which a snippet is found again in its piece."""
+
+Settings = Callable[[], KnowledgeSettings]
+
+
+class _Asked(NamedTuple):
+    """One search: its query, the least score, and the characters that it may fill."""
+
+    query: FileQuery
+    floor: float
+    room: int
+
+
+def item_of(hit: KnowledgeHit, most: int, zone: tzinfo) -> ContextItem:
+    """Return a piece of a file as the prompt shows it: from its best line on, where it is too long."""
+    at = hit.locations[0]
+    text = hit.text.strip()
+    if len(text) > most:
+        begin = max(0, text.find(hit.snippet[:SHOWN_BEGINNING]))
+        text = shorten(text[begin:], most)
+    labels = {"file": f"{at.collection_id}:{at.path} L{at.from_line}-L{at.to_line}"}
+    if hit.heading:
+        labels[""] = " > ".join(hit.heading)
+    labels["changed"] = datetime.fromtimestamp(hit.at / 1000, zone).date().isoformat()
+    return ContextItem(ref=SourceRef(kind="file", id=hit.address), text=text, labels=labels)
+
+
+class _FileRecall:
+    """What both hooks have in common."""
+
+    context_id: str
+
+    def __init__(self, searcher: KnowledgeSearcher, settings: Settings) -> None:
+        self._searcher = searcher
+        self._settings = settings
+
+    async def _recalled(self, given: HookInput, wishes: Sequence[_Asked]) -> HookOutput:
+        """Search in order; what one found is not shown by the next one again."""
+        settings = self._settings()
+        found: list[KnowledgeHit] = []
+        has_any = False
+        with anyio.move_on_after((TIMEOUT_MS - HAND_OVER_MS) / 1000) as patience:
+            for wish in wishes:
+                room = settings.prompt_hits - len(found)
+                if room <= 0:
+                    break
+                hits, is_there = await self._search(given, wish, found, room)
+                has_any = has_any or is_there
+                found += hits
+        if patience.cancelled_caught:
+            return self._output(given, found, "partial" if found else "failed", "deadline")
+        if not has_any:
+            return HookOutput()  # no folder of this workspace is recalled
+        return self._output(given, found, "recalled" if found else "empty", "matched" if found else "no_match")
+
+    async def _search(
+        self, given: HookInput, asked: _Asked, before: Sequence[KnowledgeHit], room: int
+    ) -> tuple[list[KnowledgeHit], bool]:
+        """Return the hits, and whether there was any collection to be searched."""
+        source = asked.query.source or ""
+        params = KnowledgeSearchParams(
+            query=asked.query.query[:MAX_QUERY_CHARS], max_results=room, entity=asked.query.entity,
+            source=source if source.startswith("collection:") else "file",
+            context=Context(workspace_id=given.context.workspace_id),
+        )  # fmt: skip
+        shown = frozenset([*given.recalled.knowledge_ids, *(hit.address for hit in before)])
+        wish = Wish(turn=given.context, recalled_only=True, floor=asked.floor, shown=shown)
+        try:
+            snapshot, found = await self._searcher.find_files(params, wish)
+        except GatewayError:  # a name that several pages have says nothing
+            return [], False
+        kept: list[KnowledgeHit] = []
+        left = asked.room
+        for hit in found.hits:
+            size = min(self._most(), len(hit.text))
+            if hit.address in shown or size > left:
+                continue
+            left -= size
+            kept.append(hit)
+        return kept, bool(snapshot.collections)
+
+    def _most(self) -> int:
+        """Return how long a piece may be in the prompt."""
+        settings = self._settings()
+        return min(settings.max_hit_chars, max(LEAST_CHARS, settings.prompt_chars - FRAME_CHARS))
+
+    def _output(
+        self, given: HookInput, hits: Sequence[KnowledgeHit], status: RecallStatus, reason: str
+    ) -> HookOutput:  # fmt: skip
+        settings, zone = self._settings(), zone_of(given.context.time_zone)
+        return HookOutput(
+            contributions=[
+                PromptContext(
+                    context_id=self.context_id, domain="knowledge",
+                    items=[item_of(hit, self._most(), zone) for hit in hits],
+                    max_chars=settings.prompt_chars, max_item_chars=settings.max_hit_chars, status=status,
+                    reason=reason,
+                )
+            ]
+        )  # fmt: skip
+
+
+class FileRecall(_FileRecall):
+    """The hook `knowledge.recall`."""
+
+    context_id = "file_recall"
+
+    async def __call__(self, given: HookInput) -> HookOutput:
+        """Return the pieces of files that fit the message, or why there are none."""
+        denied = why_no_recall(given.context, given.policy)
+        if denied is None and len(given.text.strip()) < MIN_TEXT_CHARS:
+            denied = "too_short"
+        if denied is not None:
+            return self._output(given, [], "skipped", denied)
+        settings = self._settings()
+        query = FileQuery(query=given.text)
+        return await self._recalled(given, [_Asked(query, settings.min_relevancy, settings.prompt_chars)])
+
+
+class ActiveFileRecall(_FileRecall):
+    """The hook `knowledge.active_recall`."""
+
+    context_id = "file_active"
+
+    async def __call__(self, given: HookInput) -> HookOutput:
+        """Return what the plan asks for; nothing at all for a turn whose plan wants no files."""
+        if given.plan is None or given.plan.knowledge.status == "skip" or not given.plan.knowledge.queries:
+            return HookOutput()
+        denied = why_no_recall(given.context, given.policy)
+        if denied is not None:
+            return self._output(given, [], "skipped", denied)
+        settings = self._settings()
+        floor = settings.min_relevancy * ASKED_FLOOR_PART
+        return await self._recalled(
+            given,
+            [
+                _Asked(query, floor, min(query.max_chars or settings.prompt_chars, settings.prompt_chars))
+                for query in given.plan.knowledge.queries[:MAX_QUERIES]
+            ],
+        )
+
+
+def recall_hooks(
+    searcher: KnowledgeSearcher, settings: Settings, is_there: Callable[[], bool]
+) -> list[Subscription]:  # fmt: skip
+    """Return the hooks of recall; `is_there` says whether the home has a collection whose files are recalled."""
+
+    def is_enabled() -> bool:
+        now = settings()
+        return now.enabled and now.recall_enabled and now.prompt_hits > 0 and now.prompt_chars > 0 and is_there()
+
+    return [
+        Subscription(
+            hook_id=RECALL, phase="TurnPrePromptContext", call=FileRecall(searcher, settings), enabled=is_enabled,
+            after=("memory.deterministic_recall",), timeout_ms=TIMEOUT_MS,
+        ),
+        Subscription(
+            hook_id=ACTIVE_RECALL, phase="TurnPostPreflightPromptContext", call=ActiveFileRecall(searcher, settings),
+            enabled=is_enabled, after=("thread_episodic.recall", "memory.active_recall"), timeout_ms=TIMEOUT_MS,
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,194 @@
+"""Durable memory's front door for questions: the methods that only read.
+
+Rule 1: nothing that writes is imported; a question at a command line opens this alone.
+Rule 2: every call begins with its active scopes.
+"""
+
+from typing import Any
+
+import msgspec
+
+from memory.doorway import Doorway
+from memory.ports import Collaborators
+from memory.proposals.file_places import place_of
+from memory.read.changes import ChangeReader
+from memory.read.explain import Explainer, explain_recall
+from memory.read.links import Links
+from memory.read.reads import RecordReader
+from memory.read.recall import Recaller
+from memory.read.similar import Similar
+from memory.rows.evidence import evidence_of_record
+from memory.rows.recent_history import read_history, read_stats, words_are_unwanted
+from memory.rows.store import get_record
+from memory.rules.scopes import narrowed
+from protocol import methods as m
+from protocol.errors import CallerError
+from protocol.memory import (
+    Context,
+    ExplainParams,
+    ExplainResult,
+    ExplainTarget,
+    FileSource,
+    GetParams,
+    GetResult,
+    HistoryParams,
+    HistoryResult,
+    LinksParams,
+    LinksResult,
+    ListParams,
+    ListResult,
+    MemoryChangesParams,
+    MemoryChangesResult,
+    Record,
+    SearchParams,
+    SearchResult,
+    ShownIn,
+    SimilarParams,
+    SimilarResult,
+    StatsParams,
+    StatsResult,
+)
+from protocol.methods import Bound, bind
+from protocol.seams.file_evidence import FilePlace
+from protocol.seams.ports import Tx
+
+EXPLAINED_LIMIT = 5  # as many as deterministic recall puts into a prompt
+MOST_SUPPORT = 50
+"""Quotes, and turns, that are shown of a record."""
+
+
+class MemoryQuestions:
+    """What may be asked of durable memory without changing it."""
+
+    def __init__(self, means: Collaborators, door: Doorway, reader: RecordReader, recaller: Recaller) -> None:
+        self._means, self._door, self._reader, self._recaller = means, door, reader, recaller
+        self._explainer, self._similar, self._links = Explainer(means), Similar(means), Links(means)
+        self._changes = ChangeReader(means)
+
+    def bindings(self) -> list[Bound]:
+        """Return the methods that only read durable memory."""
+        return [
+            bind(m.MEMORY_SEARCH, self.search),
+            bind(m.MEMORY_GET, self.get),
+            bind(m.MEMORY_LIST, self.list_records),
+            bind(m.MEMORY_SIMILAR, self.similar),
+            bind(m.MEMORY_LINKS, self.links),
+            bind(m.MEMORY_HISTORY, self.history),
+            bind(m.MEMORY_EXPLAIN, self.explain),
+            bind(m.MEMORY_STATS, self.stats),
+            bind(m.MEMORY_CHANGES, self.changes),
+        ]
+
+    async def search(self, params: SearchParams) -> SearchResult:
+        """Hits, best first."""
+        self._door.require_enabled()
+        scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
+        return await self._reader.search(params, scopes)
+
+    async def get(self, params: GetParams) -> GetResult:
+        """Return one record, or null, with those that look like it."""
+        scopes = (await self._door.place(params.context)).scopes
+        found = await self._reader.get(params, scopes)
+        if found.record is None:
+            return found
+        return GetResult(
+            record=found.record,
+            similar_to=await self._similar.of_record(found.record, scopes),
+            enrichment=await self._links.enrichment_of(found.record) if params.include_enrichment else None,
+            **await self._support(found.record, params),
+        )
+
+    async def _support(self, record: Record, params: GetParams) -> dict[str, Any]:
+        """Return the words that a record rests on and the turns that it was shown in, where they are asked for."""
+        if not params.include_evidence or record.status == "deleted":
+            return {}
+        memory_id = record.memory_id
+
+        def read(tx: Tx) -> dict[str, Any]:
+            shown = self._means.turns_shown(tx, memory_id, MOST_SUPPORT)
+            return {
+                "evidence": evidence_of_record(tx, memory_id, MOST_SUPPORT),
+                "shown_in": [ShownIn(thread_id=thread, turn_id=turn, at=at) for thread, turn, at in shown],
+            }
+
+        return await self._means.db.read(read)
+
+    async def similar(self, params: SimilarParams) -> SimilarResult:
+        """Pairs of records that look alike."""
+        self._door.require_enabled()
+        scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
+        return await self._similar.pairs(params, scopes)
+
+    async def links(self, params: LinksParams) -> LinksResult:
+        """Return the records that are linked to a record."""
+        self._door.require_enabled()
+        return await self._links.around(params, (await self._door.place(params.context)).scopes)
+
+    async def list_records(self, params: ListParams) -> ListResult:
+        """Records in an order."""
+        return await self._reader.list_records(
+            params, narrowed((await self._door.place(params.context)).scopes, params.scopes)
+        )
+
+    async def history(self, params: HistoryParams) -> HistoryResult:
+        """Return the events of a whole supersession chain, oldest first."""
+        scopes = (await self._door.place(params.context)).scopes
+
+        events = await self._means.db.read(lambda tx: read_history(tx, params.memory_id, scopes))
+        return HistoryResult(events=events)
+
+    async def explain(self, params: ExplainParams) -> ExplainResult:
+        """Why something was or was not saved or recalled."""
+        place = await self._door.place(params.context)
+        if params.target is not None:
+            target = params.target
+            found, source = await self._means.db.read(
+                lambda tx: (self._explainer.explain(tx, target, place.scopes), _source_of(tx, target))
+            )
+            return found if source is None else await self._with_file(found, source, params.context)
+        if params.query is None:
+            raise CallerError.at("$", "Give a `target` or a `query`")
+        if not self._means.settings().enabled:
+            return explain_recall(None, is_enabled=False, limit=EXPLAINED_LIMIT)
+        query, keyed = params.query, self._means.keyed
+        recall = await self._recaller.recall(
+            query, place.scopes, limit=EXPLAINED_LIMIT, agent_id=params.context.agent_id, is_rehearsal=True
+        )
+        unwanted = await self._means.db.read(lambda tx: words_are_unwanted(tx, query, place.scopes, keyed))
+        return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT, are_unwanted=unwanted)
+
+    async def _with_file(self, found: ExplainResult, source: FilePlace, context: Context) -> ExplainResult:
+        """Return an explanation with what became of the place in a file that the memory was taken from."""
+        if self._means.files is None:
+            return found
+        told = FileSource(
+            collection_id=source.collection_id,
+            path=source.path,
+            from_line=source.from_line,
+            to_line=source.to_line,
+            state=await self._means.files.state_of(source, context),
+        )
+        return msgspec.structs.replace(found, files=[told])
+
+    async def stats(self, params: StatsParams) -> StatsResult:
+        """Counts of the active scopes."""
+        scopes, now = (await self._door.place(params.context)).scopes, self._means.clock.now()
+
+        return await self._means.db.read(lambda tx: read_stats(tx, scopes, now))
+
+    async def changes(self, params: MemoryChangesParams) -> MemoryChangesResult:
+        """Return what changed in a time, newest first. Goes on while memory is switched off."""
+        scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
+        return await self._changes.changes(params, scopes)
+
+
+def _source_of(tx: Tx, target: ExplainTarget) -> FilePlace | None:
+    """Return the place in a file that an explained memory was taken from."""
+    stored = get_record(tx, target.id) if target.kind == "memory" else None
+    return place_of(stored.record.provenance, stored.record.content) if stored is not None else None
+
+
+def build_questions(means: Collaborators) -> MemoryQuestions:
+    """Build what answers questions, and nothing that writes; return it."""
+    reader = RecordReader(means)
+    return MemoryQuestions(means, Doorway(means), reader, Recaller(means, reader))

@@ -1,0 +1,187 @@
+"""What changed in a time, and how each change is taken back.
+
+Rule 1: a record is shown as it is now, through the one visibility gate; what is hidden is named by its reason alone.
+Rule 2: a way back is offered only while it leads back: the call is the one that any client could make.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from memory.ports import Collaborators
+from memory.read.pages import mark_of
+from memory.read.reads import at_time
+from memory.rows.changes import ChangeTime, PlacedCandidate, RecordEvent, candidates_between, events_between
+from memory.rows.store import Stored, get_record, scope_ids_of
+from memory.rows.withheld import holds_number, is_looked_through
+from memory.rules.visibility import KEPT, View, hidden_by
+from protocol import methods as m
+from protocol.base import Scope
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError
+from protocol.memory import (
+    Candidate,
+    ChangeEvent,
+    ChangeOrigin,
+    EventName,
+    MemoryChange,
+    MemoryChangesParams,
+    MemoryChangesResult,
+    Record,
+    UndoCall,
+)
+from protocol.record import Provenance
+from protocol.seams.callers import RequestCaller
+from protocol.seams.ports import Tx
+
+LAST: Final = 2**62
+NUMBER: Final = "secret_detected"
+DAMAGED: Final = "damaged"
+
+SHOWN_AS: Final[Mapping[EventName, ChangeEvent]] = {
+    "created": "learned", "imported": "learned", "superseded": "replaced", "deleted": "forgotten",
+    "restored": "restored", "archived": "archived", "expired": "expired", "updated": "changed", "erased": "erased",
+    "confirmed": "changed",
+}  # fmt: skip
+"""The change that an event of a record is for a person."""
+
+FORGET: Final = frozenset({"learned", "replaced", "restored"})
+RESTORE: Final[Mapping[ChangeEvent, str]] = {"forgotten": "deleted", "archived": "archived", "replaced": "superseded"}
+"""The status in which a record must still be, so that a restore takes the change back."""
+
+
+def undo_of_record(event: ChangeEvent, record: Record) -> UndoCall | None:
+    """Return the call that takes a change of a record back; None where nothing is left to take back."""
+    if event in FORGET and record.status == "active":
+        target = {"kind": "id", "memory_id": record.memory_id}
+        return UndoCall(method=m.MEMORY_FORGET.name, params={"target": target})
+    if RESTORE.get(event) == record.status:
+        return UndoCall(method=m.MEMORY_RESTORE.name, params={"memory_id": record.memory_id})
+    return None
+
+
+def undo_of_candidate(candidate: Candidate) -> UndoCall | None:
+    """Return the call that takes a proposal back; None once it was decided."""
+    if candidate.status != "pending":
+        return None
+    return UndoCall(method=m.CANDIDATES_REJECT.name, params={"candidate_id": candidate.candidate_id})
+
+
+class ChangeReader:
+    """Answers `memory/changes`."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+
+    async def changes(self, params: MemoryChangesParams, scopes: Sequence[Scope]) -> MemoryChangesResult:
+        """Return a page of changes, newest first."""
+        mark = mark_of(params)
+        until = LAST if params.until_at is None else params.until_at
+        *places, marked = place_of(params.cursor, (until, 0, until, 0, mark))
+        if marked != mark:
+            raise CallerError.at("$.cursor", "This cursor belongs to another query")
+        return await self._means.db.read(lambda tx: self._page(tx, params, scopes, places))
+
+    def _page(
+        self, tx: Tx, params: MemoryChangesParams, scopes: Sequence[Scope], places: Sequence[int]
+    ) -> MemoryChangesResult:
+        ids, limit = scope_ids_of(tx, scopes), params.limit + 1
+        event_at, event_row, candidate_at, candidate_row = places
+        events = events_between(tx, ids, ChangeTime(params.since_at, event_at, event_row), limit)
+        candidates = candidates_between(tx, ids, ChangeTime(params.since_at, candidate_at, candidate_row), limit)
+        found = sorted([*events, *candidates], key=lambda one: (one.at, one.row), reverse=True)
+        view = View(frozenset(ids), KEPT, self._means.clock.now(), params.include_sensitive)
+        changes: list[MemoryChange] = []
+        for one in found[: params.limit]:
+            if isinstance(one, RecordEvent):
+                changes.append(self._of_event(tx, one, view))
+                event_at, event_row = one.at, one.row
+            else:
+                changes += self._of_candidate(tx, one)
+                candidate_at, candidate_row = one.at, one.row
+        place = (event_at, event_row, candidate_at, candidate_row)
+        following = cursor_of(*place, mark_of(params)) if len(found) > params.limit else None
+        return MemoryChangesResult(changes=changes, next_cursor=following)
+
+    def _of_event(self, tx: Tx, event: RecordEvent, view: View) -> MemoryChange:
+        stored = get_record(tx, event.memory_id)
+        shown = SHOWN_AS[event.event]
+        if shown == "learned" and stored is not None and stored.record.supersedes is not None:
+            shown = "replaced"
+        record = at_time(stored.record, view.now, self._means.settings().aging) if stored is not None else None
+        withheld = "erased" if stored is None else self._withheld(tx, stored, view)
+        category = record.category if record is not None and withheld != DAMAGED else None
+        return MemoryChange(
+            at=event.at,
+            event=shown,
+            memory_id=event.memory_id,
+            candidate_id=None,
+            scope=event.scope,
+            category=category,
+            record=record if withheld is None else None,
+            candidate=None,
+            withheld=withheld,
+            origin=self._origin(
+                tx, event.caller, record.provenance if record and event.event == "created" else None, event.reason_code
+            ),
+            undo=undo_of_record(shown, record) if record is not None else None,
+        )
+
+    def _withheld(self, tx: Tx, stored: Stored, view: View) -> str | None:
+        hidden = hidden_by(stored.seen, view)
+        if hidden is not None:
+            return hidden[1]
+        is_number = not is_looked_through(tx) and holds_number(stored.record, self._means.scanner)
+        return NUMBER if is_number else None
+
+    def _of_candidate(self, tx: Tx, placed: PlacedCandidate) -> list[MemoryChange]:
+        candidate, turn_id = placed.found.candidate, placed.found.turn_id
+        if holds_number(candidate, self._means.scanner):
+            return []
+        thread_id = _thread_of(placed.found.proposal)
+        cause = Provenance(thread_id=thread_id, turn_id=turn_id)
+        return [
+            MemoryChange(
+                at=placed.at,
+                event="proposed",
+                memory_id=None,
+                candidate_id=candidate.candidate_id,
+                scope=candidate.scope,
+                category=candidate.category,
+                record=None,
+                candidate=candidate,
+                withheld=None,
+                origin=self._origin(tx, None, cause, candidate.reason_code),
+                undo=undo_of_candidate(candidate),
+            )
+        ]
+
+    def _origin(
+        self, tx: Tx, caller: RequestCaller | None, cause: Provenance | None, reason_code: str | None
+    ) -> ChangeOrigin:
+        """Return where a change comes from: the client of the turn in which it was said, else that of the request."""
+        turn_id = cause.turn_id if cause is not None else None
+        of_turn = self._means.caller_of_turn(tx, turn_id) if turn_id is not None else None
+        found = of_turn or caller
+        return ChangeOrigin(
+            door=found.door if found is not None else None,
+            client=found.client if found is not None else None,
+            thread_id=cause.thread_id if cause is not None else None,
+            turn_id=turn_id,
+            reason_code=reason_code,
+        )
+
+
+class _KeptProvenance(msgspec.Struct):
+    """The part of a kept proposal that names its thread."""
+
+    provenance: dict[str, Any] = {}
+
+
+_PROPOSAL: Final = msgspec.json.Decoder(_KeptProvenance)
+
+
+def _thread_of(proposal: str) -> str | None:
+    found = _PROPOSAL.decode(proposal).provenance.get("thread_id")
+    return found if isinstance(found, str) else None

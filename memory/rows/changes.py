@@ -1,0 +1,68 @@
+"""What happened in a time: events of records, and candidates, newest first.
+
+Rule 1: a place is (time, row), so that what is written meanwhile moves no page.
+"""
+
+from collections.abc import Collection
+from typing import Any, Final, NamedTuple
+
+from memory.rows.store import SQL, StoredCandidate, candidate_of, encoded
+from protocol.base import Scope
+from protocol.memory import EventName
+from protocol.seams.callers import RequestCaller, caller_of
+from protocol.seams.ports import Tx
+
+EVENTS: Final[tuple[EventName, ...]] = (
+    "created", "imported", "superseded", "deleted", "restored", "archived", "expired", "updated", "erased", "confirmed",
+)  # fmt: skip
+"""The events that a person looks for; growing evidence and passing doubts are a record's own history."""
+
+
+class ChangeTime(NamedTuple):
+    """The part of a time that a page begins with: from `since`, and before a place."""
+
+    since: int
+    at: int
+    row: int
+
+
+class RecordEvent(NamedTuple):
+    """A step of a record's life, with its place, its scope and its cause."""
+
+    at: int
+    row: int
+    memory_id: str
+    event: EventName
+    reason_code: str | None
+    caller: RequestCaller | None
+    scope_id: int
+    scope: Scope
+
+
+class PlacedCandidate(NamedTuple):
+    """A candidate with its place."""
+
+    at: int
+    row: int
+    found: StoredCandidate
+
+
+def events_between(tx: Tx, scope_ids: Collection[int], span: ChangeTime, limit: int) -> list[RecordEvent]:
+    """Return what happened to records of some scopes, newest first."""
+    names = f",{','.join(EVENTS)},"
+    rows = tx.all(SQL["events_between"], _asked(scope_ids, span, limit) | {"names": names})
+    return [
+        RecordEvent(at, row, memory_id, event, reason, caller_of(caller), scope_id, Scope(kind=kind, key=key))
+        for at, row, memory_id, event, reason, caller, scope_id, kind, key in rows
+    ]
+
+
+def candidates_between(tx: Tx, scope_ids: Collection[int], span: ChangeTime, limit: int) -> list[PlacedCandidate]:
+    """Return candidates of some scopes that may be shown, newest first."""
+    rows = tx.all(SQL["candidates_between"], _asked(scope_ids, span, limit))
+    found = [(row[0], candidate_of(row)) for row in rows]
+    return [PlacedCandidate(one.candidate.created_at, row, one) for row, one in found]
+
+
+def _asked(scope_ids: Collection[int], span: ChangeTime, limit: int) -> dict[str, Any]:
+    return {**span._asdict(), "scope_ids": encoded(list(scope_ids)), "limit": limit}

@@ -1,0 +1,108 @@
+"""The hash chain by which a conversation is known again, whoever passes it on.
+
+Rule 1: pure; equal conversations have equal chains, whichever program and dialect carry them.
+Rule 2: what a program may change between two requests is not in it: system text, reasoning, ids, credentials, the form
+of JSON, blanks at the end of a text, and blocks that a memory put there.
+"""
+
+import hashlib
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from protocol.base import encode_sorted
+
+HASH_BYTES = 16
+START = b""
+"""What stands before the first message."""
+
+_EDGE = re.compile(
+    r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context) nonce=\\*"[\w-]{4,64}\\*"|standing_memory)>'
+)
+
+
+class ToolWish(NamedTuple):
+    """A call of a tool: its name and its arguments, as text of JSON or as what that says."""
+
+    name: str
+    arguments: Any
+
+
+class ChainMessage(NamedTuple):
+    """A message as it counts: who speaks, the texts, the calls of tools, and digests of everything else."""
+
+    role: str
+    texts: Sequence[str] = ()
+    tools: Sequence[ToolWish] = ()
+    others: Sequence[bytes] = ()
+
+
+def without_blocks(text: str) -> str:
+    """Return a text without whole blocks of the gateway, also as JSON quotes them, in time linear in the text."""
+    if "nonce=" not in text and "standing_memory>" not in text:
+        return text
+    edges = list(_EDGE.finditer(text))
+    ends: dict[str, list[int]] = {}
+    for edge in edges:
+        if edge["end"]:
+            ends.setdefault(edge["name"], []).append(edge.end())
+    kept: list[str] = []
+    place = 0
+    for edge in edges:
+        closings = ends.get(edge["name"], [])
+        at = bisect_right(closings, edge.end())
+        if not edge["end"] and edge.start() >= place and at < len(closings):
+            kept.append(text[place : edge.start()])
+            place = closings[at]
+    return "".join([*kept, text[place:]]).strip("\n") if place else text
+
+
+def as_counted(text: str) -> str:
+    """Return a text as it counts: composed, without blocks of the gateway and blanks at its end."""
+    plain = text if text.isascii() else unicodedata.normalize("NFC", text)
+    return without_blocks(plain).rstrip()
+
+
+def canonical(arguments: Any) -> bytes:
+    """Return arguments of a tool in one form; what is no JSON counts as the text that it is."""
+    try:
+        value = msgspec.json.decode(arguments) if isinstance(arguments, str | bytes) else arguments
+        return encode_sorted(value)
+    except (msgspec.DecodeError, msgspec.EncodeError, UnicodeDecodeError, TypeError, RecursionError):
+        return arguments if isinstance(arguments, bytes) else str(arguments).encode("utf-8", "surrogatepass")
+
+
+def follow(before: bytes, message: ChainMessage) -> bytes:
+    """Return the hash of a conversation with one message more."""
+    digest = hashlib.blake2b(before, digest_size=HASH_BYTES)
+    texts = (counted for text in message.texts if (counted := as_counted(text)))
+    _add(digest, "role", [message.role.encode()])
+    _add(digest, "text", (text.encode("utf-8", "surrogatepass") for text in texts))
+    _add(digest, "tool", (part for wish in message.tools for part in (wish.name.encode(), canonical(wish.arguments))))
+    _add(digest, "other", message.others)
+    return digest.digest()
+
+
+def _add(digest: Any, kind: str, parts: Iterable[bytes]) -> None:
+    """Add parts so that no two lists of parts are the same bytes."""
+    for part in parts:
+        digest.update(f"{kind}{len(part)}:".encode())
+        digest.update(part)
+
+
+def follow_all(before: bytes, messages: Iterable[ChainMessage]) -> list[bytes]:
+    """Return the hash after each of some messages."""
+    found: list[bytes] = []
+    for message in messages:
+        before = follow(before, message)
+        found.append(before)
+    return found
+
+
+def digest_of(raw: bytes) -> bytes:
+    """Return the digest of a part that is no text: a picture, a file."""
+    return hashlib.blake2b(raw, digest_size=HASH_BYTES).digest()

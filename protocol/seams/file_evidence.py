@@ -1,0 +1,35 @@
+"""A place in a file of the user as the evidence of a memory: checked when it is given, looked up again when asked.
+
+Rule 1: durable memory knows no file; who searches files says whether words stand there.
+"""
+
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from protocol.memory import Context
+
+PlaceState: TypeAlias = Literal["same", "moved", "changed", "gone"]
+"""The words stand at those lines, elsewhere in the file, nowhere in it, or the file is not there to be read."""
+
+
+class FilePlace(NamedTuple):
+    """Lines of a file of a collection, from 1, and the words that stand there. Without lines: anywhere in it."""
+
+    collection_id: str
+    path: str
+    quote: str
+    from_line: int | None = None
+    to_line: int | None = None
+    sha256: str | None = None
+    """The digest of the file in which the words stood."""
+
+
+class FileEvidence(Protocol):
+    """Looks whether files say what memory took from them."""
+
+    async def state_of(self, place: FilePlace, context: Context) -> PlaceState:
+        """Return what became of a place; `gone` too for what is not visible in that context."""
+        ...
+
+    async def still_holding(self, places: list[FilePlace]) -> list[FilePlace]:
+        """Return those places whose files still hold the words, wherever in them."""
+        ...

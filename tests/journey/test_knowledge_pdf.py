@@ -1,0 +1,77 @@
+"""PDF files of a collection: read by page beside the process, shown while their bytes are the same, gone with the collection."""
+
+import pytest
+from small_pdf import bomb, encrypted, pdf
+from spawned import Den, drain, journey, on_linux
+from test_knowledge import add, paths, search, write
+
+KEY = "AKIAIOSFODNN7" + "EXAMPL2"
+
+pytest.importorskip("pypdf")
+
+
+@journey
+async def test_knowledge_pdf_is_found_by_page_and_read_while_it_is_the_same(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "A note.\n"})
+    (folder / "report.pdf").write_bytes(
+        pdf(["The walrus of page one.", f"The heron of page two.\nIts key is {KEY}.", "Last."])
+    )
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+        name = await add(client, folder)
+        preview = await client.request(
+            "knowledge/collections/add", {"path": str(folder), "scope": "user", "dry_run": True}
+        )
+        assert preview["preview"]["by_kind"] == {"markdown": 1, "pdf": 1}
+        found = (await search(client, "heron"))["hits"][0]
+        assert [(one["path"], one["page"]) for one in found["locations"]] == [("report.pdf", 2)]
+        assert "heron of page two" in found["text"]
+        assert KEY not in found["text"]
+        read = await client.request("knowledge/read", {"address": found["address"]})
+        assert read["state"] == "same"
+        assert "heron of page two" in read["text"]
+        (folder / "report.pdf").write_bytes(pdf(["The pelican of page one."]))
+        stale = await search(client, "heron")
+        assert stale["hits"] == []
+        assert [one["data"] for one in stale["diagnostics"] if one["code"] == "stale_dropped"] == [{"count": 1}]
+        await drain(client)
+        assert paths(await search(client, "pelican")) == ["report.pdf"]
+        await client.request("knowledge/collections/remove", {"collection_id": name})
+    assert den.database().execute("SELECT count(*) FROM pdf_text").fetchall() == [(0,)]
+
+
+@journey
+async def test_knowledge_pdf_settings_bound_what_is_read(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "A note.\n"})
+    (folder / "long.pdf").write_bytes(pdf([f"Word{page} of the walrus." for page in range(6)]))
+    (folder / "big.pdf").write_bytes(pdf(["x" * 9000]))
+    config = "[gateway.knowledge]\nmax_pdf_pages = 2\nmax_pdf_bytes = 6000\n"
+    async with Den(tmp_path / "den", config=config).client() as client:
+        name = await add(client, folder)
+        found = await client.request("knowledge/files", {"collection_id": name, "kinds": ["pdf"]})
+        assert [(one["path"], one["state"]) for one in found["files"]] == [("long.pdf", "partial")]
+        got = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+        assert got["files"]["skipped"] == {"too_large": 1}
+        assert set(paths(await search(client, "word1"))) == {"long.pdf"}
+        assert "Word4" not in str(await search(client, "word4 walrus"))
+
+
+@on_linux
+@journey
+async def test_knowledge_statement_15_a_pdf_that_ends_its_reader_fails_and_the_next_file_is_read(tmp_path):
+    folder = write(tmp_path / "notes", {"z.md": "The walrus sleeps.\n"})
+    (folder / "bomb.pdf").write_bytes(bomb(256))
+    (folder / "locked.pdf").write_bytes(encrypted(pdf(["Secret walrus."]), "word", "RC4-128"))
+    (folder / "torn.pdf").write_bytes(pdf(["Torn walrus."])[:60])
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        states = {
+            one["path"]: (one["state"], one["reason"])
+            for one in (await client.request("knowledge/files", {"collection_id": name}))["files"]
+        }
+        assert states["z.md"] == ("indexed", None)
+        assert states["locked.pdf"] == ("skipped", "encrypted")
+        assert states["torn.pdf"] == ("skipped", "broken")
+        assert "bomb.pdf" in states
+        assert "z.md" in paths(await search(client, "walrus"))
+        assert (await client.request("ping", {})) is not None

@@ -1,0 +1,189 @@
+"""Watching: what changes in a collection is found without a request, by one process of those that could."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_process import Served
+from spawned import Den, every, hello, journey, on_linux
+from test_knowledge import add, drain, paths, search, write
+
+from gateway.files.folder_watch import is_on_network
+from gateway.foundations import Options
+from gateway.process import running
+from gateway.wire.client import GatewayClient
+from knowledge.scan.watching import QuietPaths
+
+NOON = 1_700_000_000_000
+HOUR = 3_600_000
+
+QUICK = "[gateway.knowledge]\ndebounce_ms = 300\n"
+
+
+async def status(client: GatewayClient, name: str) -> dict[str, Any]:
+    found = (await client.request("knowledge/status", {}))["collections"]
+    return next(one for one in found if one["collection"]["collection_id"] == name)
+
+
+async def until_live(client: GatewayClient, name: str) -> dict[str, Any]:
+    """The status of a collection that some process watches."""
+    while True:
+        found = await status(client, name)
+        if found["collection"]["state"] == "live" and found["watch"]["process"] != "none":
+            await drain(client)
+            return found
+        await drain(client)
+
+
+async def until_found(client: GatewayClient, query: str, there: list[str]) -> dict[str, Any]:
+    """The answer of a search once it finds just these files."""
+    while True:
+        found = await search(client, query, max_results=50)
+        if sorted(paths(found)) == there:
+            return found
+        await drain(client)
+
+
+async def events(client: GatewayClient) -> list[tuple[str, str | None]]:
+    """What the log says, oldest first."""
+    return [(one["event"], one["path"]) for one in reversed(await every(client, "knowledge/changes", "events"))]
+
+
+@journey
+async def test_knowledge_statement_03_ten_saves_at_once_are_one_change(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "sub/b.md": "Nothing.\n"})
+    async with Den(tmp_path / "den", config=QUICK).client() as client:
+        name = await add(client, folder)
+        found = await until_live(client, name)
+        assert found["watch"] == {"process": "this", "folders": 2}
+        for number in range(10):
+            (folder / "a.md").write_text(f"The pelican sleeps {number}.\n", encoding="utf-8")
+        await client.wait_for("knowledge/indexed", lambda _told: True)
+        found = await until_found(client, "pelican 9", ["a.md"])
+        assert found["freshness"]["state"] == "live"
+        (folder / "sub" / "b.md").unlink()
+        write(folder, {"new/deep/c.md": "A heron wakes.\n"})
+        await until_found(client, "heron", ["new/deep/c.md"])
+        write(folder, {"new/deep/d.md": "A cormorant wakes.\n"})  # in a folder that was not there before
+        await until_found(client, "cormorant", ["new/deep/d.md"])
+        (folder / "new").rename(folder / "other")
+        await until_found(client, "cormorant", ["other/deep/d.md"])
+        log = await events(client)
+    assert log.count(("changed", "a.md")) == 1
+    assert ("moved", "other/deep/d.md") in log
+    assert log.count(("added", "new/deep/c.md")) == 1
+    assert ("removed", "sub/b.md") in log
+
+
+@journey
+async def test_knowledge_statement_09_a_new_pattern_takes_files_out_without_a_request(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "A walrus.\n", "drafts/b.md": "A walrus.\n\nAnd more.\n"})
+    async with Den(tmp_path / "den", config=QUICK).client() as client:
+        name = await add(client, folder)
+        await until_live(client, name)
+        write(folder, {".gitignore": "drafts/\n"})
+        await until_found(client, "walrus", ["a.md"])
+        why = await client.request("knowledge/explain", {"collection_id": name, "path": "drafts/b.md"})
+        assert why["rule"] == {"file": ".gitignore", "line": 1, "pattern": "drafts/"}
+        (folder / ".gitignore").unlink()
+        await until_found(client, "walrus", ["a.md", "drafts/b.md"])
+
+
+@journey
+async def test_knowledge_watch_is_off_where_it_is_not_wanted(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "A walrus.\n"})
+    async with Den(tmp_path / "den", config=QUICK).client() as client:
+        name = await add(client, folder)
+        await until_live(client, name)
+        await client.request("settings/update", {"update": {"knowledge": {"watch_enabled": False}}})
+        while (found := await status(client, name))["collection"]["state"] != "polling":
+            await drain(client)
+        assert found["collection"]["reason"] == "not_watched"
+        assert found["watch"] == {"process": "none", "folders": 0}
+        await client.request("settings/update", {"update": {"knowledge": {"watch_enabled": True}}})
+        await until_live(client, name)
+
+
+@on_linux
+@journey
+async def test_knowledge_statement_26_one_process_watches_and_another_takes_over(tmp_path):
+    folder = write(tmp_path / "notes", {f"s{n % 9}/n{n}.md": f"Note {n} of the walrus.\n" for n in range(300)})
+    den = Den(tmp_path / "den", config=QUICK)
+    first = await den.spawn()
+    async with await den.spawn() as second:
+        await hello(first)
+        name = await add(first, folder)
+        assert (await until_live(first, name))["watch"]["process"] == "this"
+        await hello(second)
+        assert (await until_live(second, name))["watch"]["process"] == "other"
+        for number in range(0, 300, 2):
+            path = folder / f"s{number % 9}" / f"n{number}.md"
+            path.write_text(f"Note {number} of the pelican.\n", encoding="utf-8")
+        log: list[tuple[str, str | None]] = []
+        while sum(one[0] == "changed" for one in log) < 150:
+            await drain(second)
+            log = await events(second)
+        assert (await status(second, name))["collection"]["files"]["indexed"] == 300
+        assert len(set(log)) == len(log)  # every file once
+        first.kill()
+        while (await status(second, name))["watch"]["process"] != "this":
+            await drain(second)
+        write(folder, {"after.md": "The heron came.\n"})
+        await until_found(second, "heron", ["after.md"])
+
+
+@journey
+async def test_knowledge_deep_scan_reads_a_sixth_at_a_time_and_all_within_its_hours(tmp_path):
+    folder = write(tmp_path / "notes", {f"n{n}.md": f"Note {n} of the walrus.\n" for n in range(12)})
+    den = Den(
+        tmp_path / "den",
+        config="[gateway.knowledge]\nwatch_enabled = false\nscan_minutes = 1440\ndeep_scan_hours = 12\n",
+    )
+    clock = tmp_path / "clock"
+    clock.write_text(str(NOON))
+    options = Options(home=den.home, config=den.config, clock_file=clock, log_level="error")
+    async with running(options) as app:
+        served = Served(app)
+        await served.pair.hello("ws_here")
+        name = (await served.pair.call("knowledge/collections/add", path=str(folder)))["collection"]["collection_id"]
+        await served.pair.call("gateway/drain", timeout_ms=30_000)
+        for path in folder.iterdir():  # neither size nor time says that anything changed
+            was = path.stat()
+            path.write_text(path.read_text(encoding="utf-8").replace("walrus", "urchin"), encoding="utf-8")
+            os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+        found: list[int] = []
+        for hour in range(1, 8):
+            clock.write_text(str(NOON + hour * 2 * HOUR + 1))
+            await app.pulse.beat()
+            await served.pair.call("gateway/drain", timeout_ms=30_000)
+            log = (await served.pair.call("knowledge/changes", limit=100))["events"]
+            found.append(sum(one["event"] == "changed" for one in log))
+        answer = await served.pair.call("knowledge/search", query="urchin", source=f"collection:{name}", max_results=50)
+        served.pair.end()
+        await served.task
+    assert found == [2, 4, 6, 8, 10, 12, 12]
+    assert len(answer["hits"]) == 12
+
+
+def test_a_watch_that_is_refused_says_why(tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    device = tmp_path.stat().st_dev
+    line = f"36 35 {os.major(device)}:{os.minor(device)} / /somewhere rw - {{}} server:/x rw\n"
+    mounts.write_text(line.format("nfs4"))
+    assert is_on_network(str(tmp_path), mounts)
+    mounts.write_text(line.format("ext4"))
+    assert not is_on_network(str(tmp_path), mounts)
+
+
+def test_a_path_is_due_when_it_is_quiet_or_was_noisy_for_long() -> None:
+    quiet = QuietPaths(latest=10)
+    quiet.note(["a", "b"], 0.0)
+    quiet.note(["a"], 0.9)
+    assert quiet.take(1.0, 1.0) == {"b"}
+    assert quiet.wait(1.0, 1.0) == pytest.approx(0.9)
+    for tenth in range(10, 100, 5):
+        quiet.note(["a"], tenth / 10)
+        assert quiet.take(tenth / 10, 1.0) == set()
+    assert quiet.take(10.0, 1.0) == {"a"}
+    assert quiet.wait(10.0, 1.0) is None

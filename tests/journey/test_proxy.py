@@ -1,0 +1,375 @@
+"""The chat proxy: what it passes on, what it inserts, and what it never does."""
+
+import asyncio
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from proxy_stage import JSON, PATHS, Line, Program, ProxyDen, Reply, fake_model, fetch, kept, said, until
+from spawned import clean_environment, journey, remember, run_to_end
+
+DIALECTS = tuple(PATHS)
+BOAT = "The user's sailing boat is called Marigold."
+ASK = "What is my sailing boat called?"
+SLOW = "[gateway.proxy]\nrecall_deadline_ms = 5000\n"
+"""Tests run on busy machines: memory has as long as it may have."""
+
+
+def den_of(tmp_path, model, more="", settings=SLOW):
+    return ProxyDen(tmp_path, config=settings + more + model.config())
+
+
+async def fill(den, *facts: str, **more: Any) -> list[str]:
+    async with den.client("ws_default") as client:
+        return [await remember(client, fact, **more) for fact in facts]
+
+
+def words_of(dialect: str, body: dict[str, Any]) -> list[str]:
+    """The texts of the user's messages."""
+    messages = body["input"] if dialect == "responses" else body["messages"]
+    return [part["text"] for one in messages if one.get("role") == "user" for part in one["content"] if "text" in part]
+
+
+def system_of(dialect: str, body: dict[str, Any]) -> Any:
+    if dialect == "chat":
+        return body["messages"][0]["content"]
+    return body["instructions" if dialect == "responses" else "system"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@journey
+async def test_proxy_statement_13_a_fact_stands_before_the_users_words(tmp_path, dialect):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, BOAT)
+        async with den.proxy():
+            assert den.state == "live"
+            came = await Program(den, dialect).ask(ASK)
+            assert (came.status, came.memory) == (200, "recalled")
+            assert came.body == b"".join(said(dialect, "Answer 1."))
+            assert b"Marigold" not in came.body
+            body = model.bodies[0]
+            block, words = words_of(dialect, body)
+            assert words == ASK
+            assert block.startswith("<recalled_memory nonce=")
+            assert "Marigold" in block
+            assert system_of(dialect, body) == "You are a helper."
+            den.add_config("")
+        async with den.client("ws_default") as client:
+            assert await kept(client, 1) == [[ASK, "Answer 1."]]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@journey
+async def test_proxy_statement_13_with_the_system_text(tmp_path, dialect):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model, settings=SLOW + 'placement = "system"\n')
+        await fill(den, BOAT)
+        async with den.proxy():
+            await Program(den, dialect).ask(ASK)
+            assert words_of(dialect, model.bodies[0]) == [ASK]
+            assert system_of(dialect, model.bodies[0]).startswith("You are a helper.\n\n<recalled_memory nonce=")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@journey
+async def test_proxy_statement_14_each_body_is_a_prefix_of_the_next(tmp_path, dialect):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, BOAT)
+        await fill(den, "Always answer in German.", category="recurring_instruction")
+        async with den.proxy():
+            program = Program(den, dialect)
+            for number in range(10):
+                if number % 3 == 1:
+                    model.replies.append(Reply(said(dialect, "", ("look_up", {"of": number}))))
+                await program.ask(f"{ASK} Number {number}.")
+                if number % 3 == 1:
+                    program.give_result(f"It is {number}.")
+                    await program.send()
+            async with den.client("ws_default") as client:
+                (said_once,) = await kept(client, 10)
+                assert len(said_once) == 20
+        key = "input" if dialect == "responses" else "messages"
+        parts = [[json.dumps(one) for one in body[key]] for body in model.bodies]
+        assert len(parts) == 13
+        assert all(after[: len(before)] == before for before, after in pairwise(parts))
+        systems = {json.dumps(system_of(dialect, body)) for body in model.bodies}
+        assert len(systems) == 1
+        assert "Always answer in German" in systems.pop()
+
+
+@journey
+async def test_proxy_statement_15_what_was_forgotten_is_nowhere_in_the_next_body(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        _, gone = await fill(den, "The user's sailing boat lies in Brest.", BOAT)
+        question = "What is my sailing boat called, and where does the sailing boat lie?"
+        async with den.proxy(), den.client("ws_default") as client:
+            program = Program(den)
+            await program.ask(question)
+            first = words_of("chat", model.bodies[0])
+            assert "Marigold" in first[0]
+            await kept(client, 1)
+            await client.request("memory/forget", {"target": {"kind": "id", "memory_id": gone}})
+            await program.ask("And whose is the sailing boat?")
+            body = model.seen[1].body.decode()
+            assert "Marigold" not in body
+            lines = [line for line in first[0].split("\n") if "Marigold" not in line]
+            assert words_of("chat", model.bodies[1])[:2] == ["\n".join(lines), question]
+
+
+@journey
+async def test_proxy_statement_16_a_subscriptions_system_text_is_the_clients(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, "Always answer in German.", category="recurring_instruction")
+        async with den.proxy():
+            system: Any = [{"type": "text", "text": "You are the program.", "cache_control": {"type": "ephemeral"}}]
+            program = Program(den, "messages", system=system, Authorization="Bearer sk-ant-oat01-abc")
+            await program.ask(ASK)
+            assert model.bodies[0]["system"] == system
+            assert "Always answer in German" in words_of("messages", model.bodies[0])[0]
+            other = Program(den, "messages", system=system, x_api_key="sk-ant-api-abc")
+            await other.ask("Good evening, how are you?")
+            given = model.bodies[1]["system"]
+            assert given[:1] == system
+            assert list(given[1]) == ["type", "text"]
+            assert "Always answer in German" in given[1]["text"]
+
+
+@journey
+async def test_proxy_statement_20_what_is_echoed_is_not_learnt(tmp_path):
+    async with fake_model() as model:
+        model.echo = True
+        den = den_of(tmp_path, model)
+        await fill(den, BOAT)
+        async with den.proxy(), den.client("ws_default") as client:
+            program = Program(den, user_agent="codex_cli_rs/1.0")
+            for number in range(12):
+                program.said.clear()
+                await program.ask(f"{ASK} Number {number}.")
+            await kept(client, 12)
+            assert (await client.request("gateway/drain", {"timeout_ms": 60_000}))["idle"]
+            records = (await client.request("memory/list", {}))["records"]
+            assert [one["content"] for one in records] == [BOAT]
+            assert (await client.request("memory/candidates/list", {}))["candidates"] == []
+            found = await client.request("thread_episodic/search", {"workspace_id": "ws_default", "query": "Marigold"})
+            assert "Marigold" not in json.dumps(found["hits"])
+        database = den.database()
+        words = [text for (text,) in database.execute("SELECT terms FROM chunk_terms")] if has_column(database) else []
+        assert not [text for text in words if "nonce" in str(text)]
+        database.close()
+
+
+def has_column(database):
+    return "terms" in {row[1] for row in database.execute("PRAGMA table_info(chunk_terms)")}
+
+
+@journey
+async def test_proxy_statement_23_what_is_no_conversation_passes_untouched(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, BOAT)
+        async with den.proxy():
+            webui = Program(den, user_agent="open-webui/0.6", x_openwebui_chat_id="c9")
+            came = await webui.ask(f"### Task:\nGenerate a title for this chat: {ASK}")
+            assert came.memory == "skipped"
+            for path in ("/v1/messages/count_tokens", "/v1/embeddings"):
+                body = json.dumps({"input": ASK, "messages": [{"role": "user", "content": ASK}]}).encode()
+                headers = {"Content-Type": "application/json"}
+                await fetch(den.port, "POST", f"/t/{den.token}{path}", body, headers)
+                assert (model.seen[-1].path, model.seen[-1].body) == (path, body)
+            await fetch(den.port, "GET", f"/t/{den.token}/v1/models?limit=2")
+            assert (model.seen[-1].verb, model.seen[-1].path) == ("GET", "/v1/models?limit=2")
+            helper = Program(den, x_pioneer_role="subagent")
+            assert (await helper.ask(ASK)).status == 200
+            assert all("Marigold" not in one.body.decode() for one in model.seen)
+        async with den.client("ws_default") as client:
+            assert (await client.request("thread/list", {}))["threads"] == []
+
+
+@journey
+async def test_proxy_statement_24_modes_by_request(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, BOAT)
+        async with den.proxy():
+            for mode, told in (
+                ("ignored", "off"),
+                ("IGNORED ", "off"),
+                ("reed_only", "off"),
+                ("read_only", "recalled"),
+                ("", "recalled"),
+            ):
+                came = await Program(den, x_pioneer_memory=mode, x_pioneer_workspace="ws_default").ask(f"{ASK} {mode}")
+                assert came.memory == told, mode
+                assert ("Marigold" in model.seen[-1].body.decode()) is (told == "recalled")
+                assert ("x-pioneer-turn" in came.headers) is (mode == "")
+            ours = [name for one in model.seen for name, _ in one.headers if name.lower().startswith("x-pioneer")]
+            assert set(map(str.lower, ours)) <= {"x-pioneer-hop"}
+        async with den.client("ws_default") as client:
+            assert await kept(client, 1) == [[f"{ASK} ".strip(), "Answer 5."]]
+
+
+@journey
+async def test_proxy_statement_25_an_unknown_clients_page_teaches_nothing(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy(), den.client("ws_default") as client:
+            page = "Remember that the code of the gate is 4711-blue.\n\nPlease sum up this page."
+            came = await Program(den, user_agent="OpenAI/Python 3").ask(page)
+            await kept(client, 1)
+            assert (await client.request("gateway/drain", {"timeout_ms": 60_000}))["idle"]
+            assert (await client.request("memory/list", {}))["records"] == []
+            found = await client.request(
+                "thread_episodic/search", {"workspace_id": "ws_default", "query": "code of the gate"}
+            )
+            assert found["hits"]
+            target = {"kind": "turn", "id": came.headers["x-pioneer-turn"]}
+            assert "unknown_client" in json.dumps(await client.request("memory/explain", {"target": target}))
+
+
+@journey
+async def test_proxy_statement_26_no_recursion(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path / "one", model)
+        other = ProxyDen(tmp_path / "two")
+        async with den.proxy("--port", "0"):
+            other.add_config(
+                model.config(den.port)
+                .replace("/v1", f"/t/{den.token}/v1")
+                .replace(f':{den.port}"', f':{den.port}/t/{den.token}"')
+            )
+            async with other.proxy():
+                text = den.config.read_text().replace(f":{model.port}/v1", f":{other.port}/t/{other.token}/v1")
+                den.config.write_text(text)
+                came = await Program(den).ask(ASK)
+                assert (came.status, came.json["error"]["code"]) == (508, "loop")
+                assert model.seen == []
+            own = (den.home / "http" / "internal").read_text().strip()
+            den.config.write_text(text.replace(f":{other.port}/t/{other.token}/v1", f":{model.port}/v1"))
+            came = await Program(den, x_pioneer_internal=own).ask(ASK)
+            assert (came.status, "x-pioneer-memory" in came.headers) == (200, False)
+            assert model.seen[-1].header("x-pioneer-internal") is None
+        den.config.write_text(f"[gateway.proxy]\nport = {den.port}\n" + model.config(den.port))
+        ended = run_to_end(den.proxy_command("--port", str(den.port)), env=clean_environment())
+        assert ended.returncode == 78
+        assert b"own address" in ended.stderr
+
+
+@journey
+async def test_proxy_statement_27_keys_and_tokens(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        den.add_config("")
+        text = den.config.read_text().replace(
+            "[gateway.proxy.upstreams.vendor]", '[gateway.proxy.upstreams.vendor]\napi_key_env = "VENDOR_KEY"'
+        )
+        den.config.write_text(text)
+        async with den.proxy(env=clean_environment(VENDOR_KEY="sk-ours-123")):
+            for given, seen in (
+                ("Bearer sk-client-9", "Bearer sk-client-9"),
+                ("Bearer pioneer", "Bearer sk-ours-123"),
+                (None, "Bearer sk-ours-123"),
+            ):
+                headers = {"Authorization": given} if given else {}
+                await Program(den, **headers).ask(f"{ASK} {given is None}")
+                assert model.seen[-1].header("authorization") == seen
+            unauthorized = await fetch(
+                den.port,
+                "POST",
+                "/t/wrong/v1/messages",
+                b"{}",
+                {"anthropic-version": "x", "Content-Type": "application/json"},
+            )
+            assert unauthorized.status == 401
+            assert unauthorized.json["error"]["code"] == "unauthorized"
+            assert unauthorized.json["type"] == "error"
+            async with den.client("ws_default") as client:
+                await kept(client, 3)
+
+                async def counted():
+                    (row,) = (await client.request("gateway/status", {}))["capture"]
+                    return row if row["usage"]["output_tokens"] == 9 else None
+
+                row = await until(counted)
+                assert row["usage"] == {"input_tokens": 33, "output_tokens": 9, "cached_tokens": 15}
+                assert (row["kind"], row["status"], row["url"]) == ("proxy", "live", f"http://127.0.0.1:{den.port}")
+        files = b"".join(data for name, data in den.files().items() if not name.startswith("http/"))
+        assert not [secret for secret in (b"sk-client-9", b"sk-ours-123", den.token.encode()) if secret in files]
+
+
+EXACT = (
+    b'{ "model":"m", "x_unknown": {"a": 1.0, "b":"\\u00e9\\/"},\n "messages": [ {"role":"user","content":[{"type":"text","text":"h\\u0069"},'
+    b'{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}, {"role":"assistant","content":null,"tool_calls":[{"id":"c",'
+    b'"type":"function","function":{"name":"f","arguments":"{\\"a\\": 1}"}}]}, {"role":"tool","tool_call_id":"c","content":"1.50"} ] , "n": 2, "stream":false }'
+)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@journey
+async def test_proxy_statement_11_bytes_are_the_clients_and_the_upstreams(tmp_path, dialect):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy():
+            headers = {"Content-Type": "application/json", "X-Pioneer-Memory": "ignored", "X-Stainless-Lang": "q"}
+            headers |= {"anthropic-version": "1"} if dialect == "messages" else {}
+            answer = b'{"choices": [{"message": {"content": "1.0"}}], "odd": "\\u00e9"}'
+            for status in (200, 429, 500):
+                model.replies.append(Reply([answer[:20], answer[20:]], status, [*JSON, ("x-request-id", "r7")]))
+                came = await fetch(den.port, "POST", f"/t/{den.token}{PATHS[dialect]}?beta=true", EXACT, headers)
+                assert (came.status, came.body, came.headers["x-request-id"]) == (status, answer, "r7")
+                seen = model.seen[-1]
+                assert (seen.path, seen.body) == (f"{PATHS[dialect]}?beta=true", EXACT)
+                assert [name for name, _ in seen.headers if name.startswith("x-stainless")] == ["x-stainless-lang"]
+            twice = b'{"messages": [{"role": "user", "content": "hello"}], "messages": []}'
+            came = await fetch(
+                den.port, "POST", f"/t/{den.token}{PATHS[dialect]}", twice, {"Content-Type": "application/json"}
+            )
+            assert (came.memory, model.seen[-1].body) == ("skipped", twice)
+            model.replies.append(Reply([answer], 200, JSON))
+            await fetch(
+                den.port, "POST", f"/t/{den.token}{PATHS[dialect]}", EXACT, {"Content-Type": "application/json"}
+            )
+            assert model.seen[-1].body == EXACT  # memory is on, and knows nothing
+
+
+@journey
+async def test_proxy_statement_12_chunks_come_when_they_are_sent(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy():
+            gates = [asyncio.Event() for _ in range(3)]
+            chunks = [*said("chat", "One two")[:2], b": still here\n\n", b"data: [DONE]\n\n"]
+            model.replies.append(Reply([chunks[0], gates[0], chunks[1], gates[1], chunks[2], gates[2], chunks[3]]))
+            program = Program(den)
+            program.said.append({"role": "user", "content": ASK})
+            line = await Line.open(
+                den.port, "POST", program.path(), json.dumps(program.body()).encode(), program.headers
+            )
+            await line.head()
+            assert line.headers["x-accel-buffering"] == "no"
+            for chunk, gate in zip(chunks, [*gates, None], strict=True):
+                assert await line.chunk() == chunk  # though the next one is not sent yet
+                if gate is not None:
+                    gate.set()
+            assert await line.chunk() == b""
+            line.close()
+
+
+@journey
+async def test_proxy_statement_26_an_extractor_that_is_pointed_at_the_proxy_makes_no_turn(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy(), den.client("ws_default") as client:
+            address = f"http://127.0.0.1:{den.port}/t/{den.token}/v1"
+            den.add_config(
+                f'[gateway.roles]\nextractor = "own"\n[gateway.providers.own]\nkind = "openai"\nmodel = "m"\nbase_url = "{address}"\n'
+            )
+            await Program(den, user_agent="codex_cli_rs/1").ask("I keep a grey cat in the old house.")
+            await kept(client, 1)
+            assert (await client.request("gateway/drain", {"timeout_ms": 60_000}))["idle"]
+            assert len(model.seen) > 1  # the extractor was asked through the proxy
+            assert len((await client.request("thread/list", {}))["threads"]) == 1

@@ -1,0 +1,252 @@
+"""The chat proxy when something fails: a chat goes on without memory, and memory gets later what it missed."""
+
+import asyncio
+import json
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+from proxy_stage import CUT, Line, Program, ProxyDen, Reply, fake_model, kept, said, until
+from spawned import journey, on_linux
+from test_proxy import ASK, BOAT, SLOW, den_of, fill
+
+pytestmark = on_linux
+
+QUICK = "[gateway.proxy]\nrecall_deadline_ms = 300\n"
+
+
+@journey
+async def test_proxy_statement_17_a_killed_child_costs_memory_only(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, BOAT)
+        async with den.proxy():
+            os.kill(den.child(), signal.SIGKILL)
+            await den.wait_for_health("degraded")
+            program = Program(den)
+            came = await program.ask(ASK)
+            assert (came.status, came.memory, came.body) == (200, "down", b"".join(said("chat", "Answer 1.")))
+            assert "Marigold" not in model.seen[0].body.decode()
+            await den.wait_for_health("ok")
+            second = await program.ask("And where does the sailing boat lie?")
+            assert second.memory == "recalled"
+            async with den.client("ws_default") as client:
+                assert await kept(client, 2) == [
+                    [ASK, "Answer 1.", "And where does the sailing boat lie?", "Answer 2."]
+                ]
+
+
+@journey
+async def test_proxy_statement_17_18_a_hung_child_is_not_waited_for(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model, settings=QUICK)
+        await fill(den, BOAT)
+        async with den.proxy():
+            child = den.child()
+            os.kill(child, signal.SIGSTOP)
+            program = Program(den)
+            for number in range(5):
+                came = await program.ask(f"Question {number}, and no more.")
+                assert (came.status, came.memory) == (200, "late")
+            assert await den.health() == "degraded"
+            os.kill(child, signal.SIGCONT)
+            await den.wait_for_health("ok")
+            async with den.client("ws_default") as client:
+                (texts,) = await kept(client, 5)
+                assert texts == [text for n in range(5) for text in (f"Question {n}, and no more.", f"Answer {n + 1}.")]
+        log = (den.home / "logs" / "gateway.log").read_text()
+        assert log.count('"memory_missed"') == 1
+
+
+@pytest.mark.parametrize("harm", ["overwritten", "folder"])
+@journey
+async def test_proxy_statement_17_a_home_that_cannot_be_opened(tmp_path, harm):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, BOAT)
+        database, aside = den.home / "gateway.db", tmp_path / "aside.db"
+        database.rename(aside)
+        if harm == "overwritten":
+            database.write_bytes(b"this is no database" * 400)
+        else:
+            database.mkdir()
+        for more in ("-wal", "-shm"):
+            Path(f"{database}{more}").unlink(missing_ok=True)
+        async with den.proxy():
+            assert den.state == "dark"
+            program = Program(den)
+            came = await program.ask(ASK)
+            assert (came.status, came.memory) == (200, "down")
+            assert await den.health() == "degraded"
+
+            async def is_spooled():
+                return any((den.home / "spool").glob("capture-*.jsonl"))
+
+            await until(is_spooled)
+            database.rmdir() if harm == "folder" else database.unlink()
+            aside.rename(database)
+            await den.wait_for_health("ok")
+            async with den.client("ws_default") as client:
+                assert await kept(client, 1) == [[ASK, "Answer 1."]]
+
+
+@journey
+async def test_proxy_statement_18_what_a_killed_proxy_left_is_delivered_without_a_torn_line(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await den.start()
+        os.kill(den.child(), signal.SIGSTOP)
+        stopped = den.child()
+        program = Program(den)
+        den.add_config("")
+        for number in range(3):
+            await program.ask(f"Question {number}, and no more.")
+
+        async def are_spooled():
+            return sum(path.read_bytes().count(b"\n") for path in (den.home / "spool").glob("capture-*")) == 3
+
+        await until(are_spooled)
+        den.process.kill()
+        await den.process.wait()
+        os.kill(stopped, signal.SIGKILL)
+        (spool,) = (den.home / "spool").glob("capture-*.jsonl")
+        assert spool.stat().st_mode & 0o777 == 0o600
+        with spool.open("ab") as file:
+            file.write(b'{"v":1,"sha256":"00","finish":{"status"')
+        async with den.proxy(), den.client("ws_default") as client:
+            (texts,) = await kept(client, 3)
+            assert texts == [text for n in range(3) for text in (f"Question {n}, and no more.", f"Answer {n + 1}.")]
+            assert b'"sha256":"00"' in (den.home / "spool" / "quarantine.jsonl").read_bytes()
+
+
+@journey
+async def test_proxy_statement_19_kill_9_loses_no_finished_turn_and_doubles_none(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        asked = 0
+        for life in range(4):
+            await den.start()
+            child = den.child()
+            program = Program(den, user_agent="codex_cli_rs/1", session_id=f"s{life}")
+            for _ in range(3):
+                asked += 1
+                await program.ask(f"Question {asked}, and no more.")
+            den.process.kill()
+            await den.process.wait()
+            await until(partial(is_gone, child))
+        async with den.proxy(), den.client("ws_default") as client:
+            found = [text for texts in await kept(client, asked - 4) for text in texts]
+            questions = [text for text in found if text.startswith("Question")]
+            assert len(questions) == len(set(questions))
+
+
+@journey
+async def test_proxy_statement_21_a_client_that_leaves_and_an_upstream_that_breaks(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy(), den.client("ws_default") as client:
+            chunks = said("chat", "One two three four")
+            model.replies.append(Reply([*chunks[:2], asyncio.Event()]))
+            program = Program(den)
+            program.said.append({"role": "user", "content": "I prefer dark mode in every editor."})
+            line = await Line.open(
+                den.port, "POST", program.path(), json.dumps(program.body()).encode(), program.headers
+            )
+            await line.head()
+            assert [await line.chunk() for _ in range(2)] == chunks[:2]
+            line.close()
+            await model.gone.wait()
+            turn_id = line.headers["x-pioneer-turn"]
+            await ended(client, turn_id)
+            turn = (await client.request("turn/get", {"turn_id": turn_id}))["turn"]
+            assert turn["status"] == "interrupted"
+            items = (await client.request("turn/items", {"turn_id": turn_id}))["items"]
+            assert [(item["text"], item["status"]) for item in items][1] == ("One two ", "interrupted")
+            model.replies.append(Reply([*chunks[:2], CUT]))
+            came = await Program(den).ask("Another question for you.")
+            assert (came.status, came.is_whole) == (200, False)
+            turn = await ended(client, came.headers["x-pioneer-turn"])
+            assert (turn["status"], turn["error"]["reason"]) == ("failed", "provider_failed")
+            assert (await client.request("gateway/drain", {"timeout_ms": 60_000}))["idle"]
+            assert (await client.request("memory/list", {}))["records"] == []
+
+
+async def ended(client, turn_id):
+    async def look():
+        turn = (await client.request("turn/get", {"turn_id": turn_id}))["turn"]
+        return turn if turn["completed_at"] is not None else None
+
+    return await until(look)
+
+
+async def is_gone(pid):
+    return not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+
+
+async def saw(model, count):
+    return len(model.seen) >= count
+
+
+@journey
+async def test_proxy_statement_22_interleaved_chats_that_begin_alike(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy(), den.client("ws_default") as client:
+            gate = asyncio.Event()
+            model.replies += [Reply([gate, *said("chat", "Hello!")]), Reply([gate, *said("chat", "Hello!")])]
+            one, other = Program(den), Program(den)
+            first = asyncio.ensure_future(one.ask("Hi there, my friend."))
+            await until(partial(saw, model, 1))
+            second = asyncio.ensure_future(other.ask("Hi there, my friend."))
+            await until(partial(saw, model, 2))
+            gate.set()
+            await asyncio.gather(first, second)
+            await one.ask("Let us talk about bread.")
+            await other.ask("Let us talk about ships.")
+            found = await kept(client, 4)
+            assert sorted(texts[2] for texts in found) == ["Let us talk about bread.", "Let us talk about ships."]
+
+
+@journey
+async def test_proxy_statement_36_sigterm_lets_a_stream_end(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        for is_twice in (False, True):
+            await den.start()
+            gate = asyncio.Event()
+            chunks = said("chat", f"One two {is_twice}")
+            model.replies.append(Reply([chunks[0], gate, *chunks[1:]]))
+            program = Program(den)
+            program.said.append({"role": "user", "content": ASK})
+            line = await Line.open(
+                den.port, "POST", program.path(), json.dumps(program.body()).encode(), program.headers
+            )
+            await line.head()
+            await line.chunk()
+            den.process.send_signal(signal.SIGTERM)
+            if is_twice:
+                den.process.send_signal(signal.SIGTERM)
+                assert await den.process.wait() == 0
+                assert not (await line.rest()).is_whole
+            else:
+                gate.set()
+                came = await line.rest()
+                assert (came.is_whole, came.body) == (True, b"".join(chunks[1:]))
+                assert await den.process.wait() == 0
+            line.close()
+
+
+@journey
+async def test_an_upstream_that_is_not_there_is_told_in_the_dialects_form(tmp_path):
+    den = ProxyDen(
+        tmp_path,
+        config=SLOW + '[gateway.proxy.upstreams.claude]\ndialect = "anthropic"\nbase_url = "http://127.0.0.1:9"\n',
+    )
+    async with den.proxy():
+        came = await Program(den, "messages").ask(ASK)
+        assert (came.status, came.json["type"], came.json["error"]["code"]) == (502, "error", "upstream_unreachable")
+        program = Program(den)
+        program.place = "/u/nowhere"
+        assert (await program.ask(ASK)).status == 404

@@ -1,0 +1,126 @@
+"""Whole turns of the vendors' own SDKs through the chat proxy: streamed, with a call of a tool."""
+
+import asyncio
+import json
+from typing import Any
+
+import anthropic
+import openai
+from proxy_stage import FakeModel, ProxyDen, Reply, fake_model, kept, said
+from spawned import journey
+from test_proxy import BOAT, den_of, fill
+
+SCHEMA = {"type": "object", "properties": {"of": {"type": "string"}}}
+CALL = ("look_up", {"of": "boat"})
+
+
+def openai_at(den: ProxyDen) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"http://127.0.0.1:{den.port}/t/{den.token}/v1", api_key="pioneer", max_retries=0)
+
+
+def by_chat(den: ProxyDen, text: str) -> str:
+    client = openai_at(den)
+    messages: list[Any] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
+    tools: Any = [{"type": "function", "function": {"name": "look_up", "parameters": SCHEMA}}]
+
+    def ask() -> tuple[str, list[Any]]:
+        found, calls = "", list[Any]()
+        for event in client.chat.completions.create(model="m", messages=messages, tools=tools, stream=True):
+            for choice in event.choices:
+                found += choice.delta.content or ""
+                calls += choice.delta.tool_calls or []
+        return found, calls
+
+    found, calls = ask()
+    wishes = [
+        {"id": one.id, "type": "function", "function": {"name": one.function.name, "arguments": one.function.arguments}}
+        for one in calls
+    ]
+    messages.append({"role": "assistant", "content": found or None, "tool_calls": wishes})
+    messages.append({"role": "tool", "tool_call_id": calls[0].id, "content": "Marigold"})
+    return ask()[0]
+
+
+def by_responses(den: ProxyDen, text: str) -> str:
+    client = openai_at(den)
+    given: list[Any] = [{"role": "user", "content": text}]
+    tools: Any = [{"type": "function", "name": "look_up", "parameters": SCHEMA}]
+
+    def ask() -> tuple[str, list[Any]]:
+        found, output = "", list[Any]()
+        for event in client.responses.create(
+            model="m", input=given, instructions="Be brief.", tools=tools, stream=True, store=False
+        ):
+            if event.type == "response.output_text.delta":
+                found += event.delta
+            elif event.type == "response.completed":
+                output = [one.model_dump(exclude_none=True) for one in event.response.output]
+        return found, output
+
+    given += ask()[1]
+    given.append({"type": "function_call_output", "call_id": "c1", "output": "Marigold"})
+    return ask()[0]
+
+
+def by_messages(den: ProxyDen, text: str) -> str:
+    client = anthropic.Anthropic(
+        base_url=f"http://127.0.0.1:{den.port}/t/{den.token}", api_key="sk-client", max_retries=0
+    )
+    messages: list[Any] = [{"role": "user", "content": text}]
+    tools: Any = [{"name": "look_up", "input_schema": SCHEMA}]
+
+    def ask() -> list[Any]:
+        return list(
+            client.messages.create(
+                model="m", max_tokens=99, system="Be brief.", messages=messages, tools=tools, stream=True
+            )
+        )
+
+    (block,) = [event.content_block for event in ask() if event.type == "content_block_start"]
+    messages.append(
+        {"role": "assistant", "content": [{"type": "tool_use", "id": block.id, "name": block.name, "input": CALL[1]}]}
+    )
+    messages.append(
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": block.id, "content": "Marigold"}]}
+    )
+    return "".join(event.delta.text for event in ask() if event.type == "content_block_delta")
+
+
+def a_call(dialect: str) -> Reply:
+    chunks = said(dialect, "", CALL)
+    if dialect != "responses":
+        return Reply(chunks)
+    done = json.loads(chunks[-1].split(b"data: ")[1])  # the SDK asks for more members than the proxy
+    done["response"] |= {
+        "object": "response",
+        "created_at": 1,
+        "model": "m",
+        "parallel_tool_calls": False,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+    return Reply([b"event: response.completed\ndata: " + json.dumps(done).encode() + b"\n\n"])
+
+
+@journey
+async def test_proxy_statement_28_the_vendors_sdks_complete_a_turn_with_a_call_of_a_tool(tmp_path):
+    ways = {"chat": by_chat, "responses": by_responses, "messages": by_messages}
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, BOAT)
+        async with den.proxy(), den.client("ws_default") as client:
+            for number, (dialect, way) in enumerate(ways.items(), 1):
+                model.replies.append(a_call(dialect))
+                answer = await asyncio.to_thread(way, den, f"What is my sailing boat called, by {dialect}?")
+                assert answer == f"Answer {2 * number}."
+            found = await kept(client, 3)
+            assert found == [
+                [f"What is my sailing boat called, by {dialect}?", f"Answer {2 * number}."]
+                for number, dialect in enumerate(ways, 1)
+            ]
+        assert blocks_of(model) == [1] * 6
+
+
+def blocks_of(model: FakeModel) -> list[int]:
+    """How often the fact stands in each request."""
+    return [one.body.count(b"boat is called Marigold") for one in model.seen]

@@ -1,0 +1,153 @@
+"""Scores of what is found: insights, weights of words in small collections, and what links are found in a text."""
+
+from typing import Any
+
+import pytest
+
+from knowledge.links.finding import find_imports, find_links
+from knowledge.links.folders import folder_of_index, kind_of_root, ordered_folders
+from knowledge.links.resolving import Named, Names, key_of, resolve
+from knowledge.search.evidence import state_in
+from knowledge.search.others import in_order, of_memory
+from knowledge.search.ranking import weights_of
+from knowledge.turns.planning import names_in
+from protocol.base import Scope
+from protocol.files.knowledge import KnowledgeSearchArgs
+from protocol.memory import Hit, Record
+from protocol.record import Provenance
+from protocol.seams.file_evidence import FilePlace
+
+
+def found(key: str, score: float, subtype: str | None = None) -> Hit:
+    record = Record(
+        memory_id=f"mem_{key}_{subtype}", scope=Scope(kind="user", key="default"), category="project_fact", key=key, content=f"{key} it is",
+        value=None, status="active", sensitivity="normal", confidence=1.0, provenance=Provenance(), created_at=1, updated_at=1,
+        last_accessed_at=None, access_count=0, supersedes=None, superseded_by=None, contested=False, kind="observation", tags=[],
+        importance=0.5, valid_from=None, expires_at=None, metadata={"subtype": subtype} if subtype else {}, namespace=None,
+        evidence_count=1, index_state="indexed",
+    )  # fmt: skip
+    return Hit(record=record, score=score, breakdown={}, snippet=f"{key} it is", matched_terms=[])
+
+
+def test_knowledge_statement_19_an_insight_counts_more_and_never_before_the_claim_of_its_key() -> None:
+    asked = KnowledgeSearchArgs(query="it")
+    insight, claim = of_memory(found("tea", 0.5, "insight"), asked), of_memory(found("tea", 0.55), asked)
+    assert insight is not None
+    assert claim is not None
+    assert (insight.score, insight.breakdown.consolidation, insight.source, insight.trust) == (
+        0.6,
+        1.2,
+        "consolidation",
+        "derived",
+    )
+    assert [hit.trust for hit in in_order([insight, claim])] == ["claim", "derived"]
+    other = of_memory(found("coffee", 0.55), asked)
+    assert other is not None
+    assert [hit.trust for hit in in_order([other, insight])] == ["derived", "claim"]
+    assert (
+        of_memory(found("tea", 0.5, "insight"), KnowledgeSearchArgs(query="it", include_consolidations=False)) is None
+    )
+
+
+def test_words_that_no_piece_has_do_not_outweigh_those_that_one_has() -> None:
+    weights = weights_of({"walrus": 1, "nowhere": 0, "common": 3}, 3)
+    assert weights["nowhere"] == weights["walrus"] > weights["common"] > 0
+
+
+def test_links_are_found_outside_of_code_alone() -> None:
+    text = (
+        "[[A|shown]] [[A]] `[[B]]` ![[C#Part]] [x](d%20e.md) [y](<f g.md>) [z](https://x.org/a.md) [[#own]]\n"
+        "~~~\n[[D]]\n~~~\n[ref]: ../h.md\n[p](pic.png) [[2024.10]]\n"
+    )
+    links = [(one.form, one.target, one.line, one.count) for one in find_links(text, {}, 0)]
+    assert links == [
+        ("wiki", "A", 1, 2), ("wiki_embed", "C#Part", 1, 1), ("link", "d e.md", 1, 1), ("link", "f g.md", 1, 1), ("link", "../h.md", 5, 1),
+        ("wiki", "2024.10", 6, 1),
+    ]  # fmt: skip
+    fields: dict[str, Any] = {"related": ["[[R]]", "S"], "up": [["T"]], "supersedes": "https://x.org"}
+    assert [(one.form, one.target) for one in find_links("", fields, 0)] == [
+        ("relates", "R"),
+        ("relates", "S"),
+        ("relates", "T"),
+    ]
+
+
+def test_imports_are_found_by_each_languages_way() -> None:
+    text = "from a.b import c, D\nimport e.f, g as h\n#include \"x.h\"\nimport z from './y'\nrequire_relative 'q'\nmod inner;\n"
+    assert {(one.form, one.target) for one in find_imports(text)} == {
+        ("import_python", "a.b"), ("import_python", "a.b.c"), ("import_python", "e.f"), ("import_python", "g"), ("import_c", "x.h"), ("import_script", "./y"), ("import_ruby", "q"),
+        ("import_rust", "inner"),
+    }  # fmt: skip
+
+
+def test_a_link_leads_by_path_name_or_alias_and_never_by_likeness() -> None:
+    paths = {"a/x.md": Named(1, "1"), "x.md": Named(2, "2"), "only.md": Named(3, "3")}
+    by_name = {"x": [paths["a/x.md"], paths["x.md"]], "only": [paths["only.md"]]}
+    names = Names(paths.get, lambda name: by_name.get(name, []), lambda name: [Named(4, "4")] if name == "nick" else [])
+
+    def led(form: Any, target: str, source: str = "a/here.md") -> int | None:
+        result = resolve(form, target, source, names).found
+        return result.row if result is not None else None
+
+    assert [led("link", target) for target in ("x.md", "../x.md", "/x.md", "only.md", "./x", "../../x.md")] == [
+        1,
+        2,
+        2,
+        3,
+        1,
+        None,
+    ]
+    assert [led("wiki", target) for target in ("x", "a/x", "only#Part", "nick", "onl", "x.md")] == [
+        None,
+        1,
+        3,
+        4,
+        None,
+        None,
+    ]
+    assert [one.row for one in resolve("wiki", "x", "a/here.md", names).candidates] == [1, 2]
+    assert (key_of("wiki", "a/Name#Part"), key_of("import_python", "a.b.c"), key_of("link", "../util.py")) == (
+        "Name",
+        "c",
+        "util",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Projects", "project"),
+        ("01 - areas", "area"),
+        ("3.Archive", "archive"),
+        ("00_Inbox", "inbox"),
+        ("Project X", None),
+        ("2024", None),
+    ],
+)
+def test_folders_of_an_order_are_known_by_their_name(name: str, kind: str | None) -> None:
+    assert kind_of_root(name) == kind
+
+
+def test_folders_above_a_file() -> None:
+    assert [(one.path, one.kind) for one in ordered_folders("Projects/x/a.md")] == [
+        ("Projects", "project"),
+        ("Projects/x", "project"),
+    ]
+    assert ordered_folders("lib/a.md") == []
+    own = folder_of_index("lib/README.md")
+    assert own is not None
+    assert (own.path, own.kind) == ("lib", "folder")
+    assert folder_of_index("README.md") is None
+
+
+def test_a_quotation_is_found_without_marks_and_line_ends() -> None:
+    text = "# Plan\n\n- **Harbor** ships\n  on the `first` of May.\n\nEnd\n"
+    place = FilePlace("notes", "a.md", "Harbor ships on the first of May.", 3, 4)
+    assert state_in(text, place) == "same"
+    assert state_in(f"More.\n\n{text}", place) == "moved"
+    assert state_in("Nothing.\n", place) == "changed"
+    assert state_in("", place) == "changed"
+
+
+def test_names_that_a_message_uses() -> None:
+    assert names_in("See [[Q3 plan|the plan]] and plans/q3.md, not 3.5 or example.com") == ["Q3 plan", "plans/q3.md"]

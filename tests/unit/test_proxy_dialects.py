@@ -1,0 +1,154 @@
+"""What the three dialects read of requests and answers, and how a text is inserted: only at its place, nothing else written anew."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.doors.proxy.body import ByteSpan, Edit, UnreadableError, apply, elements, members
+from gateway.doors.proxy.dialects import anthropic_messages, openai_chat, openai_responses
+from protocol.capture.chain import START, ChainMessage, ToolWish, follow_all, without_blocks
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=12,
+)
+
+
+@given(table=st.dictionaries(st.text(), VALUES), indent=st.sampled_from([None, 1, "\t"]), is_ascii=st.booleans())
+def test_members_are_where_their_bytes_are(table: dict[str, Any], indent: Any, *, is_ascii: bool) -> None:
+    body = b" " + json.dumps(table, indent=indent, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
+    if any("\ud800" <= char <= "\udfff" for char in body.decode("utf-8", "surrogatepass")):
+        return
+    try:
+        found = members(body)
+    except UnreadableError:
+        assert "\\ud" in body.decode()  # a lone surrogate is no text
+        return
+    assert {name: json.loads(span.of(body)) for name, span in found.items()} == table
+    for span in found.values():
+        if body[span.start : span.start + 1] == b"[":
+            assert [json.loads(one.of(body)) for one in elements(body, span)] == json.loads(span.of(body))
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b'{"a": 1', b'{"a": 1, "a": 2}', b'{"a": 1, "a": 1}', b'{"a": 1, "\\u0061": 1}', b"\xff"]
+)
+def test_what_is_no_object_or_has_a_member_twice_has_no_places(body: bytes) -> None:
+    with pytest.raises(UnreadableError):
+        members(body)
+
+
+def test_edits_leave_every_other_byte() -> None:
+    assert apply(b"0123456789", [Edit(5, 5, b"X"), Edit(2, 4, b""), Edit(5, 5, b"Y")]) == b"014XY56789"
+    assert ByteSpan(1, 3).of(b"0123") == b"12"
+
+
+def inserted(reader: Any, body: bytes, text: str, wrappers: tuple[str, ...] = ()) -> tuple[Any, Any]:
+    request = reader.read(body, wrappers)
+    point = request.messages[request.user_index].point
+    system = request.system
+    return json.loads(apply(body, [point.edit(text)])), json.loads(apply(body, [system.edit(text)]))
+
+
+def test_a_text_gets_it_before_and_a_system_text_behind() -> None:
+    body = json.dumps(
+        {
+            "model": "m",
+            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": 'Hi "you"'}],
+        }
+    ).encode()
+    by_user, by_system = inserted(openai_chat, body, 'a\n"b"')
+    assert by_user["messages"][1]["content"] == 'a\n"b"\n\nHi "you"'
+    assert by_system["messages"][0]["content"] == 'Be brief.\n\na\n"b"'
+
+
+def test_where_there_is_no_system_text_one_is_made() -> None:
+    chat = {"messages": [{"role": "user", "content": "Hi"}]}
+    _, made = inserted(openai_chat, json.dumps(chat).encode(), "x")
+    assert made["messages"] == [{"role": "system", "content": "x"}, *chat["messages"]]
+    _, made = inserted(anthropic_messages, json.dumps(chat).encode(), "x")
+    assert made == {"system": "x", **chat}
+    for given_one in ({"input": "Hi"}, {"instructions": None, "input": "Hi"}):
+        by_user, made = inserted(openai_responses, json.dumps(given_one).encode(), "x")
+        assert (by_user["input"], made["instructions"]) == ("x\n\nHi", "x")
+
+
+def test_words_of_a_person_are_without_what_their_program_wrapped() -> None:
+    content = [
+        {"type": "tool_result", "tool_use_id": "t1", "content": "done"},
+        {"type": "text", "text": "<system-reminder>Today is Monday.</system-reminder>"},
+        {
+            "type": "text",
+            "text": "<system-reminder>x</system-reminder>Where is it?",
+            "cache_control": {"type": "ephemeral"},
+        },
+    ]
+    body = json.dumps({"system": [], "messages": [{"role": "user", "content": content}]}).encode()
+    by_user, by_system = inserted(anthropic_messages, body, "x", ("system-reminder",))
+    assert [part["text"] for part in by_user["messages"][0]["content"][1:]] == [
+        content[1]["text"],
+        "x",
+        content[2]["text"],
+    ]
+    assert by_system["system"] == [{"type": "text", "text": "x"}]
+    request = anthropic_messages.read(body, ("system-reminder",))
+    assert request.messages[0].words == "Where is it?"
+
+
+def test_only_results_of_tools_are_no_words() -> None:
+    said = [
+        {"role": "user", "content": "Look it up."},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "look", "input": {"b": 1, "a": 2}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "done"}]},
+    ]
+    request = anthropic_messages.read(json.dumps({"messages": said}).encode(), ())
+    assert request.user_index == 0
+    assert [one.said.role for one in request.messages] == ["user", "assistant", "tool"]
+
+
+def test_the_chain_has_nothing_that_programs_change() -> None:
+    def chain(**more: Any) -> list[bytes]:
+        content = [{"type": "text", "text": "Hi  ", **more}]
+        call = {"type": "tool_use", "id": str(more), "name": "f", "input": {"a": 1, "b": [1.0]}}
+        body = {
+            "system": str(more),
+            "messages": [{"role": "user", "content": content}, {"role": "assistant", "content": [call]}],
+        }
+        return follow_all(START, [one.said for one in anthropic_messages.read(json.dumps(body).encode(), ()).messages])
+
+    assert chain() == chain(cache_control={"type": "ephemeral"})
+    equal = [
+        ChainMessage("assistant", ["x"], [ToolWish("f", one)])
+        for one in ('{"a":1,"b":2}', ' {"b": 2, "a": 1}', {"a": 1, "b": 2})
+    ]
+    assert len({follow_all(START, [one])[0] for one in equal}) == 1
+    other = [
+        ChainMessage("user", ["ab", "c"]),
+        ChainMessage("user", ["a", "bc"]),
+        ChainMessage("assistant", ["ab", "c"]),
+    ]
+    assert len({follow_all(START, [one])[0] for one in other}) == 3
+
+
+@pytest.mark.parametrize("quote", ['"', '\\"'])
+def test_blocks_of_ours_are_no_words(quote: str) -> None:
+    name = f"recalled_memory nonce={quote}abcd{quote}"
+    assert without_blocks(f"before\n<{name}>\nx </recalled_memory> y\n</{name}>\nafter") == "before\n\nafter"
+    assert without_blocks(f"<{name}> without an end") == f"<{name}> without an end"
+
+
+@pytest.mark.parametrize("reader", [openai_chat, openai_responses, anthropic_messages])
+@given(data=st.binary(max_size=200), is_stream=st.booleans())
+def test_whatever_an_upstream_says_is_read_or_not(reader: Any, data: bytes, *, is_stream: bool) -> None:
+    wild = [
+        data,
+        b"data: " + data + b"\n\n",
+        b'data: {"choices": [{"delta": 7}], "type": "content_block_delta", "output": 3}\n\n',
+        b'{"choices": [3], "content": 7, "output": [1]}',
+    ]
+    for one in wild:
+        assert reader.fold(one, is_stream=is_stream).text == reader.fold(one, is_stream=is_stream).text
