@@ -535,10 +535,12 @@ SELECT id FROM capture WHERE thread_id = :thread_id AND is_shown = 1 ORDER BY id
 SELECT turn.turn_id FROM turn CROSS JOIN capture ON capture.turn_id = turn.turn_id
 WHERE turn.owner IS NOT NULL AND turn.status = 'awaiting_host' AND seen_at < :before ORDER BY capture.id LIMIT :limit
 
--- name: recent_captures
--- Captured turns that have ended since a time, newest first.
-SELECT turn_id FROM capture JOIN turn USING (turn_id) WHERE workspace_id = :workspace_id AND turn.status = 'completed' AND seen_at >= :since
-ORDER BY capture.id DESC LIMIT :limit
+-- name: texts_of_recent_captures
+-- What was said in the captured turns that have ended since a time, the newest of them.
+SELECT recent.turn_id, item.text FROM (
+    SELECT capture.id, turn_id FROM capture JOIN turn USING (turn_id)
+    WHERE workspace_id = :workspace_id AND turn.status = 'completed' AND seen_at >= :since ORDER BY capture.id DESC LIMIT :limit
+) AS recent CROSS JOIN item ON item.turn_id = recent.turn_id WHERE item.text <> ''
 
 -- name: remove_captures
 -- The captured messages of a thread go.
@@ -611,10 +613,6 @@ DELETE FROM injection WHERE turn_id = :turn_id
 -- name: supersede_turn
 -- The same was asked again.
 UPDATE turn SET superseded_by = :by WHERE turn_id = :turn_id
-
--- name: keep_turn_usage
--- The tokens that a turn took.
-UPDATE turn SET usage = :usage WHERE turn_id = :turn_id
 
 -- name: said_in_shown_lines
 -- What captured messages were given, between two rows.

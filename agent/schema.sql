@@ -201,6 +201,7 @@ CREATE INDEX capture_by_answer ON capture (answer_hash) WHERE answer_hash IS NOT
 CREATE INDEX capture_of_session ON capture (session, id) WHERE session IS NOT NULL;
 CREATE INDEX capture_of_thread ON capture (thread_id, id);
 CREATE INDEX capture_of_turn ON capture (turn_id) WHERE turn_id IS NOT NULL;
+CREATE INDEX capture_by_time ON capture (workspace_id, seen_at);
 CREATE INDEX capture_unkept ON capture (seen_at) WHERE turn_id IS NULL;
 
 -- What such a message was given, piece by piece, so that it gets the same bytes again without what was forgotten since.

@@ -416,6 +416,8 @@ class TurnOptions(Params):
 
     skip_retention: bool = False
     skip_recall: bool = False
+    skip_files: bool = False
+    """Nothing of the user's files is recalled."""
     context_placement: Placement = "before_user"
     unknown_client: bool = False
     """The turn comes through a program that nobody named: it is searchable, and no facts are taken from it."""

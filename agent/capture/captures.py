@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import anyio
+import msgspec
 
 from agent.capture.identity import (
     AskedAgain,
@@ -39,13 +40,13 @@ from agent.rows.captures import (
     keep_recall,
     move_recall,
     prune_captures,
-    recent_captures,
     see_capture,
+    texts_of_recent,
 )
 from agent.rows.injections import remove_injections
 from agent.rows.items import add_item, items_of_turn, read_items, turn_items
 from agent.rows.threads import StoredThread, add_thread, add_workspace, get_thread, get_workspace
-from agent.rows.turns import TurnLeft, end_turn, get_turn, keep_usage, running_turn, supersede_turn
+from agent.rows.turns import TurnLeft, end_turn, get_turn, running_turn, supersede_turn
 from agent.states import TURNS, TurnEvent
 from agent.turns.turns import FINISHED, ITEM_STATUS, CapturedEnd
 from protocol import methods as m
@@ -201,8 +202,7 @@ class Captures:
                 supersede_turn(tx, place.known.turn_id, found.turn_id)
                 items = turn_items(tx, [place.known.turn_id])[place.known.turn_id]
                 self._means.neighbours.on_items_removed(tx, items)
-        known = find_captures(tx, found.workspace_id, set(asked.chain), asked.session)
-        return found._replace(row=row, known=known, running=running, is_repeated=isinstance(place, AskedAgain))
+        return found._replace(row=row, running=running, is_repeated=isinstance(place, AskedAgain))
 
     def workspace_of(self, tx: Tx, source: CaptureSource) -> str:
         """Return the workspace of a message. Raises `Refused` where its conversation lies in another one."""
@@ -244,8 +244,7 @@ class Captures:
 
     def _quotes_turn(self, tx: Tx, workspace_id: str, text: str, now: int) -> bool:
         """Return whether a message quotes a turn of the last minutes whole: a program asks for a title or a summary."""
-        for turn_id in recent_captures(tx, workspace_id, now - QUOTED_MS, QUOTED_TURNS):
-            said = [item.text for item in items_of_turn(tx, turn_id) if item.text]
+        for said in texts_of_recent(tx, workspace_id, now - QUOTED_MS, QUOTED_TURNS):
             is_long = sum(map(len, said)) >= MIN_QUOTED_CHARS
             if len(said) > 1 and is_long and all(one in text for one in said):
                 return True
@@ -344,9 +343,8 @@ class Captures:
             )  # fmt: skip
             add_item(tx, item, len(known))
         events = self._means.turns.masked_events(end.events)
-        end_turn(tx, turn_id, before, event, now, TurnLeft(stored.turn, stored.last_seq, events))
-        if end.usage is not None:
-            keep_usage(tx, turn_id, end.usage)
+        left = msgspec.structs.replace(stored.turn, usage=end.usage or stored.turn.usage)
+        end_turn(tx, turn_id, before, event, now, TurnLeft(left, stored.last_seq, events))
         facts = read_items(tx, turn_items(tx, [turn_id])[turn_id]).values()
         self._means.neighbours.on_items(tx, [fact for fact in facts if fact.indexable])
         self._means.background.queue(tx, stored.turn.thread_id, turn_id)

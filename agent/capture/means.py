@@ -65,7 +65,12 @@ class FoundMessage(NamedTuple):
 
 
 def options_of(means: CaptureMeans, source: CaptureSource, *, skip_recall: bool = False) -> TurnOptions:
-    """Return what a captured turn may be learnt from: that of a program which somebody named."""
+    """Return the options of a captured turn: only one of a program that somebody named is learnt from.
+
+    Nothing of files is recalled: a program reads them itself, and what a message was given is kept in lines of memory.
+    """
     learn = means.settings().proxy.learn
     is_known = source.agent_id is not None or source.client in means.known_clients or learn == "all"
-    return TurnOptions(skip_recall=skip_recall, unknown_client=not is_known, skip_retention=learn == "none")
+    return TurnOptions(
+        skip_recall=skip_recall, skip_files=True, unknown_client=not is_known, skip_retention=learn == "none"
+    )

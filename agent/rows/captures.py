@@ -120,10 +120,13 @@ def idle_captures(tx: Tx, before: int, limit: int) -> list[str]:
     return [turn_id for (turn_id,) in tx.all(SQL["idle_captures"], {"before": before, "limit": limit})]
 
 
-def recent_captures(tx: Tx, workspace_id: str, since: int, limit: int) -> list[str]:
-    """Return captured turns of a workspace that were answered since a time, newest first."""
+def texts_of_recent(tx: Tx, workspace_id: str, since: int, limit: int) -> list[list[str]]:
+    """Return the texts of each captured turn of a workspace that was answered since a time, of the newest turns."""
     values = {"workspace_id": workspace_id, "since": since, "limit": limit}
-    return [turn_id for (turn_id,) in tx.all(SQL["recent_captures"], values)]
+    said: dict[str, list[str]] = {}
+    for turn_id, text in tx.all(SQL["texts_of_recent_captures"], values):
+        said.setdefault(turn_id, []).append(text)
+    return list(said.values())
 
 
 def prune_captures(tx: Tx, before: int) -> int:

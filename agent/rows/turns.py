@@ -207,11 +207,6 @@ def supersede_turn(tx: Tx, turn_id: str, by: str) -> None:
     tx.run(SQL["supersede_turn"], {"turn_id": turn_id, "by": by})
 
 
-def keep_usage(tx: Tx, turn_id: str, usage: Usage) -> None:
-    """Keep the tokens that a turn took."""
-    tx.run(SQL["keep_turn_usage"], {"turn_id": turn_id, "usage": to_json(usage)})
-
-
 def status_of_turn(tx: Tx, turn_id: str) -> TurnStatus | None:
     """Return the status of a turn."""
     row = tx.one(SQL["status_of_turn"], {"turn_id": turn_id})

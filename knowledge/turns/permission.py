@@ -16,6 +16,8 @@ def why_no_recall(turn: TurnContext, policy: TurnPolicy | None) -> str | None:
         return "memory_mode"
     if turn.options.skip_recall:
         return "skip_recall"
+    if turn.options.skip_files:
+        return "skip_files"
     return _denial(policy.recall) if policy is not None else None
 
 

@@ -21,7 +21,7 @@ START = b""
 """What stands before the first message."""
 
 _EDGE = re.compile(
-    r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context) nonce=\\*"[\w-]{4,64}\\*"|standing_memory)>'
+    r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context|file_context) nonce=\\*"[\w-]{4,64}\\*"|standing_memory)>'
 )
 
 

@@ -341,3 +341,23 @@ async def test_another_workspace_is_never_replayed(tmp_path):
         after = await there.say("Which boat was that?", "That one.")
         assert "Marigold" not in str([other["blocks"], after["blocks"]])
         assert thread_of(other) == thread_of(after) != thread_of(first)
+
+
+@journey
+async def test_files_are_not_recalled_for_a_program_that_gets_the_same_bytes_again(tmp_path):
+    """A program reads files itself; what a message was given is kept line by line, and a file's lines change."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "boat.md").write_text("# Boat\n\nThe sailing boat called Marigold lies in Brest.\n", encoding="utf-8")
+    async with Den(tmp_path).client() as client:
+        await client.request("knowledge/collections/add", {"path": str(notes)})
+        await drain(client)
+        await remember(client, BOAT)
+        own = await client.request("knowledge/search", {"query": ASK})
+        assert own["hits"]
+        chat = Chat(client)
+        first = await chat.say(ASK, "Marigold.")
+        assert "Marigold" in str(first["blocks"])
+        assert "file_context" not in str(first["blocks"])
+        again = await chat.prepare("And where does the boat lie?")
+        assert again["blocks"][: len(first["blocks"])] == first["blocks"]

@@ -4158,6 +4158,8 @@ export interface TurnOptions {
   skip_retention?: boolean;
   /** Default: false. */
   skip_recall?: boolean;
+  /** Default: false. */
+  skip_files?: boolean;
   /** Default: "before_user". */
   context_placement?: Placement;
   /** Default: false. */
