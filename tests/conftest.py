@@ -44,6 +44,24 @@ def pytest_configure(config: pytest.Config) -> None:
         tempfile.tempdir = os.environ["TMPDIR"] = str(MEMORY)
 
 
+FOLLOW = "COVERAGE_PROCESS_CONFIG"
+"""The variable that starts coverage in a spawned process; coverage sets it in the process that runs the tests."""
+_follow = pytest.StashKey[str | None]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let coverage follow the processes of tests that are marked for it, and no others."""
+    stash = item.config.stash
+    if _follow not in stash:
+        stash[_follow] = os.environ.get(FOLLOW)
+    config = stash[_follow]
+    if config is not None and item.get_closest_marker("followed") is not None:
+        os.environ[FOLLOW] = config
+    else:
+        os.environ.pop(FOLLOW, None)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     told = "; ".join(f"{name}: {what}" for name, what in LOOPS.items())
     parser.addoption("--loop", choices=list(LOOPS), help=f"run the tests of one loop ({told})")

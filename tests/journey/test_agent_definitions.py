@@ -5,11 +5,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pytest
 from guidance_stage import GuidedDen, agent, put, section, told
 from mcp_stage import McpDen, data_of, failure_of
 from spawned import drain, journey, on_posix, refusal, take_turn
 
 from gateway.wire.client import GatewayClient
+
+pytestmark = pytest.mark.followed
 
 SAID = [{"type": "text", "text": "hello there"}]
 

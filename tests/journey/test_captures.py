@@ -6,6 +6,8 @@ import pytest
 from capture_stage import Chat, capture_of, texts_of
 from spawned import Den, drain, every, journey, refusal, remember
 
+pytestmark = pytest.mark.followed
+
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
 

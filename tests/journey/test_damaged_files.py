@@ -6,10 +6,13 @@ import signal
 from pathlib import Path
 
 import apsw
+import pytest
 from damages import START, change, overwrite, page_size, pages_of
 from spawned import Den, drain, journey, on_posix, remember, run_to_end
 
 from gateway.wire.client import CallFailed, GatewayClient, console_script
+
+pytestmark = pytest.mark.followed
 
 TURNS = 80
 

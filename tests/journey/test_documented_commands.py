@@ -14,7 +14,7 @@ from guidance_stage import agent, put
 from gateway.doors.commands import COMMANDS
 from gateway.doors.commands.parsing import parser
 
-pytestmark = pytest.mark.loop("test")  # every command
+pytestmark = [pytest.mark.loop("test"), pytest.mark.followed]  # every command
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -14,7 +14,7 @@ from spawned import drain, fact, hello, journey, take_turn
 
 from gateway.wire.client import GatewayClient
 
-pytestmark = pytest.mark.loop("test")
+pytestmark = [pytest.mark.loop("test"), pytest.mark.followed]
 
 ANSWER = {"role": "main", "respond": {"text": "Noted."}}
 SAUNA = "The sauna is heated with birch."

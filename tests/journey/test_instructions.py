@@ -4,10 +4,13 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import pytest
 from guidance_stage import GuidedDen, paths, put, section, told
 from spawned import drain, every, journey, on_posix, refusal, take_turn
 
 from gateway.wire.client import GatewayClient
+
+pytestmark = pytest.mark.followed
 
 numbers = itertools.count(1)
 

@@ -7,9 +7,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from spawned import Den, drain, every, hello, journey, on_posix
 
 from gateway.wire.client import GatewayClient
+
+pytestmark = pytest.mark.followed
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 from spawned import Den, drain, every, journey, refusal
 from test_knowledge import add, paths, search, write
 
 from gateway.wire.client import GatewayClient, console_script
+
+pytestmark = pytest.mark.followed
 
 
 async def edges(client: GatewayClient, entity: str, **more: Any) -> list[dict[str, Any]]:

@@ -16,6 +16,8 @@ from test_knowledge import add, paths, search, write
 from gateway.wire.client import GatewayClient, console_script
 from protocol.files.knowledge import KnowledgeSearchArgs
 
+pytestmark = pytest.mark.followed
+
 NOTES = {
     "release.md": "---\ntopics: [release]\nimportance: 0.8\n---\n# Release\n\n## Checklist\n\nTag the walrus commit.\n",
     "code.py": "def tag_walrus():\n    return 'commit'\n",

@@ -9,6 +9,8 @@ import pytest
 from proxy_stage import JSON, PATHS, Line, Program, ProxyDen, Reply, fake_model, fetch, kept, said, until
 from spawned import clean_environment, journey, remember, run_to_end
 
+pytestmark = pytest.mark.followed
+
 DIALECTS = tuple(PATHS)
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
