@@ -15,7 +15,7 @@ from gateway.home.config import ConfigStore
 from gateway.home.folder import Home
 from gateway.home.keys import HomeKey
 from gateway.home.owners import SQL, Owners, Visitor, fact_of_home, living_owners
-from gateway.home.starting import Options, UnusableError, raising_unusable
+from gateway.home.starting import Options, raising_unusable
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.copy import read_version
 from gateway.store.database import Database
@@ -25,8 +25,6 @@ from gateway.store.reserved_space import ReservedSpace
 from gateway.store.sqlite import StoreFailed
 from protocol.errors import GatewayError
 from protocol.seams.ports import Clock, Tx
-
-__all__ = ["Foundations", "Options", "UnusableError", "clock_of", "open_home", "raising_unusable", "renew_key"]
 
 log = logs.Log("home")
 

@@ -11,15 +11,15 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import anyio
 
 from gateway.base import logs
-from gateway.base.exit_codes import DEFECT, OK
 from gateway.base.hub import Hub
 from gateway.base.process_signals import on_signals
-from gateway.foundations import Options, UnusableError, open_home, raising_unusable
+from gateway.foundations import open_home
+from gateway.home.starting import Options, raising_unusable, run_process
 from gateway.memory_core import build_core
 from gateway.pulse import Metronome
 from gateway.wire.client_session import SessionClient
@@ -136,40 +136,6 @@ async def until_stopped(writer: PipeWriter, stop: Callable[[], None]) -> None:
     stop()
 
 
-async def wait_for_signal() -> None:
-    """Return at the first SIGTERM or SIGINT; a second one ends the process at once, with exit code 0."""
-    asked = asyncio.Event()
-
-    def act() -> None:
-        if asked.is_set():
-            os._exit(OK)
-        asked.set()
-
-    on_signals(act)
-    await asked.wait()
-
-
-def find_unusable(failure: BaseException) -> UnusableError | None:
-    """Return the reason for which the process cannot begin, out of the groups in which tasks raise it."""
-    if not isinstance(failure, BaseExceptionGroup):
-        return failure if isinstance(failure, UnusableError) else None
-    inner = cast("BaseExceptionGroup[BaseException]", failure).exceptions
-    return find_unusable(inner[0]) if len(inner) == 1 else None
-
-
-async def run_guarded(work: Coroutine[None, None, int]) -> int:
-    """Return a process's exit code; a defect is reported by its incident's id. Raises `UnusableError`."""
-    try:
-        return await work
-    except Exception as failure:  # noqa: BLE001  # the last place that can report it, by its id and not by its text
-        if (reason := find_unusable(failure)) is not None:
-            raise reason from None
-        sys.stderr.write(
-            f"pioneer: a defect ended the process ({log.incident(failure)}); the log of the home says where\n"
-        )
-        return DEFECT
-
-
 async def serve_pipes(options: Options, pipes: Pipes, beside: Beside) -> int:
     """Serve one client over the claimed pipes; return the exit code."""
     async with running(options) as app, beside(app):
@@ -181,13 +147,4 @@ async def serve_pipes(options: Options, pipes: Pipes, beside: Beside) -> int:
 
 def main(options: Options, beside: Beside = lambda _app: nullcontext()) -> int:
     """Run the process to its end, with another door `beside` the session; return its exit code."""
-    pipes = claim()
-    try:
-        return asyncio.run(run_guarded(serve_pipes(options, pipes, beside)))
-    except UnusableError as error:
-        sys.stderr.write(f"pioneer: {error.line}\n")
-        return error.code
-    except KeyboardInterrupt:
-        return 0
-    finally:
-        logs.close()
+    return run_process(serve_pipes(options, claim(), beside), "pioneer")

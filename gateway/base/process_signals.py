@@ -1,9 +1,12 @@
 """Signals of the operating system that ask a process to end."""
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable
+
+from gateway.base.exit_codes import OK
 
 
 def on_signals(act: Callable[[], object]) -> None:
@@ -14,3 +17,16 @@ def on_signals(act: Callable[[], object]) -> None:
             signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(act) and None)
         else:
             loop.add_signal_handler(number, act)
+
+
+async def wait_for_signal() -> None:
+    """Return at the first SIGTERM or SIGINT; a second one ends the process at once, with exit code 0."""
+    asked = asyncio.Event()
+
+    def act() -> None:
+        if asked.is_set():
+            os._exit(OK)
+        asked.set()
+
+    on_signals(act)
+    await asked.wait()

@@ -1,13 +1,19 @@
-"""How a process is started in a home, and why one cannot begin."""
+"""How a process is started in a home, why one cannot begin, and how one runs to its end."""
 
-from collections.abc import Generator
+import asyncio
+import sys
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
-from gateway.base.exit_codes import CONFIG, UNAVAILABLE
+from gateway.base import logs
+from gateway.base.exit_codes import CONFIG, DEFECT, OK, UNAVAILABLE
 from gateway.home.config import ConfigError
 from protocol.errors import GatewayError
+
+log = logs.Log("process")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,3 +53,37 @@ def raising_unusable() -> Generator[None]:
         raise UnusableError(UNAVAILABLE, error.message, error.reason) from error
     except OSError as error:
         raise UnusableError(UNAVAILABLE, f"the home cannot be used ({type(error).__name__})") from error
+
+
+def find_unusable(failure: BaseException) -> UnusableError | None:
+    """Return the reason for which the process cannot begin, out of the groups in which tasks raise it."""
+    if not isinstance(failure, BaseExceptionGroup):
+        return failure if isinstance(failure, UnusableError) else None
+    inner = cast("BaseExceptionGroup[BaseException]", failure).exceptions
+    return find_unusable(inner[0]) if len(inner) == 1 else None
+
+
+async def run_guarded(work: Coroutine[None, None, int]) -> int:
+    """Return a process's exit code; a defect is reported by its incident's id. Raises `UnusableError`."""
+    try:
+        return await work
+    except Exception as failure:  # noqa: BLE001  # the last place that can report it, by its id and not by its text
+        if (reason := find_unusable(failure)) is not None:
+            raise reason from None
+        sys.stderr.write(
+            f"pioneer: a defect ended the process ({log.incident(failure)}); the log of the home says where\n"
+        )
+        return DEFECT
+
+
+def run_process(work: Coroutine[None, None, int], name: str) -> int:
+    """Run a process to its end; return its exit code. Why it cannot begin is a line on stderr, under `name`."""
+    try:
+        return asyncio.run(run_guarded(work))
+    except UnusableError as error:
+        sys.stderr.write(f"{name}: {error.line}\n")
+        return error.code
+    except KeyboardInterrupt:
+        return OK
+    finally:
+        logs.close()

@@ -13,7 +13,7 @@ from spawned import Den, journey
 from test_knowledge import add, drain, paths, search, write
 from tiny_model import make_tiny_model, some_words
 
-from gateway.foundations import Options
+from gateway.home.starting import Options
 from gateway.process import running
 from gateway.wire.client import GatewayClient
 

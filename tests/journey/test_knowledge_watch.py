@@ -10,7 +10,7 @@ from spawned import Den, every, hello, journey, on_linux
 from test_knowledge import add, drain, paths, search, write
 
 from gateway.files.folder_watch import is_on_network
-from gateway.foundations import Options
+from gateway.home.starting import Options
 from gateway.process import running
 from gateway.wire.client import GatewayClient
 from knowledge.scan.watching import QuietPaths

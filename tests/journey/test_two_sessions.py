@@ -12,7 +12,7 @@ import pytest
 from in_process import Pair, Served, two_sessions
 from spawned import Den, fact, journey
 
-from gateway.foundations import Options
+from gateway.home.starting import Options
 from gateway.process import running
 from gateway.providers.roles import TEST_QUESTION
 from gateway.wiring import App

@@ -13,7 +13,8 @@ from interleaving import Interleaving, with_a_stop_before
 from spawned import SCRIPTED, WITHOUT_MODEL
 
 from gateway.base.hub import Hub
-from gateway.foundations import Options, open_home
+from gateway.foundations import open_home
+from gateway.home.starting import Options
 from gateway.jobs.queue import job_of
 from gateway.memory_core import build_core
 from gateway.wiring import App, build

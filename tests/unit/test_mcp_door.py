@@ -25,8 +25,8 @@ from gateway.doors.mcp.door import (
 )
 from gateway.doors.mcp.process import ensure
 from gateway.doors.mcp.prompts import read, render
-from gateway.foundations import Options
 from gateway.home.repository import Project
+from gateway.home.starting import Options
 from gateway.process import running
 from gateway.wiring import App
 from protocol.errors import CallerError, Unavailable

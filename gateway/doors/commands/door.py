@@ -25,9 +25,10 @@ from gateway.base.exit_codes import CONFIG, NO_INPUT
 from gateway.base.hub import Hub
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import counted, plain
-from gateway.foundations import Foundations, Options, open_home
+from gateway.foundations import Foundations, open_home
 from gateway.home.config import ConfigError, ConfigStore
 from gateway.home.folder import default_root
+from gateway.home.starting import Options
 from gateway.memory_core import MemoryCore, build_core
 from gateway.wire.client_session import SessionClient
 from gateway.wire.rpc import params_of

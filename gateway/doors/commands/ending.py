@@ -50,7 +50,7 @@ def _cause(error: BaseException) -> BaseException:
 
 def _line_of(error: BaseException) -> tuple[int, str]:
     """Return the code and the line for anything that a command may raise."""
-    from gateway.foundations import UnusableError  # noqa: PLC0415
+    from gateway.home.starting import UnusableError  # noqa: PLC0415
 
     if isinstance(error, UnusableError):
         return code_for(error.reason, error.code), error.line

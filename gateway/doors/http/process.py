@@ -4,7 +4,6 @@ Rule 1: a door that cannot open says why in one line, with its exit code; a sess
 Rule 2: the run file is there while the door listens, and no longer.
 """
 
-import asyncio
 import contextlib
 import gc
 import os
@@ -17,14 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 import anyio
 import anyio.to_thread
 
-from gateway.base import logs
 from gateway.base.exit_codes import OK
+from gateway.base.process_signals import wait_for_signal
 from gateway.doors.http.listening import DoorAddress, HttpOptions, listen_at, place_of
-from gateway.foundations import Options, UnusableError, raising_unusable
 from gateway.home.owners import fact_of_home
 from gateway.home.run_files import RunFile, write_run_file
+from gateway.home.starting import Options, raising_unusable, run_process
 from gateway.home.tokens import Token, token_path
-from gateway.process import run_guarded, running, wait_for_signal
+from gateway.process import running
 from gateway.wiring import App
 
 if TYPE_CHECKING:
@@ -98,12 +97,4 @@ async def serve(options: Options, wish: HttpOptions, make_pages: "MakePages") ->
 
 def main(options: Options, wish: HttpOptions, make_pages: "MakePages") -> int:
     """Run the process to its end; return its exit code."""
-    try:
-        return asyncio.run(run_guarded(serve(options, wish, make_pages)))
-    except UnusableError as error:
-        sys.stderr.write(f"pioneer http: {error.line}\n")
-        return error.code
-    except KeyboardInterrupt:
-        return OK
-    finally:
-        logs.close()
+    return run_process(serve(options, wish, make_pages), "pioneer http")

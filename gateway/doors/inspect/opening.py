@@ -20,11 +20,12 @@ import anyio
 
 from gateway.base import logs
 from gateway.base.exit_codes import NO_INPUT, OK
+from gateway.base.process_signals import wait_for_signal
 from gateway.doors.http.process import HttpOptions, OpenDoor, open_door
-from gateway.foundations import Options, UnusableError
 from gateway.home.run_files import find_run_files
+from gateway.home.starting import Options, UnusableError, run_guarded
 from gateway.home.tokens import read_token, token_path
-from gateway.process import run_guarded, running, wait_for_signal
+from gateway.process import running
 
 if TYPE_CHECKING:
     from gateway.doors.http.page_routes import MakePages

@@ -18,9 +18,9 @@ from agent.threads.unstored import refusal_of
 from gateway.base import logs
 from gateway.base.exit_codes import UNAVAILABLE, USAGE
 from gateway.base.time_zone import system_zone
-from gateway.foundations import Options, UnusableError
 from gateway.home.keys import HomeKey
 from gateway.home.repository import Project, workspace_of
+from gateway.home.starting import Options, UnusableError
 from gateway.process import flush, running, until_parent_is_gone, until_stopped
 from gateway.wire.client_session import SessionClient
 from gateway.wire.stdio import PipeReader, Pipes, PipeWriter, claim

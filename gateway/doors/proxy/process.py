@@ -9,7 +9,7 @@ import contextlib
 import os
 import secrets
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from gateway.base import logs
 from gateway.base.exit_codes import CONFIG, OK
-from gateway.base.process_signals import on_signals
+from gateway.base.process_signals import wait_for_signal
 from gateway.doors.http.listening import DoorAddress, HttpOptions, listen_at, place_of
 from gateway.doors.http.server import DoorServer
 from gateway.doors.proxy.app import ProxyDoor, ProxyMeans
@@ -31,7 +31,7 @@ from gateway.home.config import ConfigStore
 from gateway.home.folder import Home
 from gateway.home.owners import held
 from gateway.home.run_files import RunFile, write_run_file
-from gateway.home.starting import Options, UnusableError, raising_unusable
+from gateway.home.starting import Options, UnusableError, raising_unusable, run_process
 from gateway.home.tokens import FOLDER, INTERNAL, Token, token_path
 from gateway.wire.client import console_script
 from protocol.settings import ProxySettings
@@ -144,8 +144,7 @@ async def _opened(options: Options, wish: HttpOptions) -> AsyncGenerator[tuple[_
 async def serve(options: Options, wish: HttpOptions) -> int:
     """Pass requests on until a signal; return the exit code."""
     async with _opened(options, wish) as (proxy, server, door):
-        asked = asyncio.Event()
-        on_signals(lambda: os._exit(OK) if asked.is_set() else asked.set())
+        asked = asyncio.create_task(wait_for_signal())
         async with asyncio.TaskGroup() as tasks:
             works = [tasks.create_task(work()) for work in (proxy.child.run, proxy.spool.run, proxy.tell)]
             serving = tasks.create_task(server.run_door())
@@ -156,7 +155,7 @@ async def serve(options: Options, wish: HttpOptions) -> int:
             proxy.note_change()
             sys.stdout.write(f"pioneer proxy: {proxy.place.url}, capture: {proxy.child.state}\n")
             sys.stdout.flush()
-            await asked.wait()
+            await asked
             server.stop()
             await serving
             await door.close()
@@ -170,27 +169,4 @@ async def serve(options: Options, wish: HttpOptions) -> int:
 
 def main(options: Options, wish: HttpOptions) -> int:
     """Run the process to its end; return its exit code."""
-    try:
-        return asyncio.run(_guarded(options, wish))
-    except UnusableError as error:
-        sys.stderr.write(f"pioneer proxy: {error.line}\n")
-        return error.code
-    except KeyboardInterrupt:
-        return OK
-    finally:
-        logs.close()
-
-
-async def _guarded(options: Options, wish: HttpOptions) -> int:
-    try:
-        return await serve(options, wish)
-    except BaseExceptionGroup as group:
-        found = group.subgroup(UnusableError)
-        if found is None:
-            raise
-        raise _first_of(found) from None
-
-
-def _first_of(group: BaseExceptionGroup[UnusableError]) -> BaseException:
-    inner: Sequence[BaseException] = group.exceptions
-    return _first_of(inner[0]) if isinstance(inner[0], BaseExceptionGroup) else inner[0]
+    return run_process(serve(options, wish), "pioneer proxy")

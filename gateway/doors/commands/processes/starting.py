@@ -13,7 +13,7 @@ from gateway.doors.commands.options import add_home, path
 if TYPE_CHECKING:
     from gateway.doors.http.page_routes import Pages
     from gateway.doors.http.rpc import Methods
-    from gateway.foundations import Options
+    from gateway.home.starting import Options
     from protocol.seams.ports import Clock
 
 MAX_PORT = 65_535
@@ -43,8 +43,8 @@ def arrange_process(to: argparse.ArgumentParser, log_level: str) -> None:
 
 def options_of(given: argparse.Namespace) -> "Options":
     """Return the options that were given to a process."""
-    from gateway.foundations import Options  # noqa: PLC0415
     from gateway.home.folder import default_root  # noqa: PLC0415
+    from gateway.home.starting import Options  # noqa: PLC0415
 
     return Options(
         home=given.home or default_root(),
@@ -128,8 +128,8 @@ def _arrange_mcp(to: argparse.ArgumentParser) -> None:
 
 def _mcp(given: argparse.Namespace) -> int:
     from gateway.doors.mcp.process import McpOptions, main  # noqa: PLC0415
-    from gateway.foundations import Options  # noqa: PLC0415
     from gateway.home.folder import default_root  # noqa: PLC0415
+    from gateway.home.starting import Options  # noqa: PLC0415
 
     _greet("mcp", "an assistant")
     return main(
