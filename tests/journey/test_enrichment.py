@@ -6,11 +6,8 @@ No pass asks a model yet, so the rows are planted as its answer will be stored.
 from typing import Any
 
 import apsw
-import pytest
 from spawned import drain, hello, journey, remember
 from timed_den import START, TimedDen
-
-pytestmark = pytest.mark.loop("test", "check")
 
 ENTITIES = '[{"name":"Quokkamarine","type":"organization"}]'
 MODEL = "test-model"

@@ -8,8 +8,6 @@ import pytest
 from home_bytes import files_holding, needles, tables_holding
 from spawned import Den, drain, every, fact, hello, journey, refusal, remember, take_turn
 
-pytestmark = pytest.mark.loop("test")  # what is erased is gone
-
 
 async def erase(client, memory_id, **more):
     """The answer to an erase of one memory."""
@@ -101,6 +99,7 @@ async def test_a_receipt_names_the_backups_that_lie_in_the_home(tmp_path):
         await completed(client, receipt)
 
 
+@pytest.mark.loop("test")
 @journey
 async def test_with_its_sources_a_memory_is_gone_from_messages_tools_and_indexes(tmp_path):
     words = needles(2)
@@ -206,6 +205,7 @@ async def test_every_target_takes_all_that_it_names(tmp_path, kind):
     assert files_holding(den, [word]) == set()
 
 
+@pytest.mark.loop("test")
 @journey
 async def test_messages_are_changed_by_an_erase_only(tmp_path):
     async with Den(tmp_path).client() as client:

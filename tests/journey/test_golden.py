@@ -9,7 +9,7 @@ from spawned import JOURNEY_SECONDS, Den, hello, journey
 from gateway.play.replay import run
 from gateway.wire.client import console_script
 
-pytestmark = [pytest.mark.loop("test"), pytest.mark.followed]  # every method
+pytestmark = pytest.mark.loop("test")  # every method
 
 GOLDEN = sorted((Path(__file__).resolve().parents[1] / "golden").glob("*.jsonl"))
 NOT_OF_A_METHOD = "errors"

@@ -9,15 +9,12 @@ import re
 import shutil
 from typing import Any
 
-import pytest
 from http_stage import HttpDen
 from leak_rows import ROWS
 from spawned import Den, hello, journey
 from test_leaks import A, B, foreign, outcome, params_of, plain, world
 
 from gateway.doors.http.rules import STATUS_OF_REASON
-
-pytestmark = pytest.mark.loop("test")  # every method through a door
 
 OF_THE_PROCESS = frozenset({"gateway/status", "gateway/drain", "hooks/runs", "thread_episodic/reindex"})
 """Methods whose answers say how long and how often a process did something, or what still waits in it: their members

@@ -10,8 +10,6 @@ import pytest
 from http_stage import Events, HttpDen, write_config
 from spawned import on_posix
 
-pytestmark = pytest.mark.loop("test")
-
 PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 TYPE = "Content-Type: application/json"
 CHUNKED = "Transfer-Encoding: chunked"

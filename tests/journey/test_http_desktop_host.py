@@ -11,7 +11,7 @@ from http_stage import HttpDen
 from spawned import on_posix
 from typescript_stage import ROOT, build, install, node, run
 
-pytestmark = [pytest.mark.loop("test"), on_posix]
+pytestmark = on_posix
 
 EXAMPLE = ROOT / "examples" / "desktop_host"
 

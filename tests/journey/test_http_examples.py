@@ -9,8 +9,6 @@ from command_line import new_home, run
 from guidance_stage import put
 from spawned import Den, journey
 
-pytestmark = pytest.mark.loop("test")
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMANDS = "tests/journey/test_documented_commands.py"

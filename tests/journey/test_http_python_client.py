@@ -257,6 +257,7 @@ async def test_a_gateway_that_does_not_start_says_why(tmp_path: Path) -> None:
         await Client.connect(f"http://127.0.0.1:{den.port}", "token")
 
 
+@pytest.mark.loop("check")
 @journey
 async def test_lines_of_eight_megabytes(way: Way) -> None:
     async with way.client() as client:
@@ -273,6 +274,7 @@ async def test_lines_of_eight_megabytes(way: Way) -> None:
         assert len(msgspec.json.encode(history)) > 7_800_000
 
 
+@pytest.mark.loop("check")
 @pytest.mark.parametrize("name", ["pipes", "http"])
 def test_the_same_without_asyncio(tmp_path: Path, name: str) -> None:
     way = Way(name, tmp_path)
@@ -332,6 +334,7 @@ def examples() -> list[Any]:
     return [pytest.param(code, id=f"{name}-{number}") for number, (name, code) in enumerate(found)]
 
 
+@pytest.mark.loop("check")
 def test_http_statement_35_strict_types_with_msgspec_alone(tmp_path: Path) -> None:
     checker = Path(sys.executable).with_name("basedpyright")
     if not checker.exists():
@@ -357,6 +360,7 @@ def test_http_statement_35_strict_types_with_msgspec_alone(tmp_path: Path) -> No
     assert '"anyio" could not be resolved' in ended.stdout  # the environment is as bare as it should be
 
 
+@pytest.mark.loop("check")
 @pytest.mark.parametrize("code", examples())
 def test_http_statement_35_the_examples_run(tmp_path: Path, code: str) -> None:
     python = make_environment(tmp_path / "env")

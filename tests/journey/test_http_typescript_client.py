@@ -22,7 +22,7 @@ from typescript_stage import (
 
 from gateway.wire.client import console_script
 
-pytestmark = [pytest.mark.loop("test"), on_posix]
+pytestmark = on_posix
 
 FILES = ("calls", "turns", "restarts")
 
@@ -48,7 +48,7 @@ def tell(way: str, program: str, file: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("way", ["pipes", pytest.param("http", marks=pytest.mark.loop("check"))])
+@pytest.mark.parametrize("way", ["pipes", "http"])
 def test_http_statement_34_the_client_over_both_ways(tmp_path: Path, way: str, file: str) -> None:
     tell(way, node(), PACKAGE / "test" / f"{file}.test.ts", tmp_path / "stages")
 
@@ -57,7 +57,6 @@ def test_the_small_decisions(tmp_path: Path) -> None:
     tell("pipes", node(), PACKAGE / "test" / "units.test.ts", tmp_path / "stages")
 
 
-@pytest.mark.loop("check")
 @pytest.mark.parametrize("way", ["pipes", "http"])
 def test_http_statement_34_the_built_client_on_the_oldest_node(tmp_path: Path, way: str) -> None:
     program = oldest_node()

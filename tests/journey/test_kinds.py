@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from spawned import drain, journey, remember
 from timed_den import DAY, HOUR, TimedDen
 
@@ -25,7 +24,6 @@ async def found(client: GatewayClient, query: str, **more: Any) -> tuple[list[st
     return [hit["record"]["memory_id"] for hit in result["hits"]], result["route"]
 
 
-@pytest.mark.loop("test", "check")
 @journey
 async def test_19_an_event_answers_what_happened_and_a_preference_what_is_preferred(tmp_path: Any) -> None:
     den = TimedDen(tmp_path)

@@ -21,8 +21,6 @@ from gateway.wire.client import CallFailed
 from protocol.methods import METHODS
 from protocol.tools import TOOLS
 
-pytestmark = pytest.mark.loop("test")  # no method shows another scope
-
 TENANTS = 10
 A, B = 3, 7
 
@@ -211,6 +209,7 @@ async def holdings(client, tenant):
 # -- the tests -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.loop("test")
 @journey
 async def test_in_the_context_of_one_tenant_another_does_not_exist(tmp_path):
     async with world(tmp_path) as (client, methods, tenants):
@@ -354,6 +353,7 @@ async def test_to_its_owner_everything_is_shown(tmp_path):
             assert foreign(await outcome(client, "turn/tool_call", asked), tenants, set()) == [B], (tool, arguments)
 
 
+@pytest.mark.loop("test")
 @journey
 async def test_every_method_that_is_answered_has_a_row(tmp_path):
     async with await Den(tmp_path).spawn() as client:
@@ -361,6 +361,7 @@ async def test_every_method_that_is_answered_has_a_row(tmp_path):
     assert set(methods) - {row.method for row in ROWS} == set()
 
 
+@pytest.mark.loop("test")
 def test_every_row_is_of_a_method_and_every_tool_has_a_row():
     assert {row.method for row in ROWS} - set(METHODS) == set()
     assert {name for name, _ in TOOL_ROWS} == set(TOOLS)
@@ -397,6 +398,7 @@ def members(value):
     return set()
 
 
+@pytest.mark.loop("test")
 @each("name", sorted({row.method for row in ROWS}))
 def test_every_id_that_a_method_takes_is_given_by_a_row(name):
     given = {member for row in ROWS if row.method == name for member in members(row.params)}
@@ -405,12 +407,14 @@ def test_every_id_that_a_method_takes_is_given_by_a_row(name):
     assert taken - given - (set() if fenced else PAGED) == set()
 
 
+@pytest.mark.loop("test")
 @each("name", sorted(TOOLS))
 def test_every_id_that_a_tool_takes_is_given_by_a_row(name):
     given = {member for tool, arguments in TOOL_ROWS if tool == name for member in members(arguments)}
     assert id_members(inspect.type_info(TOOLS[name][1])) - given == set()
 
 
+@pytest.mark.loop("test")
 def test_rows_are_well_formed():
     """A row that is refused for its form would test nothing."""
     names = {

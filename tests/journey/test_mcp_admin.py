@@ -11,8 +11,6 @@ from spawned import every, journey, remember
 from gateway.doors.mcp.admin import ADMIN_ANSWERS
 from gateway.doors.mcp.answers import ANSWERS
 
-pytestmark = pytest.mark.loop("test", "check")
-
 both = pytest.mark.parametrize("revision", REVISIONS)
 NOTE = {"content": "The relay clicks twice.", "agent_id": "agt_pilot", "agent_kind": "system", "importance": 0.05}
 

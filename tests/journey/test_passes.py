@@ -25,7 +25,6 @@ async def runs(client: GatewayClient, **params: Any) -> list[dict[str, Any]]:
     return await every(client, "passes/runs", "runs", **params)
 
 
-@pytest.mark.loop("test", "check")
 @journey
 async def test_1_a_consolidation_runs_when_its_time_has_come(tmp_path: Any) -> None:
     den = TimedDen(tmp_path)

@@ -94,7 +94,6 @@ async def dream(client: GatewayClient) -> dict[str, Any]:
     return (await client.request("passes/run", {"pass": "dream"}))["run"]
 
 
-@pytest.mark.loop("test", "check")
 @journey
 async def test_17_a_census_drops_exactly_what_is_due(tmp_path: Any) -> None:
     den = TimedDen(tmp_path, scripted=True)

@@ -37,6 +37,7 @@ def made_text(chance: random.Random) -> str:
     return (end + end).join(parts).replace("\n", end) + chance.choice(["", end])
 
 
+@pytest.mark.loop("check")
 def test_knowledge_statement_13_pieces_joined_are_the_file_byte_for_byte():
     chance = random.Random(13)
     for _ in range(1000):

@@ -24,6 +24,8 @@ from memory.rows.forgetting import read_generation
 from protocol.errors import GatewayError
 from protocol.seams.ports import Job, Tx
 
+pytestmark = pytest.mark.loop("check")  # seconds each
+
 T = TypeVar("T")
 Work = Callable[["House"], Awaitable[Coroutine[Any, Any, Any]]]
 """Makes everything ready that a piece of work reads, and returns the work, which is not begun."""

@@ -12,6 +12,8 @@ from protocol.reference import pages as reference
 from protocol.reference.setting_meanings import GROUPS, MEANINGS
 from protocol.reference.setting_table import groups, settings
 
+pytestmark = pytest.mark.loop("check")  # lint compares it, too
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 

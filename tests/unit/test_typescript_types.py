@@ -15,6 +15,8 @@ from protocol.notifications import NOTIFICATIONS
 from protocol.record import Category
 from protocol.reference import typescript
 
+pytestmark = pytest.mark.loop("check")  # lint compares them, too
+
 FILE = Path(__file__).resolve().parents[2] / "clients" / "typescript" / "src" / "types.ts"
 TEXT = typescript.module_bytes().decode()
 
