@@ -61,6 +61,10 @@ UPDATE collection SET name = :name, path = :path, include = :include, exclude = 
 -- The state of a collection.
 UPDATE collection SET state = :state, reason = :reason WHERE id = :id
 
+-- name: change_state
+-- The state of a collection that is in another one still.
+UPDATE collection SET state = :state, reason = :reason WHERE id = :id AND state = :before
+
 -- name: want_deep
 -- The next scan reads every file again.
 UPDATE collection SET deep_wanted = 1 WHERE id = :id

@@ -125,6 +125,11 @@ def set_state(tx: Tx, row: int, state: str, reason: str | None = None) -> None:
     tx.run(SQL["set_state"], {"id": row, "state": state, "reason": reason})
 
 
+def change_state(tx: Tx, known: KnownCollection, state: str, reason: str | None) -> None:
+    """Store the state of a collection, unless it has changed since it was read: a scan may have lost the folder."""
+    tx.run(SQL["change_state"], {"id": known.id, "before": known.state, "state": state, "reason": reason})
+
+
 def want_deep(tx: Tx, row: int) -> None:
     """Have the next scan read every file again."""
     tx.run(SQL["want_deep"], {"id": row})

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from knowledge.ports import KnowledgeMeans
-from knowledge.rows.collections import KnownCollection, find_collection, list_collections, set_state
+from knowledge.rows.collections import KnownCollection, change_state, find_collection, list_collections
 from knowledge.scan.patterns import GITIGNORE, PIONEERIGNORE
 from knowledge.scan.scanning import Scanner, list_folders
 from knowledge.scan.walking import AGENT_FILES
@@ -210,7 +210,7 @@ class Watchers:
             for one in POLLED:
                 self._means.recover(component, one)
         if known.state in {"live", "polling"} and (state, reason) != (known.state, known.reason):
-            await self._means.db.note(lambda tx: set_state(tx, known.id, state, reason))
+            await self._means.db.note(lambda tx: change_state(tx, known, state, reason))
 
     def _is_elsewhere(self, known: KnownCollection) -> bool:
         """Return whether another process watches a collection."""

@@ -13,6 +13,7 @@ from gateway.files.folder_watch import is_on_network
 from gateway.home.starting import Options
 from gateway.process import running
 from gateway.wire.client import GatewayClient
+from knowledge.rows.collections import change_state, find_collection, set_state
 from knowledge.scan.watching import QuietPaths
 
 NOON = 1_700_000_000_000
@@ -187,3 +188,28 @@ def test_a_path_is_due_when_it_is_quiet_or_was_noisy_for_long() -> None:
         assert quiet.take(tenth / 10, 1.0) == set()
     assert quiet.take(10.0, 1.0) == {"a"}
     assert quiet.wait(10.0, 1.0) is None
+
+
+@journey
+async def test_a_lost_folder_is_not_called_live_by_a_look_that_began_before(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n"})
+    den = Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n")
+    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
+        served = Served(app)
+        await served.pair.hello("ws_here")
+        name = (await served.pair.call("knowledge/collections/add", path=str(folder)))["collection"]["collection_id"]
+        await served.pair.call("gateway/drain", timeout_ms=30_000)
+        database = app.base.database
+        seen = await database.read(lambda tx: find_collection(tx, name))
+        assert seen is not None
+        await database.write(lambda tx: set_state(tx, seen.id, "unavailable", "root_missing"))
+        await database.write(lambda tx: change_state(tx, seen, "live", None))
+        after = await database.read(lambda tx: find_collection(tx, name))
+        assert after is not None
+        assert (after.state, after.reason) == ("unavailable", "root_missing")
+        await database.write(lambda tx: change_state(tx, after, "live", None))
+        again = await database.read(lambda tx: find_collection(tx, name))
+        assert again is not None
+        assert (again.state, again.reason) == ("live", None)
+        served.pair.end()
+        await served.task
