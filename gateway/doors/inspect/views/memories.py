@@ -126,8 +126,7 @@ async def memory(visit: Visit, memory_id: str) -> Outcome:
         m.MEMORY_EXPLAIN, {"target": {"kind": "memory", "id": memory_id}, "context": context}
     )
     history = (await visit.ask(m.MEMORY_HISTORY, {"memory_id": memory_id, "context": context})).events
-    begin = visit.query.get("from", "")
-    start = int(begin) if begin.isascii() and begin.isdigit() else 0
+    start = visit.whole_number("from") or 0
     shown_status: Status = record.status
     return FilledTemplate("memory.html", "A forgotten memory" if record.status == "deleted" else "Memory", {
         "record": record, "place": name_of(record.scope), "is_hidden": is_hidden, "why": why,

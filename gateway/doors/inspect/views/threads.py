@@ -91,8 +91,7 @@ async def item(visit: Visit, turn_id: str, item_id: str) -> Outcome:
     found = next((one for one in items if one.item_id == item_id), None)
     if found is None:
         raise CallerError.missing("message")
-    begin = visit.query.get("from", "")
-    start = int(begin) if begin.isascii() and begin.isdigit() else 0
+    start = visit.whole_number("from") or 0
     part = found.text[start : start + SHOWN_CHARS]
     following = start + SHOWN_CHARS if start + SHOWN_CHARS < len(found.text) else None
     values = {"item": found, "part": part, "start": start, "following": following, "step": SHOWN_CHARS}

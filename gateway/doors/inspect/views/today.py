@@ -63,10 +63,10 @@ def source_of(change: MemoryChange) -> str:
 
 async def today(visit: Visit) -> Outcome:
     """Show a day."""
-    day = _day_of(visit)
+    day = _day_of(visit, visit.query.get("day", ""))
     begin, end = visit.times.bounds(day)
-    before = visit.query.get("before", "")
-    until = min(end, int(before)) if before.isascii() and before.isdigit() else end
+    before = visit.whole_number("before")
+    until = end if before is None else min(end, before)
     wanted = visit.query.get("scope", "")
     places = await list_places(visit)
     calls = await lookups(visit, places, wanted)
@@ -88,8 +88,8 @@ def _named(day: date) -> str:
     return f"{day.strftime('%A')}, {day.day} {day.strftime('%B %Y')}"
 
 
-def _day_of(visit: Visit) -> date:
-    wanted = visit.query.get("day", "")
+def _day_of(visit: Visit, wanted: str) -> date:
+    """Return the day that an address or a form names, today without a name. Raises `CallerError`."""
     if not wanted:
         return visit.times.today()
     try:
@@ -169,8 +169,8 @@ async def _context(visit: Visit, change: MemoryChange) -> dict[str, Any]:
 
 async def ask_undo_all(visit: Visit) -> Outcome:
     """Show what would be taken back, before it is."""
-    day, thread_id = _day_of(visit), visit.query.get("thread", "")
-    found = await _of_thread(visit, thread_id)
+    day, thread_id = _day_of(visit, visit.query.get("day", "")), visit.query.get("thread", "")
+    found = await _of_thread(visit, day, thread_id)
     return FilledTemplate("undo_all.html", "Undo all from this conversation", {
         "changes": [await _shown(visit, change) for change in found], "thread_id": thread_id, "day": day,
         "thread": await _thread(visit, thread_id), "named": _named(day), "back": f"today?day={day.isoformat()}",
@@ -179,8 +179,8 @@ async def ask_undo_all(visit: Visit) -> Outcome:
 
 async def undo_all(visit: Visit) -> Outcome:
     """Take back what a conversation changed in a day, the newest first."""
-    day = date.fromisoformat(visit.needed("day"))
-    found = await _of_thread(visit, visit.needed("thread"))
+    day = _day_of(visit, visit.needed("day"))
+    found = await _of_thread(visit, day, visit.needed("thread"))
     done, kept = 0, 0
     for change in found:
         try:
@@ -211,9 +211,9 @@ async def bring_back(visit: Visit, memory_id: str, context: dict[str, Any]) -> R
     return found if found is not None and found.status == "active" else None
 
 
-async def _of_thread(visit: Visit, thread_id: str) -> list[MemoryChange]:
+async def _of_thread(visit: Visit, day: date, thread_id: str) -> list[MemoryChange]:
     """Return the changes of the day that a conversation caused and that can be undone, newest first."""
-    begin, end = visit.times.bounds(_day_of(visit) if not visit.fields else date.fromisoformat(visit.needed("day")))
+    begin, end = visit.times.bounds(day)
     found: list[MemoryChange] = []
     for call in await lookups(visit, await list_places(visit), ""):
         cursor, pages = None, 0
