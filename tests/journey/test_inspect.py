@@ -481,7 +481,13 @@ def test_a_person_reads_and_keeps_conversations(tmp_path):
         done = den.send(page.form("/exclude"))
         assert "Excluded from recall: 1 passage." in done.text
         assert "1 excluded" in done.text
-        assert "May be recalled again: 1 passage." in den.send(done.form("/include")).text
+        (item_id,) = {form.fields["item"] for form in done.forms if form.action.endswith("/include")} - {""}
+        assert item_id == page.form("/exclude").fields["item"]
+        assert item_id not in {form.fields["item"] for form in done.forms if form.action.endswith("/exclude")}
+        assert done.text.count("excluded from recall") == 1
+        allowed = den.send(done.form("/include"))
+        assert "May be recalled again: 1 passage." in allowed.text
+        assert "excluded from recall" not in allowed.text
         renamed = den.send(page.form("/rename"), name="Boats & <otters>")
         assert "Boats & <otters>" in renamed.text
         den.send(renamed.form("/archive"))
@@ -492,6 +498,39 @@ def test_a_person_reads_and_keeps_conversations(tmp_path):
         gone = den.send(asked.form("/delete"))
         assert "deleted" in gone.text
         den.see("threads/thr_boats", 404)
+
+
+def test_a_person_reaches_the_memories_of_one_conversation_and_of_its_task(tmp_path):
+    with PageDen(tmp_path).door() as den:
+        den.rpc("thread/start", {"thread_id": "thr_trip", "name": "The trip", "task_id": "tsk_trip"})
+        for kind, key, content in (
+            ("thread", "thr_trip", "This trip begins at noon."),
+            ("task", "tsk_trip", "The tickets are for two."),
+        ):
+            scope, context = {"kind": kind, "key": key}, {f"{kind}_id": key, "workspace_id": "ws_default"}
+            remember(den, content, scope=scope, context=context)
+        assert "noon" not in den.enter().text
+        page = den.see(den.see("threads").link("The trip"))
+        of_thread = den.see(page.link("Memories of this conversation alone"))
+        assert ("begins at noon" in of_thread.text, "for two" in of_thread.text) == (True, False)
+        assert "noon" in den.see(of_thread.link("begins at noon")).text
+        of_task = den.see(page.link("Memories of its task"))
+        assert ("begins at noon" in of_task.text, "for two" in of_task.text) == (False, True)
+        assert "for two" in den.see(of_task.link("for two")).text
+
+
+@journey
+async def test_a_turn_that_nothing_is_learned_from_says_so(tmp_path):
+    den = PageDen(tmp_path, scripted=True)
+    async with await den.spawn() as client:
+        await hello(client, "ws_default")
+        for name, mode in (("thr_open", "normal"), ("thr_shut", "read_only")):
+            await client.request("thread/start", {"thread_id": name, "memory_mode": mode})
+            await take_turn(client, name, "The larch is tall.", f"trn_{mode}")
+    with den.door():
+        den.enter()
+        assert "nothing is learned from it" in den.see("threads/thr_shut").text
+        assert "nothing is learned from it" not in den.see("threads/thr_open").text
 
 
 @journey

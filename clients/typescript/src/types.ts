@@ -3987,15 +3987,20 @@ export interface ThreadStartParams {
   instruction_profile?: InstructionProfile;
 }
 
-/** `thread_episodic/status`. */
+/** `thread_episodic/status`; `item_ids` asks which of these messages are excluded. */
 export interface ThreadStatusParams {
   /** An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`. */
   workspace_id?: string | null;
   /** An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`. */
   thread_id?: string | null;
+  /** Default: []. */
+  item_ids?: Array<string>;
 }
 
-/** The progress of the index. */
+/**
+ * The progress of the index. `excluded_items` are those of the messages asked about of which a part is
+ * excluded.
+ */
 export interface ThreadStatusResult {
   chunks: ChunkCounts;
   jobs: JobCounts;
@@ -4005,6 +4010,7 @@ export interface ThreadStatusResult {
   dead_jobs: number;
   paused: PausedQueue | null;
   repair: IndexRepair;
+  excluded_items: Array<string>;
 }
 
 /** `thread/update`: only the members given change. */

@@ -50,6 +50,7 @@ async def context_of(visit: Visit, scope: Scope) -> dict[str, Any]:
         try:
             found = (await visit.ask(m.THREAD_GET, {"thread_id": scope.key})).thread
             context["workspace_id"] = found.workspace_id
+            visit.labels[name_of(scope)] = found.name or "A conversation"
         except GatewayError:
             pass
     if scope.kind != "user":

@@ -20,13 +20,17 @@ MOST_RUNS = 100
 
 
 class ShownTurn(NamedTuple):
-    """A turn of a conversation: its messages, and the memories and passages that stood in its prompt."""
+    """A turn of a conversation: its messages, and the memories and passages that stood in its prompt.
+
+    `not_learned` is the code of the reason for which nothing was to be learned from it; None where it was allowed.
+    """
 
     turn_id: str
     turn: Turn | None
     items: list[Item]
     memory_ids: list[str]
     chunk_ids: list[str]
+    not_learned: str | None
 
 
 async def threads(visit: Visit) -> Outcome:
@@ -62,9 +66,11 @@ async def thread(visit: Visit, thread_id: str) -> Outcome:
     turns = [
         await _shown(visit, turn_id, list(of_turn)) for turn_id, of_turn in groupby(items, lambda one: one.turn_id)
     ]
-    state = await visit.ask(m.EPISODIC_STATUS, {"thread_id": thread_id})
+    asked = {"thread_id": thread_id, "item_ids": [one.item_id for one in items]}
+    state = await visit.ask(m.EPISODIC_STATUS, asked)
     return FilledTemplate("thread.html", found.name or "A conversation", {
-        "thread": found, "turns": turns, "chunks": state.chunks, "wanted": wanted, "most": MESSAGE_CHARS,
+        "thread": found, "turns": turns, "chunks": state.chunks, "excluded": state.excluded_items, "wanted": wanted,
+        "most": MESSAGE_CHARS,
         "next": urlencode({"cursor": page.next_cursor}) if page.next_cursor and not wanted else None,
         "back": f"threads/{path_part(thread_id)}",
     })  # fmt: skip
@@ -74,15 +80,15 @@ async def _shown(visit: Visit, turn_id: str, items: list[Item]) -> ShownTurn:
     try:
         turn = (await visit.ask(m.TURN_GET, {"turn_id": turn_id})).turn
     except GatewayError:
-        return ShownTurn(turn_id, None, items, [], [])
-    refs = (
-        [ref for section in turn.prompt_manifest.sections for ref in section.source_refs]
-        if turn.prompt_manifest
-        else []
-    )
-    recall = turn.prompt_manifest.recall if turn.prompt_manifest else None
-    memories = [*(recall.memory_ids if recall else ()), *(ref.id for ref in refs if ref.kind == "memory")]
-    return ShownTurn(turn_id, turn, items, list(dict.fromkeys(memories)), list(recall.chunk_ids if recall else ()))
+        return ShownTurn(turn_id, None, items, [], [], None)
+    manifest = turn.prompt_manifest
+    if manifest is None:
+        return ShownTurn(turn_id, turn, items, [], [], None)
+    refs = [ref.id for section in manifest.sections for ref in section.source_refs if ref.kind == "memory"]
+    memories = list(dict.fromkeys([*manifest.recall.memory_ids, *refs]))
+    extraction = manifest.policy.extraction
+    not_learned = None if extraction.allowed else extraction.reason_code
+    return ShownTurn(turn_id, turn, items, memories, list(manifest.recall.chunk_ids), not_learned)
 
 
 async def item(visit: Visit, turn_id: str, item_id: str) -> Outcome:
