@@ -6,7 +6,7 @@ from gateway.doors.inspect.places import list_places, lookups, name_of
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import GATES
 from protocol import methods as m
-from protocol.errors import CallerError, GatewayError
+from protocol.errors import CallerError
 from protocol.passes import PassName
 
 MOST_CANDIDATES = 20
@@ -80,13 +80,9 @@ async def undo_pass(visit: Visit) -> Outcome:
     return Moved("health")
 
 
-async def help_page(visit: Visit) -> Outcome:
+async def help_page(_visit: Visit) -> Outcome:
     """Show which keys act, and the switch for all of them."""
-    try:
-        version = (await visit.ask(m.STATUS, {})).version
-    except GatewayError:
-        version = ""
-    return FilledTemplate("help.html", "Help", {"version": version})
+    return FilledTemplate("help.html", "Help", {})
 
 
 async def switch_keys(visit: Visit) -> Outcome:

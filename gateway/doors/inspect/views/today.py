@@ -17,6 +17,8 @@ from protocol.threads import Thread
 
 PAGE = 20
 MOST_UNDONE = 200
+MOST_LOOKED = 10
+"""Pages of changes that are looked through for those of one conversation, in each place."""
 FIRST_EVENTS: tuple[ChangeEvent, ...] = ("learned", "replaced", "forgotten", "proposed")
 
 
@@ -170,17 +172,18 @@ async def _context(visit: Visit, change: MemoryChange) -> dict[str, Any]:
 async def ask_undo_all(visit: Visit) -> Outcome:
     """Show what would be taken back, before it is."""
     day, thread_id = _day_of(visit, visit.query.get("day", "")), visit.query.get("thread", "")
-    found = await _of_thread(visit, day, thread_id)
+    found, is_cut = await _of_thread(visit, day, thread_id)
     return FilledTemplate("undo_all.html", "Undo all from this conversation", {
         "changes": [await _shown(visit, change) for change in found], "thread_id": thread_id, "day": day,
         "thread": await _thread(visit, thread_id), "named": _named(day), "back": f"today?day={day.isoformat()}",
+        "is_cut": is_cut,
     })  # fmt: skip
 
 
 async def undo_all(visit: Visit) -> Outcome:
     """Take back what a conversation changed in a day, the newest first."""
     day = _day_of(visit, visit.needed("day"))
-    found = await _of_thread(visit, day, visit.needed("thread"))
+    found, _ = await _of_thread(visit, day, visit.needed("thread"))
     done, kept = 0, 0
     for change in found:
         try:
@@ -211,15 +214,22 @@ async def bring_back(visit: Visit, memory_id: str, context: dict[str, Any]) -> R
     return found if found is not None and found.status == "active" else None
 
 
-async def _of_thread(visit: Visit, day: date, thread_id: str) -> list[MemoryChange]:
-    """Return the changes of the day that a conversation caused and that can be undone, newest first."""
+async def _of_thread(visit: Visit, day: date, thread_id: str) -> tuple[list[MemoryChange], bool]:
+    """Return the changes of the day that a conversation caused and that can be undone, newest first.
+
+    With them comes whether the day has changes that were not looked at.
+    """
     begin, end = visit.times.bounds(day)
     found: list[MemoryChange] = []
+    is_cut = False
     for call in await lookups(visit, await list_places(visit), ""):
-        cursor, pages = None, 0
-        while pages == 0 or (cursor is not None and len(found) < MOST_UNDONE):
-            asked = {"since_at": max(0, begin), "until_at": end, "limit": 100, "cursor": cursor} | call.params()
+        cursor = None
+        for _ in range(MOST_LOOKED):
+            asked = {"since_at": max(0, begin), "until_at": max(0, end), "limit": 100, "cursor": cursor} | call.params()
             page = await visit.ask(m.MEMORY_CHANGES, asked)
             found += [one for one in page.changes if one.origin.thread_id == thread_id and one.undo is not None]
-            cursor, pages = page.next_cursor, pages + 1
-    return sorted(found, key=lambda one: -one.at)
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= MOST_UNDONE:
+                break
+        is_cut = is_cut or cursor is not None
+    return sorted(found, key=lambda one: -one.at), is_cut
