@@ -425,7 +425,7 @@ def test_a_person_remembers_on_the_page(tmp_path):
         assert record["scope"] == {"kind": "workspace", "key": "ws_default"}
         again = den.send(form, content="The user rows on Sundays.", scope="workspace:ws_default")  # the form sent twice
         assert record["memory_id"] in again.path
-        assert "This page" in den.see("today").text
+        assert "You, on this page" in den.see("today").text
         refused = den.send(form, 403, once="other", content="My key is AKIA" + "IOSFODNN7EXAMPLQ")
         assert "not kept" in refused.text
         undone = den.send(den.see("today").form("/forget"))
@@ -547,10 +547,18 @@ async def test_a_turn_shows_what_the_model_was_given_and_a_memory_who_was_shown_
         turn = den.see("turns/trn_tea")
         assert "Recall recalled" in turn.text
         assert "memory.deterministic_recall" in turn.text
-        shown = den.see(turn.link(memory_id))
+        shown = den.see(turn.link("favourite tea is kukicha"))
+        assert memory_id in shown.path
         assert "The user's favourite tea is kukicha." in shown.text
         assert "turns/trn_tea" in " ".join(href for href, _ in shown.links)
-        assert "Shown to the model: 1 memory" in den.see("threads/thr_tea").text
+        talk = den.see("threads/thr_tea")
+        assert "Shown to the model: 1 memory" in talk.text
+        assert memory_id in talk.link("favourite tea is kukicha")
+        den.send(shown.form("/forget"))
+        for path in ("threads/thr_tea", "turns/trn_tea"):
+            assert f"Memory {memory_id}" in den.see(path).text
+            assert "kukicha" not in den.see(path).text
+        den.rpc("memory/restore", {"memory_id": memory_id})
         why = den.see("why?q=favourite+tea")
         assert "Recalled" in why.text
         assert "The user's favourite tea is kukicha." in why.text

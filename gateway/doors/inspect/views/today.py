@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from gateway.doors.inspect.places import Lookup, context_of, list_places, lookups, name_of
+from gateway.doors.inspect.places import Lookup, context_of, list_places, lookups, name_of, other_record
 from gateway.doors.inspect.rendering import path_part
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import DOORS, EVENTS, reason_of
@@ -152,18 +152,11 @@ async def _thread(visit: Visit, thread_id: str) -> Thread | None:
 async def _shown(visit: Visit, change: MemoryChange) -> ShownChange:
     replaced: Record | None = None
     record = change.record
-    if change.event == "replaced" and record is not None and record.supersedes is not None:
-        asked = {"memory_id": record.supersedes, "context": await _context(visit, change)}
-        replaced = (await visit.ask(m.MEMORY_GET, asked)).record
-        if replaced is not None and replaced.sensitivity == "regulated":
-            replaced = None
+    if change.event == "replaced" and record is not None:
+        replaced = await other_record(visit, record.supersedes, await context_of(visit, change.scope))
     source = record.provenance.source_kind if record is not None else None
     reason = reason_of(change.withheld or change.origin.reason_code, source)
     return ShownChange(change, EVENTS[change.event], replaced, undo_action(change), name_of(change.scope), reason)
-
-
-async def _context(visit: Visit, change: MemoryChange) -> dict[str, Any]:
-    return await context_of(visit, change.scope)
 
 
 # -- all of a conversation ---------------------------------------------------------------------------------------------
@@ -199,7 +192,7 @@ async def take_back(visit: Visit, change: MemoryChange) -> int:
     """Make the call that undoes a change; return 1. What the record had replaced is believed again."""
     if change.undo is None:
         return 0
-    context = await _context(visit, change)
+    context = await context_of(visit, change.scope)
     await visit.ask(m.METHODS[change.undo.method], {**change.undo.params, "context": context})
     if change.event == "replaced" and change.record is not None and change.record.supersedes is not None:
         await bring_back(visit, change.record.supersedes, context)
