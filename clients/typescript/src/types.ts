@@ -114,14 +114,15 @@ export type Category =
 export type Certainty = "high" | "low" | "medium";
 
 export type ChangeEvent =
-  | "added"
-  | "baseline"
+  | "archived"
   | "changed"
-  | "collection_added"
-  | "collection_removed"
-  | "ignored"
-  | "moved"
-  | "removed";
+  | "erased"
+  | "expired"
+  | "forgotten"
+  | "learned"
+  | "proposed"
+  | "replaced"
+  | "restored";
 
 export type ChangeKind = "archived" | "created" | "deleted" | "expired" | "restored" | "superseded" | "updated";
 
@@ -236,6 +237,16 @@ export type EventName =
 export type Explicitness = "explicit" | "implicit" | "unclear";
 
 export type FailurePolicy = "best_effort" | "required" | "skip";
+
+export type FileEvent =
+  | "added"
+  | "baseline"
+  | "changed"
+  | "collection_added"
+  | "collection_removed"
+  | "ignored"
+  | "moved"
+  | "removed";
 
 export type FileKind = "code" | "markdown" | "pdf" | "text";
 
@@ -1697,7 +1708,12 @@ export interface GatewayRecovered {
   component: string;
 }
 
-/** `memory/get`: by `memory_id`, by `path`, or by `scope` and `key`. */
+/**
+ * `memory/get`: by `memory_id`, by `path`, or by `scope` and `key`.
+ *
+ * A read keeps a record from fading, unless `is_read` is false: for a client that only shows what is
+ * there.
+ */
 export interface GetParams {
   /** An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`. */
   memory_id?: string | null;
@@ -1712,6 +1728,8 @@ export interface GetParams {
   include_enrichment?: boolean;
   /** Default: false. */
   include_evidence?: boolean;
+  /** Default: true. */
+  is_read?: boolean;
   context?: Context;
 }
 
@@ -2133,7 +2151,7 @@ export interface KnowledgeChange {
   seq: number;
   /** Unix time in milliseconds, UTC. */
   at: number;
-  event: ChangeEvent;
+  event: FileEvent;
   collection_id: string;
   path: string | null;
   from_path: string | null;

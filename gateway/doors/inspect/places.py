@@ -10,7 +10,7 @@ from gateway.doors.inspect.visit import Visit
 from protocol import methods as m
 from protocol.base import USER_SCOPE_KEY, Scope
 from protocol.errors import CallerError, GatewayError
-from protocol.memory import Record
+from protocol.memory import GetResult, Record
 from protocol.threads import Thread
 
 MOST_PLACES = 40
@@ -84,12 +84,17 @@ async def list_places(visit: Visit, threads: Sequence[Thread] | None = None) -> 
     return found
 
 
+async def look_up(visit: Visit, memory_id: str, context: Mapping[str, Any], **more: bool) -> GetResult:
+    """Return the answer about a record. That a person looks at it is no read, and keeps nothing from fading."""
+    return await visit.ask(m.MEMORY_GET, {"memory_id": memory_id, "context": context, "is_read": False, **more})
+
+
 async def other_record(visit: Visit, memory_id: str | None, context: Mapping[str, Any]) -> Record | None:
     """Return a record that is named beside another; None where it is forgotten, sensitive or not there."""
     if memory_id is None:
         return None
     try:
-        record = (await visit.ask(m.MEMORY_GET, {"memory_id": memory_id, "context": context})).record
+        record = (await look_up(visit, memory_id, context)).record
     except GatewayError:
         return None
     return record if record is not None and record.sensitivity != "regulated" else None
@@ -146,9 +151,8 @@ async def reach_memory(visit: Visit, memory_id: str) -> Reached:
 
 
 async def _in_context(visit: Visit, memory_id: str, context: dict[str, Any]) -> Reached | None:
-    asked = {"memory_id": memory_id, "include_deleted": True, "include_evidence": True, "context": context}
     try:
-        found = await visit.ask(m.MEMORY_GET, asked)
+        found = await look_up(visit, memory_id, context, include_deleted=True, include_evidence=True)
     except GatewayError as error:
         if error.reason in {"scope_out_of_context", "invalid_params", "not_found"}:
             return None

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from gateway.doors.inspect.forms import back_of
-from gateway.doors.inspect.places import Reached, name_of, reach_memory
+from gateway.doors.inspect.places import Reached, look_up, name_of, reach_memory
 from gateway.doors.inspect.rendering import path_part
 from gateway.doors.inspect.views.memories import address_of, number_of
 from gateway.doors.inspect.views.today import bring_back
@@ -75,8 +75,7 @@ async def _newest(visit: Visit, reached: Reached) -> Record:
     for _ in range(MOST_VERSIONS):
         if record.superseded_by is None:
             break
-        asked = {"memory_id": record.superseded_by, "include_deleted": True, "context": reached.context}
-        later = (await visit.ask(m.MEMORY_GET, asked)).record
+        later = (await look_up(visit, record.superseded_by, reached.context, include_deleted=True)).record
         if later is None:
             break
         record = later

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from gateway.doors.inspect.places import Lookup, context_of, list_places, lookups, name_of, other_record
+from gateway.doors.inspect.places import Lookup, context_of, list_places, look_up, lookups, name_of, other_record
 from gateway.doors.inspect.rendering import path_part
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import DOORS, EVENTS, reason_of
@@ -201,7 +201,7 @@ async def take_back(visit: Visit, change: MemoryChange) -> int:
 
 async def bring_back(visit: Visit, memory_id: str, context: dict[str, Any]) -> Record | None:
     """Have a record believed again that had been replaced; return it, or None where there is nothing to bring back."""
-    found = (await visit.ask(m.MEMORY_GET, {"memory_id": memory_id, "context": context})).record
+    found = (await look_up(visit, memory_id, context)).record
     if found is not None and found.status == "superseded":
         return (await visit.ask(m.MEMORY_RESTORE, {"memory_id": memory_id, "context": context})).record
     return found if found is not None and found.status == "active" else None
