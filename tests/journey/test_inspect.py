@@ -7,7 +7,7 @@ import threading
 from urllib.parse import quote, urlencode
 
 import pytest
-from http_stage import SECONDS, write_config
+from http_stage import SECONDS
 from page_stage import Page, PageDen, inspect_command, url_of
 from spawned import drain, fact, hello, journey, take_turn
 
@@ -285,6 +285,7 @@ def test_inspect_statement_32_of_two_tabs_the_second_sees_both_versions(tmp_path
         forget = den.see(f"memories/{memory_id}").form("/forget")
         saved = den.send(first.form("/edit"), content=ALDER)
         assert (ALDER in saved.text, "Saved." in saved.text) == (True, True)
+        assert den.rpc("memory/get", {"memory_id": memory_id, "is_read": False})["record"]["access_count"] == 0
         stale = den.send(second.form("/edit"), 409, content="The sauna is heated with pine.")
         assert "changed" in stale.text
         assert ALDER in stale.text
@@ -342,7 +343,7 @@ def test_inspect_statement_33_forgotten_words_are_on_no_page_and_an_erase_shows_
         asked = den.see(restored.link("Erase"))
         assert "cannot be undone" in asked.text
         receipt = den.send(asked.form("/erase"), 200)
-        assert "Removed 1 records" in receipt.text
+        assert "Removed records: 1" in receipt.text
         assert "Complete Yes" in receipt.text
         assert memory_id in receipt.text
         den.see(f"memories/{memory_id}", 404)
@@ -434,7 +435,7 @@ def test_a_person_remembers_on_the_page(tmp_path):
 
 
 def test_a_person_decides_candidates(tmp_path):
-    with PageDen(write_config(PageDen(tmp_path), "").home.parent).door() as den:
+    with PageDen(tmp_path).door() as den:
         for word in ("apples", "pears", "plums", "quinces"):
             candidate(den, f"The user likes {word}.")
         den.enter()
