@@ -88,7 +88,7 @@ class MemoryQuestions:
     async def get(self, params: GetParams) -> GetResult:
         """Return one record, or null, with those that look like it."""
         scopes = (await self._door.place(params.context)).scopes
-        found = await self._reader.get(params, scopes)
+        found = await self._reader.get(params, scopes, lambda _id, _now: params.is_read)
         if found.record is None:
             return found
         return GetResult(

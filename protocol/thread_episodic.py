@@ -118,10 +118,11 @@ class ThreadSearchResult(Wire):
 
 
 class ThreadStatusParams(Params):
-    """`thread_episodic/status`."""
+    """`thread_episodic/status`; `item_ids` asks which of these messages are excluded."""
 
     workspace_id: Id | None = None
     thread_id: Id | None = None
+    item_ids: Annotated[list[Id], Meta(max_length=100)] = []
 
 
 class ChunkCounts(Wire):
@@ -207,7 +208,7 @@ class IndexRepair(Wire):
 
 
 class ThreadStatusResult(Wire):
-    """The progress of the index."""
+    """The progress of the index. `excluded_items` are those of the messages asked about of which a part is excluded."""
 
     chunks: ChunkCounts
     jobs: JobCounts
@@ -217,6 +218,7 @@ class ThreadStatusResult(Wire):
     dead_jobs: int
     paused: PausedQueue | None
     repair: IndexRepair = IndexRepair()
+    excluded_items: list[str] = []
 
 
 class JobsParams(Params):

@@ -308,6 +308,11 @@ ON CONFLICT DO NOTHING
 SELECT iif(e.source_hash = s.source_hash, e.from_char, 0), iif(e.source_hash = s.source_hash, e.to_char, :whole)
 FROM chunk_exclusion AS e JOIN chunk_source AS s ON s.item_id = e.item_id WHERE e.item_id = :item_id
 
+-- name: excluded_items
+-- Those of some items of which a part is never recalled.
+SELECT wanted.value FROM json_each(:item_ids) AS wanted
+WHERE EXISTS (SELECT 1 FROM chunk_exclusion AS e WHERE e.item_id = wanted.value) ORDER BY wanted.key
+
 -- name: remove_exclusion
 -- One excluded range is recalled again.
 DELETE FROM chunk_exclusion WHERE item_id = :item_id AND from_char = :from_char AND to_char = :to_char

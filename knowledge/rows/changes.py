@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.statements import SQL
-from protocol.files.knowledge import ChangeEvent, FileVersion, KnowledgeChange
+from protocol.files.knowledge import FileEvent, FileVersion, KnowledgeChange
 from protocol.seams.ports import SqlValue, Tx
 
 
 class FileChange(NamedTuple):
     """Something that happened to a file or a collection."""
 
-    event: ChangeEvent
+    event: FileEvent
     path: str | None = None
     from_path: str | None = None
     sha256: bytes | None = None

@@ -11,7 +11,7 @@ from protocol.memory import Context, SemanticState
 FileKind: TypeAlias = Literal["markdown", "text", "code", "pdf"]
 FileState: TypeAlias = Literal["pending", "indexed", "partial", "failed", "skipped"]
 ReadState: TypeAlias = Literal["same", "moved", "changed", "gone"]
-ChangeEvent: TypeAlias = Literal[
+FileEvent: TypeAlias = Literal[
     "collection_added", "baseline", "added", "changed", "moved", "removed", "ignored", "collection_removed"
 ]
 SourceName: TypeAlias = Annotated[
@@ -202,7 +202,7 @@ class KnowledgeChange(Wire):
 
     seq: int
     at: At
-    event: ChangeEvent
+    event: FileEvent
     collection_id: str
     path: str | None = None
     from_path: str | None = None

@@ -90,9 +90,9 @@ def _constants() -> str:
 
 
 def _choices() -> list[str]:
-    named = {name: values for values, name in _names_of_choices().items()}
+    named = sorted((name, values) for values, name in CHOICES.items())
     common = _declare("CommonError", _union(map(_quoted, COMMON_ERRORS)), "Any request may end with one of these.")
-    return [*(_declare(name, _union(map(_quoted, named[name]))) for name in sorted(named)), common]
+    return [*(_declare(name, _union(map(_quoted, values))) for name, values in named), common]
 
 
 def _messages() -> list[str]:

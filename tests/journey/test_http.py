@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import jsonschema
 import pytest
-from http_stage import SECONDS, Events, HttpDen, mode_of, write_config
+from http_stage import SECONDS, Events, HttpDen, mode_of
 from spawned import clean_environment, on_posix, run_to_end
 
 from gateway.wire.client import console_script
@@ -185,14 +185,14 @@ def test_http_statement_02_a_port_of_another_program(tmp_path):
     ],
 )
 def test_http_statement_02_other_addresses_need_to_be_allowed(tmp_path, config, bind, code):
-    den = write_config(HttpDen(tmp_path), config)
+    den = HttpDen(tmp_path).add_config(config)
     told = run_to_end(den.door_command("--port", "0", *(("--bind", bind) if bind else ())))
     assert (told.returncode, told.stdout) == (code, b"")
     assert told.stderr.startswith(b"pioneer http: ")
 
 
 def test_http_statement_02_an_allowed_address(tmp_path):
-    den = write_config(HttpDen(tmp_path), '[gateway.http]\nallow_remote = true\nallowed_hosts = ["Box.lan"]\n')
+    den = HttpDen(tmp_path).add_config('[gateway.http]\nallow_remote = true\nallowed_hosts = ["Box.lan"]\n')
     with den.door("--bind", ANYWHERE):
         answers = {host: den.ask("GET", "/v1/recall", headers={"Host": host}).status
                    for host in ("box.lan", f"BOX.lan:{den.port}", "box.lan:1", f"127.0.0.1:{den.port}", f"0.0.0.0:{den.port}")}  # fmt: skip
@@ -246,7 +246,7 @@ def test_http_statement_03_hosts_and_origins(tmp_path):
 
 def test_http_statement_03_a_listed_page_may_read(tmp_path):
     page = "https://app.example"
-    den = write_config(HttpDen(tmp_path), f'[gateway.http]\nallowed_origins = ["{page}"]\n')
+    den = HttpDen(tmp_path).add_config(f'[gateway.http]\nallowed_origins = ["{page}"]\n')
     with den.door():
         asked = {"Origin": page, "Sec-Fetch-Site": "cross-site"}
         read = den.ask("GET", "/v1/recall", headers=asked)
@@ -636,7 +636,7 @@ def test_http_statement_08_envelopes(tmp_path):
 
 
 def test_http_statement_09_limits(tmp_path):
-    den = write_config(HttpDen(tmp_path), "[gateway.http]\nmax_body_bytes = 65536\n")
+    den = HttpDen(tmp_path).add_config("[gateway.http]\nmax_body_bytes = 65536\n")
     with den.door():
         ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         too_many = den.ask("POST", "/rpc", [ping] * 101)
@@ -682,7 +682,7 @@ def test_http_statement_09_a_body_that_stops(tmp_path):
 
 
 def test_http_statement_09_rates(tmp_path):
-    den = write_config(HttpDen(tmp_path), "[gateway.http]\nrequests_per_second = 1\nmax_streams = 1\n")
+    den = HttpDen(tmp_path).add_config("[gateway.http]\nrequests_per_second = 1\nmax_streams = 1\n")
     with den.door():
         answers = [den.ask("GET", "/v1/recall") for _ in range(8)]
         refused = [one for one in answers if one.status == 429]
@@ -690,7 +690,7 @@ def test_http_statement_09_rates(tmp_path):
         assert refused
         assert (refused[0].reason, refused[0].headers["retry-after"]) == ("overloaded", "1")
         assert den.is_healthy()
-    write_config(den, "")
+    den.add_config("")
     den.config.write_text(
         den.config.read_text(encoding="utf-8").replace("requests_per_second = 1\n", ""), encoding="utf-8"
     )
@@ -784,7 +784,7 @@ def test_http_statement_10_an_event_comes_after_its_reply(tmp_path):
 
 
 def test_http_statement_10_a_sleeper_is_told_of_the_gap(tmp_path):
-    den = write_config(HttpDen(tmp_path), "[gateway.http]\nrequests_per_second = 10000\n")
+    den = HttpDen(tmp_path).add_config("[gateway.http]\nrequests_per_second = 10000\n")
     with den.door(), Events(den, types="memory/*") as sleeper, Events(den, types="memory/*") as awake:
         calls = [{"jsonrpc": "2.0", "method": "x"}]
         for part in range(14):

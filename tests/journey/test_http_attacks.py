@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from http_stage import Events, HttpDen, write_config
+from http_stage import Events, HttpDen
 from spawned import on_posix
 
 PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -102,7 +102,7 @@ def test_a_refused_body_does_not_become_the_next_request(tmp_path):
 
 
 def test_stalled_bodies_hold_their_own_places_alone(tmp_path):
-    den = write_config(HttpDen(tmp_path), "[gateway.limits]\nmax_in_flight = 3\n")
+    den = HttpDen(tmp_path).add_config("[gateway.limits]\nmax_in_flight = 3\n")
     with den.door():
         stalled = [den.raw() for _ in range(3)]
         for one in stalled:
@@ -119,7 +119,7 @@ def test_stalled_bodies_hold_their_own_places_alone(tmp_path):
 def test_a_closed_connection_cancels_its_method(tmp_path):
     den = HttpDen(tmp_path, scripted=True)
     den.write_script([{"role": "main", "delay_ms": 3_600_000, "respond": {"text": "Late."}}])
-    write_config(den, "[gateway.limits]\nmax_in_flight = 1\n")
+    den.add_config("[gateway.limits]\nmax_in_flight = 1\n")
     with den.door():
         body = json.dumps({"name": "scripted"}).encode()
         with den.raw() as raw:
@@ -150,7 +150,7 @@ def test_connections_have_a_bound(tmp_path):
 
 @on_posix
 def test_a_reader_who_sleeps_does_not_keep_the_process(tmp_path):
-    den = write_config(HttpDen(tmp_path), "[gateway.http]\nrequests_per_second = 10000\n")
+    den = HttpDen(tmp_path).add_config("[gateway.http]\nrequests_per_second = 10000\n")
     process = den.start()
     with Events(den):
         for part in range(8):

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +14,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from http_stage import HttpDen, write_config
+from documented_examples import examples_of
+from http_stage import HttpDen
 from pioneer_client import Client, GatewayDied, GatewayError, Restarted, Sync
 from pioneer_client.protocol import methods as m
 from pioneer_client.protocol.base import Empty
@@ -42,6 +42,7 @@ pytestmark = [pytest.mark.loop("test"), on_posix]
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "clients" / "python"
+EXAMPLES = examples_of(PACKAGE / "README.md", "python", "pioneer_client")
 LATE_MS = 600_000
 """Longer than any test takes."""
 
@@ -51,7 +52,7 @@ class Way:
 
     def __init__(self, name: str, folder: Path, config: str = "") -> None:
         self.name = name
-        self.den = write_config(HttpDen(folder, scripted=True), config)
+        self.den = HttpDen(folder, scripted=True).add_config(config)
         self._door: subprocess.Popen[str] | None = None
 
     @asynccontextmanager
@@ -322,18 +323,6 @@ def make_environment(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def examples() -> list[Any]:
-    """Every example of the client's page, and those of docs/ that import it."""
-    pages = [PACKAGE / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    found = [
-        (page.name, code)
-        for page in pages
-        for code in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-        if "pioneer_client" in code
-    ]
-    return [pytest.param(code, id=f"{name}-{number}") for number, (name, code) in enumerate(found)]
-
-
 @pytest.mark.loop("check")
 def test_http_statement_35_strict_types_with_msgspec_alone(tmp_path: Path) -> None:
     checker = Path(sys.executable).with_name("basedpyright")
@@ -342,7 +331,7 @@ def test_http_statement_35_strict_types_with_msgspec_alone(tmp_path: Path) -> No
     python = make_environment(tmp_path / "env")
     project = tmp_path / "project"
     shutil.copytree(PACKAGE / "pioneer_client", project / "pioneer_client")
-    for number, example in enumerate(examples()):
+    for number, example in enumerate(EXAMPLES):
         (project / f"example_{number}.py").write_text(example.values[0], encoding="utf-8")
     (project / "pyrightconfig.json").write_text(
         '{"typeCheckingMode": "strict", "pythonVersion": "3.11"}', encoding="utf-8"
@@ -361,7 +350,7 @@ def test_http_statement_35_strict_types_with_msgspec_alone(tmp_path: Path) -> No
 
 
 @pytest.mark.loop("check")
-@pytest.mark.parametrize("code", examples())
+@pytest.mark.parametrize("code", EXAMPLES)
 def test_http_statement_35_the_examples_run(tmp_path: Path, code: str) -> None:
     python = make_environment(tmp_path / "env")
     path = f"{Path(console_script()[0]).parent}{os.pathsep}{os.environ['PATH']}"

@@ -3,14 +3,13 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from documented_examples import examples_of
 from http_stage import HttpDen
 from spawned import SCRIPTED, WITHOUT_MODEL, on_posix
 from typescript_stage import (
     PACKAGE,
-    ROOT,
     build,
     compile_types,
     install,
@@ -25,6 +24,7 @@ from gateway.wire.client import console_script
 pytestmark = on_posix
 
 FILES = ("calls", "turns", "restarts")
+EXAMPLES = examples_of(PACKAGE / "README.md", "ts")
 
 
 @pytest.fixture(scope="module")
@@ -76,17 +76,6 @@ def test_http_statement_34_strict_types() -> None:
     assert checked.returncode == 0, checked.stdout
 
 
-def examples() -> list[Any]:
-    """Every example of the client's page, and those of docs/."""
-    pages = [PACKAGE / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    found = [
-        (page.name, code)
-        for page in pages
-        for code in re.findall(r"^```ts\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    ]
-    return [pytest.param(code, id=f"{name}-{number}") for number, (name, code) in enumerate(found)]
-
-
 def test_http_statement_35_the_examples_have_strict_types_in_a_program_that_installs_the_client(
     typescript_client: Path, tmp_path: Path
 ) -> None:
@@ -94,7 +83,7 @@ def test_http_statement_35_the_examples_have_strict_types_in_a_program_that_inst
     compile_types("--version")
     install(typescript_client, app)
     (app / "package.json").write_text('{"type": "module"}', encoding="utf-8")
-    for number, example in enumerate(examples()):
+    for number, example in enumerate(EXAMPLES):
         (app / f"example_{number}.ts").write_text(example.values[0], encoding="utf-8")
     project = write_project(app, [app], rootDir=str(app), noEmit=True)
     checked = compile_types("--project", str(project))
@@ -103,7 +92,7 @@ def test_http_statement_35_the_examples_have_strict_types_in_a_program_that_inst
     assert compile_types("--project", str(project)).returncode != 0
 
 
-@pytest.mark.parametrize("code", examples())
+@pytest.mark.parametrize("code", EXAMPLES)
 def test_http_statement_35_the_examples_run(typescript_client: Path, tmp_path: Path, code: str) -> None:
     app = tmp_path / "app"
     install(typescript_client, app)

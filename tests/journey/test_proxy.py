@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from proxy_stage import JSON, PATHS, Line, Program, ProxyDen, Reply, fake_model, fetch, kept, said, until
+from proxy_stage import JSON, PATHS, Program, ProxyDen, Reply, fake_model, fetch, kept, said, until
 from spawned import clean_environment, journey, remember, run_to_end
 
 pytestmark = pytest.mark.followed
@@ -347,11 +347,7 @@ async def test_proxy_statement_12_chunks_come_when_they_are_sent(tmp_path):
             chunks = [*said("chat", "One two")[:2], b": still here\n\n", b"data: [DONE]\n\n"]
             model.replies.append(Reply([chunks[0], gates[0], chunks[1], gates[1], chunks[2], gates[2], chunks[3]]))
             program = Program(den)
-            program.said.append({"role": "user", "content": ASK})
-            line = await Line.open(
-                den.port, "POST", program.path(), json.dumps(program.body()).encode(), program.headers
-            )
-            await line.head()
+            line = await program.open(ASK)
             assert line.headers["x-accel-buffering"] == "no"
             for chunk, gate in zip(chunks, [*gates, None], strict=True):
                 assert await line.chunk() == chunk  # though the next one is not sent yet

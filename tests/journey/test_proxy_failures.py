@@ -1,14 +1,13 @@
 """The chat proxy when something fails: a chat goes on without memory, and memory gets later what it missed."""
 
 import asyncio
-import json
 import os
 import signal
 from functools import partial
 from pathlib import Path
 
 import pytest
-from proxy_stage import CUT, Line, Program, ProxyDen, Reply, fake_model, kept, said, until
+from proxy_stage import CUT, Program, ProxyDen, Reply, fake_model, kept, said, until
 from spawned import journey, on_linux
 from test_proxy import ASK, BOAT, SLOW, den_of, fill
 
@@ -150,11 +149,7 @@ async def test_proxy_statement_21_a_client_that_leaves_and_an_upstream_that_brea
             chunks = said("chat", "One two three four")
             model.replies.append(Reply([*chunks[:2], asyncio.Event()]))
             program = Program(den)
-            program.said.append({"role": "user", "content": "I prefer dark mode in every editor."})
-            line = await Line.open(
-                den.port, "POST", program.path(), json.dumps(program.body()).encode(), program.headers
-            )
-            await line.head()
+            line = await program.open("I prefer dark mode in every editor.")
             assert [await line.chunk() for _ in range(2)] == chunks[:2]
             line.close()
             await model.gone.wait()
@@ -219,11 +214,7 @@ async def test_proxy_statement_36_sigterm_lets_a_stream_end(tmp_path):
             chunks = said("chat", f"One two {is_twice}")
             model.replies.append(Reply([chunks[0], gate, *chunks[1:]]))
             program = Program(den)
-            program.said.append({"role": "user", "content": ASK})
-            line = await Line.open(
-                den.port, "POST", program.path(), json.dumps(program.body()).encode(), program.headers
-            )
-            await line.head()
+            line = await program.open(ASK)
             await line.chunk()
             den.process.send_signal(signal.SIGTERM)
             if is_twice:

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from listening import listening
+
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "providers"
 PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
 BASES = {"openai": "/v1", "anthropic": ""}
@@ -131,10 +133,8 @@ async def vendor(*answers: Said) -> AsyncIterator[Vendor]:
     """A server that runs as long as the block."""
     fake = Vendor()
     fake.answers.extend(answers)
-    server = await asyncio.start_server(fake.serve, "127.0.0.1", 0, limit=2**24)
-    fake.port = server.sockets[0].getsockname()[1]
-    try:
-        yield fake
-    finally:
-        server.close()
-        await fake.close()
+    async with listening(fake.serve) as fake.port:
+        try:
+            yield fake
+        finally:
+            await fake.close()

@@ -216,11 +216,5 @@ class Events:
         return found
 
 
-def write_config(den: HttpDen, text: str) -> HttpDen:
-    """A den with more configuration."""
-    den.config.write_text(den.config.read_text(encoding="utf-8") + text, encoding="utf-8")
-    return den
-
-
 def mode_of(path: Path) -> int:
     return path.stat().st_mode & 0o777

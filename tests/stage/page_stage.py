@@ -4,11 +4,10 @@ import re
 import subprocess
 from collections.abc import Mapping
 from html.parser import HTMLParser
-from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from http_stage import SECONDS, HttpDen, Said
+from http_stage import HttpDen, Said
 
 from gateway.wire.client import console_script
 
@@ -146,15 +145,8 @@ class PageDen(HttpDen):
 
     def post(self, where: str, fields: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Said:
         """What a form's fields are answered with."""
-        body = urlencode(fields).encode()
         sent = {"Content-Type": "application/x-www-form-urlencoded", **(headers or {})}
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
-        try:
-            connection.request("POST", urljoin(self.base, where), body, sent)
-            answer = connection.getresponse()
-            return Said(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
-        finally:
-            connection.close()
+        return self.ask("POST", urljoin(self.base, where), urlencode(fields).encode(), token=None, headers=sent)
 
     def send(self, form: Form, status: int = 303, **fields: Any) -> Page:
         """What comes of a form, redirections followed."""

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from listening import listening
 from spawned import Den
 
 from gateway.wire.client import GatewayClient, console_script
@@ -227,14 +228,12 @@ class FakeModel:
 @asynccontextmanager
 async def fake_model() -> AsyncIterator[FakeModel]:
     model = FakeModel()
-    server = await asyncio.start_server(model.serve, "127.0.0.1", 0, limit=2**26)
-    model.port = server.sockets[0].getsockname()[1]
-    try:
-        yield model
-    finally:
-        server.close()
-        for writer in list(model._writers):
-            writer.transport.abort()
+    async with listening(model.serve) as model.port:
+        try:
+            yield model
+        finally:
+            for writer in list(model._writers):
+                writer.transport.abort()
 
 
 # -- proxies -----------------------------------------------------------------------------------------------------------
@@ -246,9 +245,6 @@ class ProxyDen(Den):
     port: int
     process: asyncio.subprocess.Process
     state: str
-
-    def add_config(self, text: str) -> None:
-        self.config.write_text(self.config.read_text(encoding="utf-8") + text, encoding="utf-8")
 
     def proxy_command(self, *more: str) -> list[str]:
         port = () if "--port" in more else ("--port", "0")
@@ -432,6 +428,13 @@ class Program:
             return {"model": "m", "stream": True, "max_tokens": 9, "system": self.system, "messages": self.said, **more}
         system = [{"role": "system", "content": self.system}] if self.system is not None else []
         return {"model": "m", "stream": True, "messages": [*system, *self.said], **more}
+
+    async def open(self, text: str) -> Line:
+        """Say something; the answer as it comes, from behind its head."""
+        self.said.append({"role": "user", "content": text})
+        line = await Line.open(self.den.port, "POST", self.path(), json.dumps(self.body()).encode(), self.headers)
+        await line.head()
+        return line
 
     async def send(self, **more: Any) -> Came:
         came = await fetch(self.den.port, "POST", self.path(), json.dumps(self.body(**more)).encode(), self.headers)

@@ -13,6 +13,7 @@ SIZES = {
     "operations":         (2_000, 10_000, 10_000),
     "records":            (20_000, 20_000, 20_000),
     "repair_records":     (1_500,  1_500,  1_500),
+    "page_records":       (10_000, 30_000, 100_000),
     "repair_examples":    (    8,     20,    200),
     "bundle_lives":       (   12,     12,    100),
     "driver_examples":    (   12,     12,    200),

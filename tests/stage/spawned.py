@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import apsw
 import pytest
@@ -69,6 +69,11 @@ class Den:
         embedding = WITHOUT_MODEL if model is None else with_model(model)
         self.config.write_text(embedding + (SCRIPTED if scripted else "") + config, encoding="utf-8")
         self.write_script([])
+
+    def add_config(self, text: str) -> Self:
+        """Add to the configuration; a gateway that runs reads it again."""
+        self.config.write_text(self.config.read_text(encoding="utf-8") + text, encoding="utf-8")
+        return self
 
     def write_script(self, rules: list[dict[str, Any]]) -> None:
         """Replace the scripted model's rules."""

@@ -376,6 +376,8 @@ def test_excluded_chunks_and_items_are_never_found_until_undone(home: Home) -> N
         assert (await service.exclude(ExcludeParams(item_id="i1"))).excluded == 1
         assert set(await home.found("valve")) == {"i2", "i3"}
         assert (await service.status(ThreadStatusParams(workspace_id="a"))).chunks.excluded == 2
+        asked = ThreadStatusParams(item_ids=["i2", "i1", "long"])
+        assert (await service.status(asked)).excluded_items == ["i1", "long"]
 
         await service.reindex(ReindexParams(workspace_id="a"))
         await home.index()

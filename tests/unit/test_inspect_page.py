@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from gateway.doors.http.page_routes import is_page, refuse_form_body, refuse_page_verb, split_session
 from gateway.doors.http.rules import access_of, refuse_form, refuse_page
 from gateway.doors.inspect.forms import back_of, fields_of
-from gateway.doors.inspect.rendering import PageTimes, cut, figure, marks_in, readable, said, size
+from gateway.doors.inspect.rendering import PageTimes, cut, environment, figure, marks_in, readable, said
 from gateway.doors.inspect.sessions import MAX_CODES, PageSessions
 from gateway.doors.inspect.wording import ASKED, reason_of, reason_sentence
 from memory.read.changes import undo_of_candidate, undo_of_record
@@ -142,7 +142,8 @@ def test_how_a_text_looks() -> None:
     assert cut("12345", 5) == "12345"
     assert cut("123456", 5) == "1234…"
     assert (figure(0.5), figure(1.0), figure(3), figure("x")) == ("0.5", "1", "3", "x")
-    assert (size(12), size(2048)) == ("12 bytes", "2.0 KiB")
+    as_it_looks = environment().filters["size"]
+    assert (as_it_looks(12), as_it_looks(2048)) == ("12 bytes", "2.0 KiB")
 
 
 def test_a_day_is_the_persons_own() -> None:

@@ -127,3 +127,9 @@ def test_long_choices_and_long_sentences_are_broken() -> None:
     assert lines[0] == "export type Long ="
     assert lines[-1] == '  | "choice_19";'
     assert len(lines) == 21
+
+
+def test_a_name_of_a_choice_means_one_set_of_values() -> None:
+    declared = re.findall(r"^export type (\w+)", TEXT, re.MULTILINE)
+    assert sorted(set(declared)) == sorted(declared)
+    assert sorted(set(typescript.CHOICES.values())) == sorted(typescript.CHOICES.values())

@@ -24,6 +24,7 @@ from protocol.thread_episodic import (
 )
 from thread_episodic.ports import Paused, RepairState, Settings, WorkspaceThreads
 from thread_episodic.rows import counts as index_counts
+from thread_episodic.rows.exclusions import find_excluded_items
 from thread_episodic.rows.scopes import ScopeKind, find_scope
 
 NOWHERE = -1  # no row has it: an unknown id in a filter matches nothing
@@ -77,6 +78,7 @@ class StatusReader:
             dead_jobs=jobs["dead"],
             paused=self._hold(),
             repair=self._repair_state(tx),
+            excluded_items=find_excluded_items(tx, params.item_ids),
         )
 
     def _scope(self, tx: Tx, kind: ScopeKind, key: str | None) -> int | None:

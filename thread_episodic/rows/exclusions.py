@@ -1,5 +1,7 @@
 """Rows of what is never recalled again, and why."""
 
+import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from protocol.errors import CallerError
@@ -55,6 +57,12 @@ def exclusions_of(tx: Tx, item_id: str) -> list[Range]:
     """Return the ranges of an item, as it is now, that are never recalled."""
     values = {"item_id": item_id, "whole": WHOLE_ITEM}
     return [(row[0], row[1]) for row in tx.all(SQL["exclusions_of_item"], values)]
+
+
+def find_excluded_items(tx: Tx, item_ids: Sequence[str]) -> list[str]:
+    """Return those of the items of which a part is never recalled, in the order given."""
+    rows = tx.all(SQL["excluded_items"], {"item_ids": json.dumps(item_ids)}) if item_ids else []
+    return [item_id for (item_id,) in rows]
 
 
 def remove_exclusions_of_thread(tx: Tx, thread_id: str) -> int:

@@ -25,7 +25,7 @@ import {
   type Notifications,
   type TurnStartParams,
 } from "./types.ts";
-import { LONGEST_WAIT_MS, makeSleep, makeWaits, sleep } from "./waits.ts";
+import { LONGEST_WAIT_MS, makeSleep, makeWaits, sleep, untilWoken } from "./waits.ts";
 
 const HANDSHAKE_MS = 60_000;
 
@@ -305,14 +305,9 @@ export class Gateway {
 
   /** Wait for a connection, or for the end. Rejects with the signal's reason. */
   async #nextConnection(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const { promise, wake } = makeSleep();
-    this.#sleepers.add(wake);
-    signal.addEventListener("abort", wake, { once: true });
-    await promise;
-    this.#sleepers.delete(wake);
-    signal.removeEventListener("abort", wake);
-    signal.throwIfAborted();
+    const sleeper = makeSleep();
+    this.#sleepers.add(sleeper.wake);
+    await untilWoken(sleeper, signal).finally(() => this.#sleepers.delete(sleeper.wake));
   }
 
   /** Wake the calls that wait for a connection. */

@@ -114,14 +114,15 @@ export type Category =
 export type Certainty = "high" | "low" | "medium";
 
 export type ChangeEvent =
-  | "added"
-  | "baseline"
+  | "archived"
   | "changed"
-  | "collection_added"
-  | "collection_removed"
-  | "ignored"
-  | "moved"
-  | "removed";
+  | "erased"
+  | "expired"
+  | "forgotten"
+  | "learned"
+  | "proposed"
+  | "replaced"
+  | "restored";
 
 export type ChangeKind = "archived" | "created" | "deleted" | "expired" | "restored" | "superseded" | "updated";
 
@@ -236,6 +237,16 @@ export type EventName =
 export type Explicitness = "explicit" | "implicit" | "unclear";
 
 export type FailurePolicy = "best_effort" | "required" | "skip";
+
+export type FileEvent =
+  | "added"
+  | "baseline"
+  | "changed"
+  | "collection_added"
+  | "collection_removed"
+  | "ignored"
+  | "moved"
+  | "removed";
 
 export type FileKind = "code" | "markdown" | "pdf" | "text";
 
@@ -1697,7 +1708,12 @@ export interface GatewayRecovered {
   component: string;
 }
 
-/** `memory/get`: by `memory_id`, by `path`, or by `scope` and `key`. */
+/**
+ * `memory/get`: by `memory_id`, by `path`, or by `scope` and `key`.
+ *
+ * A read keeps a record from fading, unless `is_read` is false: for a client that only shows what is
+ * there.
+ */
 export interface GetParams {
   /** An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`. */
   memory_id?: string | null;
@@ -1712,6 +1728,8 @@ export interface GetParams {
   include_enrichment?: boolean;
   /** Default: false. */
   include_evidence?: boolean;
+  /** Default: true. */
+  is_read?: boolean;
   context?: Context;
 }
 
@@ -2133,7 +2151,7 @@ export interface KnowledgeChange {
   seq: number;
   /** Unix time in milliseconds, UTC. */
   at: number;
-  event: ChangeEvent;
+  event: FileEvent;
   collection_id: string;
   path: string | null;
   from_path: string | null;
@@ -3987,15 +4005,20 @@ export interface ThreadStartParams {
   instruction_profile?: InstructionProfile;
 }
 
-/** `thread_episodic/status`. */
+/** `thread_episodic/status`; `item_ids` asks which of these messages are excluded. */
 export interface ThreadStatusParams {
   /** An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`. */
   workspace_id?: string | null;
   /** An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`. */
   thread_id?: string | null;
+  /** Default: []. */
+  item_ids?: Array<string>;
 }
 
-/** The progress of the index. */
+/**
+ * The progress of the index. `excluded_items` are those of the messages asked about of which a part is
+ * excluded.
+ */
 export interface ThreadStatusResult {
   chunks: ChunkCounts;
   jobs: JobCounts;
@@ -4005,6 +4028,7 @@ export interface ThreadStatusResult {
   dead_jobs: number;
   paused: PausedQueue | null;
   repair: IndexRepair;
+  excluded_items: Array<string>;
 }
 
 /** `thread/update`: only the members given change. */

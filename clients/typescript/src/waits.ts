@@ -9,8 +9,13 @@ export function* makeWaits(): Generator<number, never> {
   for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) yield wait;
 }
 
-/** Return a promise, and what fulfils it. */
-export function makeSleep(): { promise: Promise<void>; wake: () => void } {
+/** A promise, and what fulfils it. */
+export interface Sleep {
+  readonly promise: Promise<void>;
+  readonly wake: () => void;
+}
+
+export function makeSleep(): Sleep {
   let wake = (): void => undefined;
   const promise = new Promise<void>((resolve) => {
     wake = resolve;
@@ -18,13 +23,18 @@ export function makeSleep(): { promise: Promise<void>; wake: () => void } {
   return { promise, wake };
 }
 
-/** Wait, or until the signal is aborted: then it rejects. */
-export async function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
-  const { promise, wake } = makeSleep();
-  const timer = setTimeout(wake, milliseconds);
+/** Wait until a sleeper is woken. Rejects with the signal's reason once that is aborted. */
+export async function untilWoken({ promise, wake }: Sleep, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
   signal.addEventListener("abort", wake, { once: true });
   await promise;
-  clearTimeout(timer);
   signal.removeEventListener("abort", wake);
   signal.throwIfAborted();
+}
+
+/** Wait for a time. Rejects with the signal's reason once that is aborted. */
+export async function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  const sleeper = makeSleep();
+  const timer = setTimeout(sleeper.wake, milliseconds);
+  await untilWoken(sleeper, signal).finally(() => clearTimeout(timer));
 }

@@ -20,7 +20,7 @@ from gateway.doors.inspect.forms import fields_of
 from gateway.doors.inspect.sessions import PageSession, PageSessions
 from gateway.doors.inspect.views import candidates, inspection, memories, memory_forms, threads, today
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, View, Visit
-from gateway.doors.inspect.wording import DOORS, ENDS, reason_sentence
+from gateway.doors.inspect.wording import ENDS, reason_sentence
 from protocol.errors import CallerError, GatewayError
 from protocol.methods import Method
 from protocol.seams.ports import Clock
@@ -209,7 +209,7 @@ class InspectPages:
         values: dict[str, Any] = {
             "title": shown.title, "base": visit.base, "nav": NAV, "section": SECTIONS.get(name, name),
             "notice": self._notices.pop(session.name, None), "has_keys": session.has_keys, "times": visit.times,
-            "token": session.form_token, "query": visit.query, "doors": DOORS, "labels": visit.labels,
+            "token": session.form_token, "query": visit.query, "labels": visit.labels,
             "reason_sentence": reason_sentence,
         }  # fmt: skip
         body = rendering.render(shown.template, {**values, **shown.values})

@@ -3,14 +3,15 @@
 Rule 1: a place is named `kind:key` in an address. Without a name all places that a person has are looked at.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gateway.doors.inspect.visit import Visit
 from protocol import methods as m
 from protocol.base import USER_SCOPE_KEY, Scope
 from protocol.errors import CallerError, GatewayError
-from protocol.memory import Record
+from protocol.memory import GetResult, Record
+from protocol.threads import Thread
 
 MOST_PLACES = 40
 """Workspaces and agents that are looked at together; a person with more picks one."""
@@ -50,6 +51,7 @@ async def context_of(visit: Visit, scope: Scope) -> dict[str, Any]:
         try:
             found = (await visit.ask(m.THREAD_GET, {"thread_id": scope.key})).thread
             context["workspace_id"] = found.workspace_id
+            visit.labels[name_of(scope)] = found.name or "A conversation"
         except GatewayError:
             pass
     if scope.kind != "user":
@@ -57,21 +59,45 @@ async def context_of(visit: Visit, scope: Scope) -> dict[str, Any]:
     return context
 
 
-async def list_places(visit: Visit) -> list[NamedPlace]:
+async def list_workspaces(visit: Visit) -> list[NamedPlace]:
+    """Return the workspaces, the oldest first."""
+    found = (await visit.ask(m.WORKSPACE_LIST, {"limit": MOST_PLACES})).workspaces
+    return [NamedPlace(Scope(kind="workspace", key=one.workspace_id), one.name or one.workspace_id) for one in found]
+
+
+async def list_threads(visit: Visit) -> list[Thread]:
+    """Return the newest conversations, the newest first."""
+    return (await visit.ask(m.THREAD_LIST, {"limit": 100})).threads
+
+
+async def list_places(visit: Visit, threads: Sequence[Thread] | None = None) -> list[NamedPlace]:
     """Return the user's own place, every workspace, and the agents of the newest conversations."""
-    workspaces = (await visit.ask(m.WORKSPACE_LIST, {"limit": MOST_PLACES})).workspaces
-    threads = (await visit.ask(m.THREAD_LIST, {"limit": 100})).threads
+    workspaces = await list_workspaces(visit)
+    threads = await list_threads(visit) if threads is None else threads
     agents = dict.fromkeys(thread.agent_id for thread in threads if thread.agent_id)
     found = [
         NamedPlace(USER, "You"),
-        *(
-            NamedPlace(Scope(kind="workspace", key=one.workspace_id), one.name or one.workspace_id)
-            for one in workspaces
-        ),
+        *workspaces,
         *(NamedPlace(Scope(kind="agent", key=agent), f"Agent {agent}") for agent in [*agents][:MOST_PLACES]),
     ]
     visit.labels |= {place.name: place.label for place in found}
     return found
+
+
+async def look_up(visit: Visit, memory_id: str, context: Mapping[str, Any], **more: bool) -> GetResult:
+    """Return the answer about a record. That a person looks at it is no read, and keeps nothing from fading."""
+    return await visit.ask(m.MEMORY_GET, {"memory_id": memory_id, "context": context, "is_read": False, **more})
+
+
+async def other_record(visit: Visit, memory_id: str | None, context: Mapping[str, Any]) -> Record | None:
+    """Return a record that is named beside another; None where it is forgotten, sensitive or not there."""
+    if memory_id is None:
+        return None
+    try:
+        record = (await look_up(visit, memory_id, context)).record
+    except GatewayError:
+        return None
+    return record if record is not None and record.sensitivity != "regulated" else None
 
 
 class Lookup(NamedTuple):
@@ -125,9 +151,8 @@ async def reach_memory(visit: Visit, memory_id: str) -> Reached:
 
 
 async def _in_context(visit: Visit, memory_id: str, context: dict[str, Any]) -> Reached | None:
-    asked = {"memory_id": memory_id, "include_deleted": True, "include_evidence": True, "context": context}
     try:
-        found = await visit.ask(m.MEMORY_GET, asked)
+        found = await look_up(visit, memory_id, context, include_deleted=True, include_evidence=True)
     except GatewayError as error:
         if error.reason in {"scope_out_of_context", "invalid_params", "not_found"}:
             return None

@@ -7,7 +7,7 @@ Rule 2: a text keeps its letters; marks in it that no eye sees are named beside 
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,11 +15,11 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from gateway.doors.terminal.screen import size, words
+
 FOLDER = Path(__file__).parent
 SHOWN_CHARS = 6000
 """Characters of one text on a page: what is longer is read part by part."""
-LISTED_CHARS = 280
-"""Characters of a memory in a list."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSEEN = frozenset("\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -48,21 +48,6 @@ def said(text: object, most: int = SHOWN_CHARS) -> Markup:
     marks = marks_in(shown)
     told = Markup("").join(Markup(' <span class="mark">hidden mark {}</span>').format(mark) for mark in marks[:5])
     return Markup('<bdi dir="auto">{}</bdi>{}').format(readable(shown), told)
-
-
-def words(code: object) -> str:
-    """Return a code of the contract as a person reads it."""
-    return str(code or "").replace("_", " ")
-
-
-def size(count: int) -> str:
-    """Return a number of bytes for a person."""
-    amount = float(count)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} TiB"
 
 
 def percent(part: float) -> int:
@@ -134,8 +119,8 @@ def environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     filters: dict[str, Any] = {
-        "said": said, "words": words, "size": size, "percent": percent, "figure": figure, "part": path_part,
-        "cut": cut, "readable": readable,
+        "said": said, "words": words, "size": partial(size, byte="bytes"), "percent": percent, "figure": figure,
+        "part": path_part, "cut": cut, "readable": readable,
     }  # fmt: skip
     made.filters.update(filters)
     return made

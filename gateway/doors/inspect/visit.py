@@ -16,6 +16,9 @@ from protocol.methods import Method
 
 R = TypeVar("R")
 
+MAX_DIGITS = 15
+"""No place in a text and no time of a calendar has more digits."""
+
 
 class AskMethod(Protocol):
     """Calls a method of the table as any client does. Raises `GatewayError`."""
@@ -55,6 +58,11 @@ class Visit:
     def tell(self, notice: PageNotice) -> None:
         """Say on the session's next page what was done."""
         self.notices[self.session.name] = notice
+
+    def whole_number(self, name: str) -> int | None:
+        """Return a member of the query as a whole number from 0; None where it is missing or is none."""
+        text = self.query.get(name, "")
+        return int(text) if len(text) <= MAX_DIGITS and text.isascii() and text.isdigit() else None
 
     def needed(self, name: str) -> str:
         """Return a member of the form. Raises `CallerError` where it is missing."""

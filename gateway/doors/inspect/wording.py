@@ -82,7 +82,7 @@ DOORS: Final[Mapping[DoorName, str]] = {
     "http": "a program over HTTP",
     "mcp": "an assistant over MCP",
     "command_line": "the command line",
-    "inspect": "this page",
+    "inspect": "you, on this page",
     "proxy": "the chat proxy",
     "hook": "an assistant's hook",
     "ingest": "a transcript",

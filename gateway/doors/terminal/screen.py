@@ -69,12 +69,12 @@ def when(at: int | None) -> str:
         return (_EPOCH + timedelta(milliseconds=at)).strftime("%Y-%m-%d %H:%M")
 
 
-def size(count: int) -> str:
-    """Return a number of bytes for a person."""
+def size(count: int, byte: str = "B") -> str:
+    """Return a number of bytes for a person; `byte` is the unit of the small ones."""
     amount = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
+    for unit in (byte, "KiB", "MiB", "GiB"):
         if amount < 1024:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+            return f"{amount:.0f} {unit}" if unit == byte else f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:.1f} TiB"
 

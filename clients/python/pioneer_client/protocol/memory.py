@@ -240,7 +240,10 @@ class SearchResult(Wire):
 
 
 class GetParams(Params):
-    """`memory/get`: by `memory_id`, by `path`, or by `scope` and `key`."""
+    """`memory/get`: by `memory_id`, by `path`, or by `scope` and `key`.
+
+    A read keeps a record from fading, unless `is_read` is false: for a client that only shows what is there.
+    """
 
     memory_id: Id | None = None
     path: RecordPath | None = None
@@ -249,6 +252,7 @@ class GetParams(Params):
     include_deleted: bool = False
     include_enrichment: bool = False
     include_evidence: bool = False
+    is_read: bool = True
     context: Context = field(default_factory=Context)
 
 

@@ -3,14 +3,14 @@
 from typing import Any, NamedTuple
 
 from gateway.doors.inspect.forms import back_of
-from gateway.doors.inspect.places import context_of, list_places, lookups, name_of, scope_of
+from gateway.doors.inspect.places import context_of, list_places, lookups, name_of, other_record, scope_of
 from gateway.doors.inspect.rendering import path_part
 from gateway.doors.inspect.views.memories import address_of
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import reason_sentence
 from protocol import methods as m
 from protocol.base import Scope
-from protocol.errors import CallerError, GatewayError
+from protocol.errors import CallerError
 from protocol.memory import Candidate, CandidateStatus
 from protocol.record import Record
 
@@ -45,15 +45,7 @@ async def candidates(visit: Visit) -> Outcome:
 
 
 async def _shown(visit: Visit, candidate: Candidate) -> ShownCandidate:
-    contested: Record | None = None
-    if candidate.contested_memory_id is not None:
-        asked = {"memory_id": candidate.contested_memory_id, "context": await context_of(visit, candidate.scope)}
-        try:
-            contested = (await visit.ask(m.MEMORY_GET, asked)).record
-        except GatewayError:
-            contested = None
-        if contested is not None and contested.sensitivity == "regulated":
-            contested = None
+    contested = await other_record(visit, candidate.contested_memory_id, await context_of(visit, candidate.scope))
     return ShownCandidate(candidate, name_of(candidate.scope), reason_sentence(candidate.reason_code), contested)
 
 

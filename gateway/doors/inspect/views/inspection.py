@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from gateway.doors.inspect.places import list_places, lookups, name_of
+from gateway.doors.inspect.places import list_places, list_threads, lookups, name_of
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import GATES
 from protocol import methods as m
-from protocol.errors import CallerError, GatewayError
+from protocol.errors import CallerError
 from protocol.passes import PassName
 
 MOST_CANDIDATES = 20
@@ -16,14 +16,14 @@ PASS_MS = 60_000
 async def why(visit: Visit) -> Outcome:
     """Show what a question would recall, what it nearly would, and the gate that kept that out."""
     question, wanted = visit.query.get("q", "").strip(), visit.query.get("scope", "")
-    places = [place for place in await list_places(visit) if place.scope.kind in {"user", "workspace", "agent"}]
+    threads = await list_threads(visit)
+    places = await list_places(visit, threads)
     values: dict[str, Any] = {
         "places": places, "wanted": wanted, "question": question, "told": None, "texts": {}, "gates": GATES,
     }  # fmt: skip
     if not question:
         return FilledTemplate("why.html", "Why", values)
-    newest = (await visit.ask(m.THREAD_LIST, {"limit": 1})).threads
-    here = [f"workspace:{one.workspace_id}" for one in newest]
+    here = [f"workspace:{one.workspace_id}" for one in threads[:1]]
     here += [place.name for place in places if place.scope.kind == "workspace"]
     chosen = wanted or (here[0] if here else "user")
     (call,) = await lookups(visit, places, chosen)
@@ -31,7 +31,8 @@ async def why(visit: Visit) -> Outcome:
     asked = {"query": question, "context": call.context, "limit": MOST_CANDIDATES}
     hits = (await visit.ask(m.MEMORY_SEARCH, asked)).hits
     values |= {
-        "told": told, "wanted": chosen, "texts": {hit.record.memory_id: hit for hit in hits},
+        "told": told, "wanted": chosen, "checks": [(GATES.get(gate.gate, gate.gate), gate) for gate in told.gates],
+        "texts": {hit.record.memory_id: hit for hit in hits},
         "names": {hit.record.memory_id: name_of(hit.record.scope) for hit in hits},
     }  # fmt: skip
     return FilledTemplate("why.html", "Why", values)
@@ -48,7 +49,18 @@ async def _health(visit: Visit) -> dict[str, Any]:
     dead = (await visit.ask(m.EPISODIC_JOBS, {"status": "dead", "limit": 20})).jobs
     passes = await visit.ask(m.PASSES_LIST, {})
     runs = (await visit.ask(m.PASSES_RUNS, {"limit": 5})).runs
-    return {"status": status, "index": index, "dead": dead, "passes": passes, "runs": runs, "tried": None}
+    waiting = {
+        name: one for name, one in status.queues.items() if one.queued or one.leased or one.retry_wait or one.dead
+    }
+    return {
+        "status": status,
+        "waiting": waiting,
+        "index": index,
+        "dead": dead,
+        "passes": passes,
+        "runs": runs,
+        "tried": None,
+    }
 
 
 async def retry(visit: Visit) -> Outcome:
@@ -80,13 +92,9 @@ async def undo_pass(visit: Visit) -> Outcome:
     return Moved("health")
 
 
-async def help_page(visit: Visit) -> Outcome:
+async def help_page(_visit: Visit) -> Outcome:
     """Show which keys act, and the switch for all of them."""
-    try:
-        version = (await visit.ask(m.STATUS, {})).version
-    except GatewayError:
-        version = ""
-    return FilledTemplate("help.html", "Help", {"version": version})
+    return FilledTemplate("help.html", "Help", {})
 
 
 async def switch_keys(visit: Visit) -> Outcome:

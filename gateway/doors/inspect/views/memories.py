@@ -3,15 +3,15 @@
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from gateway.doors.inspect.places import context_of, list_places, lookups, name_of, reach_memory, scope_of
+from gateway.doors.inspect.places import context_of, list_places, lookups, name_of, other_record, reach_memory, scope_of
 from gateway.doors.inspect.rendering import SHOWN_CHARS, path_part
 from gateway.doors.inspect.visit import CATEGORIES, FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import GATES, STEPS, reason_of
 from protocol import methods as m
 from protocol.base import Scope
-from protocol.errors import CallerError, GatewayError
+from protocol.errors import CallerError
 from protocol.memory import Event, ExplainResult, Hit, MemoryChange
-from protocol.record import Kind, Record, Status
+from protocol.record import Kind, Record
 
 PAGE = 20
 MOST_FOUND = 40
@@ -77,8 +77,8 @@ def _of_hit(hit: Hit) -> Listed:
     return Listed(hit.record, name_of(hit.record.scope), hit.score, hit.snippet)
 
 
-async def _forgotten(visit: Visit, calls: list[Any]) -> list[MemoryChange]:
-    """Return what was forgotten and can be restored, as kind and date, the newest first."""
+async def _forgotten(visit: Visit, calls: list[Any]) -> list[tuple[MemoryChange, str]]:
+    """Return what was forgotten and can be restored with its place, the newest first."""
     found: dict[str | None, MemoryChange] = {}
     for call in calls:
         cursor = None
@@ -91,7 +91,8 @@ async def _forgotten(visit: Visit, calls: list[Any]) -> list[MemoryChange]:
             cursor = page.next_cursor
             if cursor is None or len(found) >= MOST_FOUND:
                 break
-    return sorted(found.values(), key=lambda one: -one.at)[:MOST_FOUND]
+    newest = sorted(found.values(), key=lambda one: -one.at)[:MOST_FOUND]
+    return [(one, name_of(one.scope)) for one in newest]
 
 
 async def remember(visit: Visit) -> Outcome:
@@ -126,21 +127,19 @@ async def memory(visit: Visit, memory_id: str) -> Outcome:
         m.MEMORY_EXPLAIN, {"target": {"kind": "memory", "id": memory_id}, "context": context}
     )
     history = (await visit.ask(m.MEMORY_HISTORY, {"memory_id": memory_id, "context": context})).events
-    begin = visit.query.get("from", "")
-    start = int(begin) if begin.isascii() and begin.isdigit() else 0
-    shown_status: Status = record.status
+    start = visit.whole_number("from") or 0
     return FilledTemplate("memory.html", "A forgotten memory" if record.status == "deleted" else "Memory", {
         "record": record, "place": name_of(record.scope), "is_hidden": is_hidden, "why": why,
         "decision": why.decisions[0] if why.decisions else why.decision,
         "gates": [(GATES.get(gate.gate, gate.gate), gate) for gate in why.gates if not is_hidden or gate.passed],
         "reason": reason_of(why.decisions[0].reason_code if why.decisions else None, record.provenance.source_kind),
         "history": history, "steps": STEPS, "names": _names(history, memory_id),
-        "status": STATUS_WORDS.get(shown_status, shown_status),
+        "status": STATUS_WORDS.get(record.status, record.status),
         "found": reached.found,
-        "former": None if is_hidden else await _other(visit, record.supersedes, context),
-        "later": None if is_hidden else await _other(visit, record.superseded_by, context),
+        "former": None if is_hidden else await other_record(visit, record.supersedes, context),
+        "later": None if is_hidden else await other_record(visit, record.superseded_by, context),
         "similar": [] if is_hidden else [
-            one for found in reached.found.similar_to[:3] if (one := await _other(visit, found.memory_id, context))
+            one for like in reached.found.similar_to[:3] if (one := await other_record(visit, like.memory_id, context))
         ],
         "start": start, "part": record.content[start : start + SHOWN_CHARS], "following": start + SHOWN_CHARS,
     })  # fmt: skip
@@ -150,17 +149,6 @@ def _names(history: list[Event], memory_id: str) -> dict[str, str]:
     """Return what each record of a chain is called beside this one."""
     others = dict.fromkeys(one.memory_id for one in history if one.memory_id != memory_id)
     return {memory_id: "this one"} | {other: f"version {number}" for number, other in enumerate(others, 1)}
-
-
-async def _other(visit: Visit, memory_id: str | None, context: dict[str, Any]) -> Record | None:
-    """Return another record that may be shown in full; None where it is forgotten, sensitive or not there."""
-    if memory_id is None:
-        return None
-    try:
-        record = (await visit.ask(m.MEMORY_GET, {"memory_id": memory_id, "context": context})).record
-    except GatewayError:
-        return None
-    return record if record is not None and record.sensitivity != "regulated" else None
 
 
 def number_of(text: str, member: str) -> float:

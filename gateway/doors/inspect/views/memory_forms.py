@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from gateway.doors.inspect.forms import back_of
-from gateway.doors.inspect.places import Reached, name_of, reach_memory
+from gateway.doors.inspect.places import Reached, look_up, name_of, reach_memory
 from gateway.doors.inspect.rendering import path_part
 from gateway.doors.inspect.views.memories import address_of, number_of
 from gateway.doors.inspect.views.today import bring_back
@@ -44,22 +44,17 @@ async def edit(visit: Visit, memory_id: str) -> Outcome:
     content, tags = visit.needed("content"), _tags(visit.fields.get("tags", ""))
     if record.status != "active" or str(record.updated_at) != visit.fields.get("expected_updated_at", ""):
         return await _both_versions(visit, reached, content)
-    params: dict[str, Any] = {
-        "memory_id": memory_id, "context": reached.context, "expected_updated_at": record.updated_at, "tags": tags,
-        "category": visit.fields.get("category") or record.category, "pinned": "pinned" in visit.fields,
+    wanted: dict[str, Any] = {
+        "content": content, "tags": tags, "pinned": "pinned" in visit.fields,
+        "category": visit.fields.get("category") or record.category,
         "importance": number_of(visit.fields.get("importance") or str(record.importance), "importance"),
     }  # fmt: skip
-    same = {"tags": record.tags, "category": record.category, "pinned": record.pinned, "importance": record.importance}
-    params = {name: value for name, value in params.items() if name not in same or same[name] != value}
-    in_place = {"memory_id", "context", "expected_updated_at"} != params.keys()
-    updated = record
+    changed = {name: value for name, value in wanted.items() if value != getattr(record, name)}
+    if "content" in changed and isinstance(record.value, str) and record.value.casefold() not in content.casefold():
+        changed["value"] = None
+    asked = {"memory_id": memory_id, "context": reached.context, "expected_updated_at": record.updated_at}
     try:
-        if content != record.content:
-            if isinstance(record.value, str) and record.value.casefold() not in content.casefold():
-                params["value"] = None
-            updated = (await visit.ask(m.MEMORY_UPDATE, params | {"content": content})).record
-        elif in_place:
-            updated = (await visit.ask(m.MEMORY_UPDATE, params)).record
+        updated = (await visit.ask(m.MEMORY_UPDATE, asked | changed)).record if changed else record
     except Refused as refused:
         if refused.reason != "conflict":
             raise
@@ -80,8 +75,7 @@ async def _newest(visit: Visit, reached: Reached) -> Record:
     for _ in range(MOST_VERSIONS):
         if record.superseded_by is None:
             break
-        asked = {"memory_id": record.superseded_by, "include_deleted": True, "context": reached.context}
-        later = (await visit.ask(m.MEMORY_GET, asked)).record
+        later = (await look_up(visit, record.superseded_by, reached.context, include_deleted=True)).record
         if later is None:
             break
         record = later

@@ -1,11 +1,12 @@
 """Conversations: what was said, what of it is searched, what was put before a model; and each turn by its phases."""
 
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from gateway.doors.inspect.forms import back_of
-from gateway.doors.inspect.places import list_places
+from gateway.doors.inspect.places import list_workspaces, name_of, other_record
 from gateway.doors.inspect.rendering import SHOWN_CHARS, path_part
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from protocol import methods as m
@@ -17,16 +18,29 @@ PAGE = 20
 MESSAGE_CHARS = 1600
 """Characters of a message in its conversation."""
 MOST_RUNS = 100
+MOST_TEXTS = 20
+"""Memories of one page that are shown in their words; the others by their ids."""
+
+
+class ShownMemory(NamedTuple):
+    """A memory that stood in a prompt, as it reads now."""
+
+    place: str
+    content: str
 
 
 class ShownTurn(NamedTuple):
-    """A turn of a conversation: its messages, and the memories and passages that stood in its prompt."""
+    """A turn of a conversation: its messages, and the memories and passages that stood in its prompt.
+
+    `not_learned` is the code of the reason for which nothing was to be learned from it; None where it was allowed.
+    """
 
     turn_id: str
     turn: Turn | None
     items: list[Item]
     memory_ids: list[str]
     chunk_ids: list[str]
+    not_learned: str | None
 
 
 async def threads(visit: Visit) -> Outcome:
@@ -38,7 +52,7 @@ async def threads(visit: Visit) -> Outcome:
     page = await visit.ask(m.THREAD_LIST, params)
     kept = {"workspace": wanted} if wanted else {}
     kept |= {"archived": "1"} if "archived" in visit.query else {}
-    names = {place.scope.key: place.label for place in await list_places(visit) if place.scope.kind == "workspace"}
+    names = {place.scope.key: place.label for place in await list_workspaces(visit)}
     return FilledTemplate("threads.html", "Conversations", {
         "threads": page.threads, "names": names, "wanted": wanted, "archived": "archived" in visit.query,
         "next": urlencode({**kept, "cursor": page.next_cursor}) if page.next_cursor else None,
@@ -62,9 +76,14 @@ async def thread(visit: Visit, thread_id: str) -> Outcome:
     turns = [
         await _shown(visit, turn_id, list(of_turn)) for turn_id, of_turn in groupby(items, lambda one: one.turn_id)
     ]
-    state = await visit.ask(m.EPISODIC_STATUS, {"thread_id": thread_id})
+    context = {"workspace_id": found.workspace_id, "thread_id": thread_id, "include_user": True}
+    texts = await _texts(visit, [memory_id for one in turns for memory_id in one.memory_ids], context)
+    asked = {"thread_id": thread_id, "item_ids": [one.item_id for one in items]}
+    state = await visit.ask(m.EPISODIC_STATUS, asked)
     return FilledTemplate("thread.html", found.name or "A conversation", {
-        "thread": found, "turns": turns, "chunks": state.chunks, "wanted": wanted, "most": MESSAGE_CHARS,
+        "thread": found, "turns": turns, "texts": texts, "chunks": state.chunks,
+        "excluded": state.excluded_items, "wanted": wanted,
+        "most": MESSAGE_CHARS,
         "next": urlencode({"cursor": page.next_cursor}) if page.next_cursor and not wanted else None,
         "back": f"threads/{path_part(thread_id)}",
     })  # fmt: skip
@@ -74,15 +93,22 @@ async def _shown(visit: Visit, turn_id: str, items: list[Item]) -> ShownTurn:
     try:
         turn = (await visit.ask(m.TURN_GET, {"turn_id": turn_id})).turn
     except GatewayError:
-        return ShownTurn(turn_id, None, items, [], [])
-    refs = (
-        [ref for section in turn.prompt_manifest.sections for ref in section.source_refs]
-        if turn.prompt_manifest
-        else []
-    )
-    recall = turn.prompt_manifest.recall if turn.prompt_manifest else None
-    memories = [*(recall.memory_ids if recall else ()), *(ref.id for ref in refs if ref.kind == "memory")]
-    return ShownTurn(turn_id, turn, items, list(dict.fromkeys(memories)), list(recall.chunk_ids if recall else ()))
+        return ShownTurn(turn_id, None, items, [], [], None)
+    manifest = turn.prompt_manifest
+    if manifest is None:
+        return ShownTurn(turn_id, turn, items, [], [], None)
+    refs = [ref.id for section in manifest.sections for ref in section.source_refs if ref.kind == "memory"]
+    memories = list(dict.fromkeys([*manifest.recall.memory_ids, *refs]))
+    extraction = manifest.policy.extraction
+    not_learned = None if extraction.allowed else extraction.reason_code
+    return ShownTurn(turn_id, turn, items, memories, list(manifest.recall.chunk_ids), not_learned)
+
+
+async def _texts(visit: Visit, memory_ids: Sequence[str], context: Mapping[str, Any]) -> dict[str, ShownMemory]:
+    """Return the memories among some that may be shown in words, by id."""
+    wanted = list(dict.fromkeys(memory_ids))[:MOST_TEXTS]
+    found = [await other_record(visit, memory_id, context) for memory_id in wanted]
+    return {one.memory_id: ShownMemory(name_of(one.scope), one.content) for one in found if one is not None}
 
 
 async def item(visit: Visit, turn_id: str, item_id: str) -> Outcome:
@@ -91,8 +117,7 @@ async def item(visit: Visit, turn_id: str, item_id: str) -> Outcome:
     found = next((one for one in items if one.item_id == item_id), None)
     if found is None:
         raise CallerError.missing("message")
-    begin = visit.query.get("from", "")
-    start = int(begin) if begin.isascii() and begin.isdigit() else 0
+    start = visit.whole_number("from") or 0
     part = found.text[start : start + SHOWN_CHARS]
     following = start + SHOWN_CHARS if start + SHOWN_CHARS < len(found.text) else None
     values = {"item": found, "part": part, "start": start, "following": following, "step": SHOWN_CHARS}
@@ -103,7 +128,6 @@ async def turn(visit: Visit, turn_id: str) -> Outcome:
     """Show a turn by its phases: which hooks ran and how long, what was recalled, what it cost."""
     found = (await visit.ask(m.TURN_GET, {"turn_id": turn_id})).turn
     runs = (await visit.ask(m.HOOKS_RUNS, {"turn_id": turn_id, "limit": MOST_RUNS})).runs
-    items = (await visit.ask(m.TURN_ITEMS, {"turn_id": turn_id, "limit": 100})).items
     context = {"workspace_id": found.workspace_id, "thread_id": found.thread_id, "include_user": True}
     learned = None
     try:
@@ -111,10 +135,12 @@ async def turn(visit: Visit, turn_id: str) -> Outcome:
         learned = await visit.ask(m.MEMORY_EXPLAIN, {"target": target, "context": context})
     except GatewayError:
         pass
+    manifest = found.prompt_manifest
+    texts = await _texts(visit, manifest.recall.memory_ids if manifest is not None else [], context)
     timeline = sorted(runs, key=lambda run: (run.queued_at, run.run_id))
     return FilledTemplate("turn.html", "A turn", {
-        "turn": found, "phases": _phases(timeline), "items": items, "learned": learned,
-        "manifest": found.prompt_manifest,
+        "turn": found, "phases": _phases(timeline), "learned": learned,
+        "manifest": manifest, "texts": texts,
         "longest": max((run.duration_ms or 0 for run in runs), default=0) or 1,
     })  # fmt: skip
 

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from gateway.doors.inspect.places import Lookup, context_of, list_places, lookups, name_of
+from gateway.doors.inspect.places import Lookup, context_of, list_places, look_up, lookups, name_of, other_record
 from gateway.doors.inspect.rendering import path_part
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import DOORS, EVENTS, reason_of
@@ -17,6 +17,8 @@ from protocol.threads import Thread
 
 PAGE = 20
 MOST_UNDONE = 200
+MOST_LOOKED = 10
+"""Pages of changes that are looked through for those of one conversation, in each place."""
 FIRST_EVENTS: tuple[ChangeEvent, ...] = ("learned", "replaced", "forgotten", "proposed")
 
 
@@ -63,10 +65,10 @@ def source_of(change: MemoryChange) -> str:
 
 async def today(visit: Visit) -> Outcome:
     """Show a day."""
-    day = _day_of(visit)
+    day = _day_of(visit, visit.query.get("day", ""))
     begin, end = visit.times.bounds(day)
-    before = visit.query.get("before", "")
-    until = min(end, int(before)) if before.isascii() and before.isdigit() else end
+    before = visit.whole_number("before")
+    until = end if before is None else min(end, before)
     wanted = visit.query.get("scope", "")
     places = await list_places(visit)
     calls = await lookups(visit, places, wanted)
@@ -88,8 +90,8 @@ def _named(day: date) -> str:
     return f"{day.strftime('%A')}, {day.day} {day.strftime('%B %Y')}"
 
 
-def _day_of(visit: Visit) -> date:
-    wanted = visit.query.get("day", "")
+def _day_of(visit: Visit, wanted: str) -> date:
+    """Return the day that an address or a form names, today without a name. Raises `CallerError`."""
     if not wanted:
         return visit.times.today()
     try:
@@ -150,18 +152,11 @@ async def _thread(visit: Visit, thread_id: str) -> Thread | None:
 async def _shown(visit: Visit, change: MemoryChange) -> ShownChange:
     replaced: Record | None = None
     record = change.record
-    if change.event == "replaced" and record is not None and record.supersedes is not None:
-        asked = {"memory_id": record.supersedes, "context": await _context(visit, change)}
-        replaced = (await visit.ask(m.MEMORY_GET, asked)).record
-        if replaced is not None and replaced.sensitivity == "regulated":
-            replaced = None
+    if change.event == "replaced" and record is not None:
+        replaced = await other_record(visit, record.supersedes, await context_of(visit, change.scope))
     source = record.provenance.source_kind if record is not None else None
     reason = reason_of(change.withheld or change.origin.reason_code, source)
     return ShownChange(change, EVENTS[change.event], replaced, undo_action(change), name_of(change.scope), reason)
-
-
-async def _context(visit: Visit, change: MemoryChange) -> dict[str, Any]:
-    return await context_of(visit, change.scope)
 
 
 # -- all of a conversation ---------------------------------------------------------------------------------------------
@@ -169,18 +164,19 @@ async def _context(visit: Visit, change: MemoryChange) -> dict[str, Any]:
 
 async def ask_undo_all(visit: Visit) -> Outcome:
     """Show what would be taken back, before it is."""
-    day, thread_id = _day_of(visit), visit.query.get("thread", "")
-    found = await _of_thread(visit, thread_id)
+    day, thread_id = _day_of(visit, visit.query.get("day", "")), visit.query.get("thread", "")
+    found, is_cut = await _of_thread(visit, day, thread_id)
     return FilledTemplate("undo_all.html", "Undo all from this conversation", {
         "changes": [await _shown(visit, change) for change in found], "thread_id": thread_id, "day": day,
         "thread": await _thread(visit, thread_id), "named": _named(day), "back": f"today?day={day.isoformat()}",
+        "is_cut": is_cut,
     })  # fmt: skip
 
 
 async def undo_all(visit: Visit) -> Outcome:
     """Take back what a conversation changed in a day, the newest first."""
-    day = date.fromisoformat(visit.needed("day"))
-    found = await _of_thread(visit, visit.needed("thread"))
+    day = _day_of(visit, visit.needed("day"))
+    found, _ = await _of_thread(visit, day, visit.needed("thread"))
     done, kept = 0, 0
     for change in found:
         try:
@@ -196,7 +192,7 @@ async def take_back(visit: Visit, change: MemoryChange) -> int:
     """Make the call that undoes a change; return 1. What the record had replaced is believed again."""
     if change.undo is None:
         return 0
-    context = await _context(visit, change)
+    context = await context_of(visit, change.scope)
     await visit.ask(m.METHODS[change.undo.method], {**change.undo.params, "context": context})
     if change.event == "replaced" and change.record is not None and change.record.supersedes is not None:
         await bring_back(visit, change.record.supersedes, context)
@@ -205,21 +201,28 @@ async def take_back(visit: Visit, change: MemoryChange) -> int:
 
 async def bring_back(visit: Visit, memory_id: str, context: dict[str, Any]) -> Record | None:
     """Have a record believed again that had been replaced; return it, or None where there is nothing to bring back."""
-    found = (await visit.ask(m.MEMORY_GET, {"memory_id": memory_id, "context": context})).record
+    found = (await look_up(visit, memory_id, context)).record
     if found is not None and found.status == "superseded":
         return (await visit.ask(m.MEMORY_RESTORE, {"memory_id": memory_id, "context": context})).record
     return found if found is not None and found.status == "active" else None
 
 
-async def _of_thread(visit: Visit, thread_id: str) -> list[MemoryChange]:
-    """Return the changes of the day that a conversation caused and that can be undone, newest first."""
-    begin, end = visit.times.bounds(_day_of(visit) if not visit.fields else date.fromisoformat(visit.needed("day")))
+async def _of_thread(visit: Visit, day: date, thread_id: str) -> tuple[list[MemoryChange], bool]:
+    """Return the changes of the day that a conversation caused and that can be undone, newest first.
+
+    With them comes whether the day has changes that were not looked at.
+    """
+    begin, end = visit.times.bounds(day)
     found: list[MemoryChange] = []
+    is_cut = False
     for call in await lookups(visit, await list_places(visit), ""):
-        cursor, pages = None, 0
-        while pages == 0 or (cursor is not None and len(found) < MOST_UNDONE):
-            asked = {"since_at": max(0, begin), "until_at": end, "limit": 100, "cursor": cursor} | call.params()
+        cursor = None
+        for _ in range(MOST_LOOKED):
+            asked = {"since_at": max(0, begin), "until_at": max(0, end), "limit": 100, "cursor": cursor} | call.params()
             page = await visit.ask(m.MEMORY_CHANGES, asked)
             found += [one for one in page.changes if one.origin.thread_id == thread_id and one.undo is not None]
-            cursor, pages = page.next_cursor, pages + 1
-    return sorted(found, key=lambda one: -one.at)
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= MOST_UNDONE:
+                break
+        is_cut = is_cut or cursor is not None
+    return sorted(found, key=lambda one: -one.at), is_cut
