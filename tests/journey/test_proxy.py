@@ -6,14 +6,16 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from proxy_stage import JSON, PATHS, Line, Program, ProxyDen, Reply, fake_model, fetch, kept, said, until
-from spawned import clean_environment, journey, remember, run_to_end
+from proxy_stage import JSON, PATHS, Line, Program, ProxyDen, Reply, ended, fake_model, fetch, kept, said, until
+from sizes import size
+from spawned import clean_environment, every, journey, remember, run_to_end
 
 DIALECTS = tuple(PATHS)
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
 SLOW = "[gateway.proxy]\nrecall_deadline_ms = 5000\n"
 """Tests run on busy machines: memory has as long as it may have."""
+ECHOES = size("proxy_echoes")
 
 
 def den_of(tmp_path, model, more="", settings=SLOW):
@@ -139,6 +141,7 @@ async def test_proxy_statement_16_a_subscriptions_system_text_is_the_clients(tmp
             assert "Always answer in German" in given[1]["text"]
 
 
+@pytest.mark.loop("check", "campaign")
 @journey
 async def test_proxy_statement_20_what_is_echoed_is_not_learnt(tmp_path):
     async with fake_model() as model:
@@ -147,10 +150,13 @@ async def test_proxy_statement_20_what_is_echoed_is_not_learnt(tmp_path):
         await fill(den, BOAT)
         async with den.proxy(), den.client("ws_default") as client:
             program = Program(den, user_agent="codex_cli_rs/1.0")
-            for number in range(12):
+            turn_id = ""
+            for number in range(ECHOES):
                 program.said.clear()
-                await program.ask(f"{ASK} Number {number}.")
-            await kept(client, 12)
+                turn_id = (await program.ask(f"{ASK} Number {number}.")).headers["x-pioneer-turn"]
+                assert "Marigold" in words_of("chat", model.bodies[-1])[0]
+            await ended(client, turn_id)  # turns end in their order
+            assert len(await every(client, "thread/list", "threads")) == ECHOES
             assert (await client.request("gateway/drain", {"timeout_ms": 60_000}))["idle"]
             records = (await client.request("memory/list", {}))["records"]
             assert [one["content"] for one in records] == [BOAT]
@@ -158,13 +164,10 @@ async def test_proxy_statement_20_what_is_echoed_is_not_learnt(tmp_path):
             found = await client.request("thread_episodic/search", {"workspace_id": "ws_default", "query": "Marigold"})
             assert "Marigold" not in json.dumps(found["hits"])
         database = den.database()
-        words = [text for (text,) in database.execute("SELECT terms FROM chunk_terms")] if has_column(database) else []
-        assert not [text for text in words if "nonce" in str(text)]
+        words = {term.partition("·")[2] for (term,) in database.execute("SELECT term FROM chunk_terms")}
         database.close()
-
-
-def has_column(database):
-    return "terms" in {row[1] for row in database.execute("PRAGMA table_info(chunk_terms)")}
+        assert {"boat", "helper"} <= words  # of a question, and of an echoed prompt
+        assert not words & {"marigold", "nonce", "recal", "recalled_memori", "standing_memori", "instruct"}
 
 
 @journey
