@@ -32,7 +32,7 @@ MAX_CLIENT_CHARS = 64
 MAX_ROUNDS = 1000
 """Turns in loops of tools whose tokens are summed; the oldest is forgotten first."""
 UTILITY_CHARS = 400
-"""Of a text's beginning that is compared with the marks of a program's own requests."""
+"""Of the beginning of a message, or of a part of the system text, that is compared with the marks of a program's own requests."""
 
 Said: TypeAlias = Literal["recalled", "empty", "late", "down", "off", "skipped"]
 Status: TypeAlias = Literal["succeeded", "failed", "provider_failure", "interrupted"]
@@ -141,7 +141,7 @@ class Capturing:
     ) -> bool:
         if _one(headers, "x-pioneer-role").lower() == "task":
             return True
-        texts = (request.messages[user].words, request.system_text)
+        texts = (request.messages[user].words, *request.system_texts)
         begun = [text[:UTILITY_CHARS].lower().lstrip() for text in texts]
         return any(text.startswith(mark) for text in begun for mark in marks)
 

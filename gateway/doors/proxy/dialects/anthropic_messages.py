@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.doors.proxy.body import ByteSpan, elements, members, text_at
-from gateway.doors.proxy.dialects.parts import read_content, system_point, system_text_at
+from gateway.doors.proxy.dialects.parts import read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
@@ -27,10 +27,15 @@ _SESSION = re.compile(r"session_(?:id\W{1,8})?([0-9a-fA-F-]{36})")
 def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     """Return a request. Raises `UnreadableError`."""
     top = members(body)
+    system = top.get("system")
+    system_texts = system_texts_at(body, system)
     found: list[ReadMessage] = []
     for place in elements(body, top["messages"]) if "messages" in top else []:
         inside = members(body, place)
         role = text_at(body, inside.get("role"))
+        if role == "system":
+            system_texts += system_texts_at(body, inside.get("content"))
+            continue
         content = read_content(body, inside.get("content"), wrappers if role == "user" else ())
         if role == "user" and not content.is_of_tools:
             said = ChainMessage("user", content.texts, content.tools, content.others)
@@ -38,14 +43,13 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
         else:
             counted = "tool" if role == "user" else "assistant"
             found.append(ReadMessage(ChainMessage(counted, content.texts, content.tools, content.others)))
-    system = top.get("system")
     if system is None:
         first = min((span.start for span in top.values()), default=0)
         at = body.rfind(b"{", 0, first) + 1
         point: InsertPoint | None = InsertPoint("member", at, at, '"system":%s')
     else:
         point = system_point(body, system)
-    return ChatRequest(found, system_text_at(body, system), point, _names(body, top))
+    return ChatRequest(found, system_texts, point, _names(body, top))
 
 
 def _names(body: bytes, top: dict[str, ByteSpan]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.doors.proxy.body import ByteSpan, elements, members, text_at
-from gateway.doors.proxy.dialects.parts import names_in, read_content, system_point, system_text_at
+from gateway.doors.proxy.dialects.parts import names_in, read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
@@ -28,7 +28,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     top = members(body)
     found: list[ReadMessage] = []
     system: InsertPoint | None = None
-    system_text: list[str] = []
+    system_texts: list[str] = []
     places = elements(body, top["messages"]) if "messages" in top else []
     for place in places:
         inside = members(body, place)
@@ -37,14 +37,14 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
         if role in SYSTEM:
             if not found:
                 system = system_point(body, content)
-            system_text.append(system_text_at(body, content))
+            system_texts += system_texts_at(body, content)
             continue
         found.append(_message(body, role, inside, content, wrappers))
     if system is None and places:
         shape = '{"role":"system","content":%s}'
         system = InsertPoint("message", places[0].start, places[0].start, shape)
     names = names_in(body, top, ("prompt_cache_key", "user"))
-    return ChatRequest(found, "\n\n".join(system_text), system, names)
+    return ChatRequest(found, system_texts, system, names)
 
 
 def _message(

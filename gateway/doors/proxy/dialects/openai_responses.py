@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.doors.proxy.body import ByteSpan, elements, is_text, members, text_at
-from gateway.doors.proxy.dialects.parts import names_in, read_content, system_point, system_text_at
+from gateway.doors.proxy.dialects.parts import names_in, read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
@@ -29,7 +29,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     """Return a request. Raises `UnreadableError`."""
     top = members(body)
     found: list[ReadMessage] = []
-    system_text = [system_text_at(body, top.get("instructions"))]
+    system_texts = system_texts_at(body, top.get("instructions"))
     given = top.get("input")
     if given is not None and is_text(body, given):
         content = read_content(body, given, wrappers)
@@ -40,9 +40,9 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
             if isinstance(one, ReadMessage):
                 found.append(one)
             else:
-                system_text.append(one)
+                system_texts += one
     names = names_in(body, top, ("prompt_cache_key", "conversation", "previous_response_id"))
-    return ChatRequest(found, "\n\n".join(filter(None, system_text)), _system(body, top), names)
+    return ChatRequest(found, system_texts, _system(body, top), names)
 
 
 def _system(body: bytes, top: dict[str, ByteSpan]) -> InsertPoint | None:
@@ -56,19 +56,19 @@ def _system(body: bytes, top: dict[str, ByteSpan]) -> InsertPoint | None:
     return system_point(body, place)
 
 
-def _item(body: bytes, place: ByteSpan, wrappers: Sequence[str]) -> ReadMessage | str:
-    """Return an item of the input, or the text of one that is of the system."""
+def _item(body: bytes, place: ByteSpan, wrappers: Sequence[str]) -> ReadMessage | list[str]:
+    """Return an item of the input, or the texts of one that is of the system."""
     inside = members(body, place)
     kind = text_at(body, inside.get("type")) or "message"
     role = text_at(body, inside.get("role"))
     if kind == "message":
         if role in SYSTEM:
-            return system_text_at(body, inside.get("content"))
+            return system_texts_at(body, inside.get("content"))
         content = read_content(body, inside.get("content"), wrappers if role == "user" else (), "input_text")
         said = ChainMessage(role or "user", content.texts, (), content.others)
         return ReadMessage(said, content.words, content.point) if role == "user" else ReadMessage(said)
     if kind == "reasoning":
-        return ""
+        return []
     value = table_of(value_at(body, place))
     if kind in CALLS:
         wish = ToolWish(

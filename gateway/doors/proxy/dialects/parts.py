@@ -67,14 +67,14 @@ def system_point(body: bytes, span: ByteSpan | None, part: str = "text") -> Inse
     return InsertPoint("part_behind", places[-1].end, places[-1].end, shape)
 
 
-def system_text_at(body: bytes, span: ByteSpan | None) -> str:
-    """Return a system text as one text. Raises `UnreadableError`."""
+def system_texts_at(body: bytes, span: ByteSpan | None) -> list[str]:
+    """Return the parts of a system text. Raises `UnreadableError`."""
     if span is None:
-        return ""
+        return []
     if is_text(body, span):
-        return text_at(body, span)
+        return [text_at(body, span)]
     parts = elements(body, span) if is_list(body, span) else []
-    return "\n\n".join(text_of(table_of(value_at(body, place)).get("text")) for place in parts)
+    return [text_of(table_of(value_at(body, place)).get("text")) for place in parts]
 
 
 def names_in(body: bytes, members: Mapping[str, ByteSpan], names: Sequence[str]) -> dict[str, str]:

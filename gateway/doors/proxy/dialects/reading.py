@@ -66,7 +66,8 @@ class ChatRequest(NamedTuple):
     """A request as a dialect reads it; without `system`, nothing can stand with the system text."""
 
     messages: Sequence[ReadMessage]
-    system_text: str
+    system_texts: Sequence[str]
+    """Its parts, each as it begins."""
     system: InsertPoint | None
     names: Mapping[str, str] = {}
     """Members that name the conversation."""
