@@ -279,9 +279,10 @@ class ProxyDoor:
         turn_id = recalled.capture.turn_id if recalled.capture is not None else None
         return [*found, (b"x-pioneer-turn", turn_id.encode())] if turn_id is not None else found
 
-    def _keep(self, capture: Capture, tee: Sequence[bytes], status: Status, *, is_stream: bool) -> None:
+    def _keep(self, capture: Capture, tee: list[bytes], status: Status, *, is_stream: bool) -> None:
         """Have an answer kept once its last byte has gone."""
         data = b"".join(tee)
+        tee.clear()  # an answer may be long
         task = asyncio.create_task(self._means.capturing.finish(capture, data, status, is_stream=is_stream))
         self._keeping.add(task)
         task.add_done_callback(self._kept)

@@ -32,7 +32,7 @@ MAX_CLIENT_CHARS = 64
 MAX_ROUNDS = 1000
 """Turns in loops of tools whose tokens are summed; the oldest is forgotten first."""
 UTILITY_CHARS = 400
-"""Of the beginning of a message, or of a part of the system text, that is compared with the marks of a program's own requests."""
+"""Of a message's or a system part's beginning that is compared with the marks of a program's own requests."""
 
 Said: TypeAlias = Literal["recalled", "empty", "late", "down", "off", "skipped"]
 Status: TypeAlias = Literal["succeeded", "failed", "provider_failure", "interrupted"]

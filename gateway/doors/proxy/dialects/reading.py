@@ -91,6 +91,10 @@ class ChatAnswer(NamedTuple):
     """Calls that it ends in, by id and name: the turn goes on."""
 
 
+_ENDS = re.compile(rb"\r?\n\r?\n|\Z")
+"""Ends of events in a stream."""
+
+
 @cache
 def _wrapper(names: tuple[str, ...]) -> re.Pattern[str]:
     tags = "|".join(re.escape(name) for name in names)
@@ -127,8 +131,10 @@ def value_at(body: bytes, span: ByteSpan) -> Any:
 
 def events_of(data: bytes) -> Iterator[dict[str, Any]]:
     """Yield the JSON of the events of a stream, as far as it came."""
-    for block in data.replace(b"\r\n", b"\n").split(b"\n\n"):
-        lines = [line[5:].removeprefix(b" ") for line in block.split(b"\n") if line.startswith(b"data:")]
+    start = 0
+    for end in _ENDS.finditer(data):  # one event at a time: an answer may be long
+        lines = [line[5:].removeprefix(b" ") for line in data[start : end.start()].splitlines() if line[:5] == b"data:"]
+        start = end.end()
         try:
             found = msgspec.json.decode(b"\n".join(lines)) if lines else None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
