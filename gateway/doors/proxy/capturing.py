@@ -169,7 +169,7 @@ class Capturing:
         return {
             "source": {key: value for key, value in source.items() if value}, "chain": links[first:][:MAX_CHAIN],
             "user_index": user - first, "user_text": words,
-            "placement": self._settings().placement, "at": round(time.time() * 1000),
+            "placement": self._settings().placement,
         }  # fmt: skip
 
     def _edits(
