@@ -74,7 +74,7 @@ def build_captures(
         marks=marks,
         neighbours=neighbours,
         settings=lambda: base.config.config,
-        known_clients=known_clients(),
+        known_clients=known_clients,
     )
     captures = Captures(means)
     return captures, Ingests(captures, means, core.jobs), LeftAnswers(base.home, captures.capture_finish)

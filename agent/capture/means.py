@@ -40,7 +40,7 @@ class CaptureMeans:
     marks: Marks
     neighbours: Neighbours
     settings: Callable[[], GatewayConfig]
-    known_clients: Collection[str]
+    known_clients: Callable[[], Collection[str]]
 
 
 class FoundMessage(NamedTuple):
@@ -67,5 +67,5 @@ class FoundMessage(NamedTuple):
 def options_of(means: CaptureMeans, source: CaptureSource, *, skip_recall: bool = False) -> TurnOptions:
     """Return what a captured turn may be learnt from: that of a program which somebody named."""
     learn = means.settings().proxy.learn
-    is_known = source.agent_id is not None or source.client in means.known_clients or learn == "all"
+    is_known = source.agent_id is not None or source.client in means.known_clients() or learn == "all"
     return TurnOptions(skip_recall=skip_recall, unknown_client=not is_known, skip_retention=learn == "none")

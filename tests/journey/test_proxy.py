@@ -10,6 +10,9 @@ from proxy_stage import JSON, PATHS, Line, Program, ProxyDen, Reply, ended, fake
 from sizes import size
 from spawned import clean_environment, every, journey, remember, run_to_end
 
+from gateway.home.run_files import RunFile, write_run_file
+from gateway.wire.client import console_script
+
 DIALECTS = tuple(PATHS)
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
@@ -376,3 +379,26 @@ async def test_proxy_statement_26_an_extractor_that_is_pointed_at_the_proxy_make
             assert (await client.request("gateway/drain", {"timeout_ms": 60_000}))["idle"]
             assert len(model.seen) > 1  # the extractor was asked through the proxy
             assert len((await client.request("thread/list", {}))["threads"]) == 1
+
+
+@journey
+async def test_the_inspect_page_never_shows_its_token_to_a_proxy(tmp_path):
+    async with fake_model() as listener:
+        den = den_of(tmp_path, listener)
+        async with den.client("ws_default") as client:
+            run = den.home / "run"
+            owner = next(run.glob("own_*.lock")).stem  # it lives as long as the session does
+            home_id = (await client.request("gateway/status", {}))["home_id"]
+            entry = RunFile(
+                url=f"http://127.0.0.1:{listener.port}", pid=1, home_id=home_id, owner=owner, capture="live"
+            )
+            write_run_file(run, "proxy", entry)
+            command = [*console_script(), "inspect", "--no-open", "--home", str(den.home), "--config", str(den.config)]
+            pipe = asyncio.subprocess.PIPE
+            page = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+            assert page.stdout is not None
+            line = (await page.stdout.readline()).decode()
+            assert line.startswith("pioneer inspect: http://127.0.0.1:")
+            page.terminate()
+            await page.wait()
+        assert listener.seen == []

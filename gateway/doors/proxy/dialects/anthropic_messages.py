@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.doors.proxy.body import ByteSpan, elements, members, text_at
-from gateway.doors.proxy.dialects.parts import read_content, system_point, system_texts_at
+from gateway.doors.proxy.dialects.parts import member_point, read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
-    InsertPoint,
     ReadMessage,
     count_of,
     events_of,
@@ -43,12 +42,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
         else:
             counted = "tool" if role == "user" else "assistant"
             found.append(ReadMessage(ChainMessage(counted, content.texts, content.tools, content.others)))
-    if system is None:
-        first = min((span.start for span in top.values()), default=0)
-        at = body.rfind(b"{", 0, first) + 1
-        point: InsertPoint | None = InsertPoint("member", at, at, '"system":%s')
-    else:
-        point = system_point(body, system)
+    point = system_point(body, system) if system is not None else member_point(body, top, "system")
     return ChatRequest(found, system_texts, point, _names(body, top))
 
 
@@ -89,8 +83,7 @@ def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
 
 def _answer(blocks: Sequence[dict[str, Any]], usage: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
     texts = [text_of(one.get("text")) for one in blocks if one.get("type") == "text"]
-    calls = [one for one in blocks if one.get("type") == "tool_use"]
-    wishes = [ToolWish(text_of(one.get("name")), one.get("input")) for one in calls]
+    wishes = [ToolWish(text_of(one.get("name")), one.get("input")) for one in blocks if one.get("type") == "tool_use"]
     said = ChainMessage("assistant", [text.strip() for text in texts], wishes)
     cached = count_of(usage.get("cache_read_input_tokens"))
     counted = Usage(
@@ -98,5 +91,4 @@ def _answer(blocks: Sequence[dict[str, Any]], usage: dict[str, Any], *, is_whole
         output_tokens=count_of(usage.get("output_tokens")),
         cached_tokens=cached,
     )
-    tools = [(text_of(one.get("id")), text_of(one.get("name"))) for one in calls]
-    return ChatAnswer("\n\n".join(filter(None, texts)), [said], counted if usage else None, is_whole, tools)
+    return ChatAnswer("\n\n".join(filter(None, texts)), [said], counted if usage else None, is_whole)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.doors.proxy.body import ByteSpan, elements, is_text, members, text_at
-from gateway.doors.proxy.dialects.parts import names_in, read_content, system_point, system_texts_at
+from gateway.doors.proxy.dialects.parts import member_point, names_in, read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
@@ -48,9 +48,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
 def _system(body: bytes, top: dict[str, ByteSpan]) -> InsertPoint | None:
     place = top.get("instructions")
     if place is None:
-        first = min((span.start for span in top.values()), default=0)
-        at = body.rfind(b"{", 0, first) + 1
-        return InsertPoint("member", at, at, '"instructions":%s')
+        return member_point(body, top, "instructions")
     if place.of(body) == b"null":
         return InsertPoint("value", place.start, place.end, "%s")
     return system_point(body, place)
@@ -71,15 +69,12 @@ def _item(body: bytes, place: ByteSpan, wrappers: Sequence[str]) -> ReadMessage 
         return []
     value = table_of(value_at(body, place))
     if kind in CALLS:
-        wish = ToolWish(
-            text_of(value.get("name")) or kind, value.get("arguments", value.get("input", value.get("action")))
-        )
-        return ReadMessage(ChainMessage("assistant", (), [wish]))
+        return ReadMessage(ChainMessage("assistant", (), [_wish(value, kind)]))
     return ReadMessage(ChainMessage("tool", (), (), [digest_of_value(value)]))
 
 
-def _arguments_of(call: dict[str, Any]) -> Any:
-    return call.get("arguments", call.get("input", call.get("action")))
+def _wish(call: dict[str, Any], kind: str) -> ToolWish:
+    return ToolWish(text_of(call.get("name")) or kind, call.get("arguments", call.get("input", call.get("action"))))
 
 
 def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
@@ -103,7 +98,6 @@ def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
 def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
     texts: list[str] = []
     messages: list[ChainMessage] = []
-    tools: list[tuple[str, str]] = []
     for item in map(table_of, list_of(response.get("output"))):
         kind = item.get("type")
         if kind == "message":
@@ -111,15 +105,12 @@ def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
             texts += parts
             messages.append(ChainMessage("assistant", [part.strip() for part in parts]))
         elif kind in CALLS:
-            name = text_of(item.get("name")) or str(kind)
-            messages.append(ChainMessage("assistant", (), [ToolWish(name, _arguments_of(item))]))
-            tools.append((text_of(item.get("call_id")), name))
+            messages.append(ChainMessage("assistant", (), [_wish(item, str(kind))]))
     told = table_of(response.get("usage"))
     usage = Usage(
         input_tokens=count_of(told.get("input_tokens")),
         output_tokens=count_of(told.get("output_tokens")),
         cached_tokens=count_of(table_of(told.get("input_tokens_details")).get("cached_tokens")),
     )
-    return ChatAnswer(
-        "\n\n".join(filter(None, texts)), messages, usage if told else None, is_whole and bool(messages), tools
-    )
+    text = "\n\n".join(filter(None, texts))
+    return ChatAnswer(text, messages, usage if told else None, is_whole and bool(messages))

@@ -52,6 +52,13 @@ def read_content(body: bytes, span: ByteSpan | None, wrappers: Sequence[str], pa
     return ReadContent(texts, words, tools, others, point, is_of_tools=has_results and not words)
 
 
+def member_point(body: bytes, members: Mapping[str, ByteSpan], name: str) -> InsertPoint:
+    """Return the place of a new first member of a body."""
+    first = min((span.start for span in members.values()), default=0)
+    at = body.rfind(b"{", 0, first) + 1
+    return InsertPoint("member", at, at, f'"{name}":%s')
+
+
 def system_point(body: bytes, span: ByteSpan | None, part: str = "text") -> InsertPoint | None:
     """Return the place behind a system text; None where its form is another. Raises `UnreadableError`."""
     if span is None:

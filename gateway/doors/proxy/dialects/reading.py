@@ -87,8 +87,11 @@ class ChatAnswer(NamedTuple):
     """How it will stand in the next request."""
     usage: Usage | None = None
     is_whole: bool = False
-    tools: Sequence[tuple[str, str]] = ()
-    """Calls that it ends in, by id and name: the turn goes on."""
+
+    @property
+    def called(self) -> list[str]:
+        """Return the names of the tools that it ends in calls of: the turn goes on."""
+        return [wish.name for message in self.messages for wish in message.tools]
 
 
 _ENDS = re.compile(rb"\r?\n\r?\n|\Z")
