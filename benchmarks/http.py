@@ -221,8 +221,8 @@ def main(arguments: list[str] | None = None) -> int:
             *starts(folder / "starts"),
             *idle(folder / "idle"),
         ]
+        show(f"the HTTP door, on {machine()}", rows)
         of_proxy = figures(folder / "proxy")
-    show(f"the HTTP door, on {machine()}", rows)
     show(f"the chat proxy, on {machine()}", of_proxy)
     return int(any(row.is_met is False for row in [*rows, *of_proxy]))
 
