@@ -1,4 +1,5 @@
-"""What the HTTP door costs: a search beside the same over pipes, a page beside its methods, a start, and doing nothing.
+"""What the HTTP door and the chat proxy cost: a search beside the same over pipes, a page beside its methods, a start, and doing
+nothing; a request, a chunk and a preparation of the proxy beside a bare forwarder and `turn/prepare`.
 
 Rule 1: each figure is processor time or a count of the process itself, and what it is compared with is measured in the same run.
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from benchmarks.chat_proxy import figures
 from benchmarks.goals import Row, at_most, show, shown
 from benchmarks.pipes import gateway
 from benchmarks.report import machine
@@ -211,7 +213,7 @@ def main(arguments: list[str] | None = None) -> int:
     argparse.ArgumentParser(prog="python -m benchmarks http", description=__doc__).parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for part in ("searches", "pages", "starts", "idle"):
+        for part in ("searches", "pages", "starts", "idle", "proxy"):
             (folder / part).mkdir()
         rows = [
             *searches(folder / "searches"),
@@ -219,8 +221,10 @@ def main(arguments: list[str] | None = None) -> int:
             *starts(folder / "starts"),
             *idle(folder / "idle"),
         ]
-    show(f"the HTTP door, on {machine()}", rows)
-    return int(any(row.is_met is False for row in rows))
+        show(f"the HTTP door, on {machine()}", rows)
+        of_proxy = figures(folder / "proxy")
+    show(f"the chat proxy, on {machine()}", of_proxy)
+    return int(any(row.is_met is False for row in [*rows, *of_proxy]))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from gateway.files.safe_open import SafeFolder
 from gateway.files.text_reader import text_reader
 from gateway.foundations import Foundations
 from gateway.home.watch_locks import WatchLocks
+from gateway.left_answers import LeftAnswers
 from gateway.memory_core import MemoryCore
 from knowledge.ports import KnowledgeMeans
 from knowledge.service import KnowledgeService
@@ -59,8 +60,8 @@ def build_guidance(base: Foundations, notify: Notify, known: Unstored, model: Mo
 
 def build_captures(
     core: MemoryCore, turns: Turns, pipeline: Pipeline, background: Background, marks: Marks, neighbours: Neighbours
-) -> tuple[Captures, Ingests]:  # fmt: skip
-    """Return what keeps the conversations of programs without memory, and their transcripts."""
+) -> tuple[Captures, Ingests, LeftAnswers]:  # fmt: skip
+    """Return what keeps conversations of programs without memory, their transcripts, and what proxies left of them."""
     base = core.base
     means = CaptureMeans(
         db=base.database,
@@ -73,10 +74,10 @@ def build_captures(
         marks=marks,
         neighbours=neighbours,
         settings=lambda: base.config.config,
-        known_clients=known_clients(),
+        known_clients=known_clients,
     )
     captures = Captures(means)
-    return captures, Ingests(captures, means, core.jobs)
+    return captures, Ingests(captures, means, core.jobs), LeftAnswers(base.home, captures.capture_finish)
 
 
 def build_files(core: MemoryCore, memory: MemoryService, episodic: EpisodicService) -> KnowledgeService:

@@ -61,6 +61,7 @@ async def running(options: Options) -> AsyncGenerator[App]:
                     tasks.start_soon(work)
                 if base.home.is_read_only:
                     tasks.start_soon(app.embedding.attach)  # no space can be made: the current one has to do
+                await app.left.begin(app.spawner.spawn)
                 try:
                     yield app
                 finally:

@@ -18,7 +18,7 @@ from gateway.base.health import Health
 from gateway.embedding.meaning import Embedding
 from gateway.foundations import Foundations
 from gateway.home.owners import SQL, fact_of_home
-from gateway.home.run_files import find_run_files
+from gateway.home.run_files import living_doors
 from gateway.jobs.runner import JobRunner
 from gateway.passes.scheduler import Scheduler
 from gateway.providers.roles import Providers
@@ -195,7 +195,6 @@ class Shell:
 
     def _captures(self) -> list[CaptureState]:
         """Return the chat proxies of the home, as their run files describe them."""
-        entries = [entry for _, entry in find_run_files(self._base.home.run) if entry is not None]
         return [
             CaptureState(
                 kind="proxy",
@@ -207,8 +206,7 @@ class Shell:
                 last_turn_at=entry.last_turn_at,
                 usage=entry.usage,
             )
-            for entry in entries
-            if entry.capture is not None
+            for entry in living_doors(self._base.home.run, "proxy")
         ]
 
     async def _repair(self) -> RepairState | None:

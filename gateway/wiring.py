@@ -43,6 +43,7 @@ from gateway.home.tokens import FOLDER, INTERNAL
 from gateway.house_means import LaterFiles, build_captures, build_files, build_guidance, files_gate
 from gateway.jobs.retry import limits_of
 from gateway.jobs.runner import Handler, JobRunner, Work
+from gateway.left_answers import LeftAnswers
 from gateway.memory_core import MemoryCore
 from gateway.passes.building import build_passes
 from gateway.passes.scheduler import SWEEP_SUBJECT as OF_DERIVED
@@ -88,6 +89,7 @@ class App(MemoryCore):
     watch: IndexWatch
     pulse: Pulse
     shell: Shell
+    left: LeftAnswers
     tools: Mapping[str, ToolCall]
     """The tools of memory and conversation, for a model at another door than a turn's."""
     bound: dict[str, Bound]
@@ -237,6 +239,7 @@ def build(core: MemoryCore) -> App:
         incident=log.incident,
         unstored=unstored,
     )
+    marks = _marks(memory, episodic, knowledge)
     pipeline = Pipeline(runtime=runtime, planners=planners, advisor=advisor, settings=settings)
     turns = Turns(
         means,
@@ -245,12 +248,10 @@ def build(core: MemoryCore) -> App:
         tools=word_complaints({**memory_tools, **artifact_tools, **agents.tools(), **knowledge.tools.by_name()}),
         spawn=spawn,
         mask=base.scanner.mask,
-        marks=_marks(memory, episodic, knowledge),
+        marks=marks,
         guidance=guidance,
     )
-    captures, ingests = build_captures(
-        core, turns, pipeline, background, _marks(memory, episodic, knowledge), neighbours
-    )
+    captures, ingests, left = build_captures(core, turns, pipeline, background, marks, neighbours)
     threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored, define=guidance.define)
     deletions = Deletions(db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle)
     passes = build_passes(
@@ -344,7 +345,9 @@ def build(core: MemoryCore) -> App:
         passes.scheduler.note_request()
         pulse.refresh_settings()
 
-    bound = {entry.method.name: _after(prepare, entry, foreground) for entry in (*shell.bindings(), *answered)}
+    bound = {
+        entry.method.name: _after(prepare, left.bound(entry), foreground) for entry in (*shell.bindings(), *answered)
+    }
     return App(
         **vars(core),
         memory=memory,
@@ -357,6 +360,7 @@ def build(core: MemoryCore) -> App:
         watch=watch,
         pulse=pulse,
         shell=shell,
+        left=left,
         tools=word_complaints(
             {
                 **memory_tools,

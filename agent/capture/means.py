@@ -40,7 +40,7 @@ class CaptureMeans:
     marks: Marks
     neighbours: Neighbours
     settings: Callable[[], GatewayConfig]
-    known_clients: Collection[str]
+    known_clients: Callable[[], Collection[str]]
 
 
 class FoundMessage(NamedTuple):
@@ -70,7 +70,7 @@ def options_of(means: CaptureMeans, source: CaptureSource, *, skip_recall: bool 
     Nothing of files is recalled: a program reads them itself, and what a message was given is kept in lines of memory.
     """
     learn = means.settings().proxy.learn
-    is_known = source.agent_id is not None or source.client in means.known_clients or learn == "all"
+    is_known = source.agent_id is not None or source.client in means.known_clients() or learn == "all"
     return TurnOptions(
         skip_recall=skip_recall, skip_files=True, unknown_client=not is_known, skip_retention=learn == "none"
     )

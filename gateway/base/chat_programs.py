@@ -20,7 +20,6 @@ class ClientRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     session: list[str] = []
     wrappers: list[str] = []
     utility: list[str] = []
-    subagent: list[str] = []
 
 
 @cache

@@ -34,6 +34,7 @@ from gateway.home.folder import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.home.keys import KEY_BYTES, KEY_FILE, HomeKey
 from gateway.home.owners import SQL, fact_of_home, living_owners
 from gateway.home.run_files import find_run_files
+from gateway.home.spool import QUARANTINE, count_aside, find_spools, read_spool
 from gateway.home.tokens import FILES, is_open_to_others, token_path
 from gateway.jobs.queue import subjects_without_job
 from gateway.jobs.runner import STUCK_MS
@@ -57,6 +58,8 @@ from thread_episodic.values import lexicon_digest
 
 ROOM_BYTES = 256 * 1024 * 1024
 """With less than this a home of ordinary size cannot be backed up beside itself."""
+SPOOLED_MS = 60 * 60 * 1000
+"""What a living chat proxy has for longer, its memory does not take."""
 
 
 INSIDE = frozenset({"memory", "conversation", "files", "jobs", "vectors"})
@@ -197,6 +200,23 @@ def _doors(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "doors", "note", f"{stale} run files are of processes that ended", "--fix removes them", "run_files"
         )
+
+
+def _spool(subject: Subject) -> Iterator[Finding]:
+    """Find answers of chat proxies that memory does not have yet."""
+    files = [(file, read_spool(file.path).lines) for file in find_spools(subject.root)]
+    if left := sum(len(lines) for file, lines in files if file.is_left):
+        advice = "the next gateway of the home keeps them; --fix does so now"
+        yield Finding(
+            "spool", "warning", f"{left} answers that ended chat proxies left are not kept yet", advice, "spool"
+        )
+    oldest = min((lines[0].at for file, lines in files if lines and not file.is_left), default=None)
+    if oldest is not None and time.time() * 1000 - oldest > SPOOLED_MS:
+        text = "answers wait in the spool of a chat proxy for more than an hour"
+        yield Finding("spool", "warning", text, "its memory does not answer: the log says why")
+    if torn := count_aside(subject.root):
+        text = f"{torn} torn lines of answers lie in spool/{QUARANTINE}"
+        yield Finding("spool", "note", text, "they cannot be kept any more: an erase removes the file, and so may you")
 
 
 # -- the database ------------------------------------------------------------------------------------------------------
@@ -388,6 +408,7 @@ CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
     ("key", _key),
     ("config", _config),
     ("doors", _doors),
+    ("spool", _spool),
     ("disk", _disk),
     ("database", _database),
     ("memory", _memory),

@@ -23,6 +23,7 @@ Mend: TypeAlias = Literal[
     "leftovers",
     "tokens",
     "run_files",
+    "spool",
 ]
 
 

@@ -11,6 +11,7 @@ import anyio
 
 from agent.forget.places import KeptFiles
 from gateway.home.folder import Home
+from gateway.home.spool import FOLDER, QUARANTINE
 from protocol.memory import LeftPlace
 from protocol.saying import Saying
 
@@ -40,9 +41,9 @@ class HomeFiles:
         for path in sorted(self._home.logs.iterdir()):
             if _says(path, saying):
                 yield LeftPlace(place="log", id=path.name, reason="log_line")
-        for path in sorted((self._home.root / "spool").glob("*.jsonl")):
+        for path in sorted((self._home.root / FOLDER).glob("*.jsonl")):
             if _says(path, saying):
-                is_aside = path.name.startswith("quarantine")
+                is_aside = path.name == QUARANTINE
                 yield LeftPlace(place="log", id=path.name, reason="log_line" if is_aside else "still_written")
 
 

@@ -5,15 +5,19 @@ A life is an operating-system lock, so the end of one needs no time-out to be kn
 
 import contextlib
 import time
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from pathlib import Path
 
+import anyio
 from filelock import FileLock, Timeout
 
 from protocol.seams.ports import Clock, Ids, Transact, Tx
 from protocol.statements import Statements
 
 SQL = Statements("gateway")
+
+LOOK_SECONDS = 0.05
+"""Between two looks whether another process has released a lock."""
 
 COARSEST_NS = 3_000_000_000
 """Two changes of a folder this close may carry the same time: the coarsest file systems count in steps of 2 s."""
@@ -39,6 +43,21 @@ def held(lock: Path) -> Generator[None]:
     """Hold a lock for a while, or for the rest of this process's life."""
     with FileLock(lock, mode=0o600, thread_local=False):
         yield
+
+
+@contextlib.asynccontextmanager
+async def held_in_turn(lock: Path) -> AsyncGenerator[None]:
+    """Hold a lock as soon as no other process does; the loop goes on meanwhile."""
+    taken = FileLock(lock, timeout=0, mode=0o600, thread_local=False)
+    while True:
+        with contextlib.suppress(Timeout):
+            taken.acquire()
+            break
+        await anyio.sleep(LOOK_SECONDS)
+    try:
+        yield
+    finally:
+        taken.release()
 
 
 def living_owners(run: Path) -> list[str]:

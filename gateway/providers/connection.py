@@ -6,14 +6,13 @@ Rule 2: a prompt goes where the configuration says and nowhere else: redirects a
 """
 
 import contextlib
-import ipaddress
-import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from gateway.base.addresses import is_loopback, key_in
 from protocol.gateway import ProviderProblem
 from protocol.settings import ProviderConfig, ProviderKind
 
@@ -56,7 +55,7 @@ class Connection(NamedTuple):
             "follow_redirects": False,
             "timeout": self.seconds,
         }
-        if _is_here(self.base_url):  # a proxy has no business between two programs of one machine
+        if is_loopback(self.base_url):  # a proxy has no business between two programs of one machine
             options |= {"trust_env": False, "mounts": dict.fromkeys(("http://", "https://", "all://"))}
         return options
 
@@ -70,14 +69,14 @@ class Connection(NamedTuple):
                 is_ours = low in HEADERS or low.startswith("x-stainless-")
             if not is_ours:
                 del request.headers[name]
-        if self.mark is not None and _is_here(self.base_url):
+        if self.mark is not None and is_loopback(self.base_url):
             request.headers[MARK] = self.mark
 
 
 def connection_of(config: ProviderConfig, mark: Path | None = None) -> Connection:
     """Return the connection of a provider without a problem; `mark` is the file of our mark, where one was made."""
-    connection = Connection(config.base_url, _key_of(config), config.timeout_ms / 1000)
-    if mark is None or not _is_here(config.base_url):
+    connection = Connection(config.base_url, key_in(config.api_key_env), config.timeout_ms / 1000)
+    if mark is None or not is_loopback(config.base_url):
         return connection
     with contextlib.suppress(OSError):
         return connection._replace(mark=mark.read_text(encoding="ascii").strip())
@@ -92,31 +91,15 @@ def problem_of(config: ProviderConfig, model: str | None = None) -> ProviderProb
     checks: tuple[tuple[ProviderProblem, bool], ...] = (
         ("extra_missing", find_spec(VENDORS[config.kind]) is None),
         ("base_url_invalid", config.base_url is not None and not _is_address(config.base_url)),
-        ("key_missing", key_is_needed and _key_of(config) is None),
+        ("key_missing", key_is_needed and key_in(config.api_key_env) is None),
         ("model_missing", (model or config.model) is None),
     )
     return next((problem for problem, holds in checks if holds), None)
-
-
-def _key_of(config: ProviderConfig) -> str | None:
-    """Return the key; None where there is none that could stand in a header."""
-    key = os.environ.get(config.api_key_env, "").strip() if config.api_key_env else ""
-    return key if key and key.isascii() and key.isprintable() else None
 
 
 def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def _is_here(url: str | None) -> bool:
-    host = urlsplit(url).hostname if url is not None else None
-    if host is None or host == "localhost":
-        return host is not None
-    try:
-        return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False

@@ -6,8 +6,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from proxy_stage import JSON, PATHS, Program, ProxyDen, Reply, fake_model, fetch, kept, said, until
-from spawned import clean_environment, journey, remember, run_to_end
+from proxy_stage import JSON, PATHS, Program, ProxyDen, Reply, ended, fake_model, fetch, kept, said, until
+from sizes import size
+from spawned import clean_environment, every, journey, remember, run_to_end
+
+from gateway.home.run_files import RunFile, write_run_file
+from gateway.wire.client import console_script
 
 pytestmark = pytest.mark.followed
 
@@ -16,6 +20,7 @@ BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
 SLOW = "[gateway.proxy]\nrecall_deadline_ms = 5000\n"
 """Tests run on busy machines: memory has as long as it may have."""
+ECHOES = size("proxy_echoes")
 
 
 def den_of(tmp_path, model, more="", settings=SLOW):
@@ -141,6 +146,7 @@ async def test_proxy_statement_16_a_subscriptions_system_text_is_the_clients(tmp
             assert "Always answer in German" in given[1]["text"]
 
 
+@pytest.mark.loop("check", "campaign")
 @journey
 async def test_proxy_statement_20_what_is_echoed_is_not_learnt(tmp_path):
     async with fake_model() as model:
@@ -149,10 +155,13 @@ async def test_proxy_statement_20_what_is_echoed_is_not_learnt(tmp_path):
         await fill(den, BOAT)
         async with den.proxy(), den.client("ws_default") as client:
             program = Program(den, user_agent="codex_cli_rs/1.0")
-            for number in range(12):
+            turn_id = ""
+            for number in range(ECHOES):
                 program.said.clear()
-                await program.ask(f"{ASK} Number {number}.")
-            await kept(client, 12)
+                turn_id = (await program.ask(f"{ASK} Number {number}.")).headers["x-pioneer-turn"]
+                assert "Marigold" in words_of("chat", model.bodies[-1])[0]
+            await ended(client, turn_id)  # turns end in their order
+            assert len(await every(client, "thread/list", "threads")) == ECHOES
             assert (await client.request("gateway/drain", {"timeout_ms": 60_000}))["idle"]
             records = (await client.request("memory/list", {}))["records"]
             assert [one["content"] for one in records] == [BOAT]
@@ -160,13 +169,10 @@ async def test_proxy_statement_20_what_is_echoed_is_not_learnt(tmp_path):
             found = await client.request("thread_episodic/search", {"workspace_id": "ws_default", "query": "Marigold"})
             assert "Marigold" not in json.dumps(found["hits"])
         database = den.database()
-        words = [text for (text,) in database.execute("SELECT terms FROM chunk_terms")] if has_column(database) else []
-        assert not [text for text in words if "nonce" in str(text)]
+        words = {term.partition("·")[2] for (term,) in database.execute("SELECT term FROM chunk_terms")}
         database.close()
-
-
-def has_column(database):
-    return "terms" in {row[1] for row in database.execute("PRAGMA table_info(chunk_terms)")}
+        assert {"boat", "helper"} <= words  # of a question, and of an echoed prompt
+        assert not words & {"marigold", "nonce", "recal", "recalled_memori", "standing_memori", "instruct"}
 
 
 @journey
@@ -371,3 +377,26 @@ async def test_proxy_statement_26_an_extractor_that_is_pointed_at_the_proxy_make
             assert (await client.request("gateway/drain", {"timeout_ms": 60_000}))["idle"]
             assert len(model.seen) > 1  # the extractor was asked through the proxy
             assert len((await client.request("thread/list", {}))["threads"]) == 1
+
+
+@journey
+async def test_the_inspect_page_never_shows_its_token_to_a_proxy(tmp_path):
+    async with fake_model() as listener:
+        den = den_of(tmp_path, listener)
+        async with den.client("ws_default") as client:
+            run = den.home / "run"
+            owner = next(run.glob("own_*.lock")).stem  # it lives as long as the session does
+            home_id = (await client.request("gateway/status", {}))["home_id"]
+            entry = RunFile(
+                url=f"http://127.0.0.1:{listener.port}", pid=1, home_id=home_id, owner=owner, capture="live"
+            )
+            write_run_file(run, "proxy", entry)
+            command = [*console_script(), "inspect", "--no-open", "--home", str(den.home), "--config", str(den.config)]
+            pipe = asyncio.subprocess.PIPE
+            page = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+            assert page.stdout is not None
+            line = (await page.stdout.readline()).decode()
+            assert line.startswith("pioneer inspect: http://127.0.0.1:")
+            page.terminate()
+            await page.wait()
+        assert listener.seen == []

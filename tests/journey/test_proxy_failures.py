@@ -1,19 +1,24 @@
 """The chat proxy when something fails: a chat goes on without memory, and memory gets later what it missed."""
 
 import asyncio
+import contextlib
 import os
+import random
 import signal
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from proxy_stage import CUT, Program, ProxyDen, Reply, fake_model, kept, said, until
-from spawned import journey, on_linux
+from proxy_stage import CUT, Program, ProxyDen, Reply, ended, fake_model, kept, said, until
+from sizes import size
+from spawned import every, journey, on_linux
 from test_proxy import ASK, BOAT, SLOW, den_of, fill
 
 pytestmark = on_linux
 
 QUICK = "[gateway.proxy]\nrecall_deadline_ms = 300\n"
+LIVES, REQUESTS = size("proxy_lives"), size("proxy_requests")
 
 
 @journey
@@ -103,10 +108,7 @@ async def test_proxy_statement_18_what_a_killed_proxy_left_is_delivered_without_
         for number in range(3):
             await program.ask(f"Question {number}, and no more.")
 
-        async def are_spooled():
-            return sum(path.read_bytes().count(b"\n") for path in (den.home / "spool").glob("capture-*")) == 3
-
-        await until(are_spooled)
+        await until(partial(are_lines, den, 3))
         den.process.kill()
         await den.process.wait()
         os.kill(stopped, signal.SIGKILL)
@@ -120,25 +122,56 @@ async def test_proxy_statement_18_what_a_killed_proxy_left_is_delivered_without_
             assert b'"sha256":"00"' in (den.home / "spool" / "quarantine.jsonl").read_bytes()
 
 
+@pytest.mark.loop("check", "campaign")
 @journey
 async def test_proxy_statement_19_kill_9_loses_no_finished_turn_and_doubles_none(tmp_path):
+    dice = random.Random(19)
+    asked: list[str] = []
+    answers: dict[str, str] = {}
+    unsure: set[str] = set()
+    """The last question of each life: its answer may have come before it was on disk."""
+
+    async def chat(den: ProxyDen, life: int, told: asyncio.Event) -> None:
+        program = Program(den, user_agent="codex_cli_rs/1", session_id=f"s{life}")
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while True:
+                asked.append(f"Question {len(asked)}, and no more.")
+                came = await program.ask(asked[-1])
+                if not came.is_whole:
+                    return
+                answers[asked[-1]] = program.said[-1]["content"]
+                told.set()
+
     async with fake_model() as model:
-        den = den_of(tmp_path, model)
-        asked = 0
-        for life in range(4):
+        den = den_of(tmp_path, model, settings=QUICK)
+        for life in range(LIVES):
+            goal = len(asked) + -(-REQUESTS // LIVES)
             await den.start()
-            child = den.child()
-            program = Program(den, user_agent="codex_cli_rs/1", session_id=f"s{life}")
-            for _ in range(3):
-                asked += 1
-                await program.ask(f"Question {asked}, and no more.")
-            den.process.kill()
+            child, told = den.child(), asyncio.Event()
+            chatting = asyncio.ensure_future(chat(den, life, told))
+            await told.wait()
+            if life % 3 == 2:  # what is said from now on can only be spooled
+                os.kill(child, signal.SIGSTOP)
+            await until(partial(are_asked, asked, goal))
+            asyncio.get_running_loop().call_later(dice.uniform(0.0, 0.05), den.process.kill)
             await den.process.wait()
+            await chatting
+            unsure.update(asked[-2:])
+            if life % 3 == 2:
+                os.kill(child, signal.SIGCONT)
             await until(partial(is_gone, child))
         async with den.proxy(), den.client("ws_default") as client:
-            found = [text for texts in await kept(client, asked - 4) for text in texts]
-            questions = [text for text in found if text.startswith("Question")]
-            assert len(questions) == len(set(questions))
+            await until(partial(is_delivered, den))
+            said_of = [
+                [item["text"] for item in await every(client, "thread/history", "items", thread_id=one["thread_id"])]
+                for one in await every(client, "thread/list", "threads")
+            ]
+        texts = [text for one in said_of for text in one]
+        assert [text for text in texts if texts.count(text) > 1] == [], said_of
+        pairs = {question: answer for one in said_of for question, answer in pairwise(one) if question in answers}
+        lost = {question for question, answer in answers.items() if pairs.get(question) != answer}
+        assert lost <= unsure
+        assert len(answers) >= REQUESTS - LIVES
 
 
 @journey
@@ -168,16 +201,20 @@ async def test_proxy_statement_21_a_client_that_leaves_and_an_upstream_that_brea
             assert (await client.request("memory/list", {}))["records"] == []
 
 
-async def ended(client, turn_id):
-    async def look():
-        turn = (await client.request("turn/get", {"turn_id": turn_id}))["turn"]
-        return turn if turn["completed_at"] is not None else None
-
-    return await until(look)
-
-
 async def is_gone(pid):
     return not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+
+
+async def is_delivered(den):
+    return not any((den.home / "spool").glob("capture-*.jsonl"))
+
+
+async def are_lines(den, count):
+    return sum(path.read_bytes().count(b"\n") for path in (den.home / "spool").glob("capture-*")) == count
+
+
+async def are_asked(asked, count):
+    return len(asked) >= count
 
 
 async def saw(model, count):

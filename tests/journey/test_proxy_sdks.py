@@ -1,13 +1,16 @@
-"""Whole turns of the vendors' own SDKs through the chat proxy: streamed, with a call of a tool."""
+"""Whole turns of the vendors' own SDKs and of programs through the chat proxy: streamed, with a call of a tool."""
 
 import asyncio
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import anthropic
 import openai
-from proxy_stage import FakeModel, ProxyDen, Reply, fake_model, kept, said
-from spawned import journey
+import pytest
+from proxy_stage import FakeModel, ProxyDen, Reply, ended, fake_model, fetch, kept, said
+from spawned import clean_environment, journey, run_to_end
 from test_proxy import BOAT, den_of, fill
 
 SCHEMA = {"type": "object", "properties": {"of": {"type": "string"}}}
@@ -124,3 +127,46 @@ async def test_proxy_statement_28_the_vendors_sdks_complete_a_turn_with_a_call_o
 def blocks_of(model: FakeModel) -> list[int]:
     """How often the fact stands in each request."""
     return [one.body.count(b"boat is called Marigold") for one in model.seen]
+
+
+PROGRAMS = Path(__file__).parents[1] / "samples" / "programs"
+"""Requests of programs in the form in which a version of each sent them to a recording upstream, with words of our own."""
+CALLS = {"claude-code": ("Read", {"file_path": "boat.txt"}), "codex": ("exec_command", {"cmd": "cat boat.txt"})}
+DIALECT_OF = {"claude-code": "messages", "codex": "responses"}
+
+
+def printed_address(den: ProxyDen, program: str) -> str:
+    """The path of the address in the lines that `pioneer proxy url` prints for a program."""
+    printed = run_to_end([*den.proxy_command("url", program, "--port", str(den.port))], env=clean_environment()).stdout
+    (found,) = re.findall(rb"http://127\.0\.0\.1:\d+(/[^\s\"]*)", printed)
+    return found.decode()
+
+
+@pytest.mark.parametrize("program", sorted(CALLS))
+@journey
+async def test_proxy_statement_28_recorded_requests_complete_a_turn_with_a_call_of_a_tool(tmp_path, program):
+    recorded = json.loads((PROGRAMS / f"{program.replace('-', '_')}.json").read_text(encoding="utf-8"))
+    dialect = DIALECT_OF[program]
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, BOAT)
+        came = {}
+        async with den.proxy(), den.client("ws_default") as client:
+            base = printed_address(den, program)
+            for one in recorded["requests"]:
+                model.replies.append(Reply(said(dialect, one["is"], CALLS[program] if one["is"] == "call" else None)))
+                body = json.dumps(one["body"]).encode()
+                came[one["is"]] = await fetch(den.port, "POST", base + one["path"], body, one["headers"])
+                if one["is"] == "title":
+                    assert (model.seen[-1].body, came["title"].memory) == (body, "skipped")
+                else:
+                    assert model.seen[-1].body.count(b"boat is called Marigold") == 1
+            assert [one.status for one in came.values()] == [200] * len(came)
+            turn = came["answer"].headers["x-pioneer-turn"]
+            assert came["call"].headers["x-pioneer-turn"] == turn
+            assert (await ended(client, turn))["status"] == "completed"
+            assert await kept(client, 1) == [["What is my sailing boat called? It stands in boat.txt.", "answer"]]
+            assert (await client.request("gateway/drain", {"timeout_ms": 60_000}))["idle"]
+        first, second = (one.json["input" if dialect == "responses" else "messages"] for one in model.seen[-2:])
+        without_marks = [json.dumps(part).replace(', "cache_control": {"type": "ephemeral"}', "") for part in first]
+        assert [json.dumps(part) for part in second[: len(first)]] == without_marks

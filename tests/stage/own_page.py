@@ -14,7 +14,7 @@ from gateway.doors.http.exchange import Answer
 from gateway.doors.http.page_routes import PageRequest
 from gateway.doors.http.rpc import Methods
 from gateway.doors.inspect.door import InspectPages
-from gateway.foundations import Options
+from gateway.home.starting import Options
 from gateway.process import running
 from gateway.wire.client_session import SessionClient
 from gateway.wiring import App

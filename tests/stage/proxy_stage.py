@@ -497,3 +497,13 @@ async def kept(client: GatewayClient, count: int) -> list[list[str]]:
         return found if ended >= count else None
 
     return await until(look)
+
+
+async def ended(client: GatewayClient, turn_id: str) -> dict[str, Any]:
+    """A turn, once it has ended."""
+
+    async def look() -> dict[str, Any] | None:
+        turn = (await client.request("turn/get", {"turn_id": turn_id}))["turn"]
+        return turn if turn["completed_at"] is not None else None
+
+    return await until(look)

@@ -89,7 +89,9 @@ FILES: Mapping[str, Entry] = {
     "config.toml": Entry("the user's own settings: never changed, and named", HomeFiles.say),
     "*config.toml.*": Entry("a configuration on its way into its place", HomeFiles.say),
     "logs/*": Entry("codes and counts; a line that says it is named", HomeFiles.say),
-    "spool/*": Entry("answers on their way into memory, and torn lines of them: named", HomeFiles.say),
+    "spool/*": Entry(
+        "answers on their way into memory: delivered first, or named; torn lines of them go", HomeFiles.say
+    ),
     "backups/*": Entry("the home as it was: never changed, and named", Home.backup_names),
     "run/*": Entry("locks of living processes", None),
     "keys/*": Entry("the home's own keys", None),

@@ -110,6 +110,13 @@ def test_only_results_of_tools_are_no_words() -> None:
     assert [one.said.role for one in request.messages] == ["user", "assistant", "tool"]
 
 
+def test_a_system_message_between_is_no_word_of_the_conversation() -> None:
+    said = [{"role": "user", "content": "Hi"}, {"role": "system", "content": "These agents can be called."}]
+    request = anthropic_messages.read(json.dumps({"system": "Be brief.", "messages": said}).encode(), ())
+    assert [one.said.role for one in request.messages] == ["user"]
+    assert request.system_texts == ["Be brief.", "These agents can be called."]
+
+
 def test_the_chain_has_nothing_that_programs_change() -> None:
     def chain(**more: Any) -> list[bytes]:
         content = [{"type": "text", "text": "Hi  ", **more}]

@@ -928,8 +928,6 @@ export interface CapturePrepareParams {
   memory_mode?: MemoryMode | null;
   /** Default: "split". */
   placement?: Placing;
-  /** Unix milliseconds. */
-  at?: number | null;
 }
 
 /** The turn of a message, and what stands in its request; null where nothing of it is kept. */

@@ -43,8 +43,8 @@ from protocol.base import DEFAULT_WORKSPACE
 from protocol.memory import ExportResult, ImportResult
 
 DASH = Path("-")
-ZIP_START = b"PK"
 """In place of a file: stdin or stdout."""
+ZIP_START = b"PK"
 TAKERS = {"workspace": "--workspace", "agent": "--agent", "thread": "--thread"}
 """The option that takes in entries of such a scope."""
 

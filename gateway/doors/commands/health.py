@@ -46,7 +46,9 @@ CODES = {"database": IO_ERROR, "config": CONFIG}
 """The exit code of the doctor for an error of a check; for every other one: unavailable."""
 UNTOUCHED = frozenset({"home", "key", "config", "schema", "database"})
 """Checks whose errors no derived data can mend: with one of them, --fix changes nothing."""
-HARMLESS: frozenset[Mend] = frozenset({"pages", "rows", "permissions", "processes", "leftovers", "tokens", "run_files"})
+HARMLESS: frozenset[Mend] = frozenset(
+    {"pages", "rows", "permissions", "processes", "leftovers", "tokens", "run_files", "spool"}
+)
 """Mends after which no backup is wanted: none is written before them, because an erase would have to reach it."""
 
 
@@ -137,7 +139,7 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
     }
     done += [mend(subject) for name, mend in files.items() if name in wanted]
     inner: list[Mend] = [
-        mend for mend in ("key", "processes", "memory", "conversation", "files", "jobs") if mend in wanted
+        mend for mend in ("key", "processes", "spool", "memory", "conversation", "files", "jobs") if mend in wanted
     ]
     if inner:
         done += through_door(given, lambda door: _mend(door, inner), "later")
@@ -233,6 +235,8 @@ async def _mend(door: HomeMethods, wanted: Sequence[Mend]) -> list[str]:
         done.append("the home has a new key; what was forgotten before may come back unasked")
     if "processes" in wanted and await app.pulse.reclaim():
         done.append("what ended processes left is taken over")
+    if "spool" in wanted:
+        done.append(f"{await app.left.deliver()} answers that ended chat proxies left are kept")
     if "memory" in wanted:
         report = await app.memory.repairer.run("deep")
         mended = ", ".join(f"{words(name)} {count}" for name, count in report.mended.items())

@@ -15,7 +15,7 @@ from gateway import __version__
 from gateway.base.logs import Log
 from gateway.doors.http import openapi, rest
 from gateway.doors.http.events import EventLog, EventStream, WantedEvents, names_of
-from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, headers_of
+from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, has_body, headers_of
 from gateway.doors.http.page_routes import (
     CODE_PATH,
     MAX_FORM_BYTES,
@@ -54,7 +54,7 @@ from gateway.doors.http.rules import (
     refuse_verb,
     wrong_verb,
 )
-from gateway.home.run_files import find_run_files
+from gateway.home.run_files import living_doors
 from gateway.home.tokens import Token
 from gateway.wire.client_session import SessionClient
 from gateway.wire.rpc import params_of
@@ -177,8 +177,7 @@ class Door:
         """Answer one request."""
         began = self.asked_at = time.monotonic()
         headers = headers_of(scope)
-        has_body = "transfer-encoding" in headers or any(value != "0" for value in headers.get("content-length", ()))
-        exchange = Exchange(receive, send, has_body=has_body)
+        exchange = Exchange(receive, send, has_body=has_body(headers))
         name = "-"
         try:
             access = self._access_now()
@@ -211,7 +210,7 @@ class Door:
             await exchange.send(Answer(204))
             return "preflight"
         if refusal is None and path == "/health":
-            await exchange.send(self._health() if verb == "GET" else answer_of(wrong_verb(["GET"])))
+            await exchange.send(await self._health() if verb == "GET" else answer_of(wrong_verb(["GET"])))
             return path
         refusal = refusal or refuse_token(headers, self._token.current())
         if refusal is not None:
@@ -292,9 +291,9 @@ class Door:
 
         return await self._run_stream(stream, exchange, write)
 
-    def _health(self) -> Answer:
-        entries = (entry for _, entry in find_run_files(self._app.base.home.run))
-        has_dark_proxy = any(entry is not None and entry.capture == "dark" for entry in entries)
+    async def _health(self) -> Answer:
+        proxies = await anyio.to_thread.run_sync(living_doors, self._app.base.home.run, "proxy")
+        has_dark_proxy = any(entry.capture == "dark" for entry in proxies)
         status = "degraded" if self._app.health.degraded() or has_dark_proxy else "ok"
         return Answer(200, encode(HealthResult(status=status, service=SERVICE, version=__version__)))
 

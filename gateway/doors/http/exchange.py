@@ -47,6 +47,11 @@ def headers_of(scope: Mapping[str, Any]) -> Headers:
     return found
 
 
+def has_body(headers: Headers) -> bool:
+    """Return whether a request has a body."""
+    return "transfer-encoding" in headers or any(value != "0" for value in headers.get("content-length", ()))
+
+
 def encode_head(status: int, headers: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return the beginning of an answer: `headers`, and those of every answer."""
     shared = (

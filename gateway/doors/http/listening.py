@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from gateway.base.exit_codes import CONFIG, UNAVAILABLE
-from gateway.home.run_files import find_run_files
+from gateway.home.run_files import living_doors
 from gateway.home.starting import UnusableError
 from protocol.settings import HttpSettings, ProxySettings
 
@@ -85,6 +85,6 @@ def _holder(place: DoorAddress, home_run: Path) -> str:
         connection.close()
     if not isinstance(version, str):
         return "another program"
-    mine = [entry for _, entry in find_run_files(home_run) if entry is not None and entry.url == place.url]
+    mine = [entry for entry in living_doors(home_run) if entry.url == place.url]
     shown = "".join(c for c in version[:40] if c.isprintable())
     return f"pioneer {shown} " + (f"of this home (pid {mine[0].pid})" if mine else "of another home")

@@ -22,7 +22,7 @@ from gateway.base import logs
 from gateway.base.exit_codes import NO_INPUT, OK
 from gateway.base.process_signals import wait_for_signal
 from gateway.doors.http.process import HttpOptions, OpenDoor, open_door
-from gateway.home.run_files import find_run_files
+from gateway.home.run_files import living_doors
 from gateway.home.starting import Options, UnusableError, run_guarded
 from gateway.home.tokens import read_token, token_path
 from gateway.process import running
@@ -38,12 +38,11 @@ ENDS = "The page ends a minute after its last request; Ctrl-C ends it at once."
 
 
 def _doors_of(run: Path) -> Iterator[str]:
-    """Yield the addresses of a home's living doors, as this machine reaches them."""
-    for _, entry in find_run_files(run):
-        if entry is not None:
-            parts = urlsplit(entry.url)
-            host = "127.0.0.1" if parts.hostname in ANYWHERE else parts.netloc.rpartition(":")[0]
-            yield f"{host}:{parts.port}"
+    """Yield the addresses of a home's living HTTP doors, as this machine reaches them; no other may see their token."""
+    for entry in living_doors(run, "http"):
+        parts = urlsplit(entry.url)
+        host = "127.0.0.1" if parts.hostname in ANYWHERE else parts.netloc.rpartition(":")[0]
+        yield f"{host}:{parts.port}"
 
 
 def ask_for_code(address: str, token: str) -> str | None:

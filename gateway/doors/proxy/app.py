@@ -6,7 +6,6 @@ Rule 3: the log has the route's name, codes, sizes and times: no token, no path,
 """
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,8 +13,9 @@ from typing import Any, NamedTuple
 import anyio
 
 from gateway import __version__
+from gateway.base.addresses import key_in
 from gateway.base.logs import Log
-from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, headers_of
+from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, has_body, headers_of
 from gateway.doors.http.rules import (
     NO_ROUTE,
     Access,
@@ -42,7 +42,7 @@ from gateway.doors.proxy.route import (
     request_headers,
     response_headers,
 )
-from gateway.doors.proxy.upstream import Answering, Broken, TimedOut, Unreachable, Upstreams
+from gateway.doors.proxy.upstream import Answering, Body, Broken, TimedOut, Unreachable, Upstreams
 from gateway.home.tokens import Token
 from protocol.base import encode
 from protocol.http import HealthResult
@@ -77,6 +77,8 @@ class ProxyMeans(NamedTuple):
     """What the application works with."""
 
     settings: Callable[[], ProxySettings]
+    refresh: Callable[[], object]
+    """Has changed settings read; once for a request."""
     token: Token
     internal: Token
     capturing: Capturing
@@ -119,9 +121,9 @@ class ProxyDoor:
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         """Answer one request."""
         began = time.monotonic()
+        self._means.refresh()
         headers = headers_of(scope)
-        has_body = "transfer-encoding" in headers or any(value != "0" for value in headers.get("content-length", ()))
-        exchange = Exchange(receive, send, has_body=has_body)
+        exchange = Exchange(receive, send, has_body=has_body(headers))
         name = "-"
         with anyio.CancelScope() as life:
             self._open.add(life)
@@ -172,14 +174,14 @@ class ProxyDoor:
         is_own = is_right(_first(headers, INTERNAL), self._means.internal.current()) if INTERNAL in headers else False
         if language is None or is_own or language[1] != upstream.settings.dialect:
             rest = _rest_of(receive, exchange) if exchange.has_more else None
-            await self._pass_on(asked, exchange, receive, send, rest, None, is_understood=False)
+            await self._pass_on(asked, exchange, send, rest, None, is_understood=False)
             return "passed"
         body = await _read(exchange, receive)
         if not isinstance(body, bytes):
-            await self._pass_on(asked, exchange, receive, send, body, None, is_understood=True)
+            await self._pass_on(asked, exchange, send, body, None, is_understood=True)
             return address.path
         recalled = await self._means.capturing.prepare(language[0], body, headers, address, is_oauth=is_oauth(headers))
-        await self._pass_on(asked, exchange, receive, send, recalled.body, recalled, is_understood=True)
+        await self._pass_on(asked, exchange, send, recalled.body, recalled, is_understood=True)
         return address.path
 
     async def _refuse(self, headers: Headers, address: ProxyAddress) -> OwnError | None:
@@ -200,9 +202,8 @@ class ProxyDoor:
         self,
         asked: _Asked,
         exchange: Exchange,
-        receive: Any,
         send: Any,
-        body: bytes | AsyncIterator[bytes] | None,
+        body: Body,
         recalled: RecalledRequest | None,
         *,
         is_understood: bool,
@@ -210,7 +211,11 @@ class ProxyDoor:
         """Send a request on and its answer back, chunk by chunk, while the client is there."""
         upstream, capture = asked.upstream, recalled.capture if recalled is not None else None
         headers = request_headers(
-            asked.raw, upstream, _key_of(upstream), home_id=self._means.home_id(), is_understood=is_understood
+            asked.raw,
+            upstream,
+            key_in(upstream.settings.api_key_env),
+            home_id=self._means.home_id(),
+            is_understood=is_understood,
         )
         if isinstance(body, bytes):
             headers = [(name, value) for name, value in headers if name != b"content-length"]
@@ -223,9 +228,9 @@ class ProxyDoor:
             with anyio.CancelScope() as scope:
                 try:
                     if not exchange.has_more:
-                        watcher = asyncio.create_task(_until_gone(receive, scope))
+                        watcher = exchange.watch(scope.cancel)
                     answering = await self._head(asked, headers, body)
-                    watcher = watcher or asyncio.create_task(_until_gone(receive, scope))
+                    watcher = watcher or exchange.watch(scope.cancel)
                     if isinstance(answering, OwnError):
                         status = "provider_failure"
                         await _send(exchange, upstream.settings.dialect, answering)
@@ -244,9 +249,7 @@ class ProxyDoor:
             if capture is not None:
                 self._keep(capture, tee or [], status, is_stream=is_stream)
 
-    async def _head(
-        self, asked: _Asked, headers: Sequence[Header], body: bytes | AsyncIterator[bytes] | None
-    ) -> Answering | OwnError:
+    async def _head(self, asked: _Asked, headers: Sequence[Header], body: Body) -> Answering | OwnError:
         url = asked.upstream.url(asked.address.path, asked.query)
         try:
             return await self._upstreams.send(asked.upstream, asked.verb, url, headers, body)
@@ -279,9 +282,10 @@ class ProxyDoor:
         turn_id = recalled.capture.turn_id if recalled.capture is not None else None
         return [*found, (b"x-pioneer-turn", turn_id.encode())] if turn_id is not None else found
 
-    def _keep(self, capture: Capture, tee: Sequence[bytes], status: Status, *, is_stream: bool) -> None:
+    def _keep(self, capture: Capture, tee: list[bytes], status: Status, *, is_stream: bool) -> None:
         """Have an answer kept once its last byte has gone."""
         data = b"".join(tee)
+        tee.clear()  # an answer may be long
         task = asyncio.create_task(self._means.capturing.finish(capture, data, status, is_stream=is_stream))
         self._keeping.add(task)
         task.add_done_callback(self._kept)
@@ -308,25 +312,12 @@ class ProxyDoor:
         await self._upstreams.close()
 
 
-def _key_of(upstream: Upstream) -> str | None:
-    name = upstream.settings.api_key_env
-    key = os.environ.get(name, "").strip() if name else ""
-    return key if key and key.isascii() and key.isprintable() else None
-
-
 def _first(headers: Headers, name: str) -> str | None:
     return next(iter(headers.get(name, ())), None)
 
 
 async def _send(exchange: Exchange, dialect: Dialect, refused: OwnError) -> None:
     await exchange.send(Answer(refused.status, encode(error_body(dialect, refused.code, refused.message))))
-
-
-async def _until_gone(receive: Any, scope: anyio.CancelScope) -> None:
-    """Cancel a scope when the client has closed its connection."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()
 
 
 async def _read(exchange: Exchange, receive: Any) -> bytes | AsyncIterator[bytes]:

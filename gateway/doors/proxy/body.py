@@ -4,8 +4,8 @@ Rule 1: pure; a body that is no JSON, or has a member twice, has no places.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -57,8 +57,7 @@ def members(body: bytes, span: ByteSpan | None = None) -> dict[str, ByteSpan]:
         raw = table.get(name)
         if name in found or raw is None:
             raise UnreadableError
-        found[name] = ByteSpan(key.end(), key.end() + len(bytes(raw)))
-        at, is_over = _after(body, found[name], raw)
+        found[name], at, is_over = _value(body, key.end(), raw)
     if not is_over:  # a name stands there twice
         raise UnreadableError
     return found
@@ -69,8 +68,8 @@ def elements(body: bytes, span: ByteSpan) -> list[ByteSpan]:
     at, raws = _begin(body, span, _ELEMENTS)
     found: list[ByteSpan] = []
     for raw in raws:
-        found.append(ByteSpan(at, at + len(bytes(raw))))
-        at, _ = _after(body, found[-1], raw)
+        place, at, _ = _value(body, at, raw)
+        found.append(place)
     return found
 
 
@@ -86,15 +85,17 @@ def _begin(body: bytes, span: ByteSpan | None, decoder: msgspec.json.Decoder[_T]
     return opening.end(), value
 
 
-def _after(body: bytes, span: ByteSpan, raw: msgspec.Raw) -> tuple[int, bool]:
-    """Return where the next part begins, and whether there is none.
+def _value(body: bytes, start: int, raw: msgspec.Raw) -> tuple[ByteSpan, int, bool]:
+    """Return a value's place, where the next part begins, and whether there is none.
 
     Raises `UnreadableError` where another value of that name stands there.
     """
+    value = bytes(raw)
+    span = ByteSpan(start, start + len(value))
     following = _NEXT.match(body, span.end)
-    if following is None or body[span.start : span.end] != bytes(raw):
+    if following is None or not body.startswith(value, start):
         raise UnreadableError
-    return following.end(), following[1] != b","
+    return span, following.end(), following[1] != b","
 
 
 def is_text(body: bytes, span: ByteSpan) -> bool:
@@ -130,6 +131,3 @@ def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
         parts += [body[place : edit.start], edit.data]
         place = max(place, edit.end)
     return b"".join([*parts, body[place:]])
-
-
-Members: TypeAlias = Mapping[str, ByteSpan]

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from gateway.base.chat_programs import UNKNOWN, client_rows, name_of
+from gateway.base.chat_programs import UNKNOWN, ClientRow, client_rows, name_of
 from gateway.doors.proxy.body import Edit, UnreadableError, apply
 from gateway.doors.proxy.child import Child, Down, Late
 from gateway.doors.proxy.dialects import anthropic_messages, openai_chat, openai_responses
@@ -18,7 +18,7 @@ from gateway.doors.proxy.route import Language, ProxyAddress
 from gateway.doors.proxy.spool import Spool
 from gateway.wire.client import CallFailed
 from protocol.capture.calls import MAX_CHAIN
-from protocol.capture.chain import START, follow, follow_all, without_blocks
+from protocol.capture.chain import START, follow_all, without_blocks
 from protocol.settings import ProxySettings
 from protocol.threads import MAX_TEXT_CHARS, Usage
 
@@ -32,7 +32,7 @@ MAX_CLIENT_CHARS = 64
 MAX_ROUNDS = 1000
 """Turns in loops of tools whose tokens are summed; the oldest is forgotten first."""
 UTILITY_CHARS = 400
-"""Of a text's beginning that is compared with the marks of a program's own requests."""
+"""Of a message's or a system part's beginning that is compared with the marks of a program's own requests."""
 
 Said: TypeAlias = Literal["recalled", "empty", "late", "down", "off", "skipped"]
 Status: TypeAlias = Literal["succeeded", "failed", "provider_failure", "interrupted"]
@@ -54,9 +54,11 @@ class Capture(NamedTuple):
     language: Language
     request: ChatRequest
     params: dict[str, Any]
-    turn_id: str | None
-    shown: bool
-    reason: Literal["late", "down"] | None
+    said_hash: bytes
+    """Of the conversation, to which the answer is added."""
+    turn_id: str | None = None
+    reason: Literal["late", "down"] | None = None
+    """Why it went on without what memory would have given it."""
 
 
 class Capturing:
@@ -91,22 +93,23 @@ class Capturing:
         if mode == "ignored":
             return RecalledRequest(body, "off")
         client = name_of(_one(headers, "user-agent"))
-        row = client_rows().get(client)
+        row = client_rows().get(client, ClientRow(agent=[]))
         try:
-            request: ChatRequest = DIALECTS[language].read(body, row.wrappers if row is not None else ())
+            request: ChatRequest = DIALECTS[language].read(body, row.wrappers)
         except UnreadableError:
             return RecalledRequest(body, "skipped")
         user = request.user_index
-        if user is None or self._is_utility(request, user, row.utility if row is not None else (), headers):
+        if user is None or self._is_utility(request, user, row.utility, headers):
             return RecalledRequest(body, "skipped")
-        params = self._params(request, user, headers, address, client) | {"memory_mode": mode}
+        hashes = follow_all(START, [one.said for one in request.messages])
+        source = self._source(request, headers, address, client, row.session)
+        params = self._params(request, user, hashes) | {"source": source, "memory_mode": mode}
         began = time.monotonic()
         found, reason = await self._ask(params)
         ms = round((time.monotonic() - began) * 1000)
         if found is None:
-            return RecalledRequest(
-                body, reason or "late", ms=ms, capture=Capture(language, request, params, None, False, reason)
-            )
+            late = Capture(language, request, params, hashes[-1], reason=reason)
+            return RecalledRequest(body, reason or "late", ms=ms, capture=late)
         if found["recall_status"] == "off" and found["turn"] is None:
             return RecalledRequest(body, "skipped", ms=ms)
         turn_id = found["turn"]["turn_id"] if found["turn"] is not None else None
@@ -114,7 +117,7 @@ class Capturing:
             self._streaming.add(turn_id)
         edits = self._edits(request, params, found, is_oauth=is_oauth)
         blocks = len(found["blocks"]) + bool(found["brief"])
-        capture = Capture(language, request, params, turn_id, True, None)
+        capture = Capture(language, request, params, hashes[-1], turn_id)
         return RecalledRequest(apply(body, edits), "recalled" if blocks else "empty", blocks, ms, capture)
 
     async def _ask(self, params: dict[str, Any]) -> tuple[dict[str, Any] | None, Literal["late", "down"] | None]:
@@ -141,16 +144,20 @@ class Capturing:
     ) -> bool:
         if _one(headers, "x-pioneer-role").lower() == "task":
             return True
-        texts = (request.messages[user].words, request.system_text)
+        texts = (request.messages[user].words, *request.system_texts)
         begun = [text[:UTILITY_CHARS].lower().lstrip() for text in texts]
         return any(text.startswith(mark) for text in begun for mark in marks)
 
-    def _params(
-        self, request: ChatRequest, user: int, headers: Mapping[str, Sequence[str]], address: ProxyAddress, client: str
-    ) -> dict[str, Any]:
+    def _source(
+        self,
+        request: ChatRequest,
+        headers: Mapping[str, Sequence[str]],
+        address: ProxyAddress,
+        client: str,
+        told: Sequence[str],
+    ) -> dict[str, str]:
+        """Return where a message comes from."""
         role = _one(headers, "x-pioneer-role").lower()
-        row = client_rows().get(client)
-        told = row.session if row is not None else ()
         name = client if client != UNKNOWN else (_one(headers, "user-agent") or UNKNOWN)[:MAX_CLIENT_CHARS]
         source = {
             "door": "proxy", "client": name, "role": role if role in ROLES else "main",
@@ -159,7 +166,9 @@ class Capturing:
             "agent_id": _one(headers, "x-pioneer-agent") or address.agent_id,
             "thread_id": _one(headers, "x-pioneer-thread") or None,
         }  # fmt: skip
-        hashes = follow_all(START, [one.said for one in request.messages])
+        return {key: value for key, value in source.items() if value}
+
+    def _params(self, request: ChatRequest, user: int, hashes: Sequence[bytes]) -> dict[str, Any]:
         links = [
             {"role": one.said.role if one.said.role in {"user", "assistant"} else "tool", "hash": digest.hex()}
             for one, digest in zip(request.messages, hashes, strict=True)
@@ -167,9 +176,9 @@ class Capturing:
         first = max(0, min(user, len(links) - MAX_CHAIN))
         words = without_blocks(request.messages[user].words)[:MAX_TEXT_CHARS].replace("\0", "")
         return {
-            "source": {key: value for key, value in source.items() if value}, "chain": links[first:][:MAX_CHAIN],
+            "chain": links[first:][:MAX_CHAIN],
             "user_index": user - first, "user_text": words,
-            "placement": self._settings().placement, "at": round(time.time() * 1000),
+            "placement": self._settings().placement,
         }  # fmt: skip
 
     def _edits(
@@ -206,11 +215,11 @@ class Capturing:
         self._count(capture.turn_id, answer.usage)
         if capture.turn_id is not None:
             self._streaming.discard(capture.turn_id)
-        if status == "succeeded" and answer.tools:
+        if status == "succeeded" and answer.called:
             return
         usage = self._rounds.pop(capture.turn_id, None) if capture.turn_id is not None else answer.usage
         finish: dict[str, Any] = {
-            "status": status, "shown": capture.shown, "capture": capture.params,
+            "status": status, "shown": capture.reason is None, "capture": capture.params,
             "tool_events": self._events(capture.request, answer),
         }  # fmt: skip
         if capture.turn_id is not None:
@@ -220,10 +229,7 @@ class Capturing:
         if text := without_blocks(answer.text):
             finish["assistant_text"] = text[:MAX_TEXT_CHARS].replace("\0", "")
         if status == "succeeded":
-            digest = follow_all(START, [one.said for one in capture.request.messages])[-1]
-            for message in answer.messages:
-                digest = follow(digest, message)
-            finish["answer_hash"] = digest.hex()
+            finish["answer_hash"] = [capture.said_hash, *follow_all(capture.said_hash, answer.messages)][-1].hex()
         if usage is not None:
             finish["usage"] = {name: getattr(usage, name) for name in usage.__struct_fields__}
         self.last_turn_at = round(time.time() * 1000)
@@ -240,7 +246,7 @@ class Capturing:
     def _events(self, request: ChatRequest, answer: ChatAnswer) -> list[dict[str, str]]:
         """Return the calls of tools since the user's words, by name."""
         since = request.messages[(request.user_index or 0) + 1 :]
-        called = [wish.name for one in since for wish in one.said.tools] + [name for _, name in answer.tools]
+        called = [wish.name for one in since for wish in one.said.tools] + answer.called
         return [{"name": name[:256].replace("\0", "")} for name in called if name][-MAX_TOOL_EVENTS:]
 
 

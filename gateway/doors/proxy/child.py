@@ -20,7 +20,6 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 MISSES = 3
 SHORT_SECONDS = 0.025
-PROBE_SECONDS = 30.0
 WARNING_SECONDS = 60.0
 BEGIN_SECONDS = 60.0
 
@@ -48,7 +47,6 @@ class Child:
         self._begun: GatewayClient | None = None
         """The process, from its beginning on."""
         self._misses = 0
-        self._probed_at = 0.0
         self._warned_at = -WARNING_SECONDS
         self._unwarned = 0
         self.begun = asyncio.Event()
@@ -117,7 +115,7 @@ class Child:
         sent = asyncio.Event()
         call = asyncio.ensure_future(self._asked(client, method, params, first, sent))
         call.add_done_callback(self._answered)
-        done, _ = await asyncio.wait({call}, timeout=self._deadline(seconds))
+        done, _ = await asyncio.wait({call}, timeout=seconds if self._misses < MISSES else min(seconds, SHORT_SECONDS))
         if not done:
             if not sent.is_set():  # told later than the answer, it would be another message
                 call.cancel()
@@ -144,14 +142,6 @@ class Child:
             await first()
         sent.set()
         return await client.request(method, params)
-
-    def _deadline(self, seconds: float) -> float:
-        now = time.monotonic()
-        if self._misses < MISSES:
-            return seconds
-        if now - self._probed_at >= PROBE_SECONDS:
-            self._probed_at = now
-        return min(seconds, SHORT_SECONDS)
 
     def _answered(self, call: "asyncio.Future[Any]") -> None:
         """Note an answer, in time or late: whoever answers is not hung."""

@@ -18,6 +18,7 @@ import anyio
 import anyio.to_thread
 
 from gateway.base import logs
+from gateway.base.addresses import is_loopback
 from gateway.base.exit_codes import CONFIG, OK
 from gateway.base.process_signals import wait_for_signal
 from gateway.doors.http.listening import DoorAddress, HttpOptions, listen_at, place_of
@@ -25,7 +26,6 @@ from gateway.doors.http.server import DoorServer
 from gateway.doors.proxy.app import ProxyDoor, ProxyMeans
 from gateway.doors.proxy.capturing import Capturing
 from gateway.doors.proxy.child import Child
-from gateway.doors.proxy.route import is_loopback
 from gateway.doors.proxy.spool import Spool
 from gateway.home.config import ConfigStore
 from gateway.home.folder import Home
@@ -73,7 +73,6 @@ class _Proxy:
 
     def settings(self) -> ProxySettings:
         """Return the settings in force."""
-        self.config.refresh()
         return self.config.config.proxy
 
     def note_change(self) -> None:
@@ -126,6 +125,7 @@ async def _opened(options: Options, wish: HttpOptions) -> AsyncGenerator[tuple[_
         refuse_own_address(config.config.proxy, proxy.place)
         means = ProxyMeans(
             settings=proxy.settings,
+            refresh=config.refresh,
             token=token,
             internal=internal,
             capturing=proxy.capturing,

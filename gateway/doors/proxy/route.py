@@ -5,12 +5,11 @@ Rule 2: no header of ours reaches a vendor; a loopback upstream learns which hom
 """
 
 import hmac
-import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
+from gateway.base.addresses import is_loopback
 from protocol.settings import Dialect, UpstreamSettings
 
 Header: TypeAlias = tuple[bytes, bytes]
@@ -81,20 +80,11 @@ class Upstream(NamedTuple):
         return self.settings.base_url.rstrip("/") + below + (f"?{query.decode('ascii')}" if query else "")
 
 
-def is_loopback(url: str) -> bool:
-    """Return whether an address is on this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def find_upstream(
     address: ProxyAddress, names: frozenset[str], configured: Mapping[str, UpstreamSettings]
 ) -> Upstream | None:
     """Return the upstream of a request, whose headers are `names`; None where there is none of that name."""
-    known = {**USUAL, **configured} if not configured else dict(configured)
+    known = configured or USUAL
     if address.upstream is not None:
         named = known.get(address.upstream) or USUAL.get(address.upstream)
         return Upstream(address.upstream, named) if named is not None else None

@@ -80,7 +80,7 @@ class Upstreams:
         verb: str,
         url: str,
         headers: Sequence[Header],
-        body: bytes | AsyncIterator[bytes] | None,
+        body: Body,
     ) -> Answering:
         """Send a request and return its answer once the head is there. Raises `Unreachable`, `TimedOut`, `Broken`."""
         settings = upstream.settings

@@ -87,9 +87,10 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _url(given: argparse.Namespace) -> int:
+    from gateway.doors.proxy.route import ProxyAddress, find_upstream  # noqa: PLC0415
     from gateway.home.config import ConfigStore  # noqa: PLC0415
     from gateway.home.folder import Home  # noqa: PLC0415
-    from gateway.home.run_files import find_run_files  # noqa: PLC0415
+    from gateway.home.run_files import living_doors  # noqa: PLC0415
     from gateway.home.tokens import read_token, token_path  # noqa: PLC0415
 
     if given.client == "cursor":
@@ -102,18 +103,15 @@ def _url(given: argparse.Namespace) -> int:
         token = read_token(token_path(home.root, "proxy"))
     except OSError as error:
         raise Stop(CANNOT_WRITE, f"the token cannot be read or made ({error.strerror})") from None
-    running = [
-        entry for file, entry in find_run_files(home.run) if entry is not None and file.name.startswith("proxy-")
-    ]
+    running = living_doors(home.run, "proxy")
     url = running[0].url if running else f"http://127.0.0.1:{given.port or settings.port}"
     workspace_id = given.workspace or (_workspace_of(given.folder) if given.folder is not None else None)
     base = f"{url}/t/{token}"
     base += f"/u/{given.upstream}" if given.upstream else ""
     base += f"/w/{workspace_id}" if workspace_id else ""
-    named = settings.upstreams.get(given.upstream) if given.upstream else None
-    default = next((one for one in settings.upstreams.values() if one.dialect == "anthropic"), None)
-    anthropic = named or default
-    address = ProgramAddress(base, anthropic is not None and "api.anthropic.com" not in anthropic.base_url)
+    asked = ProxyAddress(None, given.upstream, None, None, "/v1/messages")
+    upstream = find_upstream(asked, frozenset(), settings.upstreams)
+    address = ProgramAddress(base, upstream is not None and "api.anthropic.com" not in upstream.settings.base_url)
     lines = LINES[given.client](address) if given.client else [base]
     sys.stdout.write("\n".join(lines) + "\n")
     return OK

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.doors.proxy.body import ByteSpan, elements, members, text_at
-from gateway.doors.proxy.dialects.parts import read_content, system_point, system_text_at
+from gateway.doors.proxy.dialects.parts import member_point, read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
-    InsertPoint,
     ReadMessage,
     count_of,
     events_of,
@@ -27,10 +26,15 @@ _SESSION = re.compile(r"session_(?:id\W{1,8})?([0-9a-fA-F-]{36})")
 def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     """Return a request. Raises `UnreadableError`."""
     top = members(body)
+    system = top.get("system")
+    system_texts = system_texts_at(body, system)
     found: list[ReadMessage] = []
     for place in elements(body, top["messages"]) if "messages" in top else []:
         inside = members(body, place)
         role = text_at(body, inside.get("role"))
+        if role == "system":
+            system_texts += system_texts_at(body, inside.get("content"))
+            continue
         content = read_content(body, inside.get("content"), wrappers if role == "user" else ())
         if role == "user" and not content.is_of_tools:
             said = ChainMessage("user", content.texts, content.tools, content.others)
@@ -38,14 +42,8 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
         else:
             counted = "tool" if role == "user" else "assistant"
             found.append(ReadMessage(ChainMessage(counted, content.texts, content.tools, content.others)))
-    system = top.get("system")
-    if system is None:
-        first = min((span.start for span in top.values()), default=0)
-        at = body.rfind(b"{", 0, first) + 1
-        point: InsertPoint | None = InsertPoint("member", at, at, '"system":%s')
-    else:
-        point = system_point(body, system)
-    return ChatRequest(found, system_text_at(body, system), point, _names(body, top))
+    point = system_point(body, system) if system is not None else member_point(body, top, "system")
+    return ChatRequest(found, system_texts, point, _names(body, top))
 
 
 def _names(body: bytes, top: dict[str, ByteSpan]) -> dict[str, str]:
@@ -85,8 +83,7 @@ def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
 
 def _answer(blocks: Sequence[dict[str, Any]], usage: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
     texts = [text_of(one.get("text")) for one in blocks if one.get("type") == "text"]
-    calls = [one for one in blocks if one.get("type") == "tool_use"]
-    wishes = [ToolWish(text_of(one.get("name")), one.get("input")) for one in calls]
+    wishes = [ToolWish(text_of(one.get("name")), one.get("input")) for one in blocks if one.get("type") == "tool_use"]
     said = ChainMessage("assistant", [text.strip() for text in texts], wishes)
     cached = count_of(usage.get("cache_read_input_tokens"))
     counted = Usage(
@@ -94,5 +91,4 @@ def _answer(blocks: Sequence[dict[str, Any]], usage: dict[str, Any], *, is_whole
         output_tokens=count_of(usage.get("output_tokens")),
         cached_tokens=cached,
     )
-    tools = [(text_of(one.get("id")), text_of(one.get("name"))) for one in calls]
-    return ChatAnswer("\n\n".join(filter(None, texts)), [said], counted if usage else None, is_whole, tools)
+    return ChatAnswer("\n\n".join(filter(None, texts)), [said], counted if usage else None, is_whole)

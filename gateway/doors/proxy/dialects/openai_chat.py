@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.doors.proxy.body import ByteSpan, elements, members, text_at
-from gateway.doors.proxy.dialects.parts import names_in, read_content, system_point, system_text_at
+from gateway.doors.proxy.dialects.parts import names_in, read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
@@ -28,7 +28,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     top = members(body)
     found: list[ReadMessage] = []
     system: InsertPoint | None = None
-    system_text: list[str] = []
+    system_texts: list[str] = []
     places = elements(body, top["messages"]) if "messages" in top else []
     for place in places:
         inside = members(body, place)
@@ -37,14 +37,14 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
         if role in SYSTEM:
             if not found:
                 system = system_point(body, content)
-            system_text.append(system_text_at(body, content))
+            system_texts += system_texts_at(body, content)
             continue
         found.append(_message(body, role, inside, content, wrappers))
     if system is None and places:
         shape = '{"role":"system","content":%s}'
         system = InsertPoint("message", places[0].start, places[0].start, shape)
     names = names_in(body, top, ("prompt_cache_key", "user"))
-    return ChatRequest(found, "\n\n".join(system_text), system, names)
+    return ChatRequest(found, system_texts, system, names)
 
 
 def _message(
@@ -72,6 +72,7 @@ def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
         return _folded_whole(data)
     texts: list[str] = []
     calls: dict[int, list[str]] = {}
+    """Name and arguments of each call, by its place."""
     usage: Any = None
     ended = ""
     for event in events_of(data):
@@ -85,34 +86,24 @@ def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
             ended = text_of(one.get("finish_reason")) or ended
             for call in list_of(delta.get("tool_calls")):
                 part = table_of(call)
-                held = calls.setdefault(count_of(part.get("index")), ["", "", ""])
+                held = calls.setdefault(count_of(part.get("index")), ["", ""])
                 function = table_of(part.get("function"))
-                held[0] = held[0] or text_of(part.get("id"))
-                held[1] += text_of(function.get("name"))
-                held[2] += text_of(function.get("arguments"))
-    return _answer("".join(texts), [calls[place] for place in sorted(calls)], usage, is_whole=bool(ended))
+                held[0] += text_of(function.get("name"))
+                held[1] += text_of(function.get("arguments"))
+    wishes = [ToolWish(*calls[place]) for place in sorted(calls)]
+    return _answer("".join(texts), wishes, usage, is_whole=bool(ended))
 
 
 def _folded_whole(data: bytes) -> ChatAnswer:
     whole = table_of(value_at(data, ByteSpan(0, len(data))))
     choices = list_of(whole.get("choices"))
     message = table_of(table_of(choices[0]).get("message")) if choices else {}
-    calls = [
-        [
-            text_of(table_of(call).get("id")),
-            text_of(table_of(table_of(call).get("function")).get("name")),
-            text_of(table_of(table_of(call).get("function")).get("arguments")),
-        ]
-        for call in list_of(message.get("tool_calls"))
-    ]
-    return _answer(text_of(message.get("content")), calls, whole.get("usage"), is_whole=bool(message))
+    wishes = _wishes(message.get("tool_calls"))
+    return _answer(text_of(message.get("content")), wishes, whole.get("usage"), is_whole=bool(message))
 
 
-def _answer(text: str, calls: Sequence[Sequence[str]], usage: Any, *, is_whole: bool) -> ChatAnswer:
-    wishes = [ToolWish(name, arguments) for _, name, arguments in calls]
-    tools = [(call_id, name) for call_id, name, _ in calls]
-    messages = [ChainMessage("assistant", [text.strip()], wishes)]
-    return ChatAnswer(text, messages, _usage(usage), is_whole, tools)
+def _answer(text: str, wishes: Sequence[ToolWish], usage: Any, *, is_whole: bool) -> ChatAnswer:
+    return ChatAnswer(text, [ChainMessage("assistant", [text.strip()], wishes)], _usage(usage), is_whole)
 
 
 def _usage(value: Any) -> Usage | None:

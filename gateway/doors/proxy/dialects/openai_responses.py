@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.doors.proxy.body import ByteSpan, elements, is_text, members, text_at
-from gateway.doors.proxy.dialects.parts import names_in, read_content, system_point, system_text_at
+from gateway.doors.proxy.dialects.parts import member_point, names_in, read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
@@ -29,7 +29,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     """Return a request. Raises `UnreadableError`."""
     top = members(body)
     found: list[ReadMessage] = []
-    system_text = [system_text_at(body, top.get("instructions"))]
+    system_texts = system_texts_at(body, top.get("instructions"))
     given = top.get("input")
     if given is not None and is_text(body, given):
         content = read_content(body, given, wrappers)
@@ -40,46 +40,41 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
             if isinstance(one, ReadMessage):
                 found.append(one)
             else:
-                system_text.append(one)
+                system_texts += one
     names = names_in(body, top, ("prompt_cache_key", "conversation", "previous_response_id"))
-    return ChatRequest(found, "\n\n".join(filter(None, system_text)), _system(body, top), names)
+    return ChatRequest(found, system_texts, _system(body, top), names)
 
 
 def _system(body: bytes, top: dict[str, ByteSpan]) -> InsertPoint | None:
     place = top.get("instructions")
     if place is None:
-        first = min((span.start for span in top.values()), default=0)
-        at = body.rfind(b"{", 0, first) + 1
-        return InsertPoint("member", at, at, '"instructions":%s')
+        return member_point(body, top, "instructions")
     if place.of(body) == b"null":
         return InsertPoint("value", place.start, place.end, "%s")
     return system_point(body, place)
 
 
-def _item(body: bytes, place: ByteSpan, wrappers: Sequence[str]) -> ReadMessage | str:
-    """Return an item of the input, or the text of one that is of the system."""
+def _item(body: bytes, place: ByteSpan, wrappers: Sequence[str]) -> ReadMessage | list[str]:
+    """Return an item of the input, or the texts of one that is of the system."""
     inside = members(body, place)
     kind = text_at(body, inside.get("type")) or "message"
     role = text_at(body, inside.get("role"))
     if kind == "message":
         if role in SYSTEM:
-            return system_text_at(body, inside.get("content"))
+            return system_texts_at(body, inside.get("content"))
         content = read_content(body, inside.get("content"), wrappers if role == "user" else (), "input_text")
         said = ChainMessage(role or "user", content.texts, (), content.others)
         return ReadMessage(said, content.words, content.point) if role == "user" else ReadMessage(said)
     if kind == "reasoning":
-        return ""
+        return []
     value = table_of(value_at(body, place))
     if kind in CALLS:
-        wish = ToolWish(
-            text_of(value.get("name")) or kind, value.get("arguments", value.get("input", value.get("action")))
-        )
-        return ReadMessage(ChainMessage("assistant", (), [wish]))
+        return ReadMessage(ChainMessage("assistant", (), [_wish(value, kind)]))
     return ReadMessage(ChainMessage("tool", (), (), [digest_of_value(value)]))
 
 
-def _arguments_of(call: dict[str, Any]) -> Any:
-    return call.get("arguments", call.get("input", call.get("action")))
+def _wish(call: dict[str, Any], kind: str) -> ToolWish:
+    return ToolWish(text_of(call.get("name")) or kind, call.get("arguments", call.get("input", call.get("action"))))
 
 
 def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
@@ -103,7 +98,6 @@ def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
 def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
     texts: list[str] = []
     messages: list[ChainMessage] = []
-    tools: list[tuple[str, str]] = []
     for item in map(table_of, list_of(response.get("output"))):
         kind = item.get("type")
         if kind == "message":
@@ -111,15 +105,12 @@ def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
             texts += parts
             messages.append(ChainMessage("assistant", [part.strip() for part in parts]))
         elif kind in CALLS:
-            name = text_of(item.get("name")) or str(kind)
-            messages.append(ChainMessage("assistant", (), [ToolWish(name, _arguments_of(item))]))
-            tools.append((text_of(item.get("call_id")), name))
+            messages.append(ChainMessage("assistant", (), [_wish(item, str(kind))]))
     told = table_of(response.get("usage"))
     usage = Usage(
         input_tokens=count_of(told.get("input_tokens")),
         output_tokens=count_of(told.get("output_tokens")),
         cached_tokens=count_of(table_of(told.get("input_tokens_details")).get("cached_tokens")),
     )
-    return ChatAnswer(
-        "\n\n".join(filter(None, texts)), messages, usage if told else None, is_whole and bool(messages), tools
-    )
+    text = "\n\n".join(filter(None, texts))
+    return ChatAnswer(text, messages, usage if told else None, is_whole and bool(messages))

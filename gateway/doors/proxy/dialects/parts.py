@@ -52,6 +52,13 @@ def read_content(body: bytes, span: ByteSpan | None, wrappers: Sequence[str], pa
     return ReadContent(texts, words, tools, others, point, is_of_tools=has_results and not words)
 
 
+def member_point(body: bytes, members: Mapping[str, ByteSpan], name: str) -> InsertPoint:
+    """Return the place of a new first member of a body."""
+    first = min((span.start for span in members.values()), default=0)
+    at = body.rfind(b"{", 0, first) + 1
+    return InsertPoint("member", at, at, f'"{name}":%s')
+
+
 def system_point(body: bytes, span: ByteSpan | None, part: str = "text") -> InsertPoint | None:
     """Return the place behind a system text; None where its form is another. Raises `UnreadableError`."""
     if span is None:
@@ -67,14 +74,14 @@ def system_point(body: bytes, span: ByteSpan | None, part: str = "text") -> Inse
     return InsertPoint("part_behind", places[-1].end, places[-1].end, shape)
 
 
-def system_text_at(body: bytes, span: ByteSpan | None) -> str:
-    """Return a system text as one text. Raises `UnreadableError`."""
+def system_texts_at(body: bytes, span: ByteSpan | None) -> list[str]:
+    """Return the parts of a system text. Raises `UnreadableError`."""
     if span is None:
-        return ""
+        return []
     if is_text(body, span):
-        return text_at(body, span)
+        return [text_at(body, span)]
     parts = elements(body, span) if is_list(body, span) else []
-    return "\n\n".join(text_of(table_of(value_at(body, place)).get("text")) for place in parts)
+    return [text_of(table_of(value_at(body, place)).get("text")) for place in parts]
 
 
 def names_in(body: bytes, members: Mapping[str, ByteSpan], names: Sequence[str]) -> dict[str, str]:

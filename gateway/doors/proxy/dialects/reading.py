@@ -66,7 +66,8 @@ class ChatRequest(NamedTuple):
     """A request as a dialect reads it; without `system`, nothing can stand with the system text."""
 
     messages: Sequence[ReadMessage]
-    system_text: str
+    system_texts: Sequence[str]
+    """Its parts, each as it begins."""
     system: InsertPoint | None
     names: Mapping[str, str] = {}
     """Members that name the conversation."""
@@ -86,8 +87,15 @@ class ChatAnswer(NamedTuple):
     """How it will stand in the next request."""
     usage: Usage | None = None
     is_whole: bool = False
-    tools: Sequence[tuple[str, str]] = ()
-    """Calls that it ends in, by id and name: the turn goes on."""
+
+    @property
+    def called(self) -> list[str]:
+        """Return the names of the tools that it ends in calls of: the turn goes on."""
+        return [wish.name for message in self.messages for wish in message.tools]
+
+
+_ENDS = re.compile(rb"\r?\n\r?\n|\Z")
+"""Ends of events in a stream."""
 
 
 @cache
@@ -126,8 +134,10 @@ def value_at(body: bytes, span: ByteSpan) -> Any:
 
 def events_of(data: bytes) -> Iterator[dict[str, Any]]:
     """Yield the JSON of the events of a stream, as far as it came."""
-    for block in data.replace(b"\r\n", b"\n").split(b"\n\n"):
-        lines = [line[5:].removeprefix(b" ") for line in block.split(b"\n") if line.startswith(b"data:")]
+    start = 0
+    for end in _ENDS.finditer(data):  # one event at a time: an answer may be long
+        lines = [line[5:].removeprefix(b" ") for line in data[start : end.start()].splitlines() if line[:5] == b"data:"]
+        start = end.end()
         try:
             found = msgspec.json.decode(b"\n".join(lines)) if lines else None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -48,8 +48,6 @@ class CapturePrepareParams(Params):
     user_text: Text
     memory_mode: MemoryMode | None = None
     placement: Place = "split"
-    at: Millis | None = None
-    """When the message came, where that was before it is told; else now."""
 
 
 class CaptureBlock(Wire):
