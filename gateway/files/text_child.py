@@ -24,7 +24,7 @@ from gateway.files.front_matter import FrontMatter, read_front_matter
 from gateway.secrets.scanner import RuleScanner
 from knowledge.index.code_cutting import CodeSymbol, cut_code
 from knowledge.index.cutting import Heading, TextPiece, cut_pieces, line_starts
-from knowledge.index.hidden import OWN_BLOCK_MARK, HiddenPart
+from knowledge.index.hidden import HiddenPart, find_hidden, replace_parts
 from knowledge.links.finding import RawLink, find_imports, find_links
 from knowledge.structure import PieceOfText, ReadRequest, TextStructure
 from promt.own_blocks import find_blocks
@@ -135,7 +135,7 @@ class _Reader:
         is_markdown = request.kind == "markdown"
         pieces = cut_code(text, symbols) if symbols else cut_pieces(text, headings, is_markdown=is_markdown)
         kept = pieces[: request.max_pieces]
-        hidden = self.hidden_parts(text)
+        hidden = self._hidden_in(text)
         said = blank(text, hidden)
         title = _words_of(front.fields.get("title"))
         names = " ".join(
@@ -203,25 +203,12 @@ class _Reader:
             found = find_imports(text) if request.kind == "code" else []
         return [one for one in found if self._scanner.mask(one.target) == one.target]
 
-    def _masked(self, text: str) -> str:
-        parts: list[str] = []
-        place = 0
-        for start, end, mark in self.hidden_parts(text):
-            parts += [text[place:start], mark]
-            place = end
-        return "".join([*parts, text[place:]])
-
-    def hidden_parts(self, text: str) -> list[HiddenPart]:
+    def _hidden_in(self, text: str) -> list[HiddenPart]:
         """Return the parts of a text that are neither indexed nor shown, in characters and in order."""
-        spans = [(span.start, span.end, f"[secret:{span.kind}]") for span in self._scanner.find(text)]
-        spans += [(start, end, OWN_BLOCK_MARK) for start, end in find_blocks(text)]
-        parts: list[HiddenPart] = []
-        last = 0
-        for start, end, mark in sorted(spans):
-            if end > last:
-                parts.append((max(start, last), end, mark))
-                last = end
-        return parts
+        return find_hidden(self._scanner.find(text), find_blocks(text))
+
+    def _masked(self, text: str) -> str:
+        return _replaced(text, self._hidden_in(text))
 
     def _pieces(
         self, pieces: Sequence[TextPiece], said: str, decoded: _Decoded, title: Sequence[str]
@@ -248,12 +235,11 @@ class _Reader:
 
 def blank(text: str, hidden: Sequence[HiddenPart]) -> str:
     """Return a text of the same length with blanks in place of its hidden parts."""
-    parts: list[str] = []
-    place = 0
-    for start, end, _ in hidden:
-        parts += [text[place:start], " " * (end - start)]
-        place = end
-    return "".join([*parts, text[place:]])
+    return _replaced(text, [(start, end, " " * (end - start)) for start, end, _ in hidden])
+
+
+def _replaced(text: str, parts: Sequence[HiddenPart]) -> str:
+    return replace_parts(parts, 0, len(text), lambda start, end: text[start:end])
 
 
 def _bytes_at(decoded: _Decoded, places: Sequence[int]) -> dict[int, int]:

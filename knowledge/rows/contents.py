@@ -7,14 +7,15 @@ Rule 2: what is stored of a text is ranges, a keyed hash and its terms in the or
 import json
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
 from knowledge.rows.statements import SQL
-from knowledge.rows.vectors import drop_vectors_of, leave_vectors_of
+from knowledge.rows.vectors import cache_vectors_of, drop_vectors_of
 from protocol.seams.ports import SqlValue, Tx
 from retrieval.packing import pack, unpack
 
@@ -149,7 +150,7 @@ def drop_unused(tx: Tx, content: int, leaving: Leaving | None) -> DroppedRows:
     with_words = [(row, unpack(terms)) for row, terms in rows if terms is not None]
     tx.run_many(SQL["remove_words"], [{"id": row, "body": entry(owner[0][0], words)} for row, words in with_words])
     if leaving is not None:
-        leave_vectors_of(tx, content, leaving.collection_id, leaving.now)
+        cache_vectors_of(tx, content, leaving.collection_id, leaving.now)
     vectors = drop_vectors_of(tx, content)
     tx.run(SQL["remove_chunks"], {"content": content})
     tx.run(SQL["remove_content"], {"content": content})
@@ -213,19 +214,26 @@ def first_pieces(tx: Tx, files: Sequence[int]) -> dict[int, int]:
     return {file: piece for piece, file in tx.all(SQL["first_chunks_of_files"], {"rows": json.dumps(list(files))})}
 
 
-def pdf_text_of(tx: Tx, content: int) -> bytes | None:
-    """Return the text of a PDF in UTF-8; None where there is none that can be read."""
+def packed_text_of(tx: Tx, content: int) -> bytes | None:
+    """Return the text of a PDF as its row keeps it, for `unpack_text`; None where there is none."""
     row = tx.one(SQL["get_pdf_text"], {"content": content})
+    return row[0] if row is not None else None
+
+
+def unpack_text(packed: bytes | None) -> bytes | None:
+    """Return the text of a PDF in UTF-8; None where there is none that can be read."""
     with suppress(zlib.error):
-        return zlib.decompress(row[0]) if row is not None else None
+        return zlib.decompress(packed) if packed is not None else None
     return None
 
 
-def kept_texts(tx: Tx, pieces: Sequence[FoundPiece], most: int) -> dict[int, bytes]:
-    """Return what the first of some pieces that are of PDF files say, by their rows."""
-    wanted = [one for one in pieces if one.kind == "pdf"][:most]
-    texts = {content: pdf_text_of(tx, content) or b"" for content in {one.content for one in wanted}}
-    return {one.id: texts[one.content][one.from_byte : one.to_byte] for one in wanted}
+def packed_texts(tx: Tx, pieces: Iterable[FoundPiece], most: int) -> dict[int, bytes]:
+    """Return the texts of the first contents of PDF files among some pieces, by the contents' rows, for `unpack_text`.
+
+    They stay packed: most of what is found is not shown, and a book takes megabytes.
+    """
+    contents = islice(dict.fromkeys(one.content for one in pieces if one.kind == "pdf"), most)
+    return {content: packed for content in contents if (packed := packed_text_of(tx, content)) is not None}
 
 
 def pieces_of(tx: Tx, content: int) -> list[PlacedPiece]:

@@ -220,8 +220,10 @@ def _put_folders(tx: Tx, file: LinkedFile, entity: Entity, now: int) -> None:
     ordered = [_folder(tx, file.place, folder, None) for folder in ordered_folders(file.path)]
     own = folder_of_index(file.path)
     if own is not None:
+        is_new = entity_at(tx, HOUSE, file.place, own.path) is None
         made = _folder(tx, file.place, own, file.file_id)
-        for (other,) in tx.all(SQL["files_beside"], {"file_id": file.file_id}):
+        beside = tx.all(SQL["files_beside"], {"file_id": file.file_id}) if is_new else []  # else they have that edge
+        for (other,) in beside:
             known = entity_of(tx, HOUSE, other)
             if known is not None:
                 drop_kinds(tx, HOUSE, other, [MEMBER_OF])

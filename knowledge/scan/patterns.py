@@ -7,6 +7,7 @@ Rule 3: patterns are those of git, by `pathspec`; it is imported when a collecti
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from functools import cache
 from typing import NamedTuple
 
 from protocol.files.collections import PatternProblem
@@ -73,14 +74,20 @@ class PatternList:
         return found.include, PatternRule(file=self.file, line=number, pattern=line[:256])
 
 
+@cache
+def _fixed(file: str, lines: tuple[str, ...]) -> PatternList:
+    """Return a list that no collection changes, compiled once."""
+    return PatternList(file, "", lines)
+
+
 class Rules:
     """The rules at a place of a collection: those of the collection, and of the folders down to that place."""
 
     def __init__(
         self, include: Sequence[str], exclude: Sequence[str], git_exclude: Sequence[str], *, follows_git: bool
     ) -> None:
-        self._safety = PatternList("safety", "", SECRET_FILES)
-        self._defaults = PatternList("defaults", "", DEFAULTS)
+        self._safety = _fixed("safety", tuple(SECRET_FILES))
+        self._defaults = _fixed("defaults", DEFAULTS)
         self._exclude = PatternList("exclude", "", exclude)
         self._include = PatternList("include", "", include)
         self._follows_git = follows_git
