@@ -45,7 +45,6 @@ MOST_MEAN_LINE = 500
 """Characters: what a person writes has shorter lines, but for prose, which has whole paragraphs in them."""
 MAX_TOPICS = 16
 MAX_TOPIC_CHARS = 64
-MAX_NAMES_CHARS = 2000
 MAX_NAMES = 32
 MAX_NAME_CHARS = 200
 
@@ -138,9 +137,6 @@ class _Reader:
         hidden = self._hidden_in(text)
         said = blank(text, hidden)
         title = _words_of(front.fields.get("title"))
-        names = " ".join(
-            [*title, *(word for name in ("aliases", "tags") for word in _words_of(front.fields.get(name)))]
-        )
         return TextStructure(
             encoding=decoded.encoding,
             lines=len(starts) if text else 0,
@@ -148,10 +144,9 @@ class _Reader:
             pieces=self._pieces(kept, said, decoded, title),
             importance=_importance(front.fields.get("importance")),
             topics=_topics(front.fields),
-            aliases=self._said(_words_of(front.fields.get("aliases")) + title),
+            aliases=self._said(title + _words_of(front.fields.get("aliases"))),
             tags=self._said(_words_of(front.fields.get("tags"))),
             links=self._links(text, front, request) if not request.is_plain else [],
-            names=" ".join(sorted(self._lexicon.index_terms(self._scanner.mask(names[:MAX_NAMES_CHARS])))),
             hidden=_in_bytes(decoded, hidden),
         )
 

@@ -31,7 +31,7 @@ from knowledge.rows.files import (
     path_of,
     waiting_files,
 )
-from knowledge.rows.links import TextReferences, put_file, put_references
+from knowledge.rows.links import TextReferences, put_file, put_references, read_references
 from knowledge.rows.vectors import mean_content
 from knowledge.structure import ReaderEndedError, ReadRequest, ReadText, TextStructure
 from protocol.notifications import KnowledgeIndexed
@@ -217,7 +217,7 @@ class FileReader:
         reason = "structure_failed" if one.structure is not None and read.file.deaths >= PLAIN_AFTER else None
         state = "partial" if left_from is not None else "indexed"
         if gone is None:
-            self._finish(tx, known, read, row, state, reason, names=one.structure.names if one.structure else "")
+            self._finish(tx, known, read, row, state, reason)
             if see_version(tx, known.id, path, read.sha256, len(read.data), now):
                 add_change(tx, known, FileChange("changed", path, sha256=read.sha256), now)
             elif read.file.content is None and not read.file.is_baseline:
@@ -231,23 +231,31 @@ class FileReader:
         add_change(tx, known, FileChange("moved", path, path_of(gone[1], gone[2]), read.sha256), now)
 
     def _finish(
-        self, tx: Tx, known: KnownCollection, read: ReadBytes, content: int | None, state: str, reason: str | None, *,
-        names: str = ""
-    ) -> None:  # fmt: skip
-        file = read.file
+        self, tx: Tx, known: KnownCollection, read: ReadBytes, content: int | None, state: str, reason: str | None
+    ) -> None:
+        """Store the outcome of a reading. What a file is called is what its content says, whoever read that first."""
+        file, now = read.file, self._means.clock.now()
         values = {
-            "id": file.id, "state": state, "reason": reason, "content": content, "now": self._means.clock.now(),
+            "id": file.id, "state": state, "reason": reason, "content": content, "now": now,
             "size": len(read.data) if read.is_read else file.size,
             "mtime_ns": read.mtime_ns if read.is_read else file.mtime_ns,
         }  # fmt: skip
         finish_file(tx, values)
-        terms = self._means.lexicon.index_terms(path_of(file.folder, file.name)) if content is not None else []
-        put_card(tx, file.id, known.owner, " ".join(sorted([*terms, *names.split()])))
-        put_file(tx, file.id, content, self._means.clock.now())
+        references = read_references(tx, content) if content is not None else None
+        put_card(tx, file.id, known.owner, " ".join(sorted(self._card_of(file, references))))
+        put_file(tx, file.id, references, now)
         if file.content is not None and file.content != content:
-            drop_unused(tx, file.content, Leaving(known.collection_id, self._means.clock.now()))
+            drop_unused(tx, file.content, Leaving(known.collection_id, now))
         if content is not None and mean_content(tx, content, awaits=self._vectors.are_made()):
             self._vectors.queue(tx)
+
+    def _card_of(self, file: WaitingFile, references: TextReferences | None) -> list[str]:
+        """Return the terms of a file's path and of its other names; none of a file without a content."""
+        if references is None:
+            return []
+        names = " ".join([*references.aliases, *references.tags])
+        index_terms = self._means.lexicon.index_terms
+        return [*index_terms(path_of(file.folder, file.name)), *(index_terms(names) if names else ())]
 
     def _fail(self, tx: Tx, read: ReadBytes, *, has_ended: bool) -> None:
         file = read.file

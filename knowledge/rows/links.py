@@ -154,18 +154,17 @@ def form_and_line(address: str) -> tuple[LinkForm, int]:
     return form, int(line)  # pyright: ignore[reportReturnType]  # only forms are written there
 
 
-def put_file(tx: Tx, row: int, content: int | None, now: int) -> None:
-    """Give a file that was read its place in the graph; without a content it has none."""
+def put_file(tx: Tx, row: int, references: TextReferences | None, now: int) -> None:
+    """Give a file that was read its place in the graph, with what its content refers to; without one it has none."""
     file = _file_of(tx, row)
     if file is None:
         return
-    kind = ENTITY_KINDS.get(file.kind) if content is not None else None
+    kind = ENTITY_KINDS.get(file.kind)
     before = entity_of(tx, HOUSE, file.file_id)
-    if kind is None or content is None:
+    if kind is None or references is None:
         if before is not None:
             _forget(tx, file, before)
         return
-    references = read_references(tx, content)
     old_names = _names_of(tx, before) if before is not None else set[str]()
     stem = stem_of(file.name)
     minted = _Minted(f"ent_{file.file_id.partition('_')[2]}")
