@@ -289,8 +289,8 @@ SELECT 'delete', :id, :body WHERE EXISTS (SELECT 1 FROM knowledge_card_fts_docsi
 -- The terms of a file's names.
 SELECT card, content FROM knowledge_file WHERE id = :id
 
--- name: clear_card
--- The names of a file are not indexed.
+-- name: set_card
+-- The names of a file, as they are indexed.
 UPDATE knowledge_file SET card = :card WHERE id = :id
 
 -- name: rows_with_term

@@ -9,7 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple
 
 import msgspec
@@ -26,6 +26,38 @@ MATCH_CAP = 20_000
 def entry(owner: int, terms: str) -> str:
     """Return terms as the index has them: with their owner, so that no search comes upon another's pieces."""
     return " ".join(f"w{owner}·{term}" for term in dict.fromkeys(terms.split()))
+
+
+class WordChange(NamedTuple):
+    """A full-text row that comes or goes."""
+
+    statement: str
+    row: int
+    body: str
+
+
+class WordChanges:
+    """Full-text rows of one transaction, which are changed at its end.
+
+    A full-text table writes a segment of its own whenever another table is changed by a statement that could fail
+    midway: together they are one segment.
+    """
+
+    def __init__(self) -> None:
+        self._changes: list[WordChange] = []
+
+    def note(self, statement: str, row: int, body: str) -> None:
+        """Note a change; those of one row are made in this order."""
+        self._changes.append(WordChange(SQL[statement], row, body))
+
+    def store(self, tx: Tx) -> None:
+        """Make the changes: by table, and in the order of rows, as another order begins a new segment."""
+        for table in (("remove_words", "add_words"), ("remove_card", "add_card")):
+            statements = {SQL[name] for name in table}
+            own = sorted((one for one in self._changes if one.statement in statements), key=lambda one: one.row)
+            for statement, some in groupby(own, key=lambda one: one.statement):
+                tx.run_many(statement, [{"id": one.row, "body": one.body} for one in some])
+        self._changes.clear()
 
 
 class NewContent(NamedTuple):
@@ -103,14 +135,15 @@ def find_content(tx: Tx, owner: int, sha256: bytes, kind: str) -> tuple[int, int
     return (row[0], row[1]) if row else None
 
 
-def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], text: str = "") -> int:
-    """Store what a file says and make its words searchable; return its row. `text` is that of a PDF."""
+def add_content(
+    tx: Tx, content: NewContent, pieces: Sequence[NewPiece], words: WordChanges, text: str = ""
+) -> int:  # fmt: skip
+    """Store what a file says, with its words; return its row. `text` is that of a PDF."""
     row = tx.insert(SQL["add_content"], content._asdict())
     if text:
         tx.run(SQL["add_pdf_text"], {"content": row, "text": zlib.compress(text.encode())})
     first = tx.all(SQL["last_chunk"])[0][0] + 1
     chunks: list[dict[str, SqlValue]] = []
-    words: list[dict[str, SqlValue]] = []
     for position, piece in enumerate(pieces):
         values: dict[str, SqlValue] = piece._asdict()
         chunks.append(
@@ -118,9 +151,8 @@ def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], text: s
                       "term_count": len(piece.terms.split())}
         )  # fmt: skip
         if piece.terms:
-            words.append({"id": first + position, "body": entry(content.owner, piece.terms)})
+            words.note("add_words", first + position, entry(content.owner, piece.terms))
     tx.run_many(SQL["add_chunk"], chunks)
-    tx.run_many(SQL["add_words"], words)
     return row
 
 
@@ -139,7 +171,7 @@ class DroppedRows(NamedTuple):
     vectors: int = 0
 
 
-def drop_unused(tx: Tx, content: int, leaving: Leaving | None) -> DroppedRows:
+def drop_unused(tx: Tx, content: int, leaving: Leaving | None, words: WordChanges) -> DroppedRows:
     """Remove a content that no file says any more, and its vectors too where it does not leave for a while only."""
     if tx.one(SQL["is_content_used"], {"content": content}) is not None:
         return DroppedRows()
@@ -148,7 +180,8 @@ def drop_unused(tx: Tx, content: int, leaving: Leaving | None) -> DroppedRows:
         return DroppedRows()
     rows = tx.all(SQL["terms_of_content"], {"content": content})
     with_words = [(row, unpack(terms)) for row, terms in rows if terms is not None]
-    tx.run_many(SQL["remove_words"], [{"id": row, "body": entry(owner[0][0], words)} for row, words in with_words])
+    for row, terms in with_words:
+        words.note("remove_words", row, entry(owner[0][0], terms))
     if leaving is not None:
         cache_vectors_of(tx, content, leaving.collection_id, leaving.now)
     vectors = drop_vectors_of(tx, content)
@@ -157,28 +190,29 @@ def drop_unused(tx: Tx, content: int, leaving: Leaving | None) -> DroppedRows:
     return DroppedRows(len(rows), len(with_words), vectors)
 
 
-def put_card(tx: Tx, file: int, owner: int, terms: str) -> None:
-    """Make the names of a file searchable in place of those before."""
-    drop_card(tx, file, owner)
-    if terms:
-        tx.run(SQL["clear_card"], {"id": file, "card": pack(terms)})
-        tx.run(SQL["add_card"], {"id": file, "body": entry(owner, terms)})
-
-
-def move_card(tx: Tx, file: int, owner: int, old: Sequence[str], new: Sequence[str]) -> None:
-    """Exchange the terms of a file's path among those of its names."""
+def card_of(tx: Tx, file: int) -> str:
+    """Return the terms of a file's names, as they are indexed; nothing where they are not."""
     row = tx.one(SQL["card_of_file"], {"id": file})
-    kept = Counter(unpack(row[0]).split() if row is not None else ()) - Counter(old) + Counter(new)
-    put_card(tx, file, owner, " ".join(sorted(kept.elements())))
+    return unpack(row[0]) if row is not None else ""
 
 
-def drop_card(tx: Tx, file: int, owner: int) -> int:
-    """Take the names of a file out of the index; return how many full-text rows went."""
-    row = tx.one(SQL["card_of_file"], {"id": file})
-    if row is None or row[0] is None:
+def put_card(tx: Tx, file: int, owner: int, terms: str, words: WordChanges) -> int:
+    """Have the names of a file in place of those before; return how many full-text rows go."""
+    before = card_of(tx, file)
+    if before == terms:
         return 0
-    tx.run(SQL["clear_card"], {"id": file, "card": None})
-    return tx.run(SQL["remove_card"], {"id": file, "body": entry(owner, unpack(row[0]))})
+    if before:
+        words.note("remove_card", file, entry(owner, before))
+    tx.run(SQL["set_card"], {"id": file, "card": pack(terms)})
+    if terms:
+        words.note("add_card", file, entry(owner, terms))
+    return int(bool(before))
+
+
+def move_card(tx: Tx, file: int, owner: int, old: Sequence[str], new: Sequence[str], words: WordChanges) -> None:
+    """Exchange the terms of a file's path among those of its names."""
+    kept = Counter(card_of(tx, file).split()) - Counter(old) + Counter(new)
+    put_card(tx, file, owner, " ".join(sorted(kept.elements())), words)
 
 
 def content_of_file(tx: Tx, file: int) -> int | None:
