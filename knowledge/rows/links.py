@@ -47,7 +47,7 @@ MEMBER_OF, TAGGED = "member_of", "tagged"
 MEMBER_STRENGTH, TAG_STRENGTH = 0.5, 0.4
 REPEATED = 0.1
 """What each repetition of a link adds to its strength, which is 1 at most."""
-ENTITY_KINDS: Mapping[str, EntityKind] = {"markdown": "page", "code": "code"}
+ENTITY_KINDS: Mapping[str, EntityKind] = {"markdown": "page", "pdf": "page", "code": "code"}
 STRENGTHS: Mapping[LinkForm, tuple[str, float]] = {
     "wiki": ("links", 0.6), "link": ("links", 0.6), "wiki_embed": ("embeds", 0.7), "embed": ("embeds", 0.7),
     "relates": ("relates", 0.8), "supersedes": ("supersedes", 0.9), "superseded_by": ("supersedes", 0.9),
