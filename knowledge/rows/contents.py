@@ -7,10 +7,10 @@ Rule 2: what is stored of a text is ranges, a keyed hash and its terms in the or
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby, islice
-from typing import NamedTuple
+from itertools import islice
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -28,36 +28,59 @@ def entry(owner: int, terms: str) -> str:
     return " ".join(f"w{owner}·{term}" for term in dict.fromkeys(terms.split()))
 
 
+FullText: TypeAlias = Literal["words", "card"]
+"""The table of pieces, and that of the names of files."""
+
+
+class _Statements(NamedTuple):
+    there: str
+    add: str
+    remove: str
+
+
+_FULL_TEXT: Mapping[FullText, _Statements] = {
+    "words": _Statements(SQL["words_there"], SQL["add_words"], SQL["remove_words"]),
+    "card": _Statements(SQL["cards_there"], SQL["add_card"], SQL["remove_card"]),
+}
+
+
 class WordChange(NamedTuple):
     """A full-text row that comes or goes."""
 
-    statement: str
     row: int
     body: str
+    is_added: bool
 
 
 class WordChanges:
     """Full-text rows of one transaction, which are changed at its end.
 
-    A full-text table writes a segment of its own whenever another table is changed by a statement that could fail
-    midway: together they are one segment.
+    A full-text table writes a segment of its own before each statement that changes several rows, of any table, and
+    could fail midway: together they are one segment.
     """
 
     def __init__(self) -> None:
-        self._changes: list[WordChange] = []
+        self._changes: dict[FullText, list[WordChange]] = {"words": [], "card": []}
 
-    def note(self, statement: str, row: int, body: str) -> None:
-        """Note a change; those of one row are made in this order."""
-        self._changes.append(WordChange(SQL[statement], row, body))
+    def add(self, table: FullText, row: int, body: str) -> None:
+        """Note a row that comes."""
+        self._changes[table].append(WordChange(row, body, is_added=True))
+
+    def remove(self, table: FullText, row: int, body: str) -> None:
+        """Note a row that goes; one that is not there is left alone."""
+        self._changes[table].append(WordChange(row, body, is_added=False))
 
     def store(self, tx: Tx) -> None:
-        """Make the changes: by table, and in the order of rows, as another order begins a new segment."""
-        for table in (("remove_words", "add_words"), ("remove_card", "add_card")):
-            statements = {SQL[name] for name in table}
-            own = sorted((one for one in self._changes if one.statement in statements), key=lambda one: one.row)
-            for statement, some in groupby(own, key=lambda one: one.statement):
-                tx.run_many(statement, [{"id": one.row, "body": one.body} for one in some])
-        self._changes.clear()
+        """Make the changes, in the order of rows, as another order begins a new segment, and of one row as noted."""
+        for table, statements in _FULL_TEXT.items():
+            changes = sorted(self._changes[table], key=lambda one: one.row)
+            removed = json.dumps([one.row for one in changes if not one.is_added])
+            present = {row for (row,) in tx.all(statements.there, {"rows": removed})}
+            for one in changes:
+                if one.is_added or one.row in present:
+                    tx.run(statements.add if one.is_added else statements.remove, {"id": one.row, "body": one.body})
+                (present.add if one.is_added else present.discard)(one.row)
+            self._changes[table].clear()
 
 
 class NewContent(NamedTuple):
@@ -151,7 +174,7 @@ def add_content(
                       "term_count": len(piece.terms.split())}
         )  # fmt: skip
         if piece.terms:
-            words.note("add_words", first + position, entry(content.owner, piece.terms))
+            words.add("words", first + position, entry(content.owner, piece.terms))
     tx.run_many(SQL["add_chunk"], chunks)
     return row
 
@@ -181,7 +204,7 @@ def drop_unused(tx: Tx, content: int, leaving: Leaving | None, words: WordChange
     rows = tx.all(SQL["terms_of_content"], {"content": content})
     with_words = [(row, unpack(terms)) for row, terms in rows if terms is not None]
     for row, terms in with_words:
-        words.note("remove_words", row, entry(owner[0][0], terms))
+        words.remove("words", row, entry(owner[0][0], terms))
     if leaving is not None:
         cache_vectors_of(tx, content, leaving.collection_id, leaving.now)
     vectors = drop_vectors_of(tx, content)
@@ -202,10 +225,10 @@ def put_card(tx: Tx, file: int, owner: int, terms: str, words: WordChanges) -> i
     if before == terms:
         return 0
     if before:
-        words.note("remove_card", file, entry(owner, before))
+        words.remove("card", file, entry(owner, before))
     tx.run(SQL["set_card"], {"id": file, "card": pack(terms)})
     if terms:
-        words.note("add_card", file, entry(owner, terms))
+        words.add("card", file, entry(owner, terms))
     return int(bool(before))
 
 
