@@ -228,6 +228,23 @@ async def test_knowledge_names_of_a_file_stay_when_it_is_read_again_moved_or_cop
 
 
 @journey
+async def test_knowledge_files_of_one_batch_are_one_segment_of_each_full_text_table(tmp_path):
+    folder = write(tmp_path / "notes", {f"n{n}.md": f"The walrus {n} sleeps. See [[n{n // 2}]].\n" for n in range(50)})
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+        await add(client, folder)
+    database = den.database()
+    try:
+        counted = {
+            table: next(database.execute(f"SELECT count(DISTINCT segid) FROM {table}_idx"))[0]  # noqa: S608
+            for table in ("knowledge_fts", "knowledge_card_fts")
+        }
+    finally:
+        database.close()
+    assert counted == {"knowledge_fts": 1, "knowledge_card_fts": 1}
+
+
+@journey
 async def test_knowledge_statement_06_a_copy_is_one_hit_with_two_locations(tmp_path):
     folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "copy/b.md": "The walrus sleeps.\n"})
     async with Den(tmp_path / "den").client() as client:
