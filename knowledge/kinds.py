@@ -74,6 +74,5 @@ _BY_SUFFIX: Mapping[str, Kind] = {
 
 def kind_of(name: str) -> Kind | None:
     """Return what a file of that name is read as; None where no reader is known."""
-    folded = name.casefold()
-    stem, dot, suffix = folded.rpartition(".")
-    return _BY_SUFFIX.get(suffix) if dot and stem else WHOLE_NAMES.get(folded)
+    stem, dot, suffix = name.rpartition(".")
+    return _BY_SUFFIX.get(suffix.casefold()) if dot and stem else WHOLE_NAMES.get(name.casefold())

@@ -276,25 +276,31 @@ DELETE FROM knowledge_chunk WHERE content = :content
 INSERT INTO knowledge_fts (rowid, body) VALUES (:id, :body)
 
 -- name: remove_words
--- The terms of a piece leave the index; they must be those that were put in.
-INSERT INTO knowledge_fts (knowledge_fts, rowid, body)
-SELECT 'delete', :id, :body WHERE EXISTS (SELECT 1 FROM knowledge_fts_docsize WHERE id = :id)
+-- The terms of a piece leave the index; they must be those that were put in. The index is damaged where they are not there.
+INSERT INTO knowledge_fts (knowledge_fts, rowid, body) VALUES ('delete', :id, :body)
+
+-- name: words_there
+-- Those of some pieces whose terms are in the index.
+SELECT id FROM knowledge_fts_docsize WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: add_card
 -- The names of a file become searchable.
 INSERT INTO knowledge_card_fts (rowid, body) VALUES (:id, :body)
 
 -- name: remove_card
--- The names of a file leave the index.
-INSERT INTO knowledge_card_fts (knowledge_card_fts, rowid, body)
-SELECT 'delete', :id, :body WHERE EXISTS (SELECT 1 FROM knowledge_card_fts_docsize WHERE id = :id)
+-- The names of a file leave the index; the same holds for them.
+INSERT INTO knowledge_card_fts (knowledge_card_fts, rowid, body) VALUES ('delete', :id, :body)
+
+-- name: cards_there
+-- Those of some files whose names are in the index.
+SELECT id FROM knowledge_card_fts_docsize WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: card_of_file
 -- The terms of a file's names.
 SELECT card, content FROM knowledge_file WHERE id = :id
 
--- name: clear_card
--- The names of a file are not indexed.
+-- name: set_card
+-- The names of a file, as they are indexed.
 UPDATE knowledge_file SET card = :card WHERE id = :id
 
 -- name: rows_with_term

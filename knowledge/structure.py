@@ -36,10 +36,9 @@ class TextStructure(msgspec.Struct, frozen=True, kw_only=True):
     importance: float = 0.5
     topics: list[str] = []
     aliases: list[str] = []
+    """The title and other names, without those that hold a credential; so are the tags."""
     tags: list[str] = []
     links: list[RawLink] = []
-    names: str = ""
-    """Terms of the title, aliases and tags: what the file is called beside its path."""
     hidden: list[tuple[int, int, str]] = []
     """Byte ranges of credentials and of our own context blocks, with the mark that is shown instead, in order."""
     text: str = ""

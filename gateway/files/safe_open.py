@@ -10,8 +10,9 @@ Rule 3: what is opened is a regular file on the root's device whose bytes are on
 import os
 import stat
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -27,8 +28,10 @@ _FILE_FLAGS = _BASE_FLAGS | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY
 _FOLDER_FLAGS = _BASE_FLAGS | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
 _HAS_DESCRIPTORS = bool(_NO_FOLLOW) and os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 
+_KINDS: Mapping[int, EntryKind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
 _DATALESS = 0x40000000
 """macOS, `st_flags`: the file's bytes are in the cloud alone (SF_DATALESS in <sys/stat.h>)."""
+_HAS_PLACEHOLDERS = hasattr(os.stat_result, "st_flags") or hasattr(os.stat_result, "st_file_attributes")
 _RECALLED = 0x1000 | 0x40000 | 0x400000
 """Windows, `st_file_attributes`: offline, recall on open, recall on data access."""
 
@@ -233,19 +236,15 @@ def _is_same_path(left: str, right: str) -> bool:
 
 def _is_downloaded(found: os.stat_result) -> bool:
     """Return whether the bytes are on this disk: opening a placeholder of a cloud folder would fetch them."""
+    if not _HAS_PLACEHOLDERS:
+        return True
     flags: int = getattr(found, "st_flags", 0)
     attributes: int = getattr(found, "st_file_attributes", 0)
     return not (flags & _DATALESS or attributes & _RECALLED)
 
 
 def _entry(name: str, found: os.stat_result) -> FolderEntry:
-    kind: EntryKind = "other"
-    if stat.S_ISREG(found.st_mode):
-        kind = "file"
-    elif stat.S_ISDIR(found.st_mode):
-        kind = "folder"
-    elif stat.S_ISLNK(found.st_mode):
-        kind = "link"
+    kind = _KINDS.get(stat.S_IFMT(found.st_mode), "other")
     return FolderEntry(name, kind, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, _is_downloaded(found))
 
 
@@ -253,9 +252,11 @@ def _entries(folder: int | str) -> list[FolderEntry]:
     found: list[FolderEntry] = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):  # it went while the folder was read
+            try:  # not `suppress`: a large collection has this many times
                 found.append(_entry(entry.name, entry.stat(follow_symlinks=False)))
-    found.sort(key=lambda entry: entry.name)
+            except FileNotFoundError:  # it went while the folder was read
+                continue
+    found.sort(key=itemgetter(0))
     return found
 
 

@@ -24,7 +24,7 @@ from gateway.files.front_matter import FrontMatter, read_front_matter
 from gateway.secrets.scanner import RuleScanner
 from knowledge.index.code_cutting import CodeSymbol, cut_code
 from knowledge.index.cutting import Heading, TextPiece, cut_pieces, line_starts
-from knowledge.index.hidden import OWN_BLOCK_MARK, HiddenPart
+from knowledge.index.hidden import HiddenPart, find_hidden, replace_parts
 from knowledge.links.finding import RawLink, find_imports, find_links
 from knowledge.structure import PieceOfText, ReadRequest, TextStructure
 from promt.own_blocks import find_blocks
@@ -45,7 +45,6 @@ MOST_MEAN_LINE = 500
 """Characters: what a person writes has shorter lines, but for prose, which has whole paragraphs in them."""
 MAX_TOPICS = 16
 MAX_TOPIC_CHARS = 64
-MAX_NAMES_CHARS = 2000
 MAX_NAMES = 32
 MAX_NAME_CHARS = 200
 
@@ -135,12 +134,9 @@ class _Reader:
         is_markdown = request.kind == "markdown"
         pieces = cut_code(text, symbols) if symbols else cut_pieces(text, headings, is_markdown=is_markdown)
         kept = pieces[: request.max_pieces]
-        hidden = self.hidden_parts(text)
+        hidden = self._hidden_in(text)
         said = blank(text, hidden)
         title = _words_of(front.fields.get("title"))
-        names = " ".join(
-            [*title, *(word for name in ("aliases", "tags") for word in _words_of(front.fields.get(name)))]
-        )
         return TextStructure(
             encoding=decoded.encoding,
             lines=len(starts) if text else 0,
@@ -148,10 +144,9 @@ class _Reader:
             pieces=self._pieces(kept, said, decoded, title),
             importance=_importance(front.fields.get("importance")),
             topics=_topics(front.fields),
-            aliases=self._said(_words_of(front.fields.get("aliases")) + title),
+            aliases=self._said(title + _words_of(front.fields.get("aliases"))),
             tags=self._said(_words_of(front.fields.get("tags"))),
             links=self._links(text, front, request) if not request.is_plain else [],
-            names=" ".join(sorted(self._lexicon.index_terms(self._scanner.mask(names[:MAX_NAMES_CHARS])))),
             hidden=_in_bytes(decoded, hidden),
         )
 
@@ -203,25 +198,12 @@ class _Reader:
             found = find_imports(text) if request.kind == "code" else []
         return [one for one in found if self._scanner.mask(one.target) == one.target]
 
-    def _masked(self, text: str) -> str:
-        parts: list[str] = []
-        place = 0
-        for start, end, mark in self.hidden_parts(text):
-            parts += [text[place:start], mark]
-            place = end
-        return "".join([*parts, text[place:]])
-
-    def hidden_parts(self, text: str) -> list[HiddenPart]:
+    def _hidden_in(self, text: str) -> list[HiddenPart]:
         """Return the parts of a text that are neither indexed nor shown, in characters and in order."""
-        spans = [(span.start, span.end, f"[secret:{span.kind}]") for span in self._scanner.find(text)]
-        spans += [(start, end, OWN_BLOCK_MARK) for start, end in find_blocks(text)]
-        parts: list[HiddenPart] = []
-        last = 0
-        for start, end, mark in sorted(spans):
-            if end > last:
-                parts.append((max(start, last), end, mark))
-                last = end
-        return parts
+        return find_hidden(self._scanner.find(text), find_blocks(text))
+
+    def _masked(self, text: str) -> str:
+        return _replaced(text, self._hidden_in(text))
 
     def _pieces(
         self, pieces: Sequence[TextPiece], said: str, decoded: _Decoded, title: Sequence[str]
@@ -248,12 +230,11 @@ class _Reader:
 
 def blank(text: str, hidden: Sequence[HiddenPart]) -> str:
     """Return a text of the same length with blanks in place of its hidden parts."""
-    parts: list[str] = []
-    place = 0
-    for start, end, _ in hidden:
-        parts += [text[place:start], " " * (end - start)]
-        place = end
-    return "".join([*parts, text[place:]])
+    return _replaced(text, [(start, end, " " * (end - start)) for start, end, _ in hidden])
+
+
+def _replaced(text: str, parts: Sequence[HiddenPart]) -> str:
+    return replace_parts(parts, 0, len(text), lambda start, end: text[start:end])
 
 
 def _bytes_at(decoded: _Decoded, places: Sequence[int]) -> dict[int, int]:

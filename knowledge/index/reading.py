@@ -19,7 +19,16 @@ from knowledge.index.vectors import PieceVectors
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import FileChange, add_change, see_version
 from knowledge.rows.collections import KnownCollection, find_collection
-from knowledge.rows.contents import Leaving, NewContent, NewPiece, add_content, drop_unused, find_content, put_card
+from knowledge.rows.contents import (
+    Leaving,
+    NewContent,
+    NewPiece,
+    WordChanges,
+    add_content,
+    drop_unused,
+    find_content,
+    put_card,
+)
 from knowledge.rows.files import (
     WaitingFile,
     delete_file,
@@ -31,7 +40,7 @@ from knowledge.rows.files import (
     path_of,
     waiting_files,
 )
-from knowledge.rows.links import TextReferences, put_file, put_references
+from knowledge.rows.links import TextReferences, put_file, put_references, read_references
 from knowledge.rows.vectors import mean_content
 from knowledge.structure import ReaderEndedError, ReadRequest, ReadText, TextStructure
 from protocol.notifications import KnowledgeIndexed
@@ -185,20 +194,22 @@ class FileReader:
         """Store the outcomes; a file that changed meanwhile waits still, and is left to the next look."""
         if find_collection(tx, known.collection_id) is None:
             return
+        words = WordChanges()
         for one in files:
             read, structure = one.read, one.structure
             if read.error is not None or one.has_ended:
                 self._fail(tx, read, has_ended=one.has_ended)
             elif read.skipped is not None:
-                self._finish(tx, known, read, None, "skipped", read.skipped)
+                self._finish(tx, known, read, None, "skipped", read.skipped, words)
             elif structure is not None and structure.unread is not None:
-                self._finish(tx, known, read, None, "skipped", structure.unread)
+                self._finish(tx, known, read, None, "skipped", structure.unread, words)
             else:
-                self._keep(tx, known, one, contents)
+                self._keep(tx, known, one, contents, words)
+        words.store(tx)
 
     def _keep(
         self, tx: Tx, known: KnownCollection, one: ReadFile,
-        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]],
+        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]], words: WordChanges,
     ) -> None:  # fmt: skip
         read = one.read
         key = (read.sha256, read.file.kind)
@@ -207,7 +218,7 @@ class FileReader:
             if key not in contents:
                 return  # it left the index this moment: the file waits still
             content, pieces, text = contents[key]
-            there = add_content(tx, content, pieces, text), content.left_from
+            there = add_content(tx, content, pieces, words, text), content.left_from
             structure = one.structure
             if structure is not None:
                 put_references(tx, there[0], TextReferences(structure.aliases, structure.tags, structure.links))
@@ -217,7 +228,7 @@ class FileReader:
         reason = "structure_failed" if one.structure is not None and read.file.deaths >= PLAIN_AFTER else None
         state = "partial" if left_from is not None else "indexed"
         if gone is None:
-            self._finish(tx, known, read, row, state, reason, names=one.structure.names if one.structure else "")
+            self._finish(tx, known, read, row, state, reason, words)
             if see_version(tx, known.id, path, read.sha256, len(read.data), now):
                 add_change(tx, known, FileChange("changed", path, sha256=read.sha256), now)
             elif read.file.content is None and not read.file.is_baseline:
@@ -226,28 +237,37 @@ class FileReader:
         delete_file(tx, read.file.id)
         move_file(tx, gone[0], read.file.folder, read.file.name, read.file.kind, None)
         moved = read.file._replace(id=gone[0])
-        self._finish(tx, known, read._replace(file=moved), row, state, reason)
+        self._finish(tx, known, read._replace(file=moved), row, state, reason, words)
         see_version(tx, known.id, path, read.sha256, len(read.data), now)
         add_change(tx, known, FileChange("moved", path, path_of(gone[1], gone[2]), read.sha256), now)
 
     def _finish(
-        self, tx: Tx, known: KnownCollection, read: ReadBytes, content: int | None, state: str, reason: str | None, *,
-        names: str = ""
+        self, tx: Tx, known: KnownCollection, read: ReadBytes, content: int | None, state: str, reason: str | None,
+        words: WordChanges,
     ) -> None:  # fmt: skip
-        file = read.file
+        """Store the outcome of a reading. What a file is called is what its content says, whoever read that first."""
+        file, now = read.file, self._means.clock.now()
         values = {
-            "id": file.id, "state": state, "reason": reason, "content": content, "now": self._means.clock.now(),
+            "id": file.id, "state": state, "reason": reason, "content": content, "now": now,
             "size": len(read.data) if read.is_read else file.size,
             "mtime_ns": read.mtime_ns if read.is_read else file.mtime_ns,
         }  # fmt: skip
         finish_file(tx, values)
-        terms = self._means.lexicon.index_terms(path_of(file.folder, file.name)) if content is not None else []
-        put_card(tx, file.id, known.owner, " ".join(sorted([*terms, *names.split()])))
-        put_file(tx, file.id, content, self._means.clock.now())
+        references = read_references(tx, content) if content is not None else None
+        put_card(tx, file.id, known.owner, " ".join(sorted(self._card_of(file, references))), words)
+        put_file(tx, file.id, references, now)
         if file.content is not None and file.content != content:
-            drop_unused(tx, file.content, Leaving(known.collection_id, self._means.clock.now()))
+            drop_unused(tx, file.content, Leaving(known.collection_id, now), words)
         if content is not None and mean_content(tx, content, awaits=self._vectors.are_made()):
             self._vectors.queue(tx)
+
+    def _card_of(self, file: WaitingFile, references: TextReferences | None) -> list[str]:
+        """Return the terms of a file's path and of its other names; none of a file without a content."""
+        if references is None:
+            return []
+        names = " ".join([*references.aliases, *references.tags])
+        index_terms = self._means.lexicon.index_terms
+        return [*index_terms(path_of(file.folder, file.name)), *(index_terms(names) if names else ())]
 
     def _fail(self, tx: Tx, read: ReadBytes, *, has_ended: bool) -> None:
         file = read.file

@@ -12,7 +12,7 @@ import anyio.to_thread
 import msgspec
 
 from knowledge.index.hidden import blank_hidden
-from knowledge.rows.contents import pdf_text_of
+from knowledge.rows.contents import packed_text_of, unpack_text
 from knowledge.rows.files import ContentPlace, places_of
 from knowledge.rows.vectors import (
     FILLING,
@@ -45,6 +45,8 @@ class PieceVectors(VectorFilling[LackingPiece]):
         self._open_root = open_root
         self._newest = 0
         self._hashes: dict[int, bytes] = {}
+        self._last: dict[tuple[int, bytes], bytes] = {}
+        """The bytes of the content that was read last: its next pieces come in the next batch."""
 
     def are_made(self) -> bool:
         """Return whether new pieces get vectors: a model is loaded, or will be."""
@@ -53,7 +55,10 @@ class PieceVectors(VectorFilling[LackingPiece]):
     async def fill(self, handle: JobHandle | None = None) -> None:
         """Make the missing vectors, those of the newest pieces first. This handles `embed` jobs."""
         self._newest = 0
-        await super().fill(handle)
+        try:
+            await super().fill(handle)
+        finally:
+            self._last = {}
 
     def drop(self, tx: Tx, space: Space, limit: int) -> int:
         """Remove some of the space's vectors, and first those that left it; return how many."""
@@ -69,26 +74,30 @@ class PieceVectors(VectorFilling[LackingPiece]):
 
     async def texts_of(self, rows: Sequence[LackingPiece]) -> list[str | None]:
         """Return what each piece says with the headings above it; None where no file says so now."""
-        contents = list(dict.fromkeys(one.content for one in rows))
-
-        kept = {one.content for one in rows if one.kind == "pdf"}
+        wanted = {one.content: one.kind for one in rows if (one.content, one.sha256) not in self._last}
 
         def look(tx: Tx) -> tuple[dict[int, list[ContentPlace]], dict[int, bytes | None]]:
-            places = {content: places_of(tx, content) for content in contents if content not in kept}
-            return places, {content: pdf_text_of(tx, content) for content in kept}
+            places = {content: places_of(tx, content) for content, kind in wanted.items() if kind != "pdf"}
+            return places, {content: packed_text_of(tx, content) for content, kind in wanted.items() if kind == "pdf"}
 
-        places, texts = await self._db.read(look)
-        return await anyio.to_thread.run_sync(self._texts, rows, places, texts)
+        places, packed = await self._db.read(look)
+        return await anyio.to_thread.run_sync(self._texts, rows, places, packed)
 
     def _texts(
-        self, rows: Sequence[LackingPiece], places: Mapping[int, Sequence[ContentPlace]], data: dict[int, bytes | None]
-    ) -> list[str | None]:
+        self, rows: Sequence[LackingPiece], places: Mapping[int, Sequence[ContentPlace]],
+        packed: Mapping[int, bytes | None],
+    ) -> list[str | None]:  # fmt: skip
         texts: list[str | None] = []
+        data: dict[tuple[int, bytes], bytes | None] = {**self._last}
+        self._last = {}
         for one in rows:
-            if one.content not in data:
-                data[one.content] = self._read(one, places[one.content])
-            said = data[one.content]
+            key = (one.content, one.sha256)
+            if key not in data:
+                is_kept = one.content in packed
+                data[key] = unpack_text(packed[one.content]) if is_kept else self._read(one, places[one.content])
+            said = data[key]
             texts.append(embedded_text(one, said) if said is not None else None)
+            self._last = {key: said} if said is not None else {}
         return texts
 
     def _read(self, piece: LackingPiece, places: Sequence[ContentPlace]) -> bytes | None:

@@ -58,9 +58,13 @@ def parts_of(target: str) -> WrittenTarget:
 
 
 def stem_of(name: str) -> str:
-    """Return a file's name without a suffix that we know."""
+    """Return what a file is called: its name without a suffix that we know, but for a PDF, which keeps it.
+
+    A note about a document often has the document's name.
+    """
     stem, dot, _ = name.rpartition(".")
-    return stem if dot and stem and kind_of(name) is not None else name
+    kind = kind_of(name) if dot and stem else None
+    return stem if kind is not None and kind.kind != "pdf" else name
 
 
 def key_of(form: LinkForm, target: str) -> str:

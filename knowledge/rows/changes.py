@@ -50,12 +50,6 @@ def see_version(tx: Tx, collection: int, path: str, sha256: bytes, size: int, no
     return last is not None
 
 
-def move_versions(tx: Tx, collection: int, path: str, sha256: bytes | None, size: int, now: int) -> None:
-    """Note that a path says what another one said before."""
-    if sha256 is not None:
-        see_version(tx, collection, path, sha256, size, now)
-
-
 def list_versions(tx: Tx, collection: int, path: str, before: int, limit: int) -> list[tuple[int, FileVersion]]:
     """Return row and version, newest first."""
     rows = tx.all(SQL["list_versions"], {"collection": collection, "path": path, "before": before, "limit": limit})

@@ -7,14 +7,15 @@ Rule 2: what is stored of a text is ranges, a keyed hash and its terms in the or
 import json
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from itertools import islice
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from knowledge.rows.statements import SQL
-from knowledge.rows.vectors import drop_vectors_of, leave_vectors_of
+from knowledge.rows.vectors import cache_vectors_of, drop_vectors_of
 from protocol.seams.ports import SqlValue, Tx
 from retrieval.packing import pack, unpack
 
@@ -25,6 +26,61 @@ MATCH_CAP = 20_000
 def entry(owner: int, terms: str) -> str:
     """Return terms as the index has them: with their owner, so that no search comes upon another's pieces."""
     return " ".join(f"w{owner}·{term}" for term in dict.fromkeys(terms.split()))
+
+
+FullText: TypeAlias = Literal["words", "card"]
+"""The table of pieces, and that of the names of files."""
+
+
+class _Statements(NamedTuple):
+    there: str
+    add: str
+    remove: str
+
+
+_FULL_TEXT: Mapping[FullText, _Statements] = {
+    "words": _Statements(SQL["words_there"], SQL["add_words"], SQL["remove_words"]),
+    "card": _Statements(SQL["cards_there"], SQL["add_card"], SQL["remove_card"]),
+}
+
+
+class WordChange(NamedTuple):
+    """A full-text row that comes or goes."""
+
+    row: int
+    body: str
+    is_added: bool
+
+
+class WordChanges:
+    """Full-text rows of one transaction, which are changed at its end.
+
+    A full-text table writes a segment of its own before each statement that changes several rows, of any table, and
+    could fail midway: together they are one segment.
+    """
+
+    def __init__(self) -> None:
+        self._changes: dict[FullText, list[WordChange]] = {"words": [], "card": []}
+
+    def add(self, table: FullText, row: int, body: str) -> None:
+        """Note a row that comes."""
+        self._changes[table].append(WordChange(row, body, is_added=True))
+
+    def remove(self, table: FullText, row: int, body: str) -> None:
+        """Note a row that goes; one that is not there is left alone."""
+        self._changes[table].append(WordChange(row, body, is_added=False))
+
+    def store(self, tx: Tx) -> None:
+        """Make the changes, in the order of rows, as another order begins a new segment, and of one row as noted."""
+        for table, statements in _FULL_TEXT.items():
+            changes = sorted(self._changes[table], key=lambda one: one.row)
+            removed = json.dumps([one.row for one in changes if not one.is_added])
+            present = {row for (row,) in tx.all(statements.there, {"rows": removed})}
+            for one in changes:
+                if one.is_added or one.row in present:
+                    tx.run(statements.add if one.is_added else statements.remove, {"id": one.row, "body": one.body})
+                (present.add if one.is_added else present.discard)(one.row)
+            self._changes[table].clear()
 
 
 class NewContent(NamedTuple):
@@ -102,14 +158,15 @@ def find_content(tx: Tx, owner: int, sha256: bytes, kind: str) -> tuple[int, int
     return (row[0], row[1]) if row else None
 
 
-def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], text: str = "") -> int:
-    """Store what a file says and make its words searchable; return its row. `text` is that of a PDF."""
+def add_content(
+    tx: Tx, content: NewContent, pieces: Sequence[NewPiece], words: WordChanges, text: str = ""
+) -> int:  # fmt: skip
+    """Store what a file says, with its words; return its row. `text` is that of a PDF."""
     row = tx.insert(SQL["add_content"], content._asdict())
     if text:
         tx.run(SQL["add_pdf_text"], {"content": row, "text": zlib.compress(text.encode())})
     first = tx.all(SQL["last_chunk"])[0][0] + 1
     chunks: list[dict[str, SqlValue]] = []
-    words: list[dict[str, SqlValue]] = []
     for position, piece in enumerate(pieces):
         values: dict[str, SqlValue] = piece._asdict()
         chunks.append(
@@ -117,9 +174,8 @@ def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], text: s
                       "term_count": len(piece.terms.split())}
         )  # fmt: skip
         if piece.terms:
-            words.append({"id": first + position, "body": entry(content.owner, piece.terms)})
+            words.add("words", first + position, entry(content.owner, piece.terms))
     tx.run_many(SQL["add_chunk"], chunks)
-    tx.run_many(SQL["add_words"], words)
     return row
 
 
@@ -138,7 +194,7 @@ class DroppedRows(NamedTuple):
     vectors: int = 0
 
 
-def drop_unused(tx: Tx, content: int, leaving: Leaving | None) -> DroppedRows:
+def drop_unused(tx: Tx, content: int, leaving: Leaving | None, words: WordChanges) -> DroppedRows:
     """Remove a content that no file says any more, and its vectors too where it does not leave for a while only."""
     if tx.one(SQL["is_content_used"], {"content": content}) is not None:
         return DroppedRows()
@@ -147,37 +203,39 @@ def drop_unused(tx: Tx, content: int, leaving: Leaving | None) -> DroppedRows:
         return DroppedRows()
     rows = tx.all(SQL["terms_of_content"], {"content": content})
     with_words = [(row, unpack(terms)) for row, terms in rows if terms is not None]
-    tx.run_many(SQL["remove_words"], [{"id": row, "body": entry(owner[0][0], words)} for row, words in with_words])
+    for row, terms in with_words:
+        words.remove("words", row, entry(owner[0][0], terms))
     if leaving is not None:
-        leave_vectors_of(tx, content, leaving.collection_id, leaving.now)
+        cache_vectors_of(tx, content, leaving.collection_id, leaving.now)
     vectors = drop_vectors_of(tx, content)
     tx.run(SQL["remove_chunks"], {"content": content})
     tx.run(SQL["remove_content"], {"content": content})
     return DroppedRows(len(rows), len(with_words), vectors)
 
 
-def put_card(tx: Tx, file: int, owner: int, terms: str) -> None:
-    """Make the names of a file searchable in place of those before."""
-    drop_card(tx, file, owner)
-    if terms:
-        tx.run(SQL["clear_card"], {"id": file, "card": pack(terms)})
-        tx.run(SQL["add_card"], {"id": file, "body": entry(owner, terms)})
-
-
-def move_card(tx: Tx, file: int, owner: int, old: Sequence[str], new: Sequence[str]) -> None:
-    """Exchange the terms of a file's path among those of its names."""
+def card_of(tx: Tx, file: int) -> str:
+    """Return the terms of a file's names, as they are indexed; nothing where they are not."""
     row = tx.one(SQL["card_of_file"], {"id": file})
-    kept = Counter(unpack(row[0]).split() if row is not None else ()) - Counter(old) + Counter(new)
-    put_card(tx, file, owner, " ".join(sorted(kept.elements())))
+    return unpack(row[0]) if row is not None else ""
 
 
-def drop_card(tx: Tx, file: int, owner: int) -> int:
-    """Take the names of a file out of the index; return how many full-text rows went."""
-    row = tx.one(SQL["card_of_file"], {"id": file})
-    if row is None or row[0] is None:
+def put_card(tx: Tx, file: int, owner: int, terms: str, words: WordChanges) -> int:
+    """Have the names of a file in place of those before; return how many full-text rows go."""
+    before = card_of(tx, file)
+    if before == terms:
         return 0
-    tx.run(SQL["clear_card"], {"id": file, "card": None})
-    return tx.run(SQL["remove_card"], {"id": file, "body": entry(owner, unpack(row[0]))})
+    if before:
+        words.remove("card", file, entry(owner, before))
+    tx.run(SQL["set_card"], {"id": file, "card": pack(terms)})
+    if terms:
+        words.add("card", file, entry(owner, terms))
+    return int(bool(before))
+
+
+def move_card(tx: Tx, file: int, owner: int, old: Sequence[str], new: Sequence[str], words: WordChanges) -> None:
+    """Exchange the terms of a file's path among those of its names."""
+    kept = Counter(card_of(tx, file).split()) - Counter(old) + Counter(new)
+    put_card(tx, file, owner, " ".join(sorted(kept.elements())), words)
 
 
 def content_of_file(tx: Tx, file: int) -> int | None:
@@ -213,19 +271,26 @@ def first_pieces(tx: Tx, files: Sequence[int]) -> dict[int, int]:
     return {file: piece for piece, file in tx.all(SQL["first_chunks_of_files"], {"rows": json.dumps(list(files))})}
 
 
-def pdf_text_of(tx: Tx, content: int) -> bytes | None:
-    """Return the text of a PDF in UTF-8; None where there is none that can be read."""
+def packed_text_of(tx: Tx, content: int) -> bytes | None:
+    """Return the text of a PDF as its row keeps it, for `unpack_text`; None where there is none."""
     row = tx.one(SQL["get_pdf_text"], {"content": content})
+    return row[0] if row is not None else None
+
+
+def unpack_text(packed: bytes | None) -> bytes | None:
+    """Return the text of a PDF in UTF-8; None where there is none that can be read."""
     with suppress(zlib.error):
-        return zlib.decompress(row[0]) if row is not None else None
+        return zlib.decompress(packed) if packed is not None else None
     return None
 
 
-def kept_texts(tx: Tx, pieces: Sequence[FoundPiece], most: int) -> dict[int, bytes]:
-    """Return what the first of some pieces that are of PDF files say, by their rows."""
-    wanted = [one for one in pieces if one.kind == "pdf"][:most]
-    texts = {content: pdf_text_of(tx, content) or b"" for content in {one.content for one in wanted}}
-    return {one.id: texts[one.content][one.from_byte : one.to_byte] for one in wanted}
+def packed_texts(tx: Tx, pieces: Iterable[FoundPiece], most: int) -> dict[int, bytes]:
+    """Return the texts of the first contents of PDF files among some pieces, by the contents' rows, for `unpack_text`.
+
+    They stay packed: most of what is found is not shown, and a book takes megabytes.
+    """
+    contents = islice(dict.fromkeys(one.content for one in pieces if one.kind == "pdf"), most)
+    return {content: packed for content in contents if (packed := packed_text_of(tx, content)) is not None}
 
 
 def pieces_of(tx: Tx, content: int) -> list[PlacedPiece]:

@@ -117,7 +117,7 @@ class ContentPlace(NamedTuple):
 def files_of_folder(tx: Tx, collection: int, folder: str) -> dict[str, SeenRow]:
     """Return the files of a folder by name, as they were seen last."""
     rows = tx.all(SQL["files_of_folder"], {"collection": collection, "folder": folder})
-    return {row[1]: SeenRow(*row) for row in rows}
+    return {row[1]: SeenRow._make(row) for row in rows}
 
 
 def add_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:

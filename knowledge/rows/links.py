@@ -47,7 +47,7 @@ MEMBER_OF, TAGGED = "member_of", "tagged"
 MEMBER_STRENGTH, TAG_STRENGTH = 0.5, 0.4
 REPEATED = 0.1
 """What each repetition of a link adds to its strength, which is 1 at most."""
-ENTITY_KINDS: Mapping[str, EntityKind] = {"markdown": "page", "code": "code"}
+ENTITY_KINDS: Mapping[str, EntityKind] = {"markdown": "page", "pdf": "page", "code": "code"}
 STRENGTHS: Mapping[LinkForm, tuple[str, float]] = {
     "wiki": ("links", 0.6), "link": ("links", 0.6), "wiki_embed": ("embeds", 0.7), "embed": ("embeds", 0.7),
     "relates": ("relates", 0.8), "supersedes": ("supersedes", 0.9), "superseded_by": ("supersedes", 0.9),
@@ -154,18 +154,17 @@ def form_and_line(address: str) -> tuple[LinkForm, int]:
     return form, int(line)  # pyright: ignore[reportReturnType]  # only forms are written there
 
 
-def put_file(tx: Tx, row: int, content: int | None, now: int) -> None:
-    """Give a file that was read its place in the graph; without a content it has none."""
+def put_file(tx: Tx, row: int, references: TextReferences | None, now: int) -> None:
+    """Give a file that was read its place in the graph, with what its content refers to; without one it has none."""
     file = _file_of(tx, row)
     if file is None:
         return
-    kind = ENTITY_KINDS.get(file.kind) if content is not None else None
+    kind = ENTITY_KINDS.get(file.kind)
     before = entity_of(tx, HOUSE, file.file_id)
-    if kind is None or content is None:
+    if kind is None or references is None:
         if before is not None:
             _forget(tx, file, before)
         return
-    references = read_references(tx, content)
     old_names = _names_of(tx, before) if before is not None else set[str]()
     stem = stem_of(file.name)
     minted = _Minted(f"ent_{file.file_id.partition('_')[2]}")
@@ -220,8 +219,10 @@ def _put_folders(tx: Tx, file: LinkedFile, entity: Entity, now: int) -> None:
     ordered = [_folder(tx, file.place, folder, None) for folder in ordered_folders(file.path)]
     own = folder_of_index(file.path)
     if own is not None:
+        is_new = entity_at(tx, HOUSE, file.place, own.path) is None
         made = _folder(tx, file.place, own, file.file_id)
-        for (other,) in tx.all(SQL["files_beside"], {"file_id": file.file_id}):
+        beside = tx.all(SQL["files_beside"], {"file_id": file.file_id}) if is_new else []  # else they have that edge
+        for (other,) in beside:
             known = entity_of(tx, HOUSE, other)
             if known is not None:
                 drop_kinds(tx, HOUSE, other, [MEMBER_OF])

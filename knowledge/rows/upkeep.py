@@ -53,9 +53,7 @@ def sample_files(tx: Tx, limit: int) -> list[SampledFile]:
 def count_index_gaps(tx: Tx) -> dict[str, int]:
     """Return how many pieces lack their words, and how much belongs to nothing; zeros where the index is whole."""
     row = tx.all(SQL["index_gaps"])[0]
-    return dict(
-        zip(("pieces_without_words", "words_without_piece", "pieces_of_nothing", "texts_of_nothing"), row, strict=True)
-    )
+    return dict(zip(GAPS, row, strict=True))
 
 
 def prunings(now: int) -> list[Check]:

@@ -78,11 +78,10 @@ def drop_vectors_of(tx: Tx, content: int) -> int:
     return tx.run(SQL["remove_vectors_of_content"], {"content": content})
 
 
-def leave_vectors_of(tx: Tx, content: int, place: str, now: int) -> None:
-    """Move the vectors of a content that leaves the index into the cache; `place` is the collection that leaves it."""
+def cache_vectors_of(tx: Tx, content: int, place: str, now: int) -> None:
+    """Keep the vectors of a content that is about to leave the index; `place` is the collection that leaves it."""
     rows = tx.all(SQL["vectors_of_content"], {"content": content})
     keep_left(tx, HOUSE, place, [LeftVector(space, text_hash, numbers) for _, space, text_hash, numbers in rows], now)
-    drop_vectors_of(tx, content)
 
 
 def mean_content(tx: Tx, content: int, *, awaits: bool) -> bool:

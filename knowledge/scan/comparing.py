@@ -41,14 +41,14 @@ def compare(sight: FolderSight, rows: Mapping[str, SeenRow]) -> FolderPlan:
 
 
 def _is_same(row: SeenRow, seen: SeenFile) -> bool:
-    entry = seen.entry
-    is_known = (row.device, row.inode, row.size, row.mtime_ns) == (
-        entry.device,
-        entry.inode,
-        entry.size,
-        entry.mtime_ns,
+    entry, kind = seen
+    is_known = (
+        row.mtime_ns == entry.mtime_ns
+        and row.inode == entry.inode
+        and row.size == entry.size
+        and row.device == entry.device
     )
-    return is_known and row.kind == seen.kind.kind and row.state != "missing"
+    return is_known and row.kind == kind.kind and row.state != "missing"
 
 
 def is_below(folder: str, above: Iterable[str]) -> bool:

@@ -5,8 +5,11 @@ Rule 2: nothing below an ignored folder comes back; a line that is no pattern is
 Rule 3: patterns are those of git, by `pathspec`; it is imported when a collection is first scanned.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from protocol.files.collections import PatternProblem
@@ -45,6 +48,8 @@ class PatternList:
         self.bad: list[PatternProblem] = []
         patterns: list[GitIgnoreSpecPattern] = []
         self._lines: list[tuple[int, str]] = []
+        self.words: list[str] | None = []
+        """A word of each pattern without which no path matches it, folded; None where a pattern has none."""
         for number, raw in enumerate(lines, 1):
             if number > MAX_LINES:
                 break
@@ -57,6 +62,8 @@ class PatternList:
             if pattern.include is not None:
                 patterns.append(pattern)
                 self._lines.append((number, line))
+                word = word_of(line)
+                self.words = [*self.words, word] if self.words is not None and word else None
         self._spec = GitIgnoreSpec(patterns)
 
     def __bool__(self) -> bool:
@@ -73,14 +80,39 @@ class PatternList:
         return found.include, PatternRule(file=self.file, line=number, pattern=line[:256])
 
 
+def word_of(line: str) -> str:
+    """Return the longest part of a pattern that each path has that it matches, folded; nothing where it has none."""
+    plain = "" if "[" in line or "\\" in line else line.strip().removeprefix("!")
+    return max(re.split(r"[*?/]+", plain), key=len).casefold()
+
+
+@cache
+def _search_for(words: frozenset[str]) -> Callable[[str], object]:
+    """Return what looks for any of some words in a text."""
+    return re.compile("|".join(re.escape(word) for word in sorted(words))).search if words else lambda _text: None
+
+
+class _Deciding(NamedTuple):
+    """The lists that decide at a place, and whether a path (folded) could be matched by any: most could by none."""
+
+    lists: tuple[PatternList, ...]
+    may_match: Callable[[str], object]
+
+
+@cache
+def _fixed(file: str, lines: tuple[str, ...]) -> PatternList:
+    """Return a list that no collection changes, compiled once."""
+    return PatternList(file, "", lines)
+
+
 class Rules:
     """The rules at a place of a collection: those of the collection, and of the folders down to that place."""
 
     def __init__(
         self, include: Sequence[str], exclude: Sequence[str], git_exclude: Sequence[str], *, follows_git: bool
     ) -> None:
-        self._safety = PatternList("safety", "", SECRET_FILES)
-        self._defaults = PatternList("defaults", "", DEFAULTS)
+        self._safety = _fixed("safety", tuple(SECRET_FILES))
+        self._defaults = _fixed("defaults", DEFAULTS)
         self._exclude = PatternList("exclude", "", exclude)
         self._include = PatternList("include", "", include)
         self._follows_git = follows_git
@@ -88,6 +120,15 @@ class Rules:
         self.of_folders: tuple[PatternList, ...] = ()
         self.of_git: tuple[PatternList, ...] = (whole,) if whole else ()
         self.bad: list[PatternProblem] = [*self._exclude.bad, *self._include.bad, *whole.bad]
+        self.deciding = self._decide_by(self.of_folders, self.of_git)
+
+    def _decide_by(self, of_folders: Sequence[PatternList], of_git: Sequence[PatternList]) -> _Deciding:
+        lists = (self._exclude, *of_folders, *of_git, self._defaults)
+        every = tuple(one for one in lists if one)
+        words = [one.words for one in (self._safety, *every)]
+        known = [one for one in words if one is not None]
+        is_known = len(known) == len(words)
+        return _Deciding(every, _search_for(frozenset(chain.from_iterable(known))) if is_known else bool)
 
     def within(self, folder: str, gitignore: Sequence[str], pioneerignore: Sequence[str]) -> "Rules":
         """Return the rules in a folder with the lines of its own two files; the innermost come first."""
@@ -101,27 +142,25 @@ class Rules:
             own = PatternList(prefix + GITIGNORE, folder, gitignore)
             inner.of_git = (own, *self.of_git)
             self.bad.extend(own.bad)
+        inner.deciding = self._decide_by(inner.of_folders, inner.of_git)
         return inner
 
     def skips(self, path: str, *, is_folder: bool) -> LeftOut | None:
         """Return why a path below the collection is left out; None where it is not."""
         asked = f"{path}/" if is_folder else path
-        secret = self._safety.find(asked.casefold())
+        folded = path.casefold()
+        may_match = self.deciding.may_match(folded)
+        secret = self._safety.find(f"{folded}/" if is_folder else folded) if may_match else None
         if secret is not None:
             return LeftOut("secret_file", secret[1])
         if path.rpartition("/")[2] in INSTRUCTION_FILES:
             return LeftOut("instruction_file")
-        found = next((found for one in self._chain() if (found := one.find(asked)) is not None), None)
-        if found is not None and found[0]:
-            return LeftOut("excluded" if found[1].file in {"exclude", "defaults"} else "ignored", found[1])
+        if may_match:
+            found = next((found for one in self.deciding.lists if (found := one.find(asked)) is not None), None)
+            if found is not None and found[0]:
+                return LeftOut("excluded" if found[1].file in {"exclude", "defaults"} else "ignored", found[1])
         if self._include and not is_folder:
             included = self._include.find(asked)
             if included is None or not included[0]:
                 return LeftOut("not_included")
         return None
-
-    def _chain(self) -> Iterable[PatternList]:
-        yield self._exclude
-        yield from self.of_folders
-        yield from self.of_git
-        yield self._defaults

@@ -19,7 +19,7 @@ from knowledge.index.vectors import PieceVectors
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import FileChange, add_change
 from knowledge.rows.collections import KnownCollection, end_scan, find_collection, set_state
-from knowledge.rows.contents import move_card
+from knowledge.rows.contents import WordChanges, move_card
 from knowledge.rows.files import (
     SeenRow,
     add_file,
@@ -61,7 +61,7 @@ Gone = tuple[str, SeenRow, str | None]
 
 
 class _Ending(NamedTuple):
-    """A scan at its end: the walk, what is gone, and whether there were too many files."""
+    """A scan at its end: the walk, what is gone and came up nowhere else, and whether there were too many files."""
 
     walk: Walk
     gone: Sequence[Gone]
@@ -209,7 +209,7 @@ class Scanner:
         fresh = find_collection(tx, known.collection_id)
         if fresh is None:
             return
-        left = [one for one in gone if not self._moved(tx, fresh, one, counts)]
+        left = self._move_some(fresh, gone, counts, tx)
         for _, row, reason in left:
             miss_file(tx, row.id, reason)
         counts["removed"] += len(left)
@@ -227,7 +227,11 @@ class Scanner:
     ) -> None:
         """Take away what is gone, or withhold it; note how the scan ended; have what waits be read."""
         means = self._means
-        ending = _Ending(walk, gone, is_over)
+        left: list[Gone] = []
+        for first in range(0, len(gone), FILES_AT_ONCE):
+            left += await means.db.note(partial(self._move_some, known, gone[first : first + FILES_AT_ONCE], counts))
+            await means.db.calm()
+        ending = _Ending(walk, left, is_over)
         if not await means.db.note(lambda tx: self._close(tx, known, ending, counts)):
             return
         component = f"knowledge:{known.collection_id}"
@@ -243,8 +247,7 @@ class Scanner:
         fresh, now = find_collection(tx, known.collection_id), self._means.clock.now()
         if fresh is None:
             return False
-        walk, is_first = ending.walk, known.scanned_at is None
-        left = [one for one in ending.gone if not self._moved(tx, fresh, one, counts)]
+        walk, left, is_first = ending.walk, ending.gone, known.scanned_at is None
         present = count_readable(tx, fresh.id) - len(left)
         for folder, row, reason in left:
             miss_file(tx, row.id, reason or ("ignored" if is_below(folder, walk.ignored) else None))
@@ -267,7 +270,20 @@ class Scanner:
             self._means.jobs.enqueue(tx, "read", fresh.collection_id)
         return True
 
-    def _moved(self, tx: Tx, known: KnownCollection, one: Gone, counts: Counter[str]) -> bool:
+    def _move_some(
+        self, known: KnownCollection, gone: Sequence[Gone], counts: Counter[str], tx: Tx
+    ) -> list[Gone]:  # fmt: skip
+        """Give files that are gone the places of new ones that they became; return the others."""
+        if find_collection(tx, known.collection_id) is None:
+            return []
+        words = WordChanges()
+        left = [one for one in gone if not self._moved(tx, known, one, counts, words)]
+        words.store(tx)
+        return left
+
+    def _moved(
+        self, tx: Tx, known: KnownCollection, one: Gone, counts: Counter[str], words: WordChanges
+    ) -> bool:  # fmt: skip
         """Give a file that is gone the place of a new one with its inode; return whether there is one."""
         folder, row, reason = one
         twin = twin_of(tx, known.id, row) if row.content is not None and reason is None else None
@@ -278,7 +294,7 @@ class Scanner:
         move_file(tx, row.id, new_folder, name, kind, language)
         path, from_path = path_of(new_folder, name), path_of(folder, row.name)
         terms = self._means.lexicon.index_terms
-        move_card(tx, row.id, known.owner, terms(from_path), terms(path))
+        move_card(tx, row.id, known.owner, terms(from_path), terms(path), words)
         add_change(tx, known, FileChange("moved", path, from_path), self._means.clock.now())
         counts["moved"] += 1
         counts["added"] -= 1

@@ -177,7 +177,8 @@ class Walk:
 
 def _problem_of(path: str, entry: FolderEntry) -> SkipReason | None:
     try:
-        path.encode()
+        if not path.isascii():
+            path.encode()
     except UnicodeEncodeError:
         return "name_not_utf8"
     if len(path) > MAX_PATH_CHARS or path.count("/") >= 64:

@@ -74,6 +74,8 @@ class _Weighing(NamedTuple):
     weights: Mapping[str, float]
     files_of_term: Mapping[str, frozenset[int]]
     near: Nearness | None
+    places: dict[int, list[ContentPlace]]
+    """Those of each content that was met: a file has many pieces."""
 
 
 def find_pieces(
@@ -97,7 +99,7 @@ def find_pieces(
     weighted = [(weights[term], rows) for term, rows in found.pieces.items()]
     work = FILTERED_WORK if part is not None or args.source is not None or args.min_importance is not None else WORK
     files_of_term = {term: frozenset(rows) for term, rows in found.cards.items()}
-    weighing = _Weighing(weights, files_of_term, near)
+    weighing = _Weighing(weights, files_of_term, near, {})
     rank = partial(_rank, tx, shown=shown, owners=owners, part=part, args=args, by=weighing)
     ranked = best_of(weighted, work, rank)
     known = {one.piece.id for one in ranked}
@@ -120,11 +122,13 @@ def _rank(
     for piece in (pieces[row] for row in rows if row in pieces):
         if args.min_importance is not None and piece.importance < args.min_importance:
             continue
-        places = [
-            place
-            for place in places_of(tx, piece.content)
-            if place.collection in shown and (part is None or part.holds(place.collection_id, place.path))
-        ]
+        if piece.content not in by.places:
+            by.places[piece.content] = [
+                place
+                for place in places_of(tx, piece.content)
+                if place.collection in shown and (part is None or part.holds(place.collection_id, place.path))
+            ]
+        places = by.places[piece.content]
         if not places:
             continue
         topics = msgspec.json.decode(piece.topics, type=list[str])

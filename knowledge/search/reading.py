@@ -14,11 +14,11 @@ from typing import BinaryIO, NamedTuple
 import anyio.to_thread
 
 from knowledge.index.cutting import line_starts
-from knowledge.index.hidden import OWN_BLOCK_MARK, decode_part
+from knowledge.index.hidden import decode_part, find_hidden, replace_parts
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
-from knowledge.rows.contents import PlacedPiece, pdf_text_of, pieces_of
+from knowledge.rows.contents import PlacedPiece, packed_text_of, pieces_of, unpack_text
 from knowledge.rows.files import FileRow, find_file, hurry_files
 from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address
 from knowledge.search.current_rules import CurrentRules
@@ -40,8 +40,8 @@ class _Wanted(NamedTuple):
     known: KnownCollection
     file: FileRow
     pieces: list[PlacedPiece]
-    text: bytes | None
-    """What a PDF says; None of any other kind."""
+    packed: bytes | None
+    """The packed text of a PDF; None of any other kind."""
 
 
 class _Place(NamedTuple):
@@ -72,8 +72,8 @@ class PlaceReader:
             file = find_file(tx, known.id, address.path) if known is not None else None
             if known is None or file is None or file.state not in READABLE or file.content is None:
                 return None
-            text = pdf_text_of(tx, file.content) if file.kind == "pdf" else None
-            return _Wanted(known, file, pieces_of(tx, file.content), text)
+            packed = packed_text_of(tx, file.content) if file.kind == "pdf" else None
+            return _Wanted(known, file, pieces_of(tx, file.content), packed)
 
         wanted = await means.db.read(look)
         if wanted is None:
@@ -146,21 +146,15 @@ class PlaceReader:
         settings = self._means.settings()
         if wanted.file.kind != "pdf":
             return read_range(opened, 0, settings.max_file_bytes)
-        if wanted.text is None or digest_of_file(opened) != wanted.file.sha256:
+        text = unpack_text(wanted.packed)
+        if text is None or digest_of_file(opened) != wanted.file.sha256:
             raise UnsafeFileError("unreadable")  # it is read again first
-        return wanted.text
+        return text
 
     def _masked(self, text: str, begin: int, end: int) -> str:
         """Return a part without credentials and context blocks of ours, also those that its edges cut."""
-        hidden = [(span.start, span.end, f"[secret:{span.kind}]") for span in self._means.scanner.find(text)]
-        hidden += [(start, stop, OWN_BLOCK_MARK) for start, stop in find_blocks(text)]
-        parts: list[str] = []
-        place = begin
-        for start, stop, mark in sorted(hidden):
-            if stop > place and start < end:
-                parts += [text[place : max(place, start)], mark]
-                place = min(end, stop)
-        return "".join([*parts, text[place:end]])
+        parts = find_hidden(self._means.scanner.find(text), find_blocks(text))
+        return replace_parts(parts, begin, end, lambda start, stop: text[start:stop])
 
     def _place(
         self, wanted: _Wanted, address: Address, params: KnowledgeReadParams, data: bytes, encoding: str,

@@ -15,7 +15,7 @@ import msgspec
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
-from knowledge.rows.contents import kept_texts
+from knowledge.rows.contents import packed_texts
 from knowledge.rows.files import count_pending, hurry_files
 from knowledge.rows.vectors import has_waiting
 from knowledge.search.addresses import write_address
@@ -53,8 +53,8 @@ from protocol.thread_episodic import ThreadSearchParams
 
 SEARCH_PATIENCE = 1.5
 """Seconds that a search waits for what its question means: the first one may wait for the model."""
-PDF_PIECES = 200
-"""Pieces of PDF files that are looked at for one answer; their text is read with them."""
+MOST_PDFS = 50
+"""PDF files whose text is at hand for one answer, the best first."""
 HITS_OF_A_FILE = 2
 """Of one file in one answer, unless it is the one that was asked for: other files have something to say as well."""
 
@@ -88,8 +88,9 @@ class _Snapshot(NamedTuple):
     ranked: list[RankedPiece]
     pending: int
     semantic: SemanticState
-    kept: Mapping[int, bytes]
-    """What pieces of PDF files say, by their rows."""
+    packed: Mapping[int, bytes]
+    """The packed texts of PDF files, by the rows of their contents."""
+    rules: CurrentRules
     part: Part | None = None
 
 
@@ -129,8 +130,9 @@ class KnowledgeSearcher:
             ranked = find_pieces(tx, asked, means.meaning, wanted, part, params) if is_known else []
             ranked = [one for one in ranked if one.score >= wish.floor and one.address() not in wish.shown]
             pending = count_pending(tx, [known.id for known in wanted])
-            kept = kept_texts(tx, [one.piece for one in ranked], PDF_PIECES)
-            return _Snapshot(wanted, ranked, pending, self._semantic(tx, wanted, asked), kept, part)
+            packed = packed_texts(tx, (one.piece for one in ranked), MOST_PDFS)
+            semantic = self._semantic(tx, wanted, asked)
+            return _Snapshot(wanted, ranked, pending, semantic, packed, CurrentRules(wanted), part)
 
         snapshot = await means.db.read(read)
         work = partial(self._verify, snapshot, params.max_results, terms)
@@ -152,18 +154,19 @@ class KnowledgeSearcher:
         self, params: KnowledgeSearchParams, snapshot: _Snapshot, found: FoundFiles
     ) -> list[KnowledgeHit]:
         """Return the hits of files with what is linked to them."""
-        means, terms = self._means, self._means.lexicon.query_terms(params.query)
+        terms = self._means.lexicon.query_terms(params.query)
+        least = min((hit.score for hit in found.hits), default=0.0) if len(found.hits) >= params.max_results else 0.0
 
-        def read(tx: Tx) -> tuple[dict[tuple[str, str], Related], list[RelatedPieces]]:
+        def read(tx: Tx) -> tuple[dict[tuple[str, str], Related], list[RelatedPieces], dict[int, bytes]]:
             related = find_related(tx, found.hits, snapshot.collections, snapshot.part)
             there = {(at.collection_id, at.path) for hit in found.hits for at in hit.locations}
-            fresh = [one for key, one in related.items() if key not in there]
-            pieces = [read_related(tx, one, params) for one in fresh]
-            return related, [one for one in pieces if one is not None]
+            fresh = [one for key, one in related.items() if key not in there and one.score >= least]
+            pieces = [one for each in fresh if (one := read_related(tx, each, params)) is not None]
+            return related, pieces, packed_texts(tx, (one.pieces[0] for one in pieces), MOST_PDFS)
 
-        def show(others: Sequence[RelatedPieces]) -> list[KnowledgeHit]:
+        def show(others: Sequence[RelatedPieces], packed: Mapping[int, bytes]) -> list[KnowledgeHit]:
             hits: list[KnowledgeHit] = []
-            with Disk(means.open_root, partial(hash_of, means), CurrentRules(snapshot.collections)) as disk:
+            with self._disk(snapshot, packed) as disk:
                 for one in others:
                     shown = show_related(disk, one)
                     if shown is not None:
@@ -172,14 +175,17 @@ class KnowledgeSearcher:
                         hits.append(msgspec.structs.replace(hit, via=one.related.via))
             return hits
 
-        related, others = await means.db.read(read)
+        related, others, packed = await self._means.db.read(read)
         hits = [
             raised(hit, related[key])
             if (key := (hit.locations[0].collection_id, hit.locations[0].path)) in related
             else hit
             for hit in found.hits
         ]
-        return [*hits, *await anyio.to_thread.run_sync(show, others, abandon_on_cancel=True)]
+        return [*hits, *await anyio.to_thread.run_sync(show, others, packed, abandon_on_cancel=True)]
+
+    def _disk(self, snapshot: _Snapshot, packed: Mapping[int, bytes]) -> Disk:
+        return Disk(self._means.open_root, partial(hash_of, self._means), snapshot.rules, packed)
 
     async def _with_entities(self, hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
         """Return hits with what those of files belong to."""
@@ -199,8 +205,7 @@ class KnowledgeSearcher:
         hits: list[KnowledgeHit] = []
         of_content: Counter[int] = Counter()
         dropped = crowded = 0
-        rules = CurrentRules(snapshot.collections)
-        with Disk(self._means.open_root, partial(hash_of, self._means), rules, snapshot.kept) as disk:
+        with self._disk(snapshot, snapshot.packed) as disk:
             for one in snapshot.ranked:
                 if len(hits) >= most:
                     break

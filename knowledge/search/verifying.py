@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple, Self
 import msgspec
 
 from knowledge.index.hidden import decode_part, mask_hidden, parts_of
-from knowledge.rows.contents import FoundPiece
+from knowledge.rows.contents import FoundPiece, unpack_text
 from knowledge.rows.files import ContentPlace
 from knowledge.search.current_rules import CurrentRules
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
@@ -41,14 +41,15 @@ class Disk:
         open_root: Callable[[str], SafeRoot],
         hash_of: HashOf,
         rules: CurrentRules,
-        kept: Mapping[int, bytes] | None = None,
+        packed: Mapping[int, bytes],
     ) -> None:
-        """`kept`: what pieces of PDF files say, by their rows."""
+        """`packed`: the packed texts of PDF files, by the rows of their contents."""
         self._open_root = open_root
         self._hash_of = hash_of
         self._rules = rules
-        self._kept = kept or {}
-        self._whole: dict[tuple[str, str], bytes] = {}
+        self._packed = packed
+        self._texts: dict[int, bytes | None] = {}
+        self._digests: dict[tuple[str, str], bytes] = {}
         self._roots: dict[str, SafeRoot | None] = {}
         self.stale: set[int] = set()
         """Rows of files that say something else than what is indexed, or are left out by now."""
@@ -95,12 +96,21 @@ class Disk:
     def _read_pdf(self, file: BinaryIO, piece: FoundPiece, place: ContentPlace) -> ShownPiece | None:
         """Return a piece of a PDF whose file has not changed by a byte."""
         key = (place.root, place.path)
-        if key not in self._whole:
-            self._whole[key] = digest_of_file(file)
-        said = self._kept.get(piece.id)
-        if self._whole[key] != piece.sha256 or said is None or self._hash_of(said) != piece.text_hash:
+        if key not in self._digests:
+            self._digests[key] = digest_of_file(file)
+        text = self._text_of(piece.content)
+        if self._digests[key] != piece.sha256 or text is None:
+            return None
+        said = text[piece.from_byte : piece.to_byte]
+        if self._hash_of(said) != piece.text_hash:
             return None
         return ShownPiece(decode_part(said, "utf-8"), piece.from_line, piece.to_line, [], [])
+
+    def _text_of(self, content: int) -> bytes | None:
+        """Return the text of a PDF, unpacked when the first of its pieces is looked at."""
+        if content not in self._texts:
+            self._texts[content] = unpack_text(self._packed.get(content))
+        return self._texts[content]
 
     def _read(self, file: BinaryIO, piece: FoundPiece) -> ShownPiece | None:
         size = piece.to_byte - piece.from_byte

@@ -186,6 +186,68 @@ async def test_knowledge_statement_05_a_move_that_changes_the_inode_is_found_by_
 
 
 @journey
+async def test_knowledge_names_of_a_file_stay_when_it_is_read_again_moved_or_copied(tmp_path):
+    front = "---\ntitle: Quarterly Zeppelin\naliases: [Hangar Papers]\ntags: [aviation]\n---\nThe walrus sleeps.\n"
+    folder = write(tmp_path / "notes", {"a.md": front, "b.md": "Nothing of it.\n"})
+
+    async def found_at() -> set[tuple[str, str, bool]]:
+        """Where each name leads to, and whether it does as a name."""
+        asked = ("zeppelin", "hangar", "aviation")
+        answers = [(query, await search(client, query)) for query in asked]
+        return {
+            (query, path, hit["breakdown"]["card"] > 0)
+            for query, found in answers for hit in found["hits"] for path in paths({"hits": [hit]})
+        }  # fmt: skip
+
+    def at(*where: str) -> set[tuple[str, str, bool]]:
+        return {(query, path, True) for query in ("zeppelin", "hangar", "aviation") for path in where}
+
+    async with Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n").client() as client:
+        name = await add(client, folder)
+        assert await found_at() == at("a.md")
+
+        async def scan(*, deep: bool = False) -> None:
+            await client.request("knowledge/collections/scan", {"collection_id": name, "deep": deep})
+            await drain(client)
+
+        await scan(deep=True)
+        assert await found_at() == at("a.md")
+        (folder / "a.md").touch()
+        await scan()
+        assert await found_at() == at("a.md")
+        (folder / "a.md").rename(folder / "c.md")  # found again by its inode
+        await scan()
+        assert await found_at() == at("c.md")
+        (folder / "c.md").unlink()
+        write(folder, {"sub/d.md": front})  # found again by what it says
+        await scan()
+        assert await found_at() == at("sub/d.md")
+        write(folder, {"e.md": front})
+        await scan()
+        assert await found_at() == at("sub/d.md", "e.md")
+        (folder / "sub" / "d.md").unlink()
+        await scan()
+        assert await found_at() == at("e.md")
+
+
+@journey
+async def test_knowledge_files_of_one_batch_are_one_segment_of_each_full_text_table(tmp_path):
+    folder = write(tmp_path / "notes", {f"n{n}.md": f"The walrus {n} sleeps. See [[n{n // 2}]].\n" for n in range(50)})
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+        await add(client, folder)
+    database = den.database()
+    try:
+        counted = {
+            table: next(database.execute(f"SELECT count(DISTINCT segid) FROM {table}_idx"))[0]  # noqa: S608
+            for table in ("knowledge_fts", "knowledge_card_fts")
+        }
+    finally:
+        database.close()
+    assert counted == {"knowledge_fts": 1, "knowledge_card_fts": 1}
+
+
+@journey
 async def test_knowledge_statement_06_a_copy_is_one_hit_with_two_locations(tmp_path):
     folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "copy/b.md": "The walrus sleeps.\n"})
     async with Den(tmp_path / "den").client() as client:

@@ -1,5 +1,7 @@
 """PDF files of a collection: read by page beside the process, shown while their bytes are the same, gone with the collection."""
 
+from typing import Any
+
 import pytest
 from small_pdf import bomb, encrypted, pdf
 from spawned import Den, drain, journey, on_linux
@@ -38,6 +40,32 @@ async def test_knowledge_pdf_is_found_by_page_and_read_while_it_is_the_same(tmp_
         assert paths(await search(client, "pelican")) == ["report.pdf"]
         await client.request("knowledge/collections/remove", {"collection_id": name})
     assert den.database().execute("SELECT count(*) FROM pdf_text").fetchall() == [(0,)]
+
+
+@journey
+async def test_knowledge_statement_18_a_linked_pdf_is_shown_with_the_note_that_links_to_it(tmp_path):
+    folder = write(tmp_path / "notes", {
+        "seed.md": "The walrus sleeps. See [the paper](papers/herons.pdf).\n", "other.md": "The otter sleeps: ![[herons.pdf]]\n",
+        "third.md": "The lantern is lit, see [[herons]].\n", "herons.md": "A note about the paper.\n", "papers/x.md": "Nothing.\n",
+    })  # fmt: skip
+    (folder / "papers" / "herons.pdf").write_bytes(pdf(["Pelicans of page one.", "Cormorants of page two."]))
+
+    async def related(query: str) -> dict[str, dict[str, Any]]:
+        found = await search(client, query, max_results=50, include_related=True)
+        return {hit["locations"][0]["path"]: hit for hit in found["hits"]}
+
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, folder)
+        hits = await related("walrus sleeps")
+        near = hits["papers/herons.pdf"]
+        assert (near["locations"][0]["page"], near["via"]["kind"]) == (1, "links")
+        assert "Pelicans of page one" in near["text"]
+        assert near["score"] == 0.2 * hits["seed.md"]["score"]
+        assert (await related("otter"))["papers/herons.pdf"]["via"]["kind"] == "embeds"
+        assert set(await related("lantern lit")) == {"third.md", "herons.md"}  # a bare name is that of the note
+        assert (await related("cormorants"))["seed.md"]["via"]["direction"] == "in"
+        (folder / "papers" / "herons.pdf").write_bytes(pdf(["Something else."]))
+        assert "papers/herons.pdf" not in await related("walrus sleeps")
 
 
 @journey

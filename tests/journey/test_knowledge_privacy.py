@@ -6,6 +6,8 @@ import random
 import signal
 from pathlib import Path
 
+import pytest
+from sizes import size
 from spawned import Den, drain, hello, journey, on_posix
 from test_knowledge import add, paths, search, write
 
@@ -108,37 +110,51 @@ async def test_knowledge_statement_24_a_workspaces_files_are_its_own_and_the_use
             assert (read != "not_found") == seen
 
 
+@pytest.mark.loop("check", "campaign")
 @on_posix
 @journey
 async def test_knowledge_statement_25_kills_while_indexing_leave_the_index_of_an_undisturbed_run(tmp_path):
-    files = {f"d{n % 9}/n{n}.md": f"# Note {n}\n\nThe walrus number w{n}x sleeps.\n" for n in range(300)}
-    folder, den, calm = write(tmp_path / "notes", files), Den(tmp_path / "den"), Den(tmp_path / "calm")
+    """New files come before each start, so that every kill, at its random moment, meets a scan or a reading."""
+    kills, count = size("file_kills"), size("killed_files")
+    folder, den, calm = tmp_path / "notes", Den(tmp_path / "den"), Den(tmp_path / "calm")
     chance = random.Random(25)
-    async with calm.client() as client:
-        await add(client, folder)
-    for turn in range(5):
+    met: list[int] = []
+    for turn in range(kills):
+        write(folder, {
+            f"d{n % 9}/n{n}.md": f"---\ntags: [t{n % 5}]\n---\n# Note {n}\n\nThe walrus number w{n}x sleeps. See [[n{n // 2}]].\n"
+            for n in range(turn, count, kills)
+        })  # fmt: skip
         async with await den.spawn() as client:
             await hello(client)
             if turn == 0:
                 await client.request("knowledge/collections/add", {"path": str(folder)})
-            pid = (await client.request("gateway/status", {}))["processes"] and client.pid
-            for _ in range(chance.randrange(1, 12)):
+            for _ in range(chance.randrange(1, 12 + count // kills)):
                 await client.request("ping", {})
-            os.kill(pid, signal.SIGKILL)
+            found = (await client.request("knowledge/status", {}))["collections"]
+            os.kill(client.pid, signal.SIGKILL)
             await client.wait()
+            met.append(sum(one["collection"]["files"]["pending"] for one in found))
+    async with calm.client() as client:
+        await add(client, folder)
     async with den.client() as client:
         await drain(client)
-        assert len((await search(client, "w7x"))["hits"]) == 1
+        for n in chance.sample(range(count), 10):
+            assert paths(await search(client, f"w{n}x")) == [f"d{n % 9}/n{n}.md"]
     assert index_of(den) == index_of(calm)
+    assert index_of(den)["files"] == count
+    assert any(met)  # else no kill came in the middle of reading
 
 
 def index_of(den: Den) -> dict[str, int]:
     """How many rows the index of files has, and how many of them belong to nothing."""
     asked = {
         "files": "knowledge_file WHERE state = 'indexed'", "contents": "knowledge_content", "chunks": "knowledge_chunk", "words": "knowledge_fts_docsize",
-        "cards": "knowledge_card_fts_docsize", "versions": "file_version",
+        "cards": "knowledge_card_fts_docsize", "versions": "file_version", "entities": "entity", "edges": "edge",
+        "leading": "edge WHERE to_entity IS NOT NULL",
         "orphans": "knowledge_content WHERE id NOT IN (SELECT content FROM knowledge_file WHERE content IS NOT NULL)",
         "wordless": "knowledge_chunk WHERE id NOT IN (SELECT id FROM knowledge_fts_docsize)",
+        "homeless": "knowledge_fts_docsize WHERE id NOT IN (SELECT id FROM knowledge_chunk)",
+        "vectors": "knowledge_vec WHERE chunk NOT IN (SELECT id FROM knowledge_chunk)",
     }  # fmt: skip
     database = den.database()
     try:

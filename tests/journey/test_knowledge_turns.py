@@ -1,6 +1,7 @@
 """Files in turns and at every door: tools, recall, and what no file may do to a turn."""
 
 import asyncio
+import contextlib
 import json
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from http_stage import HttpDen
 from mcp_stage import McpDen, data_of, failure_of, resource, text_of
-from spawned import Den, drain, every, journey, refusal, take_turn
+from spawned import Den, clean_environment, drain, every, hello, journey, on_linux, refusal, take_turn
 from test_knowledge import add, paths, search, write
 
 from gateway.wire.client import GatewayClient, console_script
@@ -324,6 +325,60 @@ async def test_knowledge_statement_27_without_model_or_memory_files_are_searched
         assert "walrus budget" in block
         told = await recalled(client, "search my notes for the walrus budget", "trn_2")
         assert "knowledge_search" in told["prompt_manifest"]["tools"]["visible"]
+
+
+AUDITED = """
+import os, sys
+def note(event, arguments):
+    is_asked = event in {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.bind"}
+    if event in {"socket.getaddrinfo", "socket.gethostbyname"} or (is_asked and arguments[0].family != 1):
+        with open(PLACE, "a", encoding="utf-8") as file:
+            file.write(f"{os.getpid()} {event} {arguments[1:]}\\n")
+sys.addaudithook(note)
+with open(PLACE + ".seen", "a", encoding="utf-8") as file:
+    file.write(f"{os.getpid()} {sys.orig_argv[-1]}\\n")
+"""
+"""Has every Python process note what it asks of the network; sockets of the machine itself (family 1) are none of it."""
+
+
+def net_sockets(pid: int) -> set[str]:
+    """The sockets of a process that belong to a network, by the system's tables."""
+    own: set[str] = set()
+    for one in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            own.add(str(one.readlink()))
+    tables = [Path(f"/proc/{pid}/net/{name}") for name in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6")]
+    rows = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
+    return {f"socket:[{row[9]}]" for row in rows} & own
+
+
+@on_linux
+@journey
+async def test_knowledge_statement_27_work_with_files_opens_no_connection(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    site = write(tmp_path / "site", {"sitecustomize.py": AUDITED.replace("PLACE", repr(str(told)))})
+    front = "---\nrelated: https://example.com/x\n---\n![a](https://example.com/a.png) [b](//example.com/b) [[c]]\n"
+    folder, den = write(tmp_path / "notes", {**NOTES, "far.md": front}), Den(tmp_path / "den")
+    async with await den.spawn(env=clean_environment(PYTHONPATH=str(site))) as client:
+        await hello(client)
+        name = await add(client, folder)
+        await client.request("thread/start", {"thread_id": "thr_1"})
+        for number in range(3):
+            write(
+                folder,
+                {f"more{number}.md": f"The walrus of {number}.\n" for number in range(20 * number, 20 * number + 20)},
+            )
+            await client.request("knowledge/collections/scan", {"collection_id": name, "deep": True})
+            found = await search(client, "walrus budget", include_related=True)
+            await client.request("knowledge/read", {"address": found["hits"][0]["address"]})
+            await recalled(client, "How small is the walrus budget?", f"trn_{number}")
+            assert net_sockets(client.pid) == set()
+            await drain(client)
+        assert net_sockets(client.pid) == set()
+        await client.request("knowledge/collections/remove", {"collection_id": name})
+    looked_at = {line.split()[0] for line in Path(f"{told}.seen").read_text(encoding="utf-8").splitlines()}
+    assert len(looked_at) >= 2  # the gateway and its reader: both were looked at
+    assert not told.exists(), told.read_text()
 
 
 @journey

@@ -1,18 +1,20 @@
 """Watching: what changes in a collection is found without a request, by one process of those that could."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from in_process import Served
+from sizes import size
 from spawned import Den, every, hello, journey, on_linux
 from test_knowledge import add, drain, paths, search, write
 
 from gateway.files.folder_watch import is_on_network
 from gateway.home.starting import Options
 from gateway.process import running
-from gateway.wire.client import GatewayClient
+from gateway.wire.client import GatewayClient, console_script
 from knowledge.rows.collections import change_state, find_collection, set_state
 from knowledge.scan.watching import QuietPaths
 
@@ -44,6 +46,11 @@ async def until_found(client: GatewayClient, query: str, there: list[str]) -> di
         if sorted(paths(found)) == there:
             return found
         await drain(client)
+
+
+async def pending(client: GatewayClient, name: str) -> int:
+    """How many files wait to be read."""
+    return (await status(client, name))["collection"]["files"]["pending"]
 
 
 async def events(client: GatewayClient) -> list[tuple[str, str | None]]:
@@ -106,10 +113,12 @@ async def test_knowledge_watch_is_off_where_it_is_not_wanted(tmp_path):
         await until_live(client, name)
 
 
+@pytest.mark.loop("check", "campaign")
 @on_linux
 @journey
 async def test_knowledge_statement_26_one_process_watches_and_another_takes_over(tmp_path):
-    folder = write(tmp_path / "notes", {f"s{n % 9}/n{n}.md": f"Note {n} of the walrus.\n" for n in range(300)})
+    count = size("watched_files")
+    folder = write(tmp_path / "notes", {f"s{n % 9}/n{n}.md": f"Note {n} of the walrus.\n" for n in range(count)})
     den = Den(tmp_path / "den", config=QUICK)
     first = await den.spawn()
     async with await den.spawn() as second:
@@ -118,14 +127,27 @@ async def test_knowledge_statement_26_one_process_watches_and_another_takes_over
         assert (await until_live(first, name))["watch"]["process"] == "this"
         await hello(second)
         assert (await until_live(second, name))["watch"]["process"] == "other"
-        for number in range(0, 300, 2):
+        place = ["--home", str(den.home), "--config", str(den.config), "--workspace", "ws_here"]
+        asked = (["search", "pelican", "--source", "file"], ["status"], ["scan", name])
+        commands = [
+            await asyncio.create_subprocess_exec(
+                *console_script(), "knowledge", *words, *place, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+            )
+            for words in asked
+        ]  # fmt: skip
+        for number in range(0, count, 2):
             path = folder / f"s{number % 9}" / f"n{number}.md"
             path.write_text(f"Note {number} of the pelican.\n", encoding="utf-8")
-        log: list[tuple[str, str | None]] = []
-        while sum(one[0] == "changed" for one in log) < 150:
+        for command in commands:
+            said, _ = await command.communicate()
+            assert (command.returncode, b"lock" in said) == (0, False), said
+        while len((await search(second, "pelican", max_results=1))["hits"]) < 1 or await pending(second, name):
+            await drain(second)
+        log = await events(second)
+        while sum(one[0] == "changed" for one in log) < (count + 1) // 2:
             await drain(second)
             log = await events(second)
-        assert (await status(second, name))["collection"]["files"]["indexed"] == 300
+        assert (await status(second, name))["collection"]["files"]["indexed"] == count
         assert len(set(log)) == len(log)  # every file once
         first.kill()
         while (await status(second, name))["watch"]["process"] != "this":

@@ -6,6 +6,9 @@ SIZES = {
     # what                  small     ci    full
     "kills":              (   24,    150,  1_000),
     "job_kills":          (    6,     30,    300),
+    "file_kills":         (    8,     20,     50),
+    "killed_files":       (  320,  1_000,  5_000),
+    "watched_files":      (  300,  1_000,  5_000),
     "jobs":               (  240,    600,  5_000),
     "cuts":               (1_500,  1_500, 20_000),
     "fault_stride":       (    8,      2,      1),

@@ -64,3 +64,37 @@ def test_an_address_is_read_as_it_is_written():
     assert is_anchor_of("q3-plan-a", "Q3 Plan: A")
     assert is_anchor_of("Q3%20Plan: A", "Q3 Plan: A")
     assert not is_anchor_of("plan", "Q3 Plan: A")
+
+
+def test_words_of_patterns_leave_out_no_path_that_a_pattern_matches() -> None:
+    """Most paths have no word of any pattern and are not compared: with that look and without it the answer is one."""
+    lines = [
+        "*.log", "/top", "a/**/b", "x?z", "!keep.log", "[Dd]raft*", "sp ace/", "**/deep", "*", "\\#odd", "Ünicode.*", "d/", "",
+        "# no", "a//b", "**", "e*f*g",
+    ]  # fmt: skip
+    parts = [
+        "a",
+        "b",
+        "top",
+        "deep",
+        "x1z",
+        "keep.log",
+        "Draft1",
+        "sp ace",
+        "d",
+        "ünicode.md",
+        "Ünicode.md",
+        "#odd",
+        "efg",
+        "A.PEM",
+        ".ENV",
+    ]
+    paths = [*parts, *(f"{one}/{other}" for one in parts for other in parts)]
+    for chosen in [[line] for line in lines] + [lines, lines[:5], lines[9:]]:
+        quick, whole = Rules([], chosen, [], follows_git=True), Rules([], chosen, [], follows_git=True)
+        quick, whole = quick.within("a", chosen, chosen[:1]), whole.within("a", chosen, chosen[:1])
+        whole.deciding = whole.deciding._replace(may_match=bool)
+        for path in paths:
+            for is_folder in (False, True):
+                asked = quick.skips(path, is_folder=is_folder), whole.skips(path, is_folder=is_folder)
+                assert asked[0] == asked[1], (chosen, path)
