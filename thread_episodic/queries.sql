@@ -309,9 +309,12 @@ SELECT iif(e.source_hash = s.source_hash, e.from_char, 0), iif(e.source_hash = s
 FROM chunk_exclusion AS e JOIN chunk_source AS s ON s.item_id = e.item_id WHERE e.item_id = :item_id
 
 -- name: excluded_items
--- Those of some items of which a part is never recalled.
+-- Those of some items, of some threads or of any, of which a part is never recalled.
 SELECT wanted.value FROM json_each(:item_ids) AS wanted
-WHERE EXISTS (SELECT 1 FROM chunk_exclusion AS e WHERE e.item_id = wanted.value) ORDER BY wanted.key
+WHERE EXISTS (
+    SELECT 1 FROM chunk_exclusion AS e
+    WHERE e.item_id = wanted.value AND (:threads IS NULL OR e.thread_id IN (SELECT value FROM json_each(:threads)))
+) ORDER BY wanted.key
 
 -- name: remove_exclusion
 -- One excluded range is recalled again.

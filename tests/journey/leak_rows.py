@@ -120,6 +120,7 @@ ROWS = [
     *(Row("thread_episodic/search", "scoped", {"workspace_id": "{own_workspace}", "thread_id": "{thread}", "mode": mode, "query": WORDS})
       for mode in ("current_thread", "related_threads", "workspace_threads")),
     Row("thread_episodic/status", "scoped", {"workspace_id": "{own_workspace}", "thread_id": "{thread}"}),
+    Row("thread_episodic/status", "scoped", {"workspace_id": "{own_workspace}", "item_ids": ["{item}"]}),
     # -- memory, in the context of the tenant
     *(Row("memory/search", "scoped", {"query": query, "mode": mode, "include_sensitive": True, "limit": 100, **more})
       for query in (WORDS, "{canary}") for mode in ("hybrid", "lexical")

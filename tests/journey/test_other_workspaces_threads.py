@@ -2,7 +2,7 @@
 
 from leak_rows import ROWS
 from msgspec import structs
-from spawned import Den, hello, journey, refusal
+from spawned import Den, drain, hello, journey, refusal
 from test_leaks import filled, names_of_nobody, outcome, own
 
 from protocol.methods import METHODS
@@ -39,3 +39,27 @@ async def test_every_method_that_takes_a_context_refuses_a_thread_of_another_wor
             ):
                 came = await outcome(client, method, asked(method, context))
                 assert "thread of another workspace" not in str(came), method
+
+
+@journey
+async def test_whether_a_message_is_excluded_is_told_within_the_place_that_is_asked_about(tmp_path):
+    async with Den(tmp_path).client("ws_a") as client:
+        items: dict[str, str] = {}
+        for name in "ab":
+            turns = [{"at": 1_700_000_000_000, "items": [{"role": "user", "text": f"The lantern of {name} is green."}]}]
+            source = {"kind": "t", "id": name}
+            await client.request(
+                "thread/import",
+                {"workspace_id": f"ws_{name}", "thread_id": f"thr_{name}", "source": source, "turns": turns},
+            )
+            listed = await client.request("thread/history", {"thread_id": f"thr_{name}"})
+            items[name] = listed["items"][0]["item_id"]
+            await drain(client)
+            await client.request("thread_episodic/exclude", {"item_id": items[name]})
+        asked = {"item_ids": [items["a"], items["b"], "itm_nobody"]}
+        for place, there in (
+            ({}, "ab"), ({"workspace_id": "ws_a"}, "a"), ({"thread_id": "thr_b"}, "b"),
+            ({"workspace_id": "ws_a", "thread_id": "thr_b"}, ""), ({"workspace_id": "ws_nobody"}, ""),
+        ):  # fmt: skip
+            told = await client.request("thread_episodic/status", {**asked, **place})
+            assert told["excluded_items"] == [items[name] for name in there], place

@@ -6,7 +6,7 @@ Rule 2: an unknown thread or workspace has nothing, it is no error.
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from protocol.base import ID_TEXT
 from protocol.errors import CallerError
@@ -61,7 +61,8 @@ class StatusReader:
         dead = self._dead_turns(tx) if turns else frozenset[str]()
         waiting = [(count, since) for turn_id, count, since in turns if turn_id not in dead]
         partial_count, partial_items = index_counts.partial_items(tx, workspace, thread, LISTED_PARTIAL_ITEMS)
-        jobs = self._job_counts(tx, params)
+        threads = self._threads_asked(tx, params)
+        jobs = self._job_counts(tx, threads)
         return ThreadStatusResult(
             chunks=ChunkCounts(
                 pending=sum(count for count, _ in waiting),
@@ -78,7 +79,7 @@ class StatusReader:
             dead_jobs=jobs["dead"],
             paused=self._hold(),
             repair=self._repair_state(tx),
-            excluded_items=find_excluded_items(tx, params.item_ids),
+            excluded_items=find_excluded_items(tx, params.item_ids, threads),
         )
 
     def _scope(self, tx: Tx, kind: ScopeKind, key: str | None) -> int | None:
@@ -87,13 +88,16 @@ class StatusReader:
         found = find_scope(tx, kind, key)
         return NOWHERE if found is None else found
 
-    def _job_counts(self, tx: Tx, params: ThreadStatusParams) -> dict[JobState, int]:
-        threads: Iterable[str | None] = (params.thread_id,)
-        if params.workspace_id is not None:
-            inside = self._workspace_threads(tx, params.workspace_id)
-            threads = [thread for thread in inside if params.thread_id in {None, thread}]
+    def _threads_asked(self, tx: Tx, params: ThreadStatusParams) -> list[str] | None:
+        """Return the threads that are asked about; None where it is all of them."""
+        if params.workspace_id is None:
+            return None if params.thread_id is None else [params.thread_id]
+        inside = self._workspace_threads(tx, params.workspace_id)
+        return [thread for thread in inside if params.thread_id in {None, thread}]
+
+    def _job_counts(self, tx: Tx, threads: Sequence[str] | None) -> dict[JobState, int]:
         total: Counter[JobState] = Counter()
-        for thread_id in threads:
+        for thread_id in threads if threads is not None else (None,):
             total.update(self._jobs.counts(tx, kind="index", thread_id=thread_id))
         return {state: total[state] for state in ("queued", "leased", "retry_wait", "dead", "cancelled", "done")}
 

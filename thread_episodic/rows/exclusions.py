@@ -59,9 +59,10 @@ def exclusions_of(tx: Tx, item_id: str) -> list[Range]:
     return [(row[0], row[1]) for row in tx.all(SQL["exclusions_of_item"], values)]
 
 
-def find_excluded_items(tx: Tx, item_ids: Sequence[str]) -> list[str]:
-    """Return those of the items of which a part is never recalled, in the order given."""
-    rows = tx.all(SQL["excluded_items"], {"item_ids": json.dumps(item_ids)}) if item_ids else []
+def find_excluded_items(tx: Tx, item_ids: Sequence[str], threads: Sequence[str] | None) -> list[str]:
+    """Return those of the items, of some threads or of any, of which a part is never recalled, in the order given."""
+    values = {"item_ids": json.dumps(item_ids), "threads": json.dumps(threads) if threads is not None else None}
+    rows = tx.all(SQL["excluded_items"], values) if item_ids else []
     return [item_id for (item_id,) in rows]
 
 

@@ -4003,7 +4003,10 @@ export interface ThreadStartParams {
   instruction_profile?: InstructionProfile;
 }
 
-/** `thread_episodic/status`; `item_ids` asks which of these messages are excluded. */
+/**
+ * `thread_episodic/status`; `item_ids` asks which of these messages are excluded, within the same
+ * place.
+ */
 export interface ThreadStatusParams {
   /** An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`. */
   workspace_id?: string | null;

@@ -118,7 +118,7 @@ class ThreadSearchResult(Wire):
 
 
 class ThreadStatusParams(Params):
-    """`thread_episodic/status`; `item_ids` asks which of these messages are excluded."""
+    """`thread_episodic/status`; `item_ids` asks which of these messages are excluded, within the same place."""
 
     workspace_id: Id | None = None
     thread_id: Id | None = None
