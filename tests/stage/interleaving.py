@@ -43,11 +43,11 @@ class Interleaving:
         return is_here
 
     async def stop(self) -> None:
-        """Run what happens between; none of its own awaits is counted."""
+        """Run what happens between, in a task of its own as another client's would be; its awaits are not counted."""
         before = _stopping.set(None)
         self.goes_on.clear()
         try:
-            await self._between()
+            await asyncio.ensure_future(self._between())  # the work may hold a token of its task: a thread, a lock
         finally:
             self.goes_on.set()
             _stopping.reset(before)
