@@ -181,6 +181,12 @@ ORDER BY 1
 -- A turn's items in order.
 SELECT item_id, turn_id, thread_id, kind, role, status, text, at, name, tool, id FROM item WHERE turn_id = :turn_id AND id > :after ORDER BY position, id LIMIT :limit
 
+-- name: messages_of_turns
+-- The messages of some turns that ended as they should and say something, each turn's in order.
+SELECT turn_id, kind, text FROM json_each(:turn_ids) AS wanted CROSS JOIN item ON item.turn_id = wanted.value
+WHERE item.kind IN ('user_message', 'agent_message') AND item.status = 'completed' AND item.text <> ''
+ORDER BY wanted.key, item.position, item.id
+
 -- name: item_ids_of_turns
 -- The items of some turns by id, in order, and the bytes of each one's text; the events of a host's tools that say something behind them.
 SELECT turn_id, item_id, size FROM (

@@ -145,17 +145,14 @@ SELECT state, count(*) FROM job WHERE thread_id = :thread_id AND kind = :kind GR
 -- Jobs by kind and state.
 SELECT kind, state, count(*) FROM job GROUP BY kind, state
 
--- name: has_queued
--- Whether a job of the kind waits for a worker.
-SELECT 1 FROM job WHERE kind = :kind AND state = 'queued' LIMIT 1
+-- name: runnable_kinds
+-- Those of some kinds that have a job which waits for a worker, or a retry which is due.
+SELECT value FROM json_each(:kinds) WHERE EXISTS (SELECT 1 FROM job WHERE kind = value AND state = 'queued')
+  OR EXISTS (SELECT 1 FROM job WHERE kind = value AND state = 'retry_wait' AND next_run_at <= :now)
 
--- name: has_leased
--- Whether a job of the kind is being worked on, here or elsewhere.
-SELECT 1 FROM job WHERE kind = :kind AND state = 'leased' LIMIT 1
-
--- name: has_due
--- Whether a retry of the kind is due.
-SELECT 1 FROM job WHERE kind = :kind AND state = 'retry_wait' AND next_run_at <= :now LIMIT 1
+-- name: leased_kinds
+-- Those of some kinds that have a job which is being worked on, here or elsewhere.
+SELECT value FROM json_each(:kinds) WHERE EXISTS (SELECT 1 FROM job WHERE kind = value AND state = 'leased')
 
 -- name: count_active_jobs
 -- Unfinished jobs by kind and state, without looking at the finished.

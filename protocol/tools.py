@@ -1,5 +1,6 @@
 """The tools a model may be offered: their arguments, and their schemas made from them."""
 
+from functools import cache
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
@@ -247,8 +248,9 @@ def whole_schema(kind: type) -> dict[str, Any]:
     return portable(_typed(_inlined(schema, components)))
 
 
+@cache
 def tool_spec(name: str) -> ToolSpec:
-    """Return the tool as a model sees it."""
+    """Return the tool as a model sees it. It is made once: nobody changes it."""
     domain, arguments = (TOOLS | DOOR_TOOLS | ADMIN_TOOLS)[name]
     schema = whole_schema(arguments)
     parameters = {

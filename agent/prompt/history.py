@@ -10,21 +10,22 @@ ask twice.
 """
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import reduce
 from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
 
-from agent.rows.items import items_of_turn
+from agent.rows.items import messages_of_turns
 from agent.rows.turns import ended_turns
 from agent.values import History, SaidTurn
 from protocol.models import Message
 from protocol.seams.ports import Tx
-from protocol.threads import Item, ManifestBudget, ToolSpec
+from protocol.threads import ManifestBudget, ToolSpec
 
 MAX_TURNS = 200  # beyond it, recall finds what matters; reading more costs time in every turn
+READ_AT_ONCE = 20  # turns of one statement: few where the first ones fill the room
 
 RESERVED_CHARS = 10_000
 """Room kept free for the rest of a request, in characters, before that is known.
@@ -89,12 +90,12 @@ def size_of_all(messages: Sequence[Message]) -> Size:
     return reduce(Size.plus, sizes, Size())
 
 
-def _said(items: Sequence[Item]) -> list[Message]:
-    return [
-        Message(role="user" if item.kind == "user_message" else "assistant", content=item.text)
-        for item in items
-        if item.kind in {"user_message", "agent_message"} and item.status == "completed" and item.text
-    ]
+def _newest_first(tx: Tx, turn_ids: Sequence[str]) -> Iterator[SaidTurn]:
+    """Yield what was said in each of some turns, in their order; they are read a few at a time."""
+    for first in range(0, len(turn_ids), READ_AT_ONCE):
+        some = turn_ids[first : first + READ_AT_ONCE]
+        said = messages_of_turns(tx, some)
+        yield from (SaidTurn(turn_id, said.get(turn_id, [])) for turn_id in some)
 
 
 def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved: Size, min_turns: int) -> History:
@@ -107,8 +108,7 @@ def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved:
     answered = [turn_id for turn_id, status in rows if status != "failed"]
     chosen: list[SaidTurn] = []
     size, sure, sure_room = Size(), 0, room.minus(reserved)
-    for turn_id in answered:
-        turn = SaidTurn(turn_id, _said(items_of_turn(tx, turn_id)))
+    for turn in _newest_first(tx, answered):
         size = size.plus(size_of_all(turn.messages))
         stays = len(chosen) < min_turns
         if not (stays or size.fits(room)):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
@@ -11,6 +12,7 @@ from agent.evidence import is_indexable
 from agent.rows.artifacts import add_artifacts, artifacts_of
 from agent.rows.statements import LAST, SQL, to_json
 from protocol.hooks import ItemFact
+from protocol.models import Message
 from protocol.seams.ports import Row, Tx
 from protocol.threads import Item, ItemKind, ToolUse
 
@@ -38,6 +40,14 @@ def items_of_turn(tx: Tx, turn_id: str) -> list[Item]:
     """Return a turn's items in order."""
     rows = tx.all(SQL["items_of_turn"], {"turn_id": turn_id, "after": 0, "limit": LAST})
     return [_item_of(tx, row) for row in rows]
+
+
+def messages_of_turns(tx: Tx, turn_ids: Sequence[str]) -> dict[str, list[Message]]:
+    """Return what was said in some turns, by turn and in order, without files; turns that were silent have no entry."""
+    said: defaultdict[str, list[Message]] = defaultdict(list)
+    for turn_id, kind, text in tx.all(SQL["messages_of_turns"], {"turn_ids": json.dumps(list(turn_ids))}):
+        said[turn_id].append(Message(role="user" if kind == "user_message" else "assistant", content=text))
+    return said
 
 
 class HistoryPlace(NamedTuple):

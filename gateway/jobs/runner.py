@@ -364,7 +364,7 @@ class JobRunner:
         """Return the result of a drain that is over; None while there is work."""
         now = self._clock.now()
         runnable: list[JobKind] = [kind for kind in self._work_of if not self._is_held(kind)]
-        if any(tx.one(SQL["has_leased"], {"kind": kind}) for kind in runnable) or _runnable(tx, runnable, now):
+        if tx.all(SQL["leased_kinds"], {"kinds": json.dumps(runnable)}) or _runnable(tx, runnable, now):
             return None
         return DrainResult(idle=True, pending=0, waiting=_waiting(tx))
 
@@ -401,11 +401,7 @@ def free_jobs_of_dead(tx: Tx, owner: str) -> int:
 
 def _runnable(tx: Tx, kinds: Sequence[JobKind], now: int) -> list[JobKind]:
     """Return the kinds that have work for now."""
-    return [
-        kind
-        for kind in kinds
-        if tx.one(SQL["has_queued"], {"kind": kind}) or tx.one(SQL["has_due"], {"kind": kind, "now": now})
-    ]
+    return [kind for (kind,) in tx.all(SQL["runnable_kinds"], {"kinds": json.dumps(kinds), "now": now})]
 
 
 def _seen(tx: Tx, kinds: Sequence[JobKind], now: int) -> tuple[list[JobKind], bool]:
