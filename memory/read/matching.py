@@ -65,11 +65,12 @@ class RecordQuery(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A record by its row and id, and its score."""
+    """A record by its row and id, its score, and whether it is an agent's note."""
 
     row: int
     memory_id: str
     score: Score
+    is_note: bool
 
 
 class RecordFinder:
@@ -137,7 +138,9 @@ class RecordFinder:
             for c, (own, gist) in zip(found, words, strict=True)
         ]  # fmt: skip
         scores = score_all(asked, records, weights, self._view.now)
-        matches = [Match(c.row, c.memory_id, one) for c, one in zip(found, scores, strict=True)]
+        matches = [
+            Match(c.row, c.memory_id, one, c.seen.noted_by is not None) for c, one in zip(found, scores, strict=True)
+        ]
         return sorted(matches, key=lambda match: (-match.score.log_odds, match.memory_id))
 
     def _listed(self, together: Sequence[str], counts: Mapping[str, int]) -> tuple[float, list[int]]:

@@ -94,11 +94,15 @@ class PromptAudience(NamedTuple):
 
 
 class WantedHits(NamedTuple):
-    """The number of hits, the place to begin at, and the ranking; None: a new ranking."""
+    """The number of hits, the place to begin at, and the ranking; None: a new ranking.
+
+    `choose`: of as many best matches those that are read whole; None: all of them.
+    """
 
     limit: int
     begin: int = 0
     matches: list[Match] | None = None
+    choose: Callable[[Sequence[Match]], Sequence[Match]] | None = None
 
 
 class RankedHits(NamedTuple):
@@ -260,7 +264,7 @@ class RecordReader:
                 further = finder.find(question._replace(vector=vector), near, {match.row for match in matches})
                 matches += further
                 may_be_more = len(further) >= FULL
-            found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
+            found = self._wanted(tx, question, matches, view, wanted)
             is_behind = (state == "ready" and is_any_pending(tx)) or not (near is None or near.is_whole)
             return RankedHits(found, matches, may_be_more=may_be_more, semantic="pending" if is_behind else state)
 
@@ -269,6 +273,16 @@ class RecordReader:
         except IndexDamaged as failure:  # whoever mends it was told; the records themselves are whole
             vector = None if isinstance(failure, PagesDamaged) else question.vector
             return await self._read(partial(read, vector=vector, is_looked_through=True), QUERY_SECONDS)
+
+    def _wanted(
+        self, tx: Tx, question: RecordQuery, matches: Sequence[Match], view: View, wanted: WantedHits
+    ) -> list[FoundRecord]:
+        if wanted.choose is not None:
+            chosen = wanted.choose(matches[: wanted.limit])
+            found = list(self._found(tx, question, chosen, view, wanted))
+            if len(found) == len(chosen):  # else one is hidden, and must not have chosen the others
+                return found
+        return list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
 
     def _found(
         self, tx: Tx, question: RecordQuery, matches: Sequence[Match], view: View, wanted: WantedHits

@@ -45,8 +45,9 @@ CACHED = 64
 
 
 class Recall(NamedTuple):
-    """The records worth showing a model, the records considered, and the reason why there are no more.
+    """The records worth showing a model, those that were read, how many were considered, and why there are no more.
 
+    Of each considered record is told where somebody asks for it: in a rehearsal, and where traces are kept.
     `reason`: `recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable`, where nothing
     was found and a scope failed.
     """
@@ -56,6 +57,7 @@ class Recall(NamedTuple):
     considered: list[RankedCandidate]
     reason: str
     is_partial: bool = False
+    candidates: int = 0
 
 
 class Given(NamedTuple):
@@ -65,12 +67,19 @@ class Given(NamedTuple):
     tokens: int
 
 
+class _Ranked(NamedTuple):
+    """The hits of one scope, best first, and how many records they are the best of."""
+
+    found: Sequence[FoundRecord]
+    considered: int
+
+
 class _Kept(NamedTuple):
-    """A ranking of each scope as the cache has it."""
+    """A ranking of each scope as the cache has it: the matches, and how many records they are the best of."""
 
     at: float
     generation: tuple[int, ...]
-    matches: Mapping[Scope, Sequence[Match]]
+    matches: Mapping[Scope, tuple[Sequence[Match], int]]
 
 
 def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int], max_chars: int) -> str:
@@ -126,13 +135,13 @@ def is_within(route: QueryRoute, record: Record) -> bool:
     return is_event or (record.category not in ABOUT_THE_USER and route.covers(record.created_at))
 
 
-def nearly_as_good(ranked: Sequence[FoundRecord]) -> list[FoundRecord]:
+def nearly_as_good(ranked: Sequence[Match]) -> list[Match]:
     """Return the best of a ranking with those that are nearly as likely.
 
     Notes are compared among themselves, so that none displaces what is the user's.
     """
-    voices = ([one for one in ranked if is_noted(one) is noted] for noted in (False, True))
-    return [one for voice in voices for one in voice[: recallable([found.log_odds for found in voice])]]
+    voices = ([one for one in ranked if one.is_note is noted] for noted in (False, True))
+    return [one for voice in voices for one in voice[: recallable([match.score.log_odds for match in voice])]]
 
 
 class Recaller:
@@ -181,9 +190,11 @@ class Recaller:
             shown = partial(self._shown, question=question, kept=kept, prompt=prompt)
             found, is_partial = await means.db.read(shown), False
         else:
-            found, is_partial = await self._search(
-                question, scopes, begun + settings.deadline_ms.turn / 1000, max(NEAR_MISSES, limit), prompt
-            )
+            # only what may be shown is read whole, unless all that was considered is told, or looked through for a time
+            is_whole = is_rehearsal or means.settings().debug_trace_enabled or question.route.from_at is not None
+            wanted = WantedHits(max(NEAR_MISSES, limit), choose=None if is_whole else nearly_as_good)
+            until = begun + settings.deadline_ms.turn / 1000
+            found, is_partial = await self._search(question, scopes, until, wanted, prompt)
             if not (is_rehearsal or is_partial):
                 self._keep(key, generation, found, settings)
         result = self._result(found, question.route, limit, exclude, settings, is_partial=is_partial)
@@ -193,47 +204,49 @@ class Recaller:
             await self._note(question, result, turn_id, int((time.perf_counter() - begun) * 1_000_000))
         return result
 
-    def _shown(
-        self, tx: Tx, question: RecordQuery, kept: _Kept, prompt: PromptAudience
-    ) -> dict[Scope, list[FoundRecord]]:
+    def _shown(self, tx: Tx, question: RecordQuery, kept: _Kept, prompt: PromptAudience) -> dict[Scope, _Ranked]:
         """The kept rankings as their records are now."""
         return {
-            scope: self._reader.shown(tx, question, matches, [scope], prompt) for scope, matches in kept.matches.items()
+            scope: _Ranked(self._reader.shown(tx, question, matches, [scope], prompt), considered)
+            for scope, (matches, considered) in kept.matches.items()
         }
 
     async def _search(
-        self, question: RecordQuery, scopes: Sequence[Scope], until: float, most: int, prompt: PromptAudience
-    ) -> tuple[dict[Scope, list[FoundRecord]], bool]:
+        self, question: RecordQuery, scopes: Sequence[Scope], until: float, wanted: WantedHits, prompt: PromptAudience
+    ) -> tuple[dict[Scope, _Ranked], bool]:
         """The best hits of each scope, and whether one is missing because it failed or came too late."""
-        found: dict[Scope, list[FoundRecord]] = {}
+        found: dict[Scope, _Ranked] = {}
         is_partial = False
         for scope in scopes:
             if time.perf_counter() >= until:
                 return found, True
             try:
-                found[scope] = (await self._reader.rank(question, Filters(), [scope], WantedHits(most), prompt)).found
+                ranking = await self._reader.rank(question, Filters(), [scope], wanted, prompt)
+                found[scope] = _Ranked(ranking.found, min(wanted.limit, len(ranking.matches)))
             except Unavailable:
                 is_partial = True
         return found, is_partial
 
     def _result(
-        self, found: Mapping[Scope, Sequence[FoundRecord]], route: QueryRoute, limit: int, exclude: Sequence[str],
+        self, found: Mapping[Scope, _Ranked], route: QueryRoute, limit: int, exclude: Sequence[str],
         settings: RecallSettings, *,
         is_partial: bool,
     ) -> Recall:  # fmt: skip
         given: list[Given] = []
         is_shown = False
         is_for_naught = route.from_at is not None and not any(
-            is_within(route, one.hit.record) for ranked in found.values() for one in ranked
+            is_within(route, one.hit.record) for ranked in found.values() for one in ranked.found
         )
         for scope, ranked in found.items():
-            best = [] if is_for_naught else nearly_as_good(ranked)
-            good = [one for one in best if is_presentable(one.hit, settings.floors)]
+            near = [] if is_for_naught else nearly_as_good([one.match for one in ranked.found])
+            rows = {match.row for match in near}
+            good = [one for one in ranked.found if one.match.row in rows and is_presentable(one.hit, settings.floors)]
             fresh = [one for one in good if one.hit.record.memory_id not in exclude]
             is_shown |= len(fresh) < len(good)
             given.append(Given(fresh, self._tokens(scope, settings)))
         hits = [one.hit for one in choose(given, min(limit, settings.items))]
-        seen = sorted((one for ranked in found.values() for one in ranked), key=lambda one: -one.log_odds)
+        seen = sorted((one for ranked in found.values() for one in ranked.found), key=lambda one: -one.log_odds)
+        count = sum(ranked.considered for ranked in found.values())
         good_ids = {one.hit.record.memory_id for part in given for one in part.found}
 
         def cut_of(hit: Hit) -> str | None:
@@ -246,9 +259,11 @@ class Recaller:
             return "budget" if hit.record.memory_id in good_ids else "floor"
 
         considered = [_considered(n, one.hit, cut_of(one.hit)) for n, one in enumerate(seen[:NEAR_MISSES], 1)]
-        missed = ALREADY_SHOWN if is_shown else "below_floor" if seen else "no_match"
+        missed = ALREADY_SHOWN if is_shown else "below_floor" if count else "no_match"
         empty = "scope_unavailable" if is_partial else missed
-        return Recall(hits, RECALL_FLOOR, considered, "recalled" if hits else empty, is_partial)
+        return Recall(
+            hits, RECALL_FLOOR, considered, "recalled" if hits else empty, is_partial, min(count, NEAR_MISSES)
+        )
 
     # -- the cache -------------------------------------------------------------------------------------------------
 
@@ -263,11 +278,12 @@ class Recaller:
         return None
 
     def _keep(
-        self, key: bytes, generation: tuple[int, ...], found: Mapping[Scope, Sequence[FoundRecord]],
-        settings: RecallSettings
+        self, key: bytes, generation: tuple[int, ...], found: Mapping[Scope, _Ranked], settings: RecallSettings
     ) -> None:  # fmt: skip
         if settings.cache_seconds:
-            matches = {scope: [one.match for one in ranked] for scope, ranked in found.items()}
+            matches = {
+                scope: ([one.match for one in ranked.found], ranked.considered) for scope, ranked in found.items()
+            }
             self._cache[key] = _Kept(self._means.clock.monotonic(), generation, matches)
         if len(self._cache) > CACHED:
             self._cache.popitem(last=False)
@@ -279,7 +295,7 @@ class Recaller:
         ranked = encoded(recall.considered) if means.settings().debug_trace_enabled else None
         values = {
             "at": now, "turn_id": turn_id, "query_hash": means.keyed.digest("query", question.text),
-            "mode": "lexical" if question.vector is None else "hybrid", "candidates": len(recall.considered),
+            "mode": "lexical" if question.vector is None else "hybrid", "candidates": recall.candidates,
             "returned": len(recall.hits),
             "latency_us": latency_us, "cut_reason": None if recall.hits else recall.reason, "ranked": ranked,
         }  # fmt: skip
