@@ -8,8 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from pathlib import Path
 
-import anyio
-from filelock import FileLock, Timeout
+from filelock import AsyncFileLock, FileLock, Timeout
 
 from protocol.seams.ports import Clock, Ids, Transact, Tx
 from protocol.statements import Statements
@@ -48,16 +47,9 @@ def held(lock: Path) -> Generator[None]:
 @contextlib.asynccontextmanager
 async def held_in_turn(lock: Path) -> AsyncGenerator[None]:
     """Hold a lock as soon as no other process does; the loop goes on meanwhile."""
-    taken = FileLock(lock, timeout=0, mode=0o600, thread_local=False)
-    while True:
-        with contextlib.suppress(Timeout):
-            taken.acquire()
-            break
-        await anyio.sleep(LOOK_SECONDS)
-    try:
+    once = AsyncFileLock(lock, mode=0o600, thread_local=False, poll_interval=LOOK_SECONDS, run_in_executor=False)
+    async with once:
         yield
-    finally:
-        taken.release()
 
 
 def living_owners(run: Path) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
+from gateway.base.json_values import table_of
 from protocol.models import ProviderFailed, ProviderFault
 
 STATUS_FAULTS: Mapping[int, ProviderFault] = {
@@ -79,13 +80,9 @@ def _fault_of_body(status: int, body: object) -> ProviderFault:
 
 def _codes(body: object) -> tuple[str, str]:
     """Return what an error's body gives as its code and its type, whether or not it is wrapped once more."""
-    outer = _members(body)
-    inner = _members(outer.get("error")) or outer
+    outer = table_of(body)
+    inner = table_of(outer.get("error")) or outer
     return str(inner.get("code") or ""), str(inner.get("type") or "")
-
-
-def _members(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
 
 def _number(code: str) -> int:

@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar, cast
 
 import msgspec
 
+from gateway.base.json_values import table_of
 from gateway.wire.framing import LineReceiver
 from protocol.base import Empty
 from protocol.methods import SHUTDOWN, Method
@@ -235,7 +236,7 @@ class GatewayClient:
         self._wake_waiters()
 
     def _take(self, message: Any) -> None:
-        members = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+        members = table_of(message)
         waiting = self._pending.get(members.get("id", 0)) if "method" not in members else None
         if waiting is not None and not waiting.done():
             waiting.set_result(members)

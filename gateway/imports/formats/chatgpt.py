@@ -6,7 +6,8 @@ Rule 1: the branch that ends in `current_node` is the conversation; messages of 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gateway.imports.formats.draft import Draft, Found, Role, SourceOrigin, Unreadable, entries, members, moment, words
+from gateway.base.json_values import list_of, table_of, text_of
+from gateway.imports.formats.draft import Draft, Found, Role, SourceOrigin, Unreadable, moment
 from gateway.imports.formats.json_elements import conversations
 
 KIND = "chatgpt"
@@ -31,55 +32,55 @@ def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
 
 
 def _tell(value: dict[str, Any], draft: Draft) -> tuple[str, str]:
-    nodes = {name: members(node) for name, node in members(value.get("mapping")).items()}
+    nodes = {name: table_of(node) for name, node in table_of(value.get("mapping")).items()}
     if not nodes:
         raise Unreadable("not_a_conversation")
     draft.at = moment(value.get("create_time"))
-    branch = _branch(nodes, words(value.get("current_node")))
+    branch = _branch(nodes, text_of(value.get("current_node")))
     for name in branch:
-        _say(members(nodes[name].get("message")), draft)
+        _say(table_of(nodes[name].get("message")), draft)
     aside = Draft(KIND, SourceOrigin("", "", 0))
     for name in nodes.keys() - set(branch):
-        _say(members(nodes[name].get("message")), aside)
+        _say(table_of(nodes[name].get("message")), aside)
     if aside.messages:
         draft.left_out["other_branch"] += len(aside.messages)
-    return words(value.get("conversation_id")) or words(value.get("id")), words(value.get("title"))
+    return text_of(value.get("conversation_id")) or text_of(value.get("id")), text_of(value.get("title"))
 
 
 def _branch(nodes: dict[str, dict[str, Any]], leaf: str) -> list[str]:
     """Return the nodes from the root to the leaf; without a leaf, to the newest node that has no answer."""
     if leaf not in nodes:
-        leaf = max(nodes, key=lambda name: (not entries(nodes[name].get("children")), _time_of(nodes[name])))
+        leaf = max(nodes, key=lambda name: (not list_of(nodes[name].get("children")), _time_of(nodes[name])))
     branch: dict[str, None] = {}
     while leaf in nodes:
         if leaf in branch:
             raise Unreadable("circular")
         branch[leaf] = None
-        leaf = words(nodes[leaf].get("parent"))
+        leaf = text_of(nodes[leaf].get("parent"))
     return list(branch)[::-1]
 
 
 def _time_of(node: dict[str, Any]) -> int:
-    return moment(members(node.get("message")).get("create_time")) or 0
+    return moment(table_of(node.get("message")).get("create_time")) or 0
 
 
 def _say(message: dict[str, Any], draft: Draft) -> None:
     if not message:  # the root of the tree
         return
-    content = members(message.get("content"))
-    speaker = words(members(message.get("author")).get("role"))
-    if members(message.get("metadata")).get("is_visually_hidden_from_conversation") is True:
+    content = table_of(message.get("content"))
+    speaker = text_of(table_of(message.get("author")).get("role"))
+    if table_of(message.get("metadata")).get("is_visually_hidden_from_conversation") is True:
         reason = "system"
     elif speaker not in SPEAKERS:
         reason = OTHER_SPEAKERS.get(speaker, "unknown_role")
-    elif speaker == "assistant" and words(message.get("recipient")) not in {"", "all"}:
+    elif speaker == "assistant" and text_of(message.get("recipient")) not in {"", "all"}:
         reason = "tool_call"
     else:
-        reason = OTHER_CONTENT.get(words(content.get("content_type")))
+        reason = OTHER_CONTENT.get(text_of(content.get("content_type")))
     if reason is not None:
         draft.left_out[reason] += 1
         return
-    texts = [_text_of(part, draft) for part in entries(content.get("parts"))] or [words(content.get("text"))]
+    texts = [_text_of(part, draft) for part in list_of(content.get("parts"))] or [text_of(content.get("text"))]
     draft.say(SPEAKERS[speaker], "\n\n".join(filter(None, texts)), moment(message.get("create_time")))
 
 
@@ -87,7 +88,7 @@ def _text_of(part: Any, draft: Draft) -> str:
     """Return the words of a part: a text, or the words of a recording; pictures and sounds are files."""
     if isinstance(part, str):
         return part
-    if spoken := words(members(part).get("text")):
+    if spoken := text_of(table_of(part).get("text")):
         return spoken
     draft.left_out["file"] += 1
     return ""

@@ -7,7 +7,8 @@ Rule 2: the text of an attachment was given by the user: it is a message of its 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gateway.imports.formats.draft import Draft, Found, Role, SourceOrigin, Unreadable, entries, members, moment, words
+from gateway.base.json_values import list_of, table_of, text_of
+from gateway.imports.formats.draft import Draft, Found, Role, SourceOrigin, Unreadable, moment
 from gateway.imports.formats.json_elements import conversations
 
 KIND = "claude"
@@ -33,19 +34,19 @@ def _tell(value: dict[str, Any], draft: Draft) -> tuple[str, str]:
     if not isinstance(value.get("chat_messages"), list):
         raise Unreadable("not_a_conversation")
     draft.at = moment(value.get("created_at"))
-    messages = [members(message) for message in entries(value["chat_messages"])]
-    branch = _branch(messages, words(value.get("current_leaf_message_uuid")))
+    messages = [table_of(message) for message in list_of(value["chat_messages"])]
+    branch = _branch(messages, text_of(value.get("current_leaf_message_uuid")))
     for index, message in enumerate(messages):
         if index in branch:
             _say(message, draft)
         else:
             draft.left_out["other_branch"] += 1
-    return words(value.get("uuid")), words(value.get("name"))
+    return text_of(value.get("uuid")), text_of(value.get("name"))
 
 
 def _branch(messages: list[dict[str, Any]], leaf: str) -> set[int]:
     """Return the places of the messages from the root to the leaf; all of them when there is no leaf."""
-    places = {words(message.get("uuid")): index for index, message in enumerate(messages)}
+    places = {text_of(message.get("uuid")): index for index, message in enumerate(messages)}
     if not leaf or leaf not in places:
         return set(range(len(messages)))
     branch: set[int] = set()
@@ -53,37 +54,37 @@ def _branch(messages: list[dict[str, Any]], leaf: str) -> set[int]:
         if places[leaf] in branch:
             raise Unreadable("circular")
         branch.add(places[leaf])
-        leaf = words(messages[places[leaf]].get("parent_message_uuid"))
+        leaf = text_of(messages[places[leaf]].get("parent_message_uuid"))
     return branch
 
 
 def _say(message: dict[str, Any], draft: Draft) -> None:
-    role = SPEAKERS.get(words(message.get("sender")))
+    role = SPEAKERS.get(text_of(message.get("sender")))
     if role is None:
         draft.left_out["unknown_role"] += 1
         return
     at = moment(message.get("created_at"))
     texts: list[str] = []
-    for block in map(members, entries(message.get("content"))):
-        kind = words(block.get("type"))
+    for block in map(table_of, list_of(message.get("content"))):
+        kind = text_of(block.get("type"))
         if kind == "text":
-            texts.append(words(block.get("text")))
+            texts.append(text_of(block.get("text")))
         else:
             draft.left_out[OTHER_BLOCKS.get(kind, "unknown_block")] += 1
-    attached = [members(entry) for entry in entries(message.get("attachments"))]
+    attached = [table_of(entry) for entry in list_of(message.get("attachments"))]
     given = [text for entry in attached if (text := _attachment(entry))]
-    said = "\n\n".join(text for text in texts if text.strip()) or words(message.get("text"))
+    said = "\n\n".join(text for text in texts if text.strip()) or text_of(message.get("text"))
     if said.strip() or not given:
         draft.say(role, said, at)
     for text in given:
         draft.say(role, text, at)
-    if bare := len(attached) - len(given) + len(entries(message.get("files"))):
+    if bare := len(attached) - len(given) + len(list_of(message.get("files"))):
         draft.left_out["file"] += bare
 
 
 def _attachment(entry: dict[str, Any]) -> str:
     """Return an attachment's text below its name, or nothing."""
-    text, name = words(entry.get("extracted_content")), words(entry.get("file_name"))
+    text, name = text_of(entry.get("extracted_content")), text_of(entry.get("file_name"))
     if not text.strip():
         return ""
     return f"{name}\n\n{text}" if name else text

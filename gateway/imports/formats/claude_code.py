@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from gateway.imports.formats.draft import Draft, Found, Role, SourceOrigin, entries, members, moment, words
+from gateway.base.json_values import list_of, table_of, text_of
+from gateway.imports.formats.draft import Draft, Found, Role, SourceOrigin, moment
 from gateway.imports.formats.json_lines import records
 
 KIND = "claude_code"
@@ -36,13 +37,13 @@ def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
     seen: set[str] = set()
     session = ""
     for record in records(chunks, draft):
-        kind = words(record.get("type"))
-        session = session or words(record.get("sessionId"))
-        draft.cwd = draft.cwd or words(record.get("cwd"))  # where it was begun; a tool may go elsewhere
+        kind = text_of(record.get("type"))
+        session = session or text_of(record.get("sessionId"))
+        draft.cwd = draft.cwd or text_of(record.get("cwd"))  # where it was begun; a tool may go elsewhere
         if kind in TITLES:
-            titles[kind] = words(record.get(TITLES[kind]))
+            titles[kind] = text_of(record.get(TITLES[kind]))
             continue
-        own = words(record.get("uuid"))
+        own = text_of(record.get("uuid"))
         if kind in SPEAKERS and own and own in seen:
             draft.left_out["repeated"] += 1
             continue
@@ -60,11 +61,11 @@ def _say(record: dict[str, Any], role: Role | None, draft: Draft) -> None:
     if reason := _reason_against(record):
         draft.left_out[reason] += 1
         return
-    content = members(record.get("message")).get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(map(members, entries(content)))
+    content = table_of(record.get("message")).get("content")
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(map(table_of, list_of(content)))
     texts: list[str] = []
     for block in blocks:
-        kind, text = words(block.get("type")), words(block.get("text"))
+        kind, text = text_of(block.get("type")), text_of(block.get("text"))
         if kind != "text":
             draft.left_out[OTHER_BLOCKS.get(kind, "unknown_block")] += 1
         elif role == "user" and _BY_PROGRAM.match(text):

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gateway.imports.formats.draft import Draft, Found, Role, SourceOrigin, entries, members, moment, words
+from gateway.base.json_values import list_of, table_of, text_of
+from gateway.imports.formats.draft import Draft, Found, Role, SourceOrigin, moment
 from gateway.imports.formats.json_lines import records
 
 KIND = "codex"
@@ -29,17 +30,17 @@ def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
     draft = Draft(KIND, origin)
     session = ""
     for record in records(chunks, draft):
-        kind = words(record.get("type"))
+        kind = text_of(record.get("type"))
         is_old_head = not kind and "id" in record and "timestamp" in record  # files of 2025's first half
         if kind == "session_meta" or is_old_head:
-            meta = members(record.get("payload")) or record
+            meta = table_of(record.get("payload")) or record
             if not session:
-                session = words(meta.get("id"))
-                draft.cwd = words(meta.get("cwd"))
-                draft.remote = words(members(meta.get("git")).get("repository_url"))
+                session = text_of(meta.get("id"))
+                draft.cwd = text_of(meta.get("cwd"))
+                draft.remote = text_of(table_of(meta.get("git")).get("repository_url"))
                 draft.at = moment(meta.get("timestamp"))
         elif kind == "response_item" or (kind and "payload" not in record):
-            _say(members(record.get("payload")) or record, moment(record.get("timestamp")), draft)
+            _say(table_of(record.get("payload")) or record, moment(record.get("timestamp")), draft)
         else:
             draft.left_out["record"] += 1
     asked = next((said.text for said in draft.messages if said.role == "user"), "")
@@ -47,15 +48,15 @@ def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
 
 
 def _say(item: dict[str, Any], at: int | None, draft: Draft) -> None:
-    kind = words(item.get("type"))
-    role = SPEAKERS.get(words(item.get("role")))
+    kind = text_of(item.get("type"))
+    role = SPEAKERS.get(text_of(item.get("role")))
     if kind != "message" or role is None:
         draft.left_out[_reason_against(kind)] += 1
         return
     texts: list[str] = []
-    for block in map(members, entries(item.get("content"))):
-        text = words(block.get("text"))
-        if words(block.get("type")) not in TEXT_BLOCKS:
+    for block in map(table_of, list_of(item.get("content"))):
+        text = text_of(block.get("text"))
+        if text_of(block.get("type")) not in TEXT_BLOCKS:
             draft.left_out["file"] += 1
         elif role == "user" and _BY_PROGRAM.match(text):
             draft.left_out["system"] += 1

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -79,21 +79,6 @@ class Unreadable(Exception):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(reason)
-
-
-def members(value: Any) -> dict[str, Any]:
-    """Return the value if it is a JSON object, else an empty one."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def entries(value: Any) -> list[Any]:
-    """Return the value if it is a JSON array, else an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def words(value: Any) -> str:
-    """Return the value if it is a string, else an empty one."""
-    return value if isinstance(value, str) else ""
 
 
 def moment(value: Any) -> int | None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Literal, TypeAlias
 
+from gateway.base.json_values import table_of
 from gateway.imports.formats.draft import (
     MAX_CONVERSATION,
     Draft,
@@ -17,7 +18,6 @@ from gateway.imports.formats.draft import (
     SourceOrigin,
     Unreadable,
     decoded,
-    members,
 )
 
 STRAY: Final = "not_a_conversation"
@@ -151,7 +151,7 @@ def conversations(
         draft = Draft(kind, origin)
         text, draft.repaired = decoded(element)
         try:
-            found = draft.finished(*tell(members(json.loads(text)), draft))
+            found = draft.finished(*tell(table_of(json.loads(text)), draft))
         except (ValueError, RecursionError):
             yield Skipped(origin.name, place, "broken_json")
         except Unreadable as problem:

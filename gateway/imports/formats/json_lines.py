@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from gateway.imports.formats.draft import Draft, decoded, members
+from gateway.base.json_values import table_of
+from gateway.imports.formats.draft import Draft, decoded
 from gateway.wire.framing import LineReceiver
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -23,7 +24,7 @@ def records(chunks: Iterable[bytes], draft: Draft) -> Iterator[dict[str, Any]]:
         text, repaired = decoded(frame)
         draft.repaired += repaired
         try:
-            record = members(json.loads(text))
+            record = table_of(json.loads(text))
         except (ValueError, RecursionError):
             record = {}
         if record:

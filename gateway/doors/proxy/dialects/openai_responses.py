@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.base.json_values import list_of, table_of, text_of
 from gateway.doors.proxy.body import ByteSpan, elements, is_text, members, text_at
 from gateway.doors.proxy.dialects.parts import member_point, names_in, read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
@@ -13,9 +14,6 @@ from gateway.doors.proxy.dialects.reading import (
     count_of,
     digest_of_value,
     events_of,
-    list_of,
-    table_of,
-    text_of,
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gateway.base.json_values import table_of, text_of
 from gateway.doors.proxy.body import ByteSpan, elements, is_list, is_text, text_at
-from gateway.doors.proxy.dialects.reading import InsertPoint, digest_of_value, table_of, text_of, unwrapped, value_at
+from gateway.doors.proxy.dialects.reading import InsertPoint, digest_of_value, unwrapped, value_at
 from protocol.capture.chain import ToolWish
 
 TEXT_PARTS = frozenset({"text", "input_text", "output_text"})

@@ -146,21 +146,6 @@ def events_of(data: bytes) -> Iterator[dict[str, Any]]:
             yield cast("dict[str, Any]", found)
 
 
-def table_of(value: Any) -> dict[str, Any]:
-    """Return an object of JSON; an empty one for anything else."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def list_of(value: Any) -> list[Any]:
-    """Return a list of JSON; an empty one for anything else."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def text_of(value: Any) -> str:
-    """Return a text of JSON; an empty one for anything else."""
-    return value if isinstance(value, str) else ""
-
-
 def count_of(value: Any) -> int:
     """Return a count of JSON; 0 for anything else."""
     return value if isinstance(value, int) and value >= 0 else 0
