@@ -17,7 +17,9 @@ from benchmarks.report import machine, percentile, show_table
 from benchmarks.retrieval import EVERY_FOREIGN, ask, injected, show_found
 from benchmarks.stage import WORKSPACE, Stage, script, told_turns
 from protocol import methods as call
-from protocol.memory import MAX_FACTS, Context, ListParams, StatsParams
+from protocol.memory.facts import MAX_FACTS
+from protocol.memory.reads import ListParams, StatsParams
+from protocol.memory.values import Context
 from protocol.thread_episodic import ThreadStatusParams
 from protocol.threads import (
     ImportItem,

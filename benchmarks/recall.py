@@ -32,7 +32,10 @@ from benchmarks.rivals import WORDS_PART, bm25
 from benchmarks.stage import WORKSPACE, Stage
 from memory.read.ranking import RECALL_ODDS
 from protocol import methods as call
-from protocol.memory import Context, ExplainParams, RememberParams, SearchParams
+from protocol.memory.explaining import ExplainParams
+from protocol.memory.reads import SearchParams
+from protocol.memory.values import Context
+from protocol.memory.writes import RememberParams
 from protocol.settings import RecallSettings
 from protocol.threads import TextInput, ThreadStartParams, TurnOptions, TurnStartParams
 

@@ -27,7 +27,7 @@ from memory.rows import store
 from memory.rows.store import add_first_text, ensure_scope
 from memory.rules.identity import FactIdentity
 from protocol.base import Scope
-from protocol.memory import Provenance
+from protocol.record import Provenance
 from retrieval.terms import SnowballLexicon
 
 WORKSPACE = "told"

@@ -35,7 +35,7 @@ from promt.own_words import own_words
 from protocol import methods as call
 from protocol.gateway import DrainParams
 from protocol.hooks import PHASES, HookInput, HookOutput, Subscription, TurnContext
-from protocol.memory import RememberParams
+from protocol.memory.writes import RememberParams
 from protocol.threads import TextInput, ThreadStartParams, TurnFinishParams, TurnOptions, TurnStartParams
 
 HEAVY = ("numpy", "onnxruntime", "fastembed", "usearch", "tokenizers", "pydantic", "mcp", "requests")

@@ -14,7 +14,7 @@ from gateway.wire.client import ConnectionClosed, GatewayClient, console_script
 from protocol import methods as call
 from protocol.base import Empty
 from protocol.gateway import ClientInfo, DrainParams, InitializeParams
-from protocol.memory import MAX_FACTS
+from protocol.memory.facts import MAX_FACTS
 from protocol.threads import WorkspaceCreateParams
 
 WORKSPACE = "told"

@@ -19,7 +19,8 @@ from gateway.wire.client import GatewayClient, console_script
 from protocol import methods as call
 from protocol.base import Empty
 from protocol.gateway import ClientInfo, DrainParams, InitializeParams
-from protocol.memory import RememberParams, SearchParams
+from protocol.memory.reads import SearchParams
+from protocol.memory.writes import RememberParams
 
 STARTS = 7
 ALONE = 20  # of so many the least: one alone is chance

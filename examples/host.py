@@ -12,7 +12,9 @@ from pathlib import Path
 from pioneer_client import Client
 from pioneer_client.protocol import methods as call
 from pioneer_client.protocol.gateway import ClientInfo
-from pioneer_client.protocol.memory import ForgetById, ForgetParams, RememberParams, SearchParams
+from pioneer_client.protocol.memory.forgetting import ForgetById, ForgetParams
+from pioneer_client.protocol.memory.reads import SearchParams
+from pioneer_client.protocol.memory.writes import RememberParams
 from pioneer_client.protocol.threads import TextInput, ThreadStartParams, TurnFinishParams, TurnStartParams
 
 COMMAND = shutil.which("pioneer", path=str(Path(sys.executable).parent)) or "pioneer"

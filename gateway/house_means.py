@@ -33,7 +33,7 @@ from knowledge.ports import KnowledgeMeans
 from knowledge.service import KnowledgeService
 from memory.service import MemoryService
 from protocol.hooks import Marks
-from protocol.memory import Context
+from protocol.memory.values import Context
 from protocol.models import Model
 from protocol.seams.file_evidence import FilePlace, PlaceState
 from protocol.seams.ports import Notify

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from knowledge.structure import ReadText
 from protocol.hooks import ReadThread, TurnContext, WorkspaceExists
-from protocol.memory import SearchParams, SearchResult
+from protocol.memory.reads import SearchParams, SearchResult
 from protocol.seams.ports import (
     Clock,
     Ids,

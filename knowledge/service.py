@@ -78,7 +78,7 @@ from protocol.files.knowledge import (
     NearMiss,
 )
 from protocol.hooks import FilesPlan, Subscription, TurnContext
-from protocol.memory import Context
+from protocol.memory.values import Context
 from protocol.methods import Bound, bind
 from protocol.seams.ports import JobHandle, Tx
 from protocol.seams.safe_files import UnsafeFileError

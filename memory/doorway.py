@@ -13,7 +13,7 @@ from memory.rules.scopes import of_context, required
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import ReadThread, ThreadFact
-from protocol.memory import Context
+from protocol.memory.values import Context
 from protocol.seams.contexts import require_own_thread
 from protocol.seams.ports import Tx
 

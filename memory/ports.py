@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
-from protocol.memory import LeftPlace
+from protocol.memory.forgetting import LeftPlace
 from protocol.saying import Saying
 from protocol.seams.callers import RequestCaller
 from protocol.seams.file_evidence import FileEvidence

@@ -10,20 +10,10 @@ from typing import Any, Protocol
 from promt.brief import Brief
 from protocol.base import Scope
 from protocol.hooks import TurnContext
-from protocol.memory import (
-    Fact,
-    ForgetParams,
-    ForgetResult,
-    GetParams,
-    GetResult,
-    Hit,
-    ListParams,
-    ListResult,
-    RememberParams,
-    SearchParams,
-    SearchResult,
-    WriteResult,
-)
+from protocol.memory.facts import Fact
+from protocol.memory.forgetting import ForgetParams, ForgetResult
+from protocol.memory.reads import GetParams, GetResult, Hit, ListParams, ListResult, SearchParams, SearchResult
+from protocol.memory.writes import RememberParams, WriteResult
 from protocol.seams.ports import Lexicon
 
 EXTRACTOR_HOOK = "memory.post_turn_extractor"

@@ -23,23 +23,15 @@ from memory.rows.store import get_record
 from memory.rules.scopes import narrowed
 from protocol import methods as m
 from protocol.errors import CallerError
-from protocol.memory import (
-    Context,
-    ExplainParams,
-    ExplainResult,
-    ExplainTarget,
-    FileSource,
+from protocol.memory.changes import HistoryParams, HistoryResult, MemoryChangesParams, MemoryChangesResult
+from protocol.memory.explaining import ExplainParams, ExplainResult, ExplainTarget, FileSource
+from protocol.memory.reads import (
     GetParams,
     GetResult,
-    HistoryParams,
-    HistoryResult,
     LinksParams,
     LinksResult,
     ListParams,
     ListResult,
-    MemoryChangesParams,
-    MemoryChangesResult,
-    Record,
     SearchParams,
     SearchResult,
     ShownIn,
@@ -48,7 +40,9 @@ from protocol.memory import (
     StatsParams,
     StatsResult,
 )
+from protocol.memory.values import Context
 from protocol.methods import Bound, bind
+from protocol.record import Record
 from protocol.seams.file_evidence import FilePlace
 from protocol.seams.ports import Tx
 

@@ -42,16 +42,10 @@ from protocol import methods as m
 from protocol.base import Scope
 from protocol.errors import CallerError
 from protocol.gateway import RepairState
-from protocol.memory import (
-    Actor,
-    Context,
-    ExportParams,
-    ExportResult,
-    ForgetParams,
-    ForgetResult,
-    ImportParams,
-    ImportResult,
-    Provenance,
+from protocol.memory.bundles import ExportParams, ExportResult, ImportParams, ImportResult
+from protocol.memory.forgetting import ForgetParams, ForgetResult
+from protocol.memory.values import Context
+from protocol.memory.writes import (
     RememberParams,
     RememberResult,
     RestoreParams,
@@ -62,6 +56,7 @@ from protocol.memory import (
     WriteResult,
 )
 from protocol.methods import Bound, bind
+from protocol.record import Actor, Provenance
 from protocol.seams.ports import Tx
 
 T = TypeVar("T")

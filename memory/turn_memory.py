@@ -31,20 +31,11 @@ from memory.write.writing import Outcome
 from promt.brief import Brief
 from protocol.base import DAY_MS, Scope
 from protocol.hooks import TurnContext
-from protocol.memory import (
-    Actor,
-    Fact,
-    ForgetParams,
-    ForgetResult,
-    GetParams,
-    GetResult,
-    ListParams,
-    ListResult,
-    RememberParams,
-    SearchParams,
-    SearchResult,
-    WriteResult,
-)
+from protocol.memory.facts import Fact
+from protocol.memory.forgetting import ForgetParams, ForgetResult
+from protocol.memory.reads import GetParams, GetResult, ListParams, ListResult, SearchParams, SearchResult
+from protocol.memory.writes import RememberParams, WriteResult
+from protocol.record import Actor
 from protocol.seams.ports import Lexicon, Tx
 from protocol.sizes import ScopeSize
 

@@ -12,7 +12,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
-from protocol.memory import MAX_FACTS, SemanticFields
+from protocol.memory.facts import MAX_FACTS
+from protocol.memory.values import SemanticFields
 
 NAMES = (
     "memory_recall", "memory_standing", "thread_context", "extraction", "preflight",

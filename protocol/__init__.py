@@ -2,6 +2,7 @@
 
 capture/    conversations of programs that know no memory
 files/      collections, and what is found in files of the user
+memory/     records, writes, forgetting, candidates, explanations
 seams/      what the houses ask of the shell and of one another
 reference/  schemas and pages made from the contract
 """

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta
 
 from protocol.base import Id, Millis, Params, Scope, matching
-from protocol.memory import Action, Bucket, CandidateStatus, EventName, ProposalFields, ReasonCode
+from protocol.memory.values import Action, Bucket, CandidateStatus, EventName, ProposalFields, ReasonCode
 from protocol.record import Actor, Category, Content, Count, RecordFields, SourceKind, Status, StoredKey
 
 BUNDLE_VERSION = 1

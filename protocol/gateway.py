@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta
 
 from protocol.base import Cursor, Id, Limit, Params, Wire
-from protocol.memory import SemanticState, SpaceKind
+from protocol.memory.values import SemanticState, SpaceKind
 from protocol.settings import ProviderKind
 from protocol.threads import Diagnostic, Label, Phase, RunStatus, Usage
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, field
 
 from protocol.base import At, Cursor, Diagnostic, Id, Limit, Params, Wire
-from protocol.memory import Context
+from protocol.memory.values import Context
 from protocol.threads import AgentLayer, InstructionProfile, MemoryMode, Path
 
 InstructionMode: TypeAlias = Literal["on", "off"]

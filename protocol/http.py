@@ -9,7 +9,8 @@ from msgspec import Meta
 
 from protocol.base import Cursor, Id, Limit, Millis, Params, Query, Scope, Unit, Wire
 from protocol.errors import ErrorReason
-from protocol.memory import Action, AgentKind, ReasonCode, Receipt, Relation
+from protocol.memory.forgetting import Receipt
+from protocol.memory.values import Action, AgentKind, ReasonCode, Relation
 from protocol.record import Content, Kind, RecordPath, Tags
 from protocol.threads import Text
 

@@ -7,8 +7,9 @@ from msgspec import field
 
 from protocol.base import Scope, Wire
 from protocol.guidance import InstructionChange
-from protocol.memory import Candidate, ChangeKind, Origin, Record
+from protocol.memory.values import Candidate, ChangeKind, Origin
 from protocol.passes import PassName, Run, Trigger
+from protocol.record import Record
 from protocol.threads import Item, ManifestRun, Turn, TurnError
 
 

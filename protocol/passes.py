@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, field
 
 from protocol.base import At, Cursor, Id, Limit, Params, Wire
-from protocol.memory import Context, Record
+from protocol.memory.values import Context
+from protocol.record import Record
 
 PassName: TypeAlias = Literal["consolidate", "dream"]
 RunState: TypeAlias = Literal["queued", "running", "completed", "partial", "skipped", "failed", "cancelled", "undone"]

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from protocol.base import ID_TEXT, Cursor, Id, Millis, Params, Query, Reason, Scope, matching, portable
 from protocol.files.knowledge import KnowledgeReadArgs, KnowledgeSearchArgs
-from protocol.memory import Category, Content
+from protocol.record import Category, Content
 from protocol.threads import Domain, ToolSpec
 
 MAX_RESULT_CHARS = 8000

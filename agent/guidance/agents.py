@@ -39,7 +39,7 @@ from protocol.guidance import (
     InvalidAgent,
 )
 from protocol.hooks import Contribution, DiagnosticContribution, SectionContribution, ToolCall, ToolContext
-from protocol.memory import Context
+from protocol.memory.values import Context
 from protocol.methods import Bound, bind
 from protocol.seams.contexts import require_own_thread
 from protocol.seams.ports import Transact

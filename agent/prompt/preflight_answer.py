@@ -14,7 +14,7 @@ import msgspec
 
 from protocol.base import Millis
 from protocol.hooks import DurablePlan, EpisodicPlan, EpisodicQuery, FilesPlan, RecallPlan
-from protocol.memory import Category
+from protocol.record import Category
 
 MAX_ANSWER_CHARS: Final = 20_000  # many times the largest valid plan
 MAX_TOOLS: Final = 6

@@ -16,7 +16,7 @@ import msgspec
 
 from protocol.base import Scope, encode
 from protocol.envelope import NotificationMessage
-from protocol.memory import Candidate
+from protocol.memory.values import Candidate
 from protocol.notifications import NOTIFICATIONS, CandidateCreated, MemoryChanged, MemoryInvalidated
 
 USED_THREADS = 10_000

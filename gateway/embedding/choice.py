@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gateway.embedding.embedder import Embedder, load
 from gateway.embedding.model_files import Located, StaticFiles, find_static, locate
 from gateway.embedding.spaces import STATIC_NAME
-from protocol.memory import SpaceKind
+from protocol.memory.values import SpaceKind
 from protocol.settings import EmbeddingSettings
 
 

@@ -26,7 +26,7 @@ from gateway.embedding.vector_houses import Houses
 from gateway.home.owners import SQL
 from protocol.errors import GatewayError
 from protocol.gateway import SearchState
-from protocol.memory import SemanticState
+from protocol.memory.values import SemanticState
 from protocol.notifications import Progress
 from protocol.seams.ports import (
     Clock,

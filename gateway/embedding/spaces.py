@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from gateway.home.owners import SQL
-from protocol.memory import SpaceKind
+from protocol.memory.values import SpaceKind
 from protocol.seams.ports import Space, Tx
 
 SpaceState = Literal["building", "current", "retired"]

@@ -12,7 +12,7 @@ import anyio
 from agent.forget.places import KeptFiles
 from gateway.home.folder import Home
 from gateway.home.spool import FOLDER, QUARANTINE
-from protocol.memory import LeftPlace
+from protocol.memory.forgetting import LeftPlace
 from protocol.saying import Saying
 
 

@@ -26,15 +26,10 @@ from protocol.base import DAY_MS, Empty
 from protocol.files.collections import CollectionAddParams, CollectionParams
 from protocol.files.knowledge import KnowledgeReadParams
 from protocol.gateway import ClientInfo, DrainParams, InitializeParams
-from protocol.memory import (
-    Context,
-    ExplainParams,
-    ExplainTarget,
-    GetParams,
-    HistoryParams,
-    ListParams,
-    SearchParams,
-)
+from protocol.memory.changes import HistoryParams
+from protocol.memory.explaining import ExplainParams, ExplainTarget
+from protocol.memory.reads import GetParams, ListParams, SearchParams
+from protocol.memory.values import Context
 from protocol.notifications import MemoryChanged
 from protocol.thread_episodic import ThreadSearchParams
 from protocol.threads import TextInput, ThreadHistoryParams, ThreadStartParams, Turn, TurnParams, TurnStartParams

@@ -16,7 +16,8 @@ from protocol.files.collections import CollectionAddParams, CollectionListParams
 from protocol.files.knowledge import KnowledgeStatusParams
 from protocol.gateway import InitializeParams
 from protocol.guidance import InstructionsPreviewParams
-from protocol.memory import Context, SearchParams
+from protocol.memory.reads import SearchParams
+from protocol.memory.values import Context
 from protocol.thread_episodic import ThreadSearchParams
 from protocol.threads import ThreadStartParams, TurnStartParams
 from protocol.zones import find_zone

@@ -20,7 +20,7 @@ from knowledge.rows.files import FileRow, find_file
 from knowledge.search.reading import READABLE
 from knowledge.search.verifying import read_range
 from knowledge.search.visible import visible_collections
-from protocol.memory import Context
+from protocol.memory.values import Context
 from protocol.seams.file_evidence import FilePlace, PlaceState
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError

@@ -6,7 +6,7 @@ from typing import Literal
 from knowledge.search.ranking import CONSOLIDATION_RAISE, topics_factor, total_of
 from promt.render import shorten
 from protocol.files.knowledge import HitRef, KnowledgeHit, KnowledgeSearchArgs, ScoreParts
-from protocol.memory import Hit
+from protocol.memory.reads import Hit
 from protocol.thread_episodic import ThreadHit
 
 SNIPPET_CHARS = 360

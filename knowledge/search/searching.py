@@ -47,7 +47,8 @@ from protocol.files.knowledge import (
     Location,
 )
 from protocol.hooks import TurnContext
-from protocol.memory import Context, SearchParams, SemanticState
+from protocol.memory.reads import SearchParams
+from protocol.memory.values import Context, SemanticState
 from protocol.seams.ports import Tx
 from protocol.thread_episodic import ThreadSearchParams
 

@@ -7,7 +7,7 @@ from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import USER, KnownCollection, list_collections
 from protocol.base import DEFAULT_WORKSPACE
 from protocol.hooks import ThreadFact, TurnContext
-from protocol.memory import Context
+from protocol.memory.values import Context
 from protocol.seams.contexts import require_own_thread
 from protocol.seams.ports import Tx
 

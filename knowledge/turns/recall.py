@@ -19,7 +19,7 @@ from promt.time_words import zone_of
 from protocol.errors import GatewayError
 from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchParams
 from protocol.hooks import ContextItem, FileQuery, HookInput, HookOutput, PromptContext, Subscription
-from protocol.memory import Context
+from protocol.memory.values import Context
 from protocol.settings import KnowledgeSettings
 from protocol.threads import RecallStatus, SourceRef
 

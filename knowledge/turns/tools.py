@@ -23,7 +23,7 @@ from protocol.files.knowledge import (
     KnowledgeSearchResult,
 )
 from protocol.hooks import HookInput, HookOutput, ToolBundle, ToolCall, ToolContext, TurnContext
-from protocol.memory import Context
+from protocol.memory.values import Context
 from protocol.settings import KnowledgeSettings
 from protocol.threads import ToolFailure, ToolReply
 from protocol.tools import MAX_RESULT_CHARS, tool_spec

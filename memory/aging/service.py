@@ -22,9 +22,10 @@ from protocol import methods as m
 from protocol.base import Scope
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Refused
-from protocol.memory import Actor, MemoryIdParams, Record, RecordResult
+from protocol.memory.values import MemoryIdParams, RecordResult
 from protocol.methods import Bound, bind
 from protocol.passes import PassesReviewParams, PassesReviewResult
+from protocol.record import Actor, Record
 from protocol.seams.ports import Tx
 
 USER_ACTOR = Actor(kind="user")

@@ -35,9 +35,9 @@ from memory.rules.strength import has_faded
 from memory.write.idempotency import tell_after
 from memory.write.writing import RecordWriter
 from protocol.base import DAY_MS, Scope
-from protocol.memory import Actor, Kind
 from protocol.notifications import MemoryChanged, MemoryInvalidated
 from protocol.passes import UndoSkip
+from protocol.record import Actor, Kind
 from protocol.seams.passes import StageChange, StageRun, StageSlice, UndoChange
 from protocol.seams.ports import Tx
 

@@ -35,7 +35,7 @@ from protocol.bundle import (
 )
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError
-from protocol.memory import ExportParams, ExportResult
+from protocol.memory.bundles import ExportParams, ExportResult
 from protocol.seams.ports import KeyedHash, SecretScanner, Tx, key_id
 
 Entries = Iterator[tuple[int, BundleEntry]]

@@ -23,7 +23,7 @@ from promt.render import carries_own_block
 from protocol.base import Scope
 from protocol.bundle import BundleCandidate, BundleEntry, BundleRecord, BundleTombstone
 from protocol.errors import CallerError
-from protocol.memory import ImportParams, ImportResult
+from protocol.memory.bundles import ImportParams, ImportResult
 from protocol.seams.ports import KeyedHash, Tx
 from protocol.seams.rehearsal import rehearse
 

@@ -46,8 +46,9 @@ from memory.rules.visibility import status_at
 from protocol.base import Scope
 from protocol.bundle import BundleCandidate, BundleEntry, BundleRecord, BundleTombstone
 from protocol.errors import CallerError
-from protocol.memory import Actor, Conflict, ConflictReason, ImportResult, Provenance
+from protocol.memory.bundles import Conflict, ConflictReason, ImportResult
 from protocol.notifications import MemoryInvalidated
+from protocol.record import Actor, Provenance
 from protocol.seams.ports import Tx
 
 IMPORTER = Actor(kind="import")

@@ -24,7 +24,7 @@ from protocol.bundle import (
     BundleTombstone,
 )
 from protocol.errors import CallerError
-from protocol.memory import MAX_BUNDLE_BYTES
+from protocol.memory.bundles import MAX_BUNDLE_BYTES
 
 Splittable: TypeAlias = BundleRecord | BundleCandidate
 

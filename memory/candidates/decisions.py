@@ -56,9 +56,7 @@ from protocol import methods as m
 from protocol.base import DAY_MS, Scope
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Defect, Refused
-from protocol.memory import (
-    Action,
-    Actor,
+from protocol.memory.candidates import (
     CandidateDecideParams,
     CandidateEditParams,
     CandidateListParams,
@@ -67,12 +65,10 @@ from protocol.memory import (
     CandidateParams,
     CandidateReasonParams,
     CandidateResult,
-    Decision,
-    Factor,
-    ReasonCode,
-    Record,
 )
+from protocol.memory.values import Action, Decision, Factor, ReasonCode
 from protocol.methods import Bound, bind
+from protocol.record import Actor, Record
 from protocol.seams.ports import Tx
 from protocol.seams.transitions import after
 

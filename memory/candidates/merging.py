@@ -22,7 +22,8 @@ from memory.write.idempotency import write_once
 from memory.write.writing import Outcome, RecordWriter
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
-from protocol.memory import MergeParams, MergeResult, Provenance, RememberParams
+from protocol.memory.writes import MergeParams, MergeResult, RememberParams
+from protocol.record import Provenance
 from protocol.seams.ports import Tx
 
 

@@ -32,8 +32,10 @@ from memory.write.writing import Outcome, RecordWriter
 from protocol import methods as m
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused
-from protocol.memory import ConfirmParams, ConfirmResult, Context, Decision, Factor, NoteParams, NoteResult, Record
+from protocol.memory.values import Context, Decision, Factor
+from protocol.memory.writes import ConfirmParams, ConfirmResult, NoteParams, NoteResult
 from protocol.methods import Bound, bind
+from protocol.record import Record
 from protocol.seams.ports import Tx
 
 _WHY = "a person confirmed what an agent had noted"

@@ -6,7 +6,8 @@ Rule 1: pure.
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from protocol.memory import Action, WriteResult
+from protocol.memory.values import Action
+from protocol.memory.writes import WriteResult
 
 Stats: TypeAlias = dict[str, int]
 NO_STATS: Mapping[str, int] = dict.fromkeys(

@@ -24,7 +24,9 @@ from promt.layout import SENTENCE_END, mask_quotes
 from promt.own_words import mask_material
 from promt.patterns import compile_late
 from promt.render import shorten
-from protocol.memory import Category, Durability, Fact, FactEvidence, ScopeHint, SemanticFields, SensitivityHint
+from protocol.memory.facts import Fact, FactEvidence
+from protocol.memory.values import Durability, ScopeHint, SemanticFields, SensitivityHint
+from protocol.record import Category
 
 MAX_QUOTE_CHARS = 500
 MAX_CONTENT_CHARS = 800

@@ -23,7 +23,7 @@ from memory.rows.records import records_of
 from memory.rows.store import scope_id_of
 from memory.write.idempotency import tell_after
 from protocol.base import Cancelled, Scope
-from protocol.memory import Actor
+from protocol.record import Actor
 from protocol.seams.ports import Tx
 
 ERASED_AT_ONCE = 100

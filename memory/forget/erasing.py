@@ -26,8 +26,9 @@ from memory.rows.tombstones import pending_erases, settle_erases
 from memory.rules.identity import value_text
 from memory.write.idempotency import tell_after
 from protocol.errors import Unavailable
-from protocol.memory import Actor, ForgetResult, LeftFile, LeftPlace, Receipt, SourceItem, SourcePlace
+from protocol.memory.forgetting import ForgetResult, LeftFile, LeftPlace, Receipt, SourceItem, SourcePlace
 from protocol.notifications import MemoryErased
+from protocol.record import Actor
 from protocol.saying import Saying
 from protocol.seams.file_evidence import FilePlace
 from protocol.seams.ports import JobHandle, RetryJob, Tx

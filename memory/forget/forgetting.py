@@ -63,8 +63,7 @@ from memory.rules.visibility import ALL, KEPT, View, is_visible
 from memory.write.idempotency import KEEP_ANSWERS_MS
 from protocol.base import DAY_MS, Cancelled, Scope
 from protocol.errors import CallerError, Refused
-from protocol.memory import (
-    Actor,
+from protocol.memory.forgetting import (
     ForgetById,
     ForgetByKey,
     ForgetByPath,
@@ -74,11 +73,11 @@ from protocol.memory import (
     ForgetParams,
     ForgetResult,
     Receipt,
-    Record,
     Remaining,
     RemovedCounts,
 )
 from protocol.notifications import MemoryForgotten
+from protocol.record import Actor, Record
 from protocol.seams.ports import Tx
 
 SWEEP_LIMIT = 100  # records of one sweep transaction; a writer that waits for it waits milliseconds

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from promt.language.reader import listed
-from protocol.memory import LeftPlace, LeftReason, SourcePlace
+from protocol.memory.forgetting import LeftPlace, LeftReason, SourcePlace
 from protocol.saying import Saying, folded, texts_in
 from protocol.seams.shelves import SayingRow
 

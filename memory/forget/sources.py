@@ -16,7 +16,8 @@ from memory.rows.records import statuses_of
 from memory.rows.shelves import TEXTS
 from memory.rows.store import Stored, known_candidate
 from protocol.errors import Unavailable
-from protocol.memory import Actor, LeftPlace
+from protocol.memory.forgetting import LeftPlace
+from protocol.record import Actor
 from protocol.seams.ports import Tx
 from protocol.seams.shelves import FIRST, Mark, SayingRow, Searched
 

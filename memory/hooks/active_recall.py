@@ -12,7 +12,8 @@ from memory.hooks.recall import MAX_ITEMS, context_of, skipped
 from memory.ports_hooks import MemoryForTurns
 from memory.rules.notes import is_note, noted_by
 from protocol.hooks import DurablePlan, HookInput, HookOutput, TurnContext
-from protocol.memory import Category, GetParams, Hit, ListParams, Record
+from protocol.memory.reads import GetParams, Hit, ListParams
+from protocol.record import Category, Record
 
 CONTEXT_ID = "memory_active"
 MAX_TARGETS = 6

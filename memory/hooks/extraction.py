@@ -22,7 +22,7 @@ from promt.intents import Intents, detect
 from promt.own_words import own_stretches
 from promt.render import shorten
 from protocol.hooks import Contribution, DiagnosticContribution, HookFailure, HookInput, HookOutput, SkipRun
-from protocol.memory import MAX_FACTS, Fact
+from protocol.memory.facts import MAX_FACTS, Fact
 from protocol.models import Message, Model, ModelRequest, ProviderFailed
 from protocol.settings import GatewayConfig
 

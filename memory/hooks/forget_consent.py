@@ -19,7 +19,7 @@ from promt.layout import sentences
 from promt.own_words import only_own, own_stretches
 from promt.patterns import compile_late
 from protocol.hooks import ToolContext, TurnContext
-from protocol.memory import Record
+from protocol.record import Record
 from protocol.seams.ports import Lexicon
 
 MAX_THREADS: Final = 256

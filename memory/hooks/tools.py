@@ -23,19 +23,11 @@ from memory.rules.quotes import Claim, as_said_category, bear_out_wish
 from promt.render import UNSEEN, shorten
 from protocol.errors import CallerError, GatewayError
 from protocol.hooks import HookInput, HookOutput, ToolBundle, ToolContext
-from protocol.memory import (
-    Action,
-    Actor,
-    ForgetById,
-    ForgetParams,
-    GetParams,
-    ListParams,
-    Provenance,
-    Record,
-    RememberParams,
-    SearchParams,
-    WriteResult,
-)  # fmt: skip
+from protocol.memory.forgetting import ForgetById, ForgetParams
+from protocol.memory.reads import GetParams, ListParams, SearchParams
+from protocol.memory.values import Action
+from protocol.memory.writes import RememberParams, WriteResult
+from protocol.record import Actor, Provenance, Record
 from protocol.settings import GatewayConfig
 from protocol.threads import ToolFailure, ToolReply, TurnPolicy
 from protocol.tools import (

@@ -10,7 +10,8 @@ import msgspec
 from memory.proposals.proposal import Checked, Proposed
 from memory.rows.evidence import evidence_of_candidate
 from memory.rows.store import StoredCandidate, encoded
-from protocol.memory import Actor, ProposalFields, SourceKind
+from protocol.memory.values import ProposalFields
+from protocol.record import Actor, SourceKind
 from protocol.seams.ports import Tx
 
 APPROVER = Actor(kind="user", id="approval")

@@ -13,7 +13,9 @@ from memory.rules.identity import value_text
 from memory.rules.notes import NOTE_SOURCE, scope_of_note
 from memory.rules.obligations import Ask, find_ask
 from protocol.base import Scope
-from protocol.memory import Actor, Evidence, NoteParams, Provenance, RememberParams, SemanticFields
+from protocol.memory.values import Evidence, SemanticFields
+from protocol.memory.writes import NoteParams, RememberParams
+from protocol.record import Actor, Provenance
 
 IN_USER_SCOPE: Final = Ask("user_scope", "a note is not kept with what is the user's own: give a workspace or an agent")
 

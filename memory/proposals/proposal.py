@@ -21,16 +21,8 @@ from memory.rules.write_plan import ORIGINS, Origin
 from promt.own_words import own_stretches
 from protocol.base import Scope
 from protocol.hooks import ItemFact
-from protocol.memory import (
-    Actor,
-    Disposition,
-    Evidence,
-    ProposalFields,
-    Provenance,
-    ReasonCode,
-    SemanticFields,
-    SourceKind,
-)
+from protocol.memory.values import Disposition, Evidence, ProposalFields, ReasonCode, SemanticFields
+from protocol.record import Actor, Provenance, SourceKind
 from protocol.seams.ports import Lexicon, SecretScanner, Tx, Vector
 from protocol.threads import Role, ThreadOrigin
 

@@ -19,21 +19,10 @@ from memory.rules.sensitivity import clean
 from promt.intents import detect
 from protocol.errors import CallerError
 from protocol.hooks import TurnContext
-from protocol.memory import (
-    MAX_METADATA_BYTES,
-    MAX_VALUE_BYTES,
-    Actor,
-    Evidence,
-    Fact,
-    FactEvidence,
-    Provenance,
-    ReasonCode,
-    RememberParams,
-    SemanticFields,
-    UpdateParams,
-    WriteParams,
-)
-from protocol.record import MAX_CONTENT_BYTES, details_of
+from protocol.memory.facts import Fact, FactEvidence
+from protocol.memory.values import MAX_METADATA_BYTES, MAX_VALUE_BYTES, Evidence, ReasonCode, SemanticFields
+from protocol.memory.writes import RememberParams, UpdateParams, WriteParams
+from protocol.record import MAX_CONTENT_BYTES, Actor, Provenance, details_of
 from protocol.seams.ports import Lexicon
 
 EXTRACTOR = Actor(kind="extractor")

@@ -18,7 +18,8 @@ from memory.rules.same_words import stands_in
 from promt.language.reader import whole
 from promt.patterns import compile_late
 from protocol.base import Scope
-from protocol.memory import Record, SemanticFields
+from protocol.memory.values import SemanticFields
+from protocol.record import Record
 from protocol.seams.ports import Lexicon, Tx
 
 _CORRECTS: Final = compile_late(lambda: whole("quotes", "corrects"), re.IGNORECASE)

@@ -20,18 +20,16 @@ from protocol import methods as m
 from protocol.base import Scope
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError
-from protocol.memory import (
-    Candidate,
+from protocol.memory.changes import (
     ChangeEvent,
     ChangeOrigin,
-    EventName,
     MemoryChange,
     MemoryChangesParams,
     MemoryChangesResult,
-    Record,
     UndoCall,
 )
-from protocol.record import Provenance
+from protocol.memory.values import Candidate, EventName
+from protocol.record import Provenance, Record
 from protocol.seams.callers import RequestCaller
 from protocol.seams.ports import Tx
 

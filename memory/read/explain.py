@@ -26,10 +26,8 @@ from protocol.base import Scope
 from protocol.errors import CallerError
 from protocol.gateway import HookRun
 from protocol.hooks import CALL_PREFIX, TurnTrace
-from protocol.memory import (
+from protocol.memory.explaining import (
     BudgetUse,
-    CandidateStatus,
-    Decision,
     ExplainResult,
     ExplainRun,
     ExplainTarget,
@@ -37,9 +35,9 @@ from protocol.memory import (
     GateName,
     Missing,
     RankedCandidate,
-    ReasonCode,
-    Status,
 )
+from protocol.memory.values import CandidateStatus, Decision, ReasonCode
+from protocol.record import Status
 from protocol.seams.ports import Tx
 from protocol.threads import PromptManifest
 

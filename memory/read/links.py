@@ -12,7 +12,8 @@ from memory.rows.store import Stored
 from memory.rows.withheld import find_kept
 from protocol.base import Scope
 from protocol.errors import CallerError
-from protocol.memory import Enrichment, LinksParams, LinksResult, MemoryLink, Record
+from protocol.memory.reads import Enrichment, LinksParams, LinksResult, MemoryLink
+from protocol.record import Record
 from protocol.seams.ports import Tx
 from retrieval.rows.graph import linked_subjects
 

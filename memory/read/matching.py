@@ -26,7 +26,7 @@ from memory.rules.strength import has_faded
 from memory.rules.visibility import View, is_visible
 from promt.person import is_about_user
 from protocol.base import Scope
-from protocol.memory import Filters
+from protocol.memory.reads import Filters
 from protocol.seams.ports import Lexicon, Nearness, Tx, Vector
 from protocol.settings import Aging
 from retrieval.weights import best_of

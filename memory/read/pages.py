@@ -12,7 +12,10 @@ import msgspec
 
 from memory.read.matching import Match
 from memory.rows.store import encoded
-from protocol.memory import CandidateListParams, Context, ListParams, MemoryChangesParams, SearchParams, SimilarParams
+from protocol.memory.candidates import CandidateListParams
+from protocol.memory.changes import MemoryChangesParams
+from protocol.memory.reads import ListParams, SearchParams, SimilarParams
+from protocol.memory.values import Context
 
 KEPT_RANKINGS = 16
 """A ranking has 70 matches, and 240 more for each time that somebody turned every page: a few MB in all, and more

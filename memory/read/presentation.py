@@ -1,7 +1,7 @@
 """A hit as a prompt shows it, and whether it may be shown at all. Pure."""
 
 from promt.render import carries_own_block
-from protocol.memory import Hit
+from protocol.memory.reads import Hit
 from protocol.settings import RecallFloors
 
 MAX_ITEM_CHARS = 280

@@ -43,21 +43,19 @@ from promt.time_words import find_time, zone_of
 from protocol.base import Diagnostic, Elsewhere, Scope
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
-from protocol.memory import (
+from protocol.memory.reads import (
     Filters,
     GetParams,
     GetResult,
     Hit,
     ListParams,
     ListResult,
-    Provenance,
-    Record,
-    SearchMode,
     SearchParams,
     SearchResult,
     SearchRoute,
-    SemanticState,
 )
+from protocol.memory.values import SearchMode, SemanticState
+from protocol.record import Provenance, Record
 from protocol.seams.ports import Tx, Vector
 from protocol.settings import Aging
 

@@ -33,7 +33,9 @@ from memory.rules.same_words import words_in_order
 from promt.tokens import estimated_tokens
 from protocol.base import Scope
 from protocol.errors import Unavailable
-from protocol.memory import Filters, Hit, RankedCandidate, Record
+from protocol.memory.explaining import RankedCandidate
+from protocol.memory.reads import Filters, Hit
+from protocol.record import Record
 from protocol.seams.ports import Tx
 from protocol.settings import RecallSettings
 

@@ -26,7 +26,8 @@ from memory.rules.visibility import ACTIVE, View
 from protocol.base import Scope
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError
-from protocol.memory import Record, SimilarPair, SimilarParams, SimilarResult, SimilarTo
+from protocol.memory.reads import SimilarPair, SimilarParams, SimilarResult, SimilarTo
+from protocol.record import Record
 from protocol.seams.ports import Lexicon, Tx
 
 NEAR_COSINE = 0.6

@@ -10,7 +10,7 @@ from memory.rows.record_columns import SQL, Stored
 from memory.rows.records import records_of
 from memory.rows.store import StoredCandidate, candidate_of, get_record
 from memory.rules.strength import Lifetime
-from protocol.memory import Kind
+from protocol.record import Kind
 from protocol.seams.ports import Row, Tx
 
 

@@ -10,7 +10,7 @@ from memory.rows.store import SQL, Stored, StoredCandidate, candidate_of, encode
 from memory.rules.identity import FactIdentity
 from protocol.base import Scope
 from protocol.bundle import BundledDecision, BundledEvent, BundledEvidence, BundledFactor
-from protocol.memory import Actor
+from protocol.record import Actor
 from protocol.seams.ports import Row, Tx
 
 BATCH = 100

@@ -14,7 +14,8 @@ from memory.rows.records import set_contested
 from memory.rows.store import SQL, Change, StoredCandidate, add_event, candidate_of, get_record, known_candidate
 from memory.rules.lifecycle import CANDIDATES, CandidateEvent
 from protocol.errors import Defect
-from protocol.memory import Actor, CandidateStatus, Decision
+from protocol.memory.values import CandidateStatus, Decision
+from protocol.record import Actor
 from protocol.seams.ports import Tx
 from protocol.seams.transitions import after
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from memory.rows.store import SQL, StoredCandidate, candidate_of, encoded
 from protocol.base import Scope
-from protocol.memory import EventName
+from protocol.memory.values import EventName
 from protocol.seams.callers import RequestCaller, caller_of
 from protocol.seams.ports import Tx
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from memory.rows.record_columns import SQL
 from memory.rows.store import decision_of, encoded
-from protocol.memory import Decision
+from protocol.memory.values import Decision
 from protocol.seams.ports import Row, Tx
 
 

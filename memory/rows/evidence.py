@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memory.rows.record_columns import SQL
-from protocol.memory import Evidence, KeptEvidence
+from protocol.memory.reads import KeptEvidence
+from protocol.memory.values import Evidence
 from protocol.seams.ports import Row, Tx
 
 

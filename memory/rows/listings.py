@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from memory.rows.store import SQL, encoded
-from protocol.memory import Order
+from protocol.memory.values import Order
 from protocol.seams.ports import Tx
 
 _ORDERS: Final[Mapping[Order, str]] = {

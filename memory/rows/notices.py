@@ -11,8 +11,9 @@ from memory.ports import Collaborators
 from memory.rows.records import current_record, reinforce, set_status
 from memory.rows.store import SQL, Stored
 from protocol.base import Scope
-from protocol.memory import Actor, ChangeKind, Origin, Provenance, Record
+from protocol.memory.values import ChangeKind, Origin
 from protocol.notifications import MemoryChanged
+from protocol.record import Actor, Provenance, Record
 from protocol.seams.ports import Tx
 
 

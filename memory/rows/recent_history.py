@@ -12,19 +12,18 @@ from memory.rows.store import SQL, get_record, scope_id_of, scope_ids_of
 from memory.rules.identity import text_hash_of
 from protocol.base import Scope
 from protocol.errors import CallerError
-from protocol.memory import (
-    Actor,
+from protocol.memory.changes import Event
+from protocol.memory.reads import (
     DecisionCounts,
     EnrichedEdge,
     EnrichedEntity,
     Enrichment,
-    Event,
     IndexCounts,
-    Record,
     RecordCounts,
     ScopeCount,
     StatsResult,
-)  # fmt: skip
+)
+from protocol.record import Actor, Record
 from protocol.seams.ports import KeyedHash, Tx
 from retrieval.rows.graph import stated_edges
 

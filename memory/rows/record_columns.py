@@ -17,7 +17,7 @@ from memory.rules.notes import noted_by, voice_of
 from memory.rules.paths import fold_path
 from memory.rules.visibility import WITHHELD, Seen
 from protocol.base import Id, Scope, encode_sorted
-from protocol.memory import UpdateParams
+from protocol.memory.writes import UpdateParams
 from protocol.record import DETAILS, Record, RecordDetails, RecordFields
 from protocol.seams.ports import Row
 from protocol.statements import Statements

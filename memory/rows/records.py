@@ -11,7 +11,8 @@ from memory.rows.record_columns import SQL, to_columns
 from memory.rows.store import Change, Stored, active_by_path, add_event, encoded, get_record, seal, stored_of
 from memory.rules.lifecycle import RECORDS, RecordEvent
 from protocol.errors import Defect
-from protocol.memory import Actor, EventName, Record, Status
+from protocol.memory.values import EventName
+from protocol.record import Actor, Record, Status
 from protocol.seams.ports import Tx
 from protocol.seams.transitions import after
 

@@ -13,7 +13,7 @@ from memory.rows.store import encoded
 from memory.rules.notes import noted_by_bytes
 from memory.rules.strength import Lifetime
 from memory.rules.visibility import Seen
-from protocol.memory import Category, Kind
+from protocol.record import Category, Kind
 from protocol.seams.ports import Row, Tx
 
 _decode_rows = msgspec.json.Decoder(list[int]).decode

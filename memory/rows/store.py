@@ -25,8 +25,8 @@ from memory.rows.record_terms import placed, terms_digest, unpacked
 from memory.rules.identity import FactIdentity, value_text
 from memory.rules.paths import fold_path
 from protocol.base import Scope
-from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Record, Status
-from protocol.record import GivenDetails, details_of
+from protocol.memory.values import Candidate, Decision, EventName, Factor
+from protocol.record import Actor, GivenDetails, Record, Status, details_of
 from protocol.seams.callers import stored_caller
 from protocol.seams.ports import Lexicon, Row, Tx
 

@@ -14,7 +14,8 @@ from memory.rules.identity import value_text
 from memory.rules.sensitivity import NUMBER_KINDS
 from memory.rules.visibility import KEPT, WITHHELD, View, is_visible
 from protocol.base import Scope
-from protocol.memory import Actor, Candidate, Record
+from protocol.memory.values import Candidate
+from protocol.record import Actor, Record
 from protocol.seams.ports import SecretScanner, Tx
 
 EDITION: Final = "1"

@@ -7,7 +7,7 @@ Rule 2: monotone: a better factor never lowers the score (a property test holds 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from protocol.memory import Bucket, Certainty, Durability, Explicitness, Factor, SensitivityHint
+from protocol.memory.values import Bucket, Certainty, Durability, Explicitness, Factor, SensitivityHint
 
 HIGH = 0.75
 MIDDLE = 0.45

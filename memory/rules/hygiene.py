@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 from promt.language.reader import either
-from protocol.memory import ReasonCode
+from protocol.memory.values import ReasonCode
 
 NOBODY = "nobody"
 """Names the rule for what says something of a "he" or "it" that it does not name."""

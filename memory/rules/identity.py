@@ -11,7 +11,7 @@ import msgspec
 
 from promt.patterns import compile_late
 from protocol.base import Scope
-from protocol.memory import Cardinality, SemanticFields
+from protocol.memory.values import Cardinality, SemanticFields
 from protocol.seams.ports import KeyedHash
 
 ITEM_HEX = 16

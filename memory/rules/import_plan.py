@@ -6,7 +6,7 @@ Rule 2: nothing here is overwritten, and nothing forgotten here comes back.
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from protocol.memory import ConflictReason
+from protocol.memory.bundles import ConflictReason
 
 Fate: TypeAlias = Literal["import", "attach", "skip", "tombstone", "conflict"]
 """`attach`: the same is here; what hangs on it and is not here yet is added. `tombstone`: it is forgotten, and stays

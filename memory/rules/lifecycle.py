@@ -19,7 +19,8 @@ Rule 1: pure. Every change of a status is a row of `RECORDS` or `CANDIDATES`.
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from protocol.memory import CandidateStatus, Status
+from protocol.memory.values import CandidateStatus
+from protocol.record import Status
 
 RecordEvent: TypeAlias = Literal[
     "replace", "expire", "archive", "forget", "restore", "restore_replaced", "restore_expired", "restore_archived"

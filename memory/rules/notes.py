@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from protocol.base import Scope
-from protocol.memory import Provenance, Record, SourceKind, Voice
+from protocol.record import Provenance, Record, SourceKind, Voice
 from protocol.settings import AgentNotes
 
 NOTE_SOURCE: Final[SourceKind] = "agent_note"

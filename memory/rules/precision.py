@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from promt.language.reader import either, listed
 from promt.patterns import compile_late
-from protocol.memory import Record
+from protocol.record import Record
 
 _TOKEN: Final = compile_late(
     r"\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|er|º|ª)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]+(?:['’.][^\W\d_]+)*"

@@ -22,7 +22,8 @@ from promt.language.reader import either, listed, whole
 from promt.layout import sentences
 from promt.own_words import KEEPS, is_about_user, own_stretches
 from promt.patterns import compile_late
-from protocol.memory import Category, ReasonCode
+from protocol.memory.values import ReasonCode
+from protocol.record import Category
 from protocol.saying import TYPOGRAPHY
 from protocol.seams.ports import Lexicon
 

@@ -10,7 +10,8 @@ from memory.rules.categories import CATEGORIES
 from protocol.base import USER_SCOPE_KEY, Scope, ScopeKind
 from protocol.errors import Refused
 from protocol.hooks import TurnContext
-from protocol.memory import Category, Context, ScopeHint
+from protocol.memory.values import Context, ScopeHint
+from protocol.record import Category
 from protocol.settings import MemorySettings
 
 USER = Scope(kind="user", key=USER_SCOPE_KEY)

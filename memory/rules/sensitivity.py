@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, cast
 from memory.rules.categories import CATEGORIES
 from promt.language.reader import either
 from promt.patterns import compile_late
-from protocol.memory import Category, Sensitivity, SensitivityHint
+from protocol.memory.values import SensitivityHint
+from protocol.record import Category, Sensitivity
 from protocol.seams.ports import SecretSpan
 
 NUMBER_KINDS = frozenset({"credit_card", "iban", "national_id", "social_security_number"})

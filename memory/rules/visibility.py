@@ -6,8 +6,8 @@ Rule 1: pure; the answer is None, or the gate that says no with its reason code.
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from protocol.memory import GateName, Sensitivity, Status
-from protocol.record import RecordFields
+from protocol.memory.explaining import GateName
+from protocol.record import RecordFields, Sensitivity, Status
 
 WITHHELD: Final = "pioneer:withheld"
 """The member of a record's metadata that keeps it out of every answer."""

@@ -13,7 +13,8 @@ from memory.rules.admission import AdmissionScore, Proposal, assess
 from memory.rules.hygiene import Junk
 from memory.rules.obligations import Ask
 from memory.rules.sensitivity import CREDENTIAL_FOUND, LABEL_ADVICE, NUMBER_KINDS
-from protocol.memory import Action, Decision, Factor, ReasonCode, Relation, SourceKind
+from protocol.memory.values import Action, Decision, Factor, ReasonCode, Relation
+from protocol.record import SourceKind
 
 Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
 """Who said what supports a fact, as far as the service could verify it."""

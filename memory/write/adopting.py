@@ -20,7 +20,7 @@ from memory.rules.identity import FactIdentity, text_hash_of
 from memory.rules.notes import is_note
 from protocol.base import Scope
 from protocol.errors import Defect
-from protocol.memory import Actor
+from protocol.record import Actor
 from protocol.seams.ports import Lexicon, Tx
 
 

@@ -14,17 +14,9 @@ from memory.rules.notes import how_to_confirm, is_note
 from memory.rules.sensitivity import LABEL_ADVICE, NUMBER_KINDS
 from memory.write.writing import Outcome
 from protocol.errors import Refused
-from protocol.memory import (
-    Action,
-    Decision,
-    Factor,
-    NoteResult,
-    NoteStatus,
-    ReasonCode,
-    Record,
-    RememberResult,
-    WriteResult,
-)
+from protocol.memory.values import Action, Decision, Factor, NoteStatus, ReasonCode
+from protocol.memory.writes import NoteResult, RememberResult, WriteResult
+from protocol.record import Record
 from protocol.seams.ports import Tx
 from protocol.settings import Aging
 

@@ -19,7 +19,7 @@ from memory.rules.paths import require_path
 from memory.rules.visibility import status_at
 from protocol.base import Scope
 from protocol.errors import Refused
-from protocol.memory import Actor
+from protocol.record import Actor
 from protocol.seams.ports import Tx
 
 

@@ -27,7 +27,8 @@ from memory.write.idempotency import tell_after
 from memory.write.writing import RecordWriter
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
-from protocol.memory import Actor, Record, UpdateParams, UpdateResult
+from protocol.memory.writes import UpdateParams, UpdateResult
+from protocol.record import Actor, Record
 from protocol.seams.ports import Tx
 
 USER_ACTOR = Actor(kind="user")

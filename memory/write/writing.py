@@ -68,8 +68,10 @@ from memory.write.refining import find_refined
 from promt.render import carries_own_block
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
-from protocol.memory import Candidate, Decision, Record, WriteResult
+from protocol.memory.values import Candidate, Decision
+from protocol.memory.writes import WriteResult
 from protocol.notifications import CandidateCreated
+from protocol.record import Record
 from protocol.seams.ports import Tx
 
 NO_SCOPE = Scope(kind="workspace", key="none")

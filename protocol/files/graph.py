@@ -6,7 +6,7 @@ from msgspec import Meta, field
 
 from protocol.base import At, Cursor, EdgeOrigin, Id, Limit, Params, Unit, Wire
 from protocol.files.collections import CollectionId
-from protocol.memory import Context
+from protocol.memory.values import Context
 
 FileEntityKind: TypeAlias = Literal[
     "page", "folder", "project", "area", "resource", "archive", "inbox", "tag", "code", "person", "topic"

@@ -6,7 +6,7 @@ from msgspec import Meta, field
 
 from protocol.base import At, Cursor, Diagnostic, Id, Limit, Millis, Params, Unit, Wire
 from protocol.files.collections import Collection, CollectionId, PatternProblem
-from protocol.memory import Context, SemanticState
+from protocol.memory.values import Context, SemanticState
 
 FileKind: TypeAlias = Literal["markdown", "text", "code", "pdf"]
 FileState: TypeAlias = Literal["pending", "indexed", "partial", "failed", "skipped"]

@@ -19,7 +19,6 @@ from protocol import (
     envelope,
     errors,
     gateway,
-    memory,
     notifications,
     record,
     settings,
@@ -30,6 +29,7 @@ from protocol import (
 from protocol.base import PROTOCOL_VERSION, Params, Wire, portable
 from protocol.errors import REASONS, ErrorObject, ErrorReason
 from protocol.files import collections, knowledge
+from protocol.memory import bundles, candidates, changes, explaining, facts, forgetting, reads, values, writes
 from protocol.methods import CLIENT_NOTIFICATIONS, COMMON_ERRORS, METHODS, Method
 from protocol.notifications import NOTIFICATIONS
 
@@ -40,7 +40,7 @@ BUNDLES: dict[str, tuple[tuple[ModuleType, ...], str]] = {
     "gateway": ((gateway, base, envelope, errors), "Envelopes, handshake, status, hooks and providers."),
     "threads": ((threads,), "Workspaces, threads, turns, items and artifacts."),
     "memory": (
-        (memory, record, bundle),
+        (values, reads, writes, forgetting, changes, candidates, explaining, bundles, facts, record, bundle),
         "Durable memory: records, candidates, explanations, and the lines of a bundle.",
     ),
     "thread_episodic": ((thread_episodic,), "Search of what was said."),

@@ -15,10 +15,11 @@ from typing import Any, Literal, cast, get_args, get_origin
 
 import msgspec
 
-from protocol import base, errors, gateway, guidance, memory, passes, record, settings, thread_episodic, threads
+from protocol import base, errors, gateway, guidance, passes, record, settings, thread_episodic, threads
 from protocol.base import PROTOCOL_VERSION
 from protocol.errors import REASONS
 from protocol.files import collections, knowledge
+from protocol.memory import bundles, candidates, changes, explaining, facts, forgetting, reads, values, writes
 from protocol.methods import COMMON_ERRORS, METHODS, Method
 from protocol.notifications import NOTIFICATIONS
 
@@ -33,7 +34,15 @@ ALIASED: tuple[ModuleType, ...] = (
     errors,
     gateway,
     guidance,
-    memory,
+    values,
+    reads,
+    writes,
+    forgetting,
+    changes,
+    candidates,
+    explaining,
+    bundles,
+    facts,
     passes,
     record,
     settings,

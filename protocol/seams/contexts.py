@@ -1,7 +1,7 @@
 """Checks of the context of a call, the same for every house."""
 
 from protocol.errors import Refused
-from protocol.memory import Context
+from protocol.memory.values import Context
 
 
 def require_own_thread(context: Context, workspace_id: str) -> None:

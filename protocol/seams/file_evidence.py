@@ -5,7 +5,7 @@ Rule 1: durable memory knows no file; who searches files says whether words stan
 
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from protocol.memory import Context
+from protocol.memory.values import Context
 
 PlaceState: TypeAlias = Literal["same", "moved", "changed", "gone"]
 """The words stand at those lines, elsewhere in the file, nowhere in it, or the file is not there to be read."""

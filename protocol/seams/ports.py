@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from protocol.base import Wire
-from protocol.memory import SemanticState, SpaceKind
+from protocol.memory.values import SemanticState, SpaceKind
 
 T = TypeVar("T")
 

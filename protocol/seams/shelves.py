@@ -8,7 +8,7 @@ Rule 3: a look is short: it returns where it stopped, and the next snapshot goes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from protocol.memory import ForgottenPlace
+from protocol.memory.forgetting import ForgottenPlace
 from protocol.saying import Saying
 from protocol.seams.ports import Tx
 

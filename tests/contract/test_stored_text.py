@@ -9,7 +9,7 @@ from stored_text import SHELVES, TABLES
 
 from gateway.doors.commands.left_words import PLACES, WHY
 from gateway.store.schema_shapes import scripts
-from protocol.memory import ForgottenPlace, LeftReason
+from protocol.memory.forgetting import ForgottenPlace, LeftReason
 from protocol.seams.shelves import Shelf
 from protocol.statements import Statements
 

@@ -8,7 +8,7 @@ import pytest
 
 from memory.extraction.rule_extraction import extract_statements
 from promt.intents import detect
-from protocol.memory import Fact
+from protocol.memory.facts import Fact
 
 CORPUS = Path(__file__).parent / "statements"
 PRECISION = 0.98

@@ -17,16 +17,10 @@ from memory_home import DAY, HERE, MIDDLING, SURE, MemoryHome
 from gateway.store.database import Database
 from gateway.store.wiping import wipe
 from memory.service import MemoryService
-from protocol.memory import (
-    Evidence,
-    ForgetById,
-    ForgetParams,
-    RememberParams,
-    RestoreParams,
-    SearchParams,
-    UpdateParams,
-    WriteParams,
-)
+from protocol.memory.forgetting import ForgetById, ForgetParams
+from protocol.memory.reads import SearchParams
+from protocol.memory.values import Evidence
+from protocol.memory.writes import RememberParams, RestoreParams, UpdateParams, WriteParams
 
 EXPIRY = 1_700_000_000_000 + DAY
 

@@ -23,7 +23,7 @@ from gateway.store.database import Database
 from gateway.store.reserved_space import RESERVED_BYTES, ReservedSpace
 from gateway.wire.client import CallFailed, GatewayClient, console_script
 from protocol.errors import GatewayError, Unavailable
-from protocol.memory import ForgetById, ForgetParams
+from protocol.memory.forgetting import ForgetById, ForgetParams
 
 FULL: list[Kind] = ["full", "quota", "too_large"]
 

@@ -14,7 +14,7 @@ from mixed_script import SCRIPT, SEARCH, WORDS, House, Prepared, Step, look_at, 
 from sizes import size
 
 from protocol.errors import Unavailable
-from protocol.memory import RememberResult, WriteResult
+from protocol.memory.writes import RememberResult, WriteResult
 
 STRIDE = size("fault_stride")
 """1 strikes every point with every kind (`make campaign`). By default every fourth is struck by an I/O error and every sixteenth by

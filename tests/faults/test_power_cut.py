@@ -26,7 +26,7 @@ from gateway.store import file as database_file
 from gateway.store.database import Database
 from gateway.store.wiping import free_room
 from memory.service import MemoryService
-from protocol.memory import ForgetByKey, ForgetParams
+from protocol.memory.forgetting import ForgetByKey, ForgetParams
 
 CUTS = size("cuts")
 USUAL_PAGES = database_file.CHECKPOINT_PAGES

@@ -20,7 +20,9 @@ from pioneer_client import Client, GatewayDied, GatewayError, Restarted, Sync
 from pioneer_client.protocol import methods as m
 from pioneer_client.protocol.base import Empty
 from pioneer_client.protocol.gateway import ProviderTestParams
-from pioneer_client.protocol.memory import ForgetById, ForgetParams, RememberParams, SearchParams
+from pioneer_client.protocol.memory.forgetting import ForgetById, ForgetParams
+from pioneer_client.protocol.memory.reads import SearchParams
+from pioneer_client.protocol.memory.writes import RememberParams
 from pioneer_client.protocol.notifications import DeltaNotice, MemoryChanged
 from pioneer_client.protocol.threads import (
     ImportItem,

@@ -60,7 +60,7 @@ class LettersResult(Wire):
 
 '''
 ROW = """MEMORY_LETTERS = Method(
-    "memory/letters", m.LettersParams, m.LettersResult, "How long a record is.", ("scope_out_of_context",)
+    "memory/letters", reads.LettersParams, reads.LettersResult, "How long a record is.", ("scope_out_of_context",)
 )
 """
 SERVICE = '''    async def letters(self, params: wire.LettersParams) -> wire.LettersResult:
@@ -75,11 +75,11 @@ SERVICE = '''    async def letters(self, params: wire.LettersParams) -> wire.Let
 async def test_a_method_is_four_places(tmp_path: Path) -> None:
     """Its messages, its row, the function of a service, and that service's binding: in three files."""
     environment = run_copy(tmp_path / "copy", [
-        Edit("protocol/memory.py", "class LinksParams(Params):", PARAMS_AND_RESULT),
+        Edit("protocol/memory/reads.py", "class LinksParams(Params):", PARAMS_AND_RESULT),
         Edit("protocol/methods.py", "MEMORY_LINKS = Method(", ROW),
         Edit("memory/questions.py", "    async def links(", SERVICE),
         Edit("memory/questions.py", "            bind(m.MEMORY_LINKS, self.links),", "            bind(m.MEMORY_LETTERS, self.letters),\n"),
-        Edit("memory/questions.py", "from protocol import methods as m\n", "from protocol import memory as wire\n"),
+        Edit("memory/questions.py", "from protocol import methods as m\n", "from protocol.memory import reads as wire\n"),
     ])  # fmt: skip
     den = Den(tmp_path / "den")
     async with await GatewayClient.start(command_of(den, "serve"), env=environment) as client:
@@ -120,7 +120,7 @@ import sys
 from gateway.doors.commands import Command
 from gateway.doors.commands.processes.starting import arrange_process, options_of
 from gateway.process import running
-from protocol.memory import SearchParams
+from protocol.memory.reads import SearchParams
 
 
 async def _answer(given: argparse.Namespace) -> int:

@@ -9,27 +9,12 @@ from promt.brief import Brief, StandingStatement, compose
 from protocol.base import Scope
 from protocol.errors import Refused
 from protocol.hooks import TurnContext
-from protocol.memory import (
-    Action,
-    Actor,
-    Decision,
-    Fact,
-    ForgetById,
-    ForgetParams,
-    ForgetResult,
-    GetParams,
-    GetResult,
-    Hit,
-    ListParams,
-    ListResult,
-    Provenance,
-    ReasonCode,
-    Record,
-    RememberParams,
-    SearchParams,
-    SearchResult,
-    WriteResult,
-)
+from protocol.memory.facts import Fact
+from protocol.memory.forgetting import ForgetById, ForgetParams, ForgetResult
+from protocol.memory.reads import GetParams, GetResult, Hit, ListParams, ListResult, SearchParams, SearchResult
+from protocol.memory.values import Action, Decision, ReasonCode
+from protocol.memory.writes import RememberParams, WriteResult
+from protocol.record import Actor, Provenance, Record
 from protocol.threads import TurnOptions
 from retrieval.terms import SnowballLexicon
 

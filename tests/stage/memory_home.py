@@ -31,26 +31,19 @@ from memory.ports import Collaborators
 from memory.service import MemoryService
 from protocol.base import Scope
 from protocol.hooks import TurnContext
-from protocol.memory import (
-    Context,
-    Evidence,
-    ForgetById,
-    ForgetParams,
-    ForgetResult,
-    GetParams,
-    LeftPlace,
-    ListParams,
-    Record,
+from protocol.memory.forgetting import ForgetById, ForgetParams, ForgetResult, LeftPlace
+from protocol.memory.reads import GetParams, ListParams, SearchParams
+from protocol.memory.values import Context, Evidence, SemanticFields
+from protocol.memory.writes import (
     RememberParams,
     RememberResult,
     RestoreParams,
-    SearchParams,
-    SemanticFields,
     UpdateParams,
     UpdateResult,
     WriteParams,
     WriteResult,
 )
+from protocol.record import Record
 from protocol.saying import Saying
 from protocol.seams.ports import Tx
 from protocol.settings import MemorySettings, RecallDeadlines, RecallSettings

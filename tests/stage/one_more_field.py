@@ -11,7 +11,9 @@ import msgspec
 from memory_home import HERE, MIDDLING, SURE, MemoryHome
 
 from protocol.errors import Refused
-from protocol.memory import CandidateDecideParams, ExportParams, ImportParams, Record
+from protocol.memory.bundles import ExportParams, ImportParams
+from protocol.memory.candidates import CandidateDecideParams
+from protocol.record import Record
 
 PLAN: Any = {"mood": "calm at noon"}
 CREDENTIAL: Any = {"mood": "ghp_" + "a1B2c3D4" * 4 + "e5F6"}

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from protocol.memory import SemanticState
+from protocol.memory.values import SemanticState
 from protocol.seams.ports import GiveUpJob, PauseQueue, Space, Tx, Vector, VectorTable
 
 DIM = 64

@@ -7,7 +7,8 @@ import pytest
 from gateway.wire.client_session import SessionClient
 from protocol.errors import CallerError
 from protocol.gateway import ClientInfo, InitializeParams
-from protocol.memory import Context, SearchParams
+from protocol.memory.reads import SearchParams
+from protocol.memory.values import Context
 from protocol.thread_episodic import ThreadSearchParams
 from protocol.threads import TextInput, ThreadStartParams, TurnOptions, TurnStartParams
 

@@ -19,7 +19,7 @@ from gateway.doors.terminal.exits import OF_REASON, code_of
 from gateway.embedding.embedder import EmbedderError
 from gateway.wire.client import console_script
 from protocol.errors import REASONS, GatewayError
-from protocol.memory import GateName
+from protocol.memory.explaining import GateName
 
 ROOT = Path(__file__).resolve().parents[2]
 COFFEE = "I take my coffee without sugar."

@@ -7,7 +7,9 @@ from gateway.doors.inspect.door import ASSETS, ROUTES
 from gateway.doors.inspect.rendering import FOLDER, environment
 from gateway.doors.inspect.wording import DOORS, EVENTS, GATES, STEPS
 from protocol.base import DoorName
-from protocol.memory import ChangeEvent, EventName, GateName
+from protocol.memory.changes import ChangeEvent
+from protocol.memory.explaining import GateName
+from protocol.memory.values import EventName
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "inspect.md").read_text(encoding="utf-8")

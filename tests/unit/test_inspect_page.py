@@ -15,7 +15,9 @@ from gateway.doors.inspect.wording import ASKED, reason_of, reason_sentence
 from memory.read.changes import undo_of_candidate, undo_of_record
 from protocol.base import Scope
 from protocol.errors import CallerError
-from protocol.memory import Candidate, ChangeEvent, Provenance, Record, Status
+from protocol.memory.changes import ChangeEvent
+from protocol.memory.values import Candidate
+from protocol.record import Provenance, Record, Status
 from protocol.seams.callers import caller_of
 
 HOUR = 3600.0

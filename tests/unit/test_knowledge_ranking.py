@@ -13,8 +13,8 @@ from knowledge.search.ranking import weights_of
 from knowledge.turns.planning import names_in
 from protocol.base import Scope
 from protocol.files.knowledge import KnowledgeSearchArgs
-from protocol.memory import Hit, Record
-from protocol.record import Provenance
+from protocol.memory.reads import Hit
+from protocol.record import Provenance, Record
 from protocol.seams.file_evidence import FilePlace
 
 

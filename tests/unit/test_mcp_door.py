@@ -31,7 +31,8 @@ from gateway.process import running
 from gateway.wiring import App
 from protocol.errors import CallerError, Unavailable
 from protocol.hooks import ToolContext
-from protocol.memory import Context, RememberParams
+from protocol.memory.values import Context
+from protocol.memory.writes import RememberParams
 from protocol.settings import RecallDeadlines
 from protocol.threads import ThreadImportParams, ToolReply
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.rules.admission import HIGH, MIDDLE, REPETITION, Proposal, assess, bucket_of
-from protocol.memory import Certainty, Durability, Explicitness, SensitivityHint
+from protocol.memory.values import Certainty, Durability, Explicitness, SensitivityHint
 
 PLAIN = Proposal(
     explicitness="implicit", durability="long_lived", certainty="high", sensitivity="none", is_scope_clear=True,

@@ -22,16 +22,10 @@ from memory.rules.import_plan import EntrySituation, Twin, plan_import, plan_tom
 from protocol.base import Scope
 from protocol.bundle import BUNDLE_VERSION, BundleCandidate, BundleEntry, BundleRecord, BundleTombstone
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
-from protocol.memory import (
-    MAX_BUNDLE_BYTES,
-    Context,
-    ExportParams,
-    ExportResult,
-    HistoryParams,
-    ImportParams,
-    ImportResult,
-    StatsParams,
-)
+from protocol.memory.bundles import MAX_BUNDLE_BYTES, ExportParams, ExportResult, ImportParams, ImportResult
+from protocol.memory.changes import HistoryParams
+from protocol.memory.reads import StatsParams
+from protocol.memory.values import Context
 from protocol.seams.ports import key_id
 
 LIVES = size("bundle_lives")

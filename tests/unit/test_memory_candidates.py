@@ -14,8 +14,7 @@ from memory.proposals.kept_proposals import KeptProposal, proposal_of
 from memory.rows.store import candidate_of
 from memory.rules.admission import Proposal, assess, said_in_turns
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
-from protocol.memory import (
-    Candidate,
+from protocol.memory.candidates import (
     CandidateDecideParams,
     CandidateEditParams,
     CandidateListParams,
@@ -24,14 +23,12 @@ from protocol.memory import (
     CandidateParams,
     CandidateReasonParams,
     CandidateResult,
-    Context,
-    ExplainParams,
-    ExplainResult,
-    ExplainTarget,
-    HistoryParams,
-    StatsParams,
-    WriteParams,
 )
+from protocol.memory.changes import HistoryParams
+from protocol.memory.explaining import ExplainParams, ExplainResult, ExplainTarget
+from protocol.memory.reads import StatsParams
+from protocol.memory.values import Candidate, Context
+from protocol.memory.writes import WriteParams
 from protocol.seams.ports import SecretSpan
 
 WORDED = "hunter2-Zx9Kq2Lm7Rt4"

@@ -11,7 +11,7 @@ from memory.rules.categories import ABOUT_THE_USER, CATEGORIES, LASTING, SESSION
 from memory.rules.scopes import USER, default_of
 from memory.rules.sensitivity import level_of
 from protocol.base import Scope
-from protocol.memory import Category
+from protocol.record import Category
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = frozenset(get_args(Category))

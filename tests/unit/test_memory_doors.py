@@ -10,10 +10,7 @@ from memory_home import HERE, MIDDLING, NAME, SURE, USER, WISH, WS1, WS2, Memory
 
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused
-from protocol.memory import (
-    Context,
-    Evidence,
-)
+from protocol.memory.values import Context, Evidence
 
 AWS = "AKIA" + "Y34FZKBOKMUTVV7A"
 

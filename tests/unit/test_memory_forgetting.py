@@ -14,18 +14,17 @@ from memory_home import DAY, HERE, MIDDLING, NAME, SURE, USER, WS1, WS2, MemoryH
 from memory.rows.store import seal
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused, Unavailable
-from protocol.memory import (
-    Context,
+from protocol.memory.changes import HistoryParams
+from protocol.memory.forgetting import (
     ForgetById,
     ForgetByKey,
     ForgetByScope,
     ForgetByThread,
     ForgetByTurn,
     ForgetParams,
-    HistoryParams,
-    RememberParams,
-    UpdateParams,
 )
+from protocol.memory.values import Context
+from protocol.memory.writes import RememberParams, UpdateParams
 
 NEEDLE = "Zanzibarquokka"
 

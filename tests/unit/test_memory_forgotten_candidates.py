@@ -11,23 +11,17 @@ from memory_home import HERE, MIDDLING, SURE, USER, WISH, MemoryHome
 
 import memory
 from protocol.errors import CallerError
-from protocol.memory import (
+from protocol.memory.bundles import ExportParams, ImportParams
+from protocol.memory.candidates import (
     CandidateEditParams,
     CandidateListParams,
     CandidateMergeParams,
     CandidateParams,
     CandidateReasonParams,
-    ExplainParams,
-    ExplainTarget,
-    ExportParams,
-    ForgetByKey,
-    ForgetByScope,
-    ForgetByThread,
-    ForgetByTurn,
-    ForgetParams,
-    ImportParams,
-    WriteParams,
 )
+from protocol.memory.explaining import ExplainParams, ExplainTarget
+from protocol.memory.forgetting import ForgetByKey, ForgetByScope, ForgetByThread, ForgetByTurn, ForgetParams
+from protocol.memory.writes import WriteParams
 
 WORDS = "Prefers cardamom coffee"
 STATES: list[Any] = ["pending", "approved", "rejected", "expired", "merged", "suppressed"]

@@ -16,7 +16,7 @@ from memory.hooks.policy import turn_policy
 from promt import load
 from promt.intents import Intents
 from protocol.hooks import DiagnosticContribution, HookFailure, HookInput, SkipRun, TranscriptItem
-from protocol.memory import Fact
+from protocol.memory.facts import Fact
 from protocol.models import Deltas, ModelReply, ModelRequest, ProviderFailed, ProviderFault
 from protocol.settings import GatewayConfig, MemorySettings
 from protocol.threads import ToolEvent, TurnOptions

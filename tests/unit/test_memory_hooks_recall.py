@@ -32,7 +32,7 @@ from protocol.hooks import (
     SectionContribution,
     SkipRun,
 )
-from protocol.memory import RememberParams
+from protocol.memory.writes import RememberParams
 from protocol.models import Deltas, ModelReply, ModelRequest
 from protocol.settings import GatewayConfig, MemorySettings, ThreadEpisodicSettings
 from protocol.threads import ManifestBudget, Phase, TurnOptions, TurnPolicy

@@ -13,7 +13,7 @@ from memory.hooks.policy import turn_policy
 from memory.hooks.tools import PERMISSION, MemoryTools, offer_tools
 from promt.intents import Intents, detect
 from protocol.hooks import HookInput, Recalled, ToolBundle, ToolContext
-from protocol.memory import Status
+from protocol.record import Status
 from protocol.settings import AgentNotes, GatewayConfig, MemorySettings
 from protocol.threads import ToolReply
 from protocol.tools import MAX_RESULT_CHARS

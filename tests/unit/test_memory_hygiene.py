@@ -15,7 +15,9 @@ from processor import assert_cheap
 from benchmarks.conversations import data_folder, read_conversations
 from benchmarks.stage import told_turns
 from memory.rules.hygiene import MAX_FACT_CHARS, find_junk, is_supported
-from protocol.memory import Fact, FactEvidence, RememberParams, SemanticFields
+from protocol.memory.facts import Fact, FactEvidence
+from protocol.memory.values import SemanticFields
+from protocol.memory.writes import RememberParams
 from retrieval.terms import SnowballLexicon
 
 SAID = "I live in Porto with my dog Nero, and I prefer short answers. Today I am tired."

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memory.rules.identity import FactIdentity, cardinality_of, folded, identify, key_part, value_text
 from protocol.base import Scope
-from protocol.memory import SemanticFields
+from protocol.memory.values import SemanticFields
 
 USER = Scope(kind="user", key="default")
 NAME = SemanticFields(category="identity", attribute="name")

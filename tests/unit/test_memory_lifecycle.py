@@ -17,7 +17,8 @@ from memory.rules.lifecycle import (
     CandidateEvent,
     RecordEvent,
 )
-from protocol.memory import CandidateStatus, Status
+from protocol.memory.values import CandidateStatus
+from protocol.record import Status
 from protocol.seams.transitions import IllegalMoveError, after
 
 STATUSES: tuple[Status, ...] = get_args(Status)

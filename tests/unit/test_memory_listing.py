@@ -10,7 +10,9 @@ import pytest
 from memory_home import DAY, ELSEWHERE, HERE, MIDDLING, USER, WS1, WS2, MemoryHome
 
 from memory.rows.store import SQL, ensure_scope, seal
-from protocol.memory import CandidateListParams, ListParams, Record
+from protocol.memory.candidates import CandidateListParams
+from protocol.memory.reads import ListParams
+from protocol.record import Record
 from protocol.seams.ports import Tx
 
 HERE_COUNT, ELSEWHERE_COUNT = 20_000, 100_000

@@ -12,7 +12,7 @@ from memory.read import matching
 from memory.read.matching import BY_WORDS
 from memory.rows.search import match_of
 from protocol.base import Scope, ScopeKind
-from protocol.memory import SearchParams
+from protocol.memory.reads import SearchParams
 from retrieval.weights import by_weight, first_of
 
 KINDS: tuple[ScopeKind, ...] = ("user", "workspace")

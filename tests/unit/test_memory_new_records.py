@@ -10,7 +10,8 @@ from memory_home import SURE, WISH, WS1, MemoryHome
 from gateway.embedding.spaces import SpaceIdentity, adopt
 from gateway.store.sqlite import Transaction
 from memory.rows.store import get_record
-from protocol.memory import Actor, Evidence, Provenance, Record
+from protocol.memory.values import Evidence
+from protocol.record import Actor, Provenance, Record
 
 MOST_STEPS = 14
 """Statements of a fact that meets nothing; one for each of its telling words comes on top."""

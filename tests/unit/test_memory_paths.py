@@ -11,17 +11,12 @@ from memory_home import DAY, HERE, USER, WS1, WS2, MemoryHome
 
 from memory.rules.paths import fold_path, require_path
 from protocol.errors import CallerError, Refused
-from protocol.memory import (
-    ConfirmParams,
-    Context,
-    ExportParams,
-    ForgetByPath,
-    ForgetParams,
-    GetParams,
-    ImportParams,
-    NoteParams,
-    Record,
-)
+from protocol.memory.bundles import ExportParams, ImportParams
+from protocol.memory.forgetting import ForgetByPath, ForgetParams
+from protocol.memory.reads import GetParams
+from protocol.memory.values import Context
+from protocol.memory.writes import ConfirmParams, NoteParams
+from protocol.record import Record
 
 PLAN = "projects/harbor/plan.md"
 THERE = Context(workspace_id="ws_2", include_user=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memory.rules.precision import added_detail, detail_of
 from protocol.base import Scope
-from protocol.memory import Provenance, Record
+from protocol.record import Provenance, Record
 
 PAIRS = [
     json.loads(line)

@@ -8,7 +8,7 @@ from cases import each
 from memory.proposals.same_matter import corrects, is_same_matter
 from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, bear_out_wish, compared
 from promt.own_words import only_own
-from protocol.memory import Category
+from protocol.record import Category
 from retrieval.terms import SnowballLexicon
 
 LEXICON = SnowballLexicon()

@@ -11,14 +11,9 @@ from memory_home import DAY, ELSEWHERE, HERE, USER, WS1, WS2, MemoryHome
 
 from memory.read.matching import BY_WORDS
 from protocol.errors import CallerError, Unavailable
-from protocol.memory import (
-    Context,
-    ExplainParams,
-    ExplainTarget,
-    GetParams,
-    ListParams,
-    SearchParams,
-)
+from protocol.memory.explaining import ExplainParams, ExplainTarget
+from protocol.memory.reads import GetParams, ListParams, SearchParams
+from protocol.memory.values import Context
 
 ONLY_2 = Context(workspace_id="ws_2")
 

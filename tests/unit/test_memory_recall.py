@@ -16,7 +16,7 @@ from memory.read.reads import FoundRecord, RecordReader
 from memory.read.recall import CACHED, Given, choose, query_of
 from protocol.base import Scope
 from protocol.errors import Unavailable
-from protocol.memory import Hit, SearchParams
+from protocol.memory.reads import Hit, SearchParams
 from protocol.settings import RecallFloors
 
 TEA = "I drink oolong tea in the afternoon."

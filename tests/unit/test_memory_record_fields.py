@@ -14,7 +14,7 @@ from gateway.store.schema_shapes import scripts
 from memory.rows import record_columns
 from memory.rows.record_columns import COLUMNS, JSONS
 from protocol.bundle import BundleRecord
-from protocol.memory import RememberParams, WriteParams
+from protocol.memory.writes import RememberParams, WriteParams
 from protocol.record import DETAILS, Record
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,7 +19,9 @@ from memory import repair as repair_module
 from memory.read import vectors as vectors_module
 from memory.rows import repair as repair_rows
 from protocol.errors import CallerError
-from protocol.memory import ExplainParams, ExplainTarget, ForgetByScope, ForgetParams, HistoryParams
+from protocol.memory.changes import HistoryParams
+from protocol.memory.explaining import ExplainParams, ExplainTarget
+from protocol.memory.forgetting import ForgetByScope, ForgetParams
 from protocol.seams import checks as checks_module
 from protocol.seams.ports import Tx
 from retrieval import audit as audit_module

@@ -12,7 +12,8 @@ from memory_home import MemoryHome
 from processor import assert_cheap
 
 from memory.extraction.rule_extraction import MEANING, extract_statements
-from protocol.memory import Fact, WriteResult
+from protocol.memory.facts import Fact
+from protocol.memory.writes import WriteResult
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.scopes import NEARNESS, USER, default_of, narrowed, of_context, of_turn, required
 from protocol.base import Scope, ScopeKind
 from protocol.errors import Refused
-from protocol.memory import Category, Context
+from protocol.memory.values import Context
+from protocol.record import Category
 from protocol.settings import MemorySettings
 
 WORKSPACE = Scope(kind="workspace", key="ws_1")

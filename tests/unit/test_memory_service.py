@@ -10,16 +10,10 @@ from memory_home import MIDDLING, NAME, SURE, USER, WISH, WS1, MemoryHome
 
 from agent.values import Injected
 from protocol.errors import Refused, Unavailable
-from protocol.memory import (
-    Actor,
-    Context,
-    Evidence,
-    Fact,
-    FactEvidence,
-    Provenance,
-    RememberParams,
-    SemanticFields,
-)
+from protocol.memory.facts import Fact, FactEvidence
+from protocol.memory.values import Context, Evidence, SemanticFields
+from protocol.memory.writes import RememberParams
+from protocol.record import Actor, Provenance
 from protocol.threads import SourceRef
 
 AWS = "AKIA" + "Y34FZKBOKMUTVV7A"

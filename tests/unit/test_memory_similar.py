@@ -10,18 +10,12 @@ from gateway.embedding.spaces import SpaceIdentity, adopt
 from memory.read import similar
 from memory.rules.same_words import agree, names_in, stands_in, words_in_order
 from protocol.errors import CallerError, GatewayError
-from protocol.memory import (
-    Context,
-    ForgetById,
-    ForgetParams,
-    GetParams,
-    HistoryParams,
-    MergeParams,
-    Record,
-    RestoreParams,
-    SimilarParams,
-    UpdateParams,
-)
+from protocol.memory.changes import HistoryParams
+from protocol.memory.forgetting import ForgetById, ForgetParams
+from protocol.memory.reads import GetParams, SimilarParams
+from protocol.memory.values import Context
+from protocol.memory.writes import MergeParams, RestoreParams, UpdateParams
+from protocol.record import Record
 from retrieval.terms import SnowballLexicon
 
 STORED = "The user prefers tea over coffee."

@@ -15,16 +15,9 @@ from memory.read.standing import Standing, voucher_of
 from memory.rows.store import SQL
 from promt.brief import Brief
 from protocol.hooks import SectionContribution
-from protocol.memory import (
-    Actor,
-    ForgetById,
-    ForgetParams,
-    Provenance,
-    Record,
-    RememberParams,
-    UpdateParams,
-    WriteParams,
-)
+from protocol.memory.forgetting import ForgetById, ForgetParams
+from protocol.memory.writes import RememberParams, UpdateParams, WriteParams
+from protocol.record import Actor, Provenance, Record
 
 
 @pytest.fixture

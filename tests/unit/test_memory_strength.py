@@ -23,7 +23,8 @@ from memory.rules.strength import (
     strength_of,
 )
 from protocol.base import DAY_MS, HOUR_MS
-from protocol.memory import NoteParams, Record, RememberParams
+from protocol.memory.writes import NoteParams, RememberParams
+from protocol.record import Record
 
 
 @each(("hours", "expected"), [(0, 1.0), (1, 1.0), (24, 0.385422), (720, 0.138931)])

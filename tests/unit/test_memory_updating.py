@@ -10,7 +10,9 @@ from memory_home import DAY, HERE, NAME, SURE, USER, WS1, MemoryHome
 
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused
-from protocol.memory import Context, ForgetByThread, ForgetParams, Provenance
+from protocol.memory.forgetting import ForgetByThread, ForgetParams
+from protocol.memory.values import Context
+from protocol.record import Provenance
 
 CITY = msgspec.structs.replace(SURE, category="identity", attribute="home")
 FRIEND = msgspec.structs.replace(SURE, category="relationship", attribute="friend")

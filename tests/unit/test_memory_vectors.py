@@ -13,7 +13,8 @@ from gateway.embedding.vector_houses import Houses
 from memory.read.matching import BY_MEANING
 from memory.read.pages import KEPT_RANKINGS
 from memory.read.vectors import SUBJECT
-from protocol.memory import GetParams, SearchMode, SearchParams, SearchResult
+from protocol.memory.reads import GetParams, SearchParams, SearchResult
+from protocol.memory.values import SearchMode
 from protocol.seams.ports import ModelChanged, PauseQueue, Space, Tx
 
 

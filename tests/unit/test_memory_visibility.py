@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.rules.visibility import ACTIVE, ALL, KEPT, Seen, View, effective_status, hidden_by, is_visible
-from protocol.memory import Sensitivity, Status
+from protocol.record import Sensitivity, Status
 
 times = st.integers(0, 4)
 seen = st.builds(

@@ -8,20 +8,12 @@ import pytest
 from memory_home import HERE, MIDDLING, SURE, USER, WS1, WS2, MemoryHome
 
 from protocol.errors import CallerError, Refused
-from protocol.memory import (
-    Context,
-    ExplainParams,
-    ExplainTarget,
-    ForgetByKey,
-    ForgetByScope,
-    ForgetByThread,
-    ForgetByTurn,
-    ForgetParams,
-    GetParams,
-    HistoryParams,
-    StatsParams,
-    UpdateParams,
-)
+from protocol.memory.changes import HistoryParams
+from protocol.memory.explaining import ExplainParams, ExplainTarget
+from protocol.memory.forgetting import ForgetByKey, ForgetByScope, ForgetByThread, ForgetByTurn, ForgetParams
+from protocol.memory.reads import GetParams, StatsParams
+from protocol.memory.values import Context
+from protocol.memory.writes import UpdateParams
 
 ONLY_2 = Context(workspace_id="ws_2")
 

@@ -12,7 +12,7 @@ from memory.rules.admission import Proposal
 from memory.rules.hygiene import Junk
 from memory.rules.obligations import Ask
 from memory.rules.write_plan import ORIGIN_REASONS, ORIGINS, KnownCandidate, KnownRecord, ProposalSituation, plan_write
-from protocol.memory import SourceKind
+from protocol.record import SourceKind
 
 GOOD = Proposal(
     explicitness="implicit", durability="long_lived", certainty="high", sensitivity="none", is_scope_clear=True,

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from promt import NAMES, load
 from promt.render import UNSEEN, BlockDomain, Rendered, carries_own_block, plain, render_block, shorten
 from protocol.hooks import ContextItem
-from protocol.memory import Category, SemanticFields
+from protocol.memory.values import SemanticFields
+from protocol.record import Category
 from protocol.threads import SourceRef
 
 NONCE = "n0nce-7f3a"

@@ -15,7 +15,9 @@ from gateway.doors.http import openapi
 from protocol.base import Params, Scope, Wire
 from protocol.errors import REASONS, CallerError
 from protocol.gateway import ClientInfo, Degraded, InitializeParams
-from protocol.memory import Context, ForgetById, ForgetParams, RememberParams
+from protocol.memory.forgetting import ForgetById, ForgetParams
+from protocol.memory.values import Context
+from protocol.memory.writes import RememberParams
 from protocol.methods import METHODS
 from protocol.notifications import NOTIFICATIONS, GatewayDegraded
 from protocol.reference import schema

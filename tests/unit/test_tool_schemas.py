@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gateway.doors.mcp.answers import ANSWERS
-from protocol.memory import Category
+from protocol.record import Category
 from protocol.tools import ADMIN_TOOLS, DOOR_TOOLS, TOOLS, tool_spec, whole_schema
 
 NAMES = [*TOOLS, *DOOR_TOOLS, *ADMIN_TOOLS]

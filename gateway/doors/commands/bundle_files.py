@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, cast
 from gateway.base.exit_codes import DATA
 from gateway.doors.terminal.exits import Stop
 from protocol.bundle import BUNDLE_FORMAT
-from protocol.memory import MAX_BUNDLE_BYTES, ImportResult
+from protocol.memory.bundles import MAX_BUNDLE_BYTES, ImportResult
 
 HEAD_BYTES = 4096
 """A header is two hundred bytes; a first line that is longer is another format's."""

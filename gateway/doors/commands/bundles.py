@@ -40,7 +40,7 @@ from gateway.doors.terminal.exits import Stop, reading, writing
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, words
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE
-from protocol.memory import ExportResult, ImportResult
+from protocol.memory.bundles import ExportResult, ImportResult
 
 DASH = Path("-")
 """In place of a file: stdin or stdout."""

@@ -10,7 +10,7 @@ from gateway.doors.commands.options import add_context, add_place, context_of, p
 from gateway.doors.commands.paging import MORE, add_limit, limit_of, paged
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
-from protocol.memory import CandidateStatus
+from protocol.memory.values import CandidateStatus
 
 
 def _arrange(to: argparse.ArgumentParser) -> None:

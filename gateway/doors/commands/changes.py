@@ -27,7 +27,9 @@ from gateway.doors.commands.options import (
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import confirm, counted, hint, is_asked, plain, say, show_json, show_table
 from protocol import methods as m
-from protocol.memory import Category, ForgetResult, Receipt, Record, RestoreResult, UpdateResult
+from protocol.memory.forgetting import ForgetResult, Receipt
+from protocol.memory.writes import ConfirmResult, RestoreResult, UpdateResult
+from protocol.record import Category, Record
 
 
 def _arrange_edit(to: argparse.ArgumentParser) -> None:
@@ -251,7 +253,7 @@ def _arrange_confirm(to: argparse.ArgumentParser) -> None:
 
 
 def _confirm(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> m.m.ConfirmResult:
+    async def work(door: HomeMethods) -> ConfirmResult:
         if not await reach_memory(door, given.memory, given):
             raise Stop(NEGATIVE, NOT_THERE)
         return await door.call(m.MEMORY_CONFIRM, {"memory_id": given.memory, "context": context_of(given)})

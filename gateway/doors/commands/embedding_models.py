@@ -21,7 +21,7 @@ from gateway.embedding.choice import Choice, choose
 from gateway.embedding.spaces import STATIC_NAME, find_current, known_spaces
 from gateway.store.copy import open_snapshot
 from memory.rows.vectors import coverage as facts_with_vector
-from protocol.memory import SpaceKind
+from protocol.memory.values import SpaceKind
 from protocol.seams.ports import Coverage, PauseQueue, Space, Tx
 from thread_episodic.rows.vectors import coverage as chunks_with_vector
 

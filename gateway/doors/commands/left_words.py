@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 
 from gateway.doors.terminal.screen import hint, plain, show_table
-from protocol.memory import ForgottenPlace, LeftPlace, LeftReason, Receipt
+from protocol.memory.forgetting import ForgottenPlace, LeftPlace, LeftReason, Receipt
 
 PLACES: dict[ForgottenPlace, tuple[str, str]] = {
     "message": ("message", "messages"),

@@ -30,7 +30,10 @@ from gateway.doors.terminal.screen import counted, hint, readable, say, show_jso
 from memory.read.ranking import RECALL_FLOOR
 from protocol import methods as m
 from protocol.base import Elsewhere
-from protocol.memory import Hit, Order, Record, SearchResult
+from protocol.memory.changes import HistoryResult
+from protocol.memory.reads import GetResult, Hit, ListResult, SearchResult
+from protocol.memory.values import Order
+from protocol.record import Record
 
 
 def hint_sensitive(count: int) -> None:
@@ -170,7 +173,7 @@ def _list(given: argparse.Namespace) -> int:
         return _list_forgotten(given)
     params = filters_of(given) | {"order": given.order}
 
-    async def work(door: HomeMethods) -> m.m.ListResult:
+    async def work(door: HomeMethods) -> ListResult:
         result = await paged(door, m.MEMORY_LIST, params, "records", limit_of(given))
         if not result.records:
             await door.hint_at(await _listed_elsewhere(door, given), "memory", "memories")
@@ -239,10 +242,10 @@ NOT_CONFIRMED = "not confirmed: `pioneer confirm` takes it for your own word"
 
 
 def _show(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> m.m.GetResult:
+    async def work(door: HomeMethods) -> GetResult:
         record = await find_memory(door, " ".join(given.memory), given)
         if record is None:
-            return m.m.GetResult(record=None)
+            return GetResult(record=None)
         return await door.call(m.MEMORY_GET, {"memory_id": record.memory_id, "context": context_of(given)})
 
     result = through_door(given, work)
@@ -290,7 +293,7 @@ def _show_whole(record: Record) -> None:
     )
 
 
-def _strength_of(record: m.m.Record) -> str:
+def _strength_of(record: Record) -> str:
     """Return the strength of a record with the factors of its standing, from which time takes."""
     from memory.rules.strength import factors_of  # noqa: PLC0415
 
@@ -299,14 +302,14 @@ def _strength_of(record: m.m.Record) -> str:
     return f"{record.strength:.2f} now; standing {record.standing:.2f} = {product}"
 
 
-def _end_of(record: m.m.Record) -> str:
+def _end_of(record: Record) -> str:
     if record.pinned:
         return "never: pinned"
     return "never" if record.fades_at is None else f"{when(record.fades_at)}{', has faded' if record.faded else ''}"
 
 
 def _history(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> m.m.HistoryResult:
+    async def work(door: HomeMethods) -> HistoryResult:
         memory_id = await name_memory(door, " ".join(given.memory), given)
         return await door.call(m.MEMORY_HISTORY, {"memory_id": memory_id, "context": context_of(given)})
 

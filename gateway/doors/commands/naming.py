@@ -21,8 +21,8 @@ from gateway.doors.terminal.screen import plain, show_table, when
 from memory.rules.identity import folded
 from protocol import methods as m
 from protocol.errors import CallerError, Refused
-from protocol.memory import Record
 from protocol.methods import Method
+from protocol.record import Record
 
 NOT_THERE = "there is no such memory, or it belongs to another scope, or it was forgotten (`pioneer list --forgotten`)"
 MOST = 100

@@ -23,7 +23,9 @@ from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, show_json, words
 from protocol import methods as m
 from protocol.base import USER_SCOPE_KEY
-from protocol.memory import Category, Kind, Record, RememberResult, SemanticFields, Sensitivity
+from protocol.memory.values import SemanticFields
+from protocol.memory.writes import RememberResult
+from protocol.record import Category, Kind, Record, Sensitivity
 
 
 def _no_number(name: str) -> Any:

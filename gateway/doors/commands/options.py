@@ -13,7 +13,7 @@ from gateway.base.exit_codes import DATA, NO_INPUT, USAGE
 from gateway.doors.terminal.exits import Stop
 from gateway.home.folder import path_of
 from protocol.base import DEFAULT_WORKSPACE, USER_SCOPE_KEY
-from protocol.memory import Category, Status
+from protocol.record import Category, Status
 
 MAX_INPUT_BYTES = 64 * 1024 * 1024
 """More than any method takes, and no more than a machine has."""

@@ -13,8 +13,8 @@ from gateway.doors.commands.paging import each_page
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
-from protocol.memory import Record
 from protocol.passes import PassesGetResult, PassesListResult, PassesUndoResult, PassName, Run, RunChange, RunStage
+from protocol.record import Record
 
 LINES: Mapping[str, Sequence[tuple[str, str]]] = {
     "scan": (("raw", "{} raw"), ("older", "{} older than 24 h")),

@@ -21,7 +21,10 @@ from gateway.doors.terminal.screen import hint, plain, say, show_json, show_tabl
 from protocol import methods as m
 from protocol.base import Elsewhere
 from protocol.hooks import CALL_PREFIX
-from protocol.memory import Candidate, ExplainResult, Gate, Record, SearchResult
+from protocol.memory.explaining import ExplainResult, Gate
+from protocol.memory.reads import SearchResult
+from protocol.memory.values import Candidate
+from protocol.record import Record
 from protocol.thread_episodic import ThreadHit, ThreadSearchResult
 
 KINDS = {"mem_": "memory", "cand_": "candidate", "trn_": "turn", f"{CALL_PREFIX}_": "turn", "run_": "hook_run"}

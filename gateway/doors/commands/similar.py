@@ -10,7 +10,8 @@ from gateway.doors.commands.options import add_context, add_place, context_of, p
 from gateway.doors.commands.paging import MORE, PAGE, add_limit, each_page, limit_of
 from gateway.doors.terminal.screen import hint, plain, say, show_json
 from protocol import methods as m
-from protocol.memory import MergeResult, SimilarPair, SimilarResult
+from protocol.memory.reads import SimilarPair, SimilarResult
+from protocol.memory.writes import MergeResult
 
 
 def _arrange_similar(to: argparse.ArgumentParser) -> None:

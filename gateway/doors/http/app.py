@@ -64,7 +64,7 @@ from protocol.base import PROTOCOL_VERSION, DoorName, encode
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
 from protocol.http import EventsQuery, HealthResult
-from protocol.memory import Context
+from protocol.memory.values import Context
 from protocol.threads import ThreadParams
 
 SERVICE = "pioneer"

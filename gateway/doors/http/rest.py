@@ -17,7 +17,8 @@ from protocol import methods as m
 from protocol.base import DAY_MS, Scope
 from protocol.errors import CallerError
 from protocol.files.knowledge import KnowledgeReadArgs, KnowledgeSearchArgs
-from protocol.memory import Decision, Hit, Relation, SearchResult
+from protocol.memory.reads import Hit, SearchResult
+from protocol.memory.values import Decision, Relation
 from protocol.record import Record
 from protocol.seams.ports import Clock
 

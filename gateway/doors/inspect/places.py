@@ -10,7 +10,8 @@ from gateway.doors.inspect.visit import Visit
 from protocol import methods as m
 from protocol.base import USER_SCOPE_KEY, Scope
 from protocol.errors import CallerError, GatewayError
-from protocol.memory import GetResult, Record
+from protocol.memory.reads import GetResult
+from protocol.record import Record
 from protocol.threads import Thread
 
 MOST_PLACES = 40

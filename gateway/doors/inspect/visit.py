@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 from gateway.doors.inspect.rendering import PageTimes
 from gateway.doors.inspect.sessions import PageSession
 from protocol.errors import CallerError
-from protocol.memory import Category
 from protocol.methods import Method
+from protocol.record import Category
 
 R = TypeVar("R")
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from protocol.base import DoorName
-from protocol.memory import ChangeEvent, EventName, GateName
+from protocol.memory.changes import ChangeEvent
+from protocol.memory.explaining import GateName
+from protocol.memory.values import EventName
 from protocol.record import SourceKind
 
 GATES: Final[Mapping[GateName, str]] = {

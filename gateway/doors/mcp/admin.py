@@ -12,7 +12,8 @@ from protocol import methods as m
 from protocol.base import Wire
 from protocol.errors import GatewayError
 from protocol.hooks import ToolCall, ToolContext
-from protocol.memory import Context, LinksParams, LinksResult
+from protocol.memory.reads import LinksParams, LinksResult
+from protocol.memory.values import Context
 from protocol.methods import Bound
 from protocol.passes import PassesListResult, PassesRunParams, RunResult
 from protocol.threads import ToolFailure, ToolReply

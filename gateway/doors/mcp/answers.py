@@ -14,7 +14,8 @@ from memory.rules.notes import NOTE_LABEL
 from promt.render import BlockDomain, render_block
 from protocol.base import At, Wire
 from protocol.hooks import ContextItem
-from protocol.memory import Category, Kind, ReasonCode, Status, Voice
+from protocol.memory.values import ReasonCode
+from protocol.record import Category, Kind, Status, Voice
 from protocol.thread_episodic import IndexedRole, SearchStatus, Understood
 from protocol.threads import SourceRef
 from protocol.tools import MAX_RESULT_CHARS

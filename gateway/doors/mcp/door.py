@@ -29,7 +29,8 @@ from promt.render import UNSEEN
 from protocol.base import Wire
 from protocol.errors import REASONS, CallerError, GatewayError, Unavailable
 from protocol.hooks import CALL_PREFIX, ToolContext, TurnContext
-from protocol.memory import GetParams, ListParams, Record
+from protocol.memory.reads import GetParams, ListParams
+from protocol.record import Record
 from protocol.seams.callers import enter
 from protocol.threads import ToolFailure, ToolReply, TurnOptions
 from thread_episodic.reading import ShownMessage

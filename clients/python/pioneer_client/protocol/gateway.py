@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta
 
 from pioneer_client.protocol.base import Cursor, Id, Limit, Params, Wire
-from pioneer_client.protocol.memory import SemanticState, SpaceKind
+from pioneer_client.protocol.memory.values import SemanticState, SpaceKind
 from pioneer_client.protocol.settings import ProviderKind
 from pioneer_client.protocol.threads import Diagnostic, Label, Phase, RunStatus, Usage
 

@@ -12,7 +12,6 @@ import msgspec
 
 from pioneer_client.protocol import gateway as g
 from pioneer_client.protocol import guidance as i
-from pioneer_client.protocol import memory as m
 from pioneer_client.protocol import passes as p
 from pioneer_client.protocol import settings as s
 from pioneer_client.protocol import thread_episodic as e
@@ -23,6 +22,7 @@ from pioneer_client.protocol.errors import ErrorReason
 from pioneer_client.protocol.files import collections as c
 from pioneer_client.protocol.files import graph as links
 from pioneer_client.protocol.files import knowledge as k
+from pioneer_client.protocol.memory import bundles, candidates, changes, explaining, forgetting, reads, values, writes
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")
@@ -250,75 +250,79 @@ _WRITES: tuple[ErrorReason, ...] = (
 )
 MEMORY_SEARCH = Method(
     "memory/search",
-    m.SearchParams,
-    m.SearchResult,
+    reads.SearchParams,
+    reads.SearchResult,
     "Find records by words and meaning.",
     ("memory_disabled", "scope_out_of_context"),
     urgency="first",
 )
-MEMORY_GET = Method("memory/get", m.GetParams, m.GetResult, "One record, or null.", ("scope_out_of_context",))
-MEMORY_LIST = Method("memory/list", m.ListParams, m.ListResult, "Records in order.", ("scope_out_of_context",))
+MEMORY_GET = Method("memory/get", reads.GetParams, reads.GetResult, "One record, or null.", ("scope_out_of_context",))
+MEMORY_LIST = Method("memory/list", reads.ListParams, reads.ListResult, "Records in order.", ("scope_out_of_context",))
 MEMORY_REMEMBER = Method(
     "memory/remember",
-    m.RememberParams,
-    m.RememberResult,
+    writes.RememberParams,
+    writes.RememberResult,
     "Keep something because the user wants it kept.",
     _WRITES,
     urgency="first",
 )
 MEMORY_WRITE = Method(
     "memory/write",
-    m.WriteParams,
-    m.WriteResult,
+    writes.WriteParams,
+    writes.WriteResult,
     "Propose a fact with its semantics and evidence.",
     _WRITES,
     urgency="first",
 )
 MEMORY_NOTE = Method(
-    "memory/note", m.NoteParams, m.NoteResult, "Keep an agent's own note, which is no word of the user.", _WRITES
+    "memory/note",
+    writes.NoteParams,
+    writes.NoteResult,
+    "Keep an agent's own note, which is no word of the user.",
+    _WRITES,
 )
 MEMORY_CONFIRM = Method(
     "memory/confirm",
-    m.ConfirmParams,
-    m.ConfirmResult,
+    writes.ConfirmParams,
+    writes.ConfirmResult,
     "Take an agent's note for the user's word; for a person, never a tool.",
     ("not_found", "conflict", "memory_disabled", "memory_write_disabled", "memory_ignored"),
 )
 MEMORY_UPDATE = Method(
-    "memory/update", m.UpdateParams, m.UpdateResult, "Correct or annotate a record.", (*_WRITES, "conflict")
+    "memory/update", writes.UpdateParams, writes.UpdateResult, "Correct or annotate a record.", (*_WRITES, "conflict")
 )
 MEMORY_FORGET = Method(
     "memory/forget",
-    m.ForgetParams,
-    m.ForgetResult,
+    forgetting.ForgetParams,
+    forgetting.ForgetResult,
     "Forget; restorable, or erased with a receipt.",
     ("scope_out_of_context", "memory_write_disabled"),
 )
 MEMORY_RESTORE = Method(
     "memory/restore",
-    m.RestoreParams,
-    m.RestoreResult,
+    writes.RestoreParams,
+    writes.RestoreResult,
     "Undo a forgetting or a merge.",
     ("not_found", "scope_out_of_context", "conflict", "memory_disabled"),
 )
 MEMORY_SIMILAR = Method(
     "memory/similar",
-    m.SimilarParams,
-    m.SimilarResult,
+    reads.SimilarParams,
+    reads.SimilarResult,
     "Pairs of records that look alike.",
     ("scope_out_of_context", "memory_disabled"),
 )
 MEMORY_LINKS = Method(
     "memory/links",
-    m.LinksParams,
-    m.LinksResult,
+    reads.LinksParams,
+    reads.LinksResult,
     "The records that are linked to a record.",
     ("not_found", "scope_out_of_context", "memory_disabled"),
 )
 MEMORY_MERGE = Method(
     "memory/merge",
-    m.MergeParams,
-    m.MergeResult,
+    writes.MergeParams,
+    writes.MergeResult,
     "Merge a record into another one that says the same; for a person, never a tool.",
     (*_WRITES, "conflict"),
 )
@@ -332,29 +336,29 @@ _AGES: tuple[ErrorReason, ...] = (
 )
 MEMORY_REINFORCE = Method(
     "memory/reinforce",
-    m.MemoryIdParams,
-    m.RecordResult,
+    values.MemoryIdParams,
+    values.RecordResult,
     "Let a record's lifetime begin anew.",
     _AGES,
 )
 MEMORY_ARCHIVE = Method(
     "memory/archive",
-    m.MemoryIdParams,
-    m.RecordResult,
+    values.MemoryIdParams,
+    values.RecordResult,
     "Put a record out of sight, until it is restored.",
     _AGES,
 )
 MEMORY_HISTORY = Method(
     "memory/history",
-    m.HistoryParams,
-    m.HistoryResult,
+    changes.HistoryParams,
+    changes.HistoryResult,
     "What happened to a record and those it replaced.",
     ("not_found", "scope_out_of_context"),
 )
 MEMORY_CHANGES = Method(
     "memory/changes",
-    m.MemoryChangesParams,
-    m.MemoryChangesResult,
+    changes.MemoryChangesParams,
+    changes.MemoryChangesResult,
     "What was learned, replaced, forgotten and proposed in a time, and how to take it back.",
     ("scope_out_of_context",),
 )
@@ -367,74 +371,78 @@ _DECISIONS: tuple[ErrorReason, ...] = (
     "memory_ignored",
 )
 CANDIDATES_LIST = Method(
-    "memory/candidates/list", m.CandidateListParams, m.CandidateListResult, "Proposals.", ("scope_out_of_context",)
+    "memory/candidates/list",
+    candidates.CandidateListParams,
+    candidates.CandidateListResult,
+    "Proposals.",
+    ("scope_out_of_context",),
 )
 CANDIDATES_GET = Method(
     "memory/candidates/get",
-    m.CandidateParams,
-    m.CandidateResult,
+    candidates.CandidateParams,
+    candidates.CandidateResult,
     "One proposal.",
     ("not_found", "scope_out_of_context"),
 )
 CANDIDATES_DECIDE = Method(
     "memory/candidates/decide",
-    m.CandidateDecideParams,
-    m.CandidateResult,
+    candidates.CandidateDecideParams,
+    candidates.CandidateResult,
     "Approve, reject or expire a proposal.",
     (*_DECISIONS, "write_refused"),
 )
 CANDIDATES_APPROVE = Method(
     "memory/candidates/approve",
-    m.CandidateReasonParams,
-    m.CandidateResult,
+    candidates.CandidateReasonParams,
+    candidates.CandidateResult,
     "Make a record of a proposal.",
     (*_DECISIONS, "write_refused"),
 )
 CANDIDATES_REJECT = Method(
     "memory/candidates/reject",
-    m.CandidateReasonParams,
-    m.CandidateResult,
+    candidates.CandidateReasonParams,
+    candidates.CandidateResult,
     "Refuse a proposal.",
     _DECISIONS,
 )
 CANDIDATES_EDIT = Method(
     "memory/candidates/edit_and_approve",
-    m.CandidateEditParams,
-    m.CandidateResult,
+    candidates.CandidateEditParams,
+    candidates.CandidateResult,
     "Make a record of a proposal in better words.",
     (*_DECISIONS, "write_refused"),
 )
 CANDIDATES_MERGE = Method(
     "memory/candidates/merge",
-    m.CandidateMergeParams,
-    m.CandidateResult,
+    candidates.CandidateMergeParams,
+    candidates.CandidateResult,
     "Fold a proposal into another or into a record.",
     (*_DECISIONS, "conflict"),
 )
 CANDIDATES_SUPPRESS = Method(
     "memory/candidates/suppress_similar",
-    m.CandidateReasonParams,
-    m.CandidateResult,
+    candidates.CandidateReasonParams,
+    candidates.CandidateResult,
     "Refuse this and all that says the same.",
     _DECISIONS,
 )
 MEMORY_EXPLAIN = Method(
     "memory/explain",
-    m.ExplainParams,
-    m.ExplainResult,
+    explaining.ExplainParams,
+    explaining.ExplainResult,
     "Why something was or was not saved or recalled.",
     ("not_found", "scope_out_of_context"),
 )
 MEMORY_STATS = Method(
-    "memory/stats", m.StatsParams, m.StatsResult, "Counts of the active scopes.", ("scope_out_of_context",)
+    "memory/stats", reads.StatsParams, reads.StatsResult, "Counts of the active scopes.", ("scope_out_of_context",)
 )
 MEMORY_EXPORT = Method(
-    "memory/export", m.ExportParams, m.ExportResult, "A checksummed bundle.", ("scope_out_of_context",)
+    "memory/export", bundles.ExportParams, bundles.ExportResult, "A checksummed bundle.", ("scope_out_of_context",)
 )
 MEMORY_IMPORT = Method(
     "memory/import",
-    m.ImportParams,
-    m.ImportResult,
+    bundles.ImportParams,
+    bundles.ImportResult,
     "Take a bundle in; repeatable.",
     (
         "scope_out_of_context",

@@ -7,8 +7,9 @@ from msgspec import field
 
 from pioneer_client.protocol.base import Scope, Wire
 from pioneer_client.protocol.guidance import InstructionChange
-from pioneer_client.protocol.memory import Candidate, ChangeKind, Origin, Record
+from pioneer_client.protocol.memory.values import Candidate, ChangeKind, Origin
 from pioneer_client.protocol.passes import PassName, Run, Trigger
+from pioneer_client.protocol.record import Record
 from pioneer_client.protocol.threads import Item, ManifestRun, Turn, TurnError
 
 

@@ -11,7 +11,7 @@ from gateway.doors.inspect.wording import reason_sentence
 from protocol import methods as m
 from protocol.base import Scope
 from protocol.errors import CallerError
-from protocol.memory import Candidate, CandidateStatus
+from protocol.memory.values import Candidate, CandidateStatus
 from protocol.record import Record
 
 PAGE = 20

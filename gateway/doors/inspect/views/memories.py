@@ -10,7 +10,9 @@ from gateway.doors.inspect.wording import GATES, STEPS, reason_of
 from protocol import methods as m
 from protocol.base import Scope
 from protocol.errors import CallerError
-from protocol.memory import Event, ExplainResult, Hit, MemoryChange
+from protocol.memory.changes import Event, MemoryChange
+from protocol.memory.explaining import ExplainResult
+from protocol.memory.reads import Hit
 from protocol.record import Kind, Record
 
 PAGE = 20

@@ -15,7 +15,7 @@ from gateway.doors.inspect.views.today import bring_back
 from gateway.doors.inspect.visit import CATEGORIES, FilledTemplate, Moved, Outcome, PageNotice, Visit
 from protocol import methods as m
 from protocol.errors import CallerError, Refused
-from protocol.memory import Receipt
+from protocol.memory.forgetting import Receipt
 from protocol.record import Record
 
 MOST_VERSIONS = 20

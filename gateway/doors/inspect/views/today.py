@@ -12,7 +12,8 @@ from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNoti
 from gateway.doors.inspect.wording import DOORS, EVENTS, reason_of
 from protocol import methods as m
 from protocol.errors import CallerError, GatewayError
-from protocol.memory import ChangeEvent, MemoryChange, Record
+from protocol.memory.changes import ChangeEvent, MemoryChange
+from protocol.record import Record
 from protocol.threads import Thread
 
 PAGE = 20

@@ -6,7 +6,7 @@ from msgspec import Meta, field
 
 from pioneer_client.protocol.base import At, Cursor, EdgeOrigin, Id, Limit, Params, Unit, Wire
 from pioneer_client.protocol.files.collections import CollectionId
-from pioneer_client.protocol.memory import Context
+from pioneer_client.protocol.memory.values import Context
 
 FileEntityKind: TypeAlias = Literal[
     "page", "folder", "project", "area", "resource", "archive", "inbox", "tag", "code", "person", "topic"

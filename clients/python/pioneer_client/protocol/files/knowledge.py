@@ -6,7 +6,7 @@ from msgspec import Meta, field
 
 from pioneer_client.protocol.base import At, Cursor, Diagnostic, Id, Limit, Millis, Params, Unit, Wire
 from pioneer_client.protocol.files.collections import Collection, CollectionId, PatternProblem
-from pioneer_client.protocol.memory import Context, SemanticState
+from pioneer_client.protocol.memory.values import Context, SemanticState
 
 FileKind: TypeAlias = Literal["markdown", "text", "code", "pdf"]
 FileState: TypeAlias = Literal["pending", "indexed", "partial", "failed", "skipped"]

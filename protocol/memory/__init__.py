@@ -1,0 +1,1 @@
+"""The public language of durable memory."""
