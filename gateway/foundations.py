@@ -5,8 +5,9 @@ Rule 1: each step that can fail before the first message has its exit code and o
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from gateway.base import logs
 from gateway.base.clock import FileClock, SystemClock
@@ -29,8 +30,7 @@ from protocol.seams.ports import Clock, Tx
 log = logs.Log("home")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Foundations:
+class Foundations(Struct, frozen=True, kw_only=True):
     """The opened home, before any house is built."""
 
     home: Home

@@ -4,8 +4,9 @@ Rule 1: the whole gateway, which `gateway.wiring` builds upon this, shares every
 Rule 2: without the other houses it answers only questions that change nothing of theirs.
 """
 
-from dataclasses import dataclass
 from functools import cache, partial
+
+from msgspec import Struct
 
 from agent.forget.places import KeptFiles
 from agent.forget.redaction import forget_copies
@@ -36,8 +37,7 @@ from retrieval.flat import FlatVectors
 from retrieval.terms import SnowballLexicon
 
 
-@dataclass(frozen=True, kw_only=True)
-class MemoryCore:
+class MemoryCore(Struct, frozen=True, kw_only=True):
     """The parts that durable memory has and that the other houses share with it."""
 
     base: Foundations

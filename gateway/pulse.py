@@ -6,10 +6,10 @@ Rule 2: the pulse begins with the running process; a command that only asks a qu
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
+from msgspec import Struct
 
 from agent.capture.captures import Captures
 from agent.files.artifacts import Artifacts
@@ -43,8 +43,7 @@ LEAVE_SECONDS = 2.0
 log = Log("process")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tended:
+class Tended(Struct, frozen=True, kw_only=True):
     """The parts of the process that a pulse looks after."""
 
     base: Foundations

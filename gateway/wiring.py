@@ -7,9 +7,10 @@ Rule 2: each service lists the methods that it answers; a method that is in no l
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+from msgspec import structs
 
 from agent.files.artifacts import SWEEP_SUBJECT as OF_ARTIFACTS
 from agent.files.artifacts import Artifacts
@@ -75,8 +76,7 @@ from thread_episodic.tools import THREAD_SEARCH, ThreadSearchTool
 log = Log("gateway")
 
 
-@dataclass(frozen=True, kw_only=True)
-class App(MemoryCore):
+class App(MemoryCore, frozen=True, kw_only=True):
     """A whole gateway."""
 
     memory: MemoryService
@@ -142,7 +142,7 @@ def build(core: MemoryCore) -> App:
         background.end_runs(tx, run_ids, code)
 
     memory = MemoryService(
-        replace(
+        structs.replace(
             core.means,
             searched=[conversation(episodic.on_redacted), episodic.reasons],
             end_runs=end_runs,
@@ -349,7 +349,7 @@ def build(core: MemoryCore) -> App:
         entry.method.name: _after(prepare, left.bound(entry), foreground) for entry in (*shell.bindings(), *answered)
     }
     return App(
-        **vars(core),
+        **structs.asdict(core),
         memory=memory,
         runner=runner,
         episodic=episodic,

@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from knowledge.structure import ReadText
 from protocol.hooks import ReadThread, TurnContext, WorkspaceExists
@@ -24,8 +25,7 @@ from protocol.settings import KnowledgeSettings
 from protocol.thread_episodic import ThreadSearchParams, ThreadSearchResult
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnowledgeMeans:
+class KnowledgeMeans(Struct, frozen=True, kw_only=True):
     """The collaborators of this house."""
 
     db: Transact

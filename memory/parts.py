@@ -3,7 +3,7 @@
 Rule 1: nothing is decided here.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from memory.doorway import Doorway
 from memory.forget.erasing import Eraser
@@ -16,8 +16,7 @@ from memory.read.vectors import RecordVectors
 from memory.write.writing import RecordWriter
 
 
-@dataclass(frozen=True, kw_only=True)
-class Parts:
+class Parts(Struct, frozen=True, kw_only=True):
     """Collaborators of service, turns and passes."""
 
     means: Collaborators

@@ -4,8 +4,9 @@ Rule 1: wiring hands everything in; nothing here is global.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
 from protocol.memory.forgetting import LeftPlace
@@ -59,8 +60,7 @@ Backups: TypeAlias = Callable[[], list[str]]
 """The names of the copies of the home that lie in it; nothing is taken out of those."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Collaborators:
+class Collaborators(Struct, frozen=True, kw_only=True):
     """Everything that the parts of this house share."""
 
     db: Transact

@@ -8,11 +8,12 @@ Rule 3: an unknown phrase is no time; a guess would hide what was said.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from itertools import islice
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct, structs
 
 from promt.intents import HEAD_CHARS, ends_of
 from promt.language.reader import either, tables
@@ -24,8 +25,7 @@ Days: TypeAlias = tuple[date, date]
 """From the first day to before the second."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TimeRange:
+class TimeRange(Struct, frozen=True, kw_only=True):
     """When: milliseconds, both ends included, and where in the text it is said."""
 
     from_at: int
@@ -280,7 +280,7 @@ def find_time(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRan
         return found
     moved = len(text) - len(read)  # by so much the end stood nearer than it does
     spans = ((at, end) if at <= HEAD_CHARS else (at + moved, end + moved) for at, end in found.spans)
-    return replace(found, spans=tuple(spans))
+    return structs.replace(found, spans=tuple(spans))
 
 
 def _time_of(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:

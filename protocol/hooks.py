@@ -6,9 +6,9 @@ Rule 2: which phase allows which contribution stands only here.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct, field
 from msgspec import field as member
 
 from protocol.base import Diagnostic, Wire
@@ -288,15 +288,13 @@ def always() -> bool:
     return True
 
 
-@dataclass(frozen=True, kw_only=True)
-class Retry:
+class Retry(Struct, frozen=True, kw_only=True):
     """The number of a background hook's tries in all; the pauses between are the job queue's."""
 
     attempts: int = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Subscription:
+class Subscription(Struct, frozen=True, kw_only=True):
     """A hook registered for a phase. `enabled` is asked at every dispatch, so that settings apply live.
 
     Failure policies: a failed `required` hook fails the turn; that of a `best_effort` one is told as failed; that of a

@@ -10,9 +10,10 @@ Rule 3: work is linear: regular expressions look at one window at a time and nev
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from promt.language.reader import listed
 from promt.patterns import compile_late
@@ -20,8 +21,7 @@ from promt.patterns import compile_late
 Range: TypeAlias = tuple[int, int]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChunkSizes:
+class ChunkSizes(Struct, frozen=True, kw_only=True):
     """Sizes of chunks, in characters, and their number for an item."""
 
     target_min: int
@@ -30,8 +30,7 @@ class ChunkSizes:
     max_chunks: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True, kw_only=True):
     """The ranges of an item's chunks, and the end of it that has no chunk."""
 
     ranges: tuple[Range, ...]

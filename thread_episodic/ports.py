@@ -1,8 +1,9 @@
 """Ports of this house beyond the shared ones, as named callables and protocols."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from protocol.hooks import EchoSpans, ReadItems, ReadThread, WorkspaceExists
 from protocol.seams.ports import (
@@ -70,8 +71,7 @@ class ChunkEmbedder(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class EpisodicMeans:
+class EpisodicMeans(Struct, frozen=True, kw_only=True):
     """Everything that the parts of this house share."""
 
     db: Transact

@@ -7,7 +7,6 @@ Rule 2: a search never fails because the index is slow or behind: its status and
 """
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import anyio.to_thread
@@ -223,11 +222,13 @@ class EpisodicService:
     async def _elsewhere(self, wanted: Filter, query: str, when: TimeRange | None, limits: Limits) -> list[Elsewhere]:
         """Return how many hits each other workspace has, most first."""
         if when is not None:
-            wanted, query = replace(wanted, from_at=when.from_at, to_at=when.to_at), without_times(query, when)
+            wanted, query = structs.replace(wanted, from_at=when.from_at, to_at=when.to_at), without_times(query, when)
         is_newest = when is not None and not subject_of(query)
 
         def find(key: str) -> Awaitable[FoundChunks]:
-            return self._found(replace(wanted, workspace_id=key), query, limits, RECALL_PATIENCE, is_newest=is_newest)
+            return self._found(
+                structs.replace(wanted, workspace_id=key), query, limits, RECALL_PATIENCE, is_newest=is_newest
+            )
 
         others = await self._means.db.read(lambda tx: list_workspaces(tx, wanted.workspace_id, MOST_ELSEWHERE))
         return await count_hits(others, find, self._means.clock.monotonic)
@@ -243,11 +244,11 @@ class EpisodicService:
         The time may be a part of the matter.
         """
         words = without_times(query, when)
-        within = replace(wanted, from_at=when.from_at, to_at=when.to_at)
+        within = structs.replace(wanted, from_at=when.from_at, to_at=when.to_at)
         if not subject_of(words):
             return await self._find(within, "", limits, SEARCH_PATIENCE, is_newest=True)
         first = await self._find(within, words, limits, SEARCH_PATIENCE)
-        rest = replace(
+        rest = structs.replace(
             limits, hits=limits.hits - len(first.hits), room=limits.room - sum(len(hit.snippet) for hit in first.hits),
             known_chunks=first.shown, floor=limits.floor._replace(kept=0) if first.hits else limits.floor,
         )  # fmt: skip
@@ -256,7 +257,7 @@ class EpisodicService:
         second = await self._find(wanted, query, rest, SEARCH_PATIENCE)
         if not first.hits:
             return second
-        return replace(first, hits=first.hits + second.hits)
+        return structs.replace(first, hits=first.hits + second.hits)
 
     async def recall(self, turn: TurnContext, wish: TurnSearch, shown: Shown, *, room: int) -> FoundChunks:
         """Return what a turn may be shown for one of its searches."""
@@ -322,7 +323,7 @@ class EpisodicService:
         vector = None if is_newest else await self._means.meaning.of_query(query, patience)
         request = ChunkSearch(
             wanted=wanted, asked=ChunkQuery(self._means.lexicon.query_terms(query), asks_when(query), vector),
-            limits=replace(limits, floor=limits.floor.in_force(has_meaning=vector is not None)),
+            limits=structs.replace(limits, floor=limits.floor.in_force(has_meaning=vector is not None)),
             work=settings.max_candidate_work, max_segments=settings.max_segments, is_newest=is_newest,
             is_looked_through=self.repair.doubts_words,
         )  # fmt: skip
@@ -338,10 +339,10 @@ class EpisodicService:
         try:
             found = await self._means.db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
         except PagesDamaged:  # whoever mends it was told
-            request = replace(request, is_looked_through=True, asked=request.asked._replace(vector=None))
+            request = structs.replace(request, is_looked_through=True, asked=request.asked._replace(vector=None))
         except IndexDamaged:
             await self.repair.doubt({"texts": 1})
-            request = replace(request, is_looked_through=True)
+            request = structs.replace(request, is_looked_through=True)
         else:
             return as_repaired(found) if request.is_looked_through else found
         return as_repaired(await self._means.db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS))

@@ -5,8 +5,9 @@ Rule 2: a chunk has no text, only a range of its message.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from protocol.hooks import EpisodicQuery
 from protocol.seams.checks import digest_of
@@ -67,8 +68,7 @@ class Places(NamedTuple):
     other_than: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoredChunk:
+class StoredChunk(Struct, frozen=True, kw_only=True):
     """A chunk row."""
 
     id: int
@@ -168,8 +168,7 @@ class ChunkCandidate(NamedTuple):
         return not self.role.startswith(self.speaker)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True, kw_only=True):
     """The chunks that a search may see at all."""
 
     workspace_id: str

@@ -1,8 +1,9 @@
 """Collaborators of captures, and a captured message as its parts hand it to one another."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from agent.capture.identity import (
     AskedMessage,
@@ -26,8 +27,7 @@ from protocol.threads import (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class CaptureMeans:
+class CaptureMeans(Struct, frozen=True, kw_only=True):
     """Collaborators of captures."""
 
     db: Transact

@@ -4,13 +4,14 @@ Rule 1: pure. What is told in a prompt's text counts to the budget as well.
 Rule 2: a text ends at a heading or paragraph, else at a line; never within one.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-_BLANK = re.compile(r"\n[ \t\r]*\n")
-_HEADING = re.compile(r"\n(?=#{1,6} )")
-_LINE = re.compile(r"\n")
+from promt.patterns import compile_late
+
+_BLANK = compile_late(r"\n[ \t\r]*\n")
+_HEADING = compile_late(r"\n(?=#{1,6} )")
+_LINE = compile_late(r"\n")
 
 
 class SteeringText(NamedTuple):

@@ -5,21 +5,21 @@ Rule 2: pure, and linear in the text: it may come from a stranger's repository.
 """
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from agent.guidance.ports import UnreadFile
+from promt.patterns import compile_late
 
 MAX_TOKEN_CHARS = 1024
 
-_HIDDEN = re.compile("[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+_HIDDEN = compile_late("[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 """Bidi controls, zero-width characters and tags: they can say to a model what no reader of the file sees."""
-_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<rest>.*)")
-_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
-_TICKS = re.compile("`+")
-_TOKEN = re.compile(r"(?<![^\s(\[{<\"'`])@(?P<path>[^\s`@]+)")
+_FENCE = compile_late(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<rest>.*)")
+_BLANK_LINE = compile_late(r"\n[ \t\r]*\n")
+_TICKS = compile_late("`+")
+_TOKEN = compile_late(r"(?<![^\s(\[{<\"'`])@(?P<path>[^\s`@]+)")
 _TRAILING = ".,;:!?)]}>'\"*_"
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
+from promt.patterns import compile_late
 from protocol.base import Millis
 from protocol.hooks import DurablePlan, EpisodicPlan, EpisodicQuery, FilesPlan, RecallPlan
 from protocol.record import Category
@@ -24,8 +25,8 @@ MAX_TEXT_CHARS: Final = 256
 MAX_CHARS: Final = 20_000  # more than any block of the prompt takes
 _CATEGORIES: Final = frozenset(cast("tuple[str, ...]", get_args(Category)))
 _MAX_CATEGORIES: Final = len(_CATEGORIES) // 2  # half of all: who wants more wants everything
-_FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.DOTALL)
-_WORD = re.compile(r"\w")
+_FENCED = compile_late(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.DOTALL)
+_WORD = compile_late(r"\w")
 
 PlanFault: TypeAlias = Literal["invalid_json", "unknown_tool", "unknown_mode", "too_broad", "timeout", "unavailable"]
 """Why a model's plan is not used, as the manifest tells it."""

@@ -10,12 +10,12 @@ told that it runs.
 import hashlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import anyio
 import msgspec
+from msgspec import Struct
 
 from agent.files.artifacts import Artifacts, ContentGoneError
 from agent.guidance.steering import NO_GUIDANCE, TurnGuidance
@@ -58,8 +58,7 @@ class Begun(NamedTuple):
     history: History
 
 
-@dataclass(frozen=True, kw_only=True)
-class TurnMeans:
+class TurnMeans(Struct, frozen=True, kw_only=True):
     """Collaborators that every part of a turn shares."""
 
     db: Transact

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from promt.patterns import compile_late
 from protocol.base import ID_TEXT, WITHOUT_NUL
 
 _NAMES: Final = {
@@ -46,16 +47,16 @@ def _form_pattern(text: str) -> re.Pattern[str]:
 
 
 ROWS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
-    (re.compile(rf"{_TYPE} of length (?P<sign><=|>=) (?P<bound>\d+)"), _describe_length),
-    (re.compile(rf"{_TYPE} <= (?P<bound>\S+)"), lambda found: f"must be at most {_short(found['bound'])}"),
-    (re.compile(rf"{_TYPE} >= (?P<bound>\S+)"), lambda found: f"must be at least {_short(found['bound'])}"),
+    (compile_late(rf"{_TYPE} of length (?P<sign><=|>=) (?P<bound>\d+)"), _describe_length),
+    (compile_late(rf"{_TYPE} <= (?P<bound>\S+)"), lambda found: f"must be at most {_short(found['bound'])}"),
+    (compile_late(rf"{_TYPE} >= (?P<bound>\S+)"), lambda found: f"must be at least {_short(found['bound'])}"),
     (_form_pattern(ID_TEXT), lambda _found: _ID_WORDS),
     (_form_pattern(WITHOUT_NUL), lambda _found: "must not hold a NUL character (U+0000): that is no text"),
-    (re.compile(r"Expected `str` matching regex .*", re.DOTALL), lambda _found: "must have another form"),
-    (re.compile(rf"{_TYPE}, got `(?P<got>[^`]*)`"), _describe_types),
-    (re.compile(r"Invalid enum value .*", re.DOTALL), lambda _found: "is not one of the values that it takes"),
-    (re.compile(r"Object missing required field `(?P<name>[^`]*)`"), lambda found: f"`{found['name']}` is missing"),
-    (re.compile(r"Object contains unknown field `(?P<name>[^`]*)`"), lambda found: f"there is no `{found['name']}`"),
+    (compile_late(r"Expected `str` matching regex .*", re.DOTALL), lambda _found: "must have another form"),
+    (compile_late(rf"{_TYPE}, got `(?P<got>[^`]*)`"), _describe_types),
+    (compile_late(r"Invalid enum value .*", re.DOTALL), lambda _found: "is not one of the values that it takes"),
+    (compile_late(r"Object missing required field `(?P<name>[^`]*)`"), lambda found: f"`{found['name']}` is missing"),
+    (compile_late(r"Object contains unknown field `(?P<name>[^`]*)`"), lambda found: f"there is no `{found['name']}`"),
 )  # fmt: skip
 """Complaints as msgspec writes them, each with its words."""
 

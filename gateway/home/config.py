@@ -25,6 +25,7 @@ from gateway.base.durable_file import publish
 from gateway.home.config_keys import UnknownKey, find_unknown
 from gateway.home.config_layers import Overlay, WrongValue, read_environment
 from gateway.home.folder import problem_of_relative
+from promt.patterns import compile_late
 from protocol.errors import CallerError, Defect, Unavailable
 from protocol.reference.setting_table import settings
 from protocol.settings import (
@@ -46,9 +47,9 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 G = TypeVar("G", bound=msgspec.Struct)
 
-_AT = re.compile(r"^(?P<problem>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
-_HEADER = re.compile(r"^\s*\[\s*gateway\b", re.MULTILINE)
-_MISSING = re.compile(r"required field `(?P<name>[^`]*)`")
+_AT = compile_late(r"^(?P<problem>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
+_HEADER = compile_late(r"^\s*\[\s*gateway\b", re.MULTILINE)
+_MISSING = compile_late(r"required field `(?P<name>[^`]*)`")
 
 
 class ConfigError(Exception):

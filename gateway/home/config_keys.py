@@ -3,16 +3,16 @@
 Rule 1: pure. A value is never looked at, so none can be shown.
 """
 
-import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from promt.patterns import compile_late
 from protocol.reference.setting_meanings import GROUPS, MEANINGS
 
-_TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
-_KEY = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
+_TABLE = compile_late(r"\s*\[\s*([^\[\]]+?)\s*\]")
+_KEY = compile_late(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
 _ROOT = "gateway."
-_VARIABLE = re.compile(r"PIONEER_(?P<table>[A-Z][A-Z0-9_]*?)__(?P<name>[A-Z0-9_]+)")
+_VARIABLE = compile_late(r"PIONEER_(?P<table>[A-Z][A-Z0-9_]*?)__(?P<name>[A-Z0-9_]+)")
 
 
 class UnknownKey(NamedTuple):

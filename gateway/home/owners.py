@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from pathlib import Path
 
-from filelock import AsyncFileLock, FileLock, Timeout
+from filelock import FileLock, Timeout
 
 from protocol.seams.ports import Clock, Ids, Transact, Tx
 from protocol.statements import Statements
@@ -47,6 +47,8 @@ def held(lock: Path) -> Generator[None]:
 @contextlib.asynccontextmanager
 async def held_in_turn(lock: Path) -> AsyncGenerator[None]:
     """Hold a lock as soon as no other process does; the loop goes on meanwhile."""
+    from filelock import AsyncFileLock  # noqa: PLC0415  # it loads a dozen modules that few processes need
+
     once = AsyncFileLock(lock, mode=0o600, thread_local=False, poll_interval=LOOK_SECONDS, run_in_executor=False)
     async with once:
         yield

@@ -4,9 +4,10 @@ import asyncio
 import sys
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
+
+from msgspec import Struct
 
 from gateway.base import logs
 from gateway.base.exit_codes import CONFIG, DEFECT, OK, UNAVAILABLE
@@ -16,8 +17,7 @@ from protocol.errors import GatewayError
 log = logs.Log("process")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """The options of the command line."""
 
     home: Path

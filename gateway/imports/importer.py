@@ -10,12 +10,12 @@ import asyncio
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from agent.threads.imports import derived_id
 from gateway.base.exit_codes import DATA, INTERRUPTED, NO_INPUT, UNAVAILABLE, USAGE
@@ -47,8 +47,7 @@ RETRIES_MS = (100, 200, 400, 800, 1600, 3200)
 FAULTS_OF_CONVERSATION = frozenset({"conflict", "invalid_params", "message_too_large"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImportOptions:
+class ImportOptions(Struct, frozen=True, kw_only=True):
     """The options of the command line."""
 
     path: Path

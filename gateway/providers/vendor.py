@@ -6,7 +6,6 @@ Rule 3: an answer counts only when the server said that it is whole.
 Rule 4: what leaves this module is text that can be stored and sent: a server in JavaScript may cut a character in two.
 """
 
-import re
 import time
 import uuid
 from collections import OrderedDict
@@ -21,6 +20,7 @@ from anyio import to_thread
 from gateway.providers.connection import Connection, connection_of
 from gateway.providers.faults import failure_of
 from gateway.wire.rpc import is_too_deep
+from promt.patterns import compile_late
 from protocol.models import Deltas, Message, ModelReply, ModelRequest, ProviderFailed, ToolRequest
 from protocol.settings import ProviderConfig
 from protocol.threads import Usage
@@ -44,8 +44,8 @@ THOUGHTS_KEPT = 64
 """Answers that ask for tools and whose thoughts wait for the results: more turns do not run at a time."""
 
 
-_HALF = re.compile("[\ud800-\udfff]")
-_FIRST_HALF = re.compile("[\ud800-\udbff]")
+_HALF = compile_late("[\ud800-\udfff]")
+_FIRST_HALF = compile_late("[\ud800-\udbff]")
 
 
 def sound(text: str) -> str:

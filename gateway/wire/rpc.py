@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 import msgspec
 
 from gateway.base.complaints import to_words
+from promt.patterns import compile_late
 from protocol.base import encode
 from protocol.envelope import ErrorResponse, RequestId, Response
 from protocol.errors import REASONS, CallerError, ErrorData, ErrorObject, ErrorReason, GatewayError
@@ -33,10 +34,10 @@ ID_BITS = 64  # what hosts count with; it comes back digit by digit
 
 P = TypeVar("P", bound=msgspec.Struct)
 
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_AT = re.compile(r"^(?P<problem>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
-_MEMBER = re.compile(r"(?:unknown field|required field) `(?P<name>[^`]*)`")
-_NAME = re.compile(r"_?[A-Za-z][a-z]{0,19}(?:_[a-z]{1,20}|[A-Z][a-z]{1,19}){0,4}[0-9]{0,2}")
+_SURROGATE = compile_late(r"\\u[dD][89a-fA-F]")
+_AT = compile_late(r"^(?P<problem>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
+_MEMBER = compile_late(r"(?:unknown field|required field) `(?P<name>[^`]*)`")
+_NAME = compile_late(r"_?[A-Za-z][a-z]{0,19}(?:_[a-z]{1,20}|[A-Z][a-z]{1,19}){0,4}[0-9]{0,2}")
 """Words, joined as members are: any other name may be a secret in the wrong place, and is not repeated."""
 
 

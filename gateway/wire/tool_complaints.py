@@ -4,13 +4,13 @@ Rule 1: the caller of a tool (a model, a host or an assistant) reads no pattern 
 Rule 2: a model that chose a wrong name or value reads the right ones: it sees its answer, and seldom the schema again.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from gateway.wire.rpc import refusal_of
+from promt.patterns import compile_late
 from protocol.hooks import ToolCall, ToolContext
 from protocol.threads import ToolReply
 from protocol.tools import tool_spec
@@ -21,8 +21,8 @@ _TAKEN = {
     "Expected `object": "properties",
 }
 """The keyword of a schema that holds what is taken, by the beginning of the check's complaint."""
-_PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`\Z")
-_STEP = re.compile(r"\.(?P<member>[^.\[]+)|\[[^\]]*\]")
+_PLACE = compile_late(r" - at `\$(?P<path>[^`]*)`\Z")
+_STEP = compile_late(r"\.(?P<member>[^.\[]+)|\[[^\]]*\]")
 
 
 def word_complaints(tools: Mapping[str, ToolCall]) -> dict[str, ToolCall]:

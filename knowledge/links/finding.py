@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import msgspec
 
 from knowledge.kinds import kind_of
+from promt.patterns import compile_late
 
 LinkForm: TypeAlias = Literal[
     "wiki", "wiki_embed", "link", "embed", "relates", "supersedes", "superseded_by", "import_python", "import_script",
@@ -29,21 +30,21 @@ STATED_IN_FRONT: Mapping[str, LinkForm] = {
 }
 """Members of a front matter that name other notes."""
 
-_FENCE = re.compile(r"^[ \t>]{0,12}(`{3,}|~{3,})")
-_CODE = re.compile(r"(`+)(?!`)(?:(?!\1).){1,2000}?\1(?!`)")
-_WIKI = re.compile(r"(!?)\[\[([^\[\]\n]{1,800})\]\]")
-_LINK = re.compile(
+_FENCE = compile_late(r"^[ \t>]{0,12}(`{3,}|~{3,})")
+_CODE = compile_late(r"(`+)(?!`)(?:(?!\1).){1,2000}?\1(?!`)")
+_WIKI = compile_late(r"(!?)\[\[([^\[\]\n]{1,800})\]\]")
+_LINK = compile_late(
     r"(!?)\[[^\[\]\n]{0,400}\]\([ \t]*(?:<([^<>\n]{1,800})>|([^()<>\s]{1,800}))(?:[ \t]+[\"'(][^\n]{0,300})?"
 )
-_DEFINED = re.compile(r"^[ ]{0,3}\[[^\[\]\n]{1,200}\]:[ \t]+<?([^<>\s]{1,800})>?")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_PICTURE = re.compile(r"[A-Za-z][A-Za-z0-9]{1,4}\Z")
-_PYTHON_FROM = re.compile(r"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+\(?([\w*,. \t]+)")
-_PYTHON_IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)*)[ \t]*(?:as\b|#|$)")
-_SCRIPT = re.compile(r"""(?:\bfrom|\bimport|\brequire|\bimport[ \t]*\()[ \t(]*["'](\.{1,2}/[^"'\n]{1,300})["']""")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]{1,300})"')
-_RUBY = re.compile(r"""^[ \t]*require_relative[ \t(]*["']([^"'\n]{1,300})["']""")
-_RUST = re.compile(r"^[ \t]*(?:pub(?:\([^)\n]{0,40}\))?[ \t]+)?mod[ \t]+(\w{1,100})[ \t]*;")
+_DEFINED = compile_late(r"^[ ]{0,3}\[[^\[\]\n]{1,200}\]:[ \t]+<?([^<>\s]{1,800})>?")
+_SCHEME = compile_late(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_PICTURE = compile_late(r"[A-Za-z][A-Za-z0-9]{1,4}\Z")
+_PYTHON_FROM = compile_late(r"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+\(?([\w*,. \t]+)")
+_PYTHON_IMPORT = compile_late(r"^[ \t]*import[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)*)[ \t]*(?:as\b|#|$)")
+_SCRIPT = compile_late(r"""(?:\bfrom|\bimport|\brequire|\bimport[ \t]*\()[ \t(]*["'](\.{1,2}/[^"'\n]{1,300})["']""")
+_INCLUDE = compile_late(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]{1,300})"')
+_RUBY = compile_late(r"""^[ \t]*require_relative[ \t(]*["']([^"'\n]{1,300})["']""")
+_RUST = compile_late(r"^[ \t]*(?:pub(?:\([^)\n]{0,40}\))?[ \t]+)?mod[ \t]+(\w{1,100})[ \t]*;")
 
 
 class RawLink(msgspec.Struct, frozen=True, array_like=True):

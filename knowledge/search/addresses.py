@@ -3,16 +3,17 @@
 Rule 1: an address names a collection, a path, lines from 1, and the first digits of the piece's hash, or an anchor.
 """
 
-import re
 import unicodedata
 from typing import NamedTuple
 
+from promt.patterns import compile_late
+
 HASH_DIGITS = 8
 
-_LINES = re.compile(r"L([1-9][0-9]{0,8})(?:-L?([1-9][0-9]{0,8}))?(?:~([0-9a-f]{8}))?")
-_QUOTED = re.compile(r"[%#\x00-\x1f\x7f]")
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-_NOT_OF_SLUG = re.compile(r"[^\w\- ]")
+_LINES = compile_late(r"L([1-9][0-9]{0,8})(?:-L?([1-9][0-9]{0,8}))?(?:~([0-9a-f]{8}))?")
+_QUOTED = compile_late(r"[%#\x00-\x1f\x7f]")
+_ESCAPE = compile_late(r"%([0-9A-Fa-f]{2})")
+_NOT_OF_SLUG = compile_late(r"[^\w\- ]")
 
 
 class Address(NamedTuple):

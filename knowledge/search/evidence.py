@@ -20,13 +20,14 @@ from knowledge.rows.files import FileRow, find_file
 from knowledge.search.reading import READABLE
 from knowledge.search.verifying import read_range
 from knowledge.search.visible import visible_collections
+from promt.patterns import compile_late
 from protocol.memory.values import Context
 from protocol.seams.file_evidence import FilePlace, PlaceState
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError
 
-_MARKS = re.compile(r"[*_`#>~|\[\]\\]+|^\s*(?:[-+]|\d+[.)])\s", re.MULTILINE)
-_BLANKS = re.compile(r"\s+")
+_MARKS = compile_late(r"[*_`#>~|\[\]\\]+|^\s*(?:[-+]|\d+[.)])\s", re.MULTILINE)
+_BLANKS = compile_late(r"\s+")
 
 
 class _Found(NamedTuple):

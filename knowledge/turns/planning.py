@@ -5,19 +5,19 @@ words has looked already.
 Rule 2: a name that the message uses narrows the first search; a second one is not bound by it, for it may be no name.
 """
 
-import re
 from collections.abc import Sequence
 
 from knowledge.kinds import kind_of
 from promt.intents import says
+from promt.patterns import compile_late
 from protocol.hooks import FileQuery, FilesPlan, TurnContext
 
 MAX_QUERY_CHARS = 512
 MAX_NAMES = 2
 TOOLS: Sequence[str] = ("knowledge_search", "knowledge_read")
 
-_WIKILINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})(?:[|#][^\[\]\n]{0,200})?\]\]")
-_NAME = re.compile(r"[\w@~+-][\w@~+./-]{0,200}\.[A-Za-z0-9]{1,8}(?![\w/])")
+_WIKILINK = compile_late(r"\[\[([^\[\]|#\n]{1,200})(?:[|#][^\[\]\n]{0,200})?\]\]")
+_NAME = compile_late(r"[\w@~+-][\w@~+./-]{0,200}\.[A-Za-z0-9]{1,8}(?![\w/])")
 
 
 def names_in(text: str) -> list[str]:

@@ -4,7 +4,6 @@ Rule 1: pure. What a record that the user keeps says as well is not taken from a
 Rule 2: what stays is named with the reason; nothing is left out silently.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
@@ -12,13 +11,14 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from promt.language.reader import listed
+from promt.patterns import compile_late
 from protocol.memory.forgetting import LeftPlace, LeftReason, SourcePlace
 from protocol.saying import Saying, folded, texts_in
 from protocol.seams.shelves import SayingRow
 
 LEAST_WORD = 3
 LEAST_DIGITS = 4
-YEAR = re.compile(r"(?:19|20)\d\d")
+YEAR = compile_late(r"(?:19|20)\d\d")
 LEAST_MIXED = 6
 """Letters with figures: "20th" and "100km" are words of the language."""
 LEAST_UNSPACED = 2
@@ -27,8 +27,8 @@ COMMON_ROWS = 20
 """A single word that more places say is a word of the language, or of all the user's life, and not the memory's own."""
 LEAST_NAME = 4
 AROUND = ".,;:!?\"'()[]{}\u201c\u201d\u2018\u2019\u00ab\u00bb\u2026"
-SENTENCE_END = re.compile(r"[.!?:]\Z")
-NO_VOWEL = re.compile(r"[b-df-hj-np-tv-xz]{5,}")
+SENTENCE_END = compile_late(r"[.!?:]\Z")
+NO_VOWEL = compile_late(r"[b-df-hj-np-tv-xz]{5,}")
 PERSONS = frozenset({"user", "user's", "users"})
 
 

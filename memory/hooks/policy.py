@@ -6,10 +6,10 @@ advisor's absence changes nothing.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import anyio.to_thread
 import msgspec
+from msgspec import Struct
 
 from promt.intents import Intents, detect
 from protocol.hooks import HookInput, HookOutput, PolicyContribution, TurnContext
@@ -24,8 +24,7 @@ RECALL, READ_TOOLS, REMEMBER, FORGET, EXTRACTION = "recall", "read_tools", "reme
 PERMISSIONS: tuple[str, ...] = (RECALL, READ_TOOLS, REMEMBER, FORGET, EXTRACTION)
 
 
-@dataclass(frozen=True)
-class Denial:
+class Denial(Struct, frozen=True):
     """A condition, the permissions that it denies, and the code of its reason."""
 
     reason_code: str

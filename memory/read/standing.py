@@ -9,8 +9,9 @@ Rule 2: whose words may stand there is decided by the rows of `VOUCHERS`, and no
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from memory.ports import Collaborators
 from memory.proposals.kept_proposals import APPROVER
@@ -32,8 +33,7 @@ _OWN_AUTHORS: frozenset[ActorKind] = frozenset({"user", "import"})
 _OWN_SOURCES: frozenset[SourceKind] = frozenset({"explicit_user_request", "user_correction", "import"})
 
 
-@dataclass(frozen=True)
-class Voucher:
+class Voucher(Struct, frozen=True):
     """Why the words of a record count as the user's own, and for which records it holds."""
 
     reason: str

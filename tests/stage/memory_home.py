@@ -109,7 +109,7 @@ class MemoryHome:
                 self.sql(lambda tx, w=workspace_id: add_workspace(tx, w, START))
             self.add_thread("thr_1")
 
-    def make_service(self) -> MemoryService:
+    def make_service(self, owner: str = "own_1") -> MemoryService:
         return MemoryService(Collaborators(
             db=self.db, clock=self.clock, ids=self.ids, keyed=self.key, lexicon=self.lexicon, meaning=self.meaning, scanner=self.scanner,
             jobs=self.jobs, notify=lambda method, params: self.told.append(Told(method, params)),
@@ -120,7 +120,7 @@ class MemoryHome:
             look_into_files=self._look_into_files, report_damage=self.damage.append,
             searched_space=lambda _tx: self.meaning.space.id if self.meaning.space else None,
             report_index=lambda reasons, has_failed: self.index_damage.append((list(reasons), has_failed)),
-            truncate_wal=self._truncate, backups=lambda: self.backups, owner="own_1",
+            truncate_wal=self._truncate, backups=lambda: self.backups, owner=owner,
         ))  # fmt: skip
 
     async def _look_into_files(self, _saying: Saying) -> list[LeftPlace]:

@@ -1,12 +1,12 @@
 """The pure decisions of a search: scores, order, floor, snippets, the gate."""
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from protocol.hooks import ItemFact
 from protocol.seams.ports import SecretSpan

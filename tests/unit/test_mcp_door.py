@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from gateway.base import logs
 from gateway.doors.mcp.answers import ClientView, text_of

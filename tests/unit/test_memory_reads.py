@@ -273,8 +273,7 @@ def test_other_processes_learn_which_scopes_changed(home: MemoryHome) -> None:
     changes = lambda seq: home.do(home.db.read(lambda tx: home.service.changes_since(tx, seq)))  # noqa: E731
     home.remember("Likes tea")
     assert changes(0)[0] == []  # our own
-    other = home.make_service()
-    object.__setattr__(other._means, "owner", "own_2")
+    other = home.make_service(owner="own_2")
     mark = changes(0)[1]
     own, home.service = home.service, other
     home.remember("Uses tabs", scope=WS1)

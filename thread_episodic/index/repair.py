@@ -6,8 +6,9 @@ Rule 2: the job's row in the queue says how far repair is, to every process; the
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import cast, get_args
+
+from msgspec import structs
 
 from protocol.seams.checks import Check, Depth, look_through, mend_all
 from protocol.seams.ports import JobHandle, JobQueue, Transact, Tx
@@ -21,7 +22,9 @@ from thread_episodic.search.vectors import SUBJECT
 
 def as_repaired(found: FoundChunks) -> FoundChunks:
     """Return the answer of an index that is being repaired: it may lack something, and says so."""
-    return replace(found, status="partial", diagnostics=list(dict.fromkeys([*found.diagnostics, "index_pending"])))
+    return structs.replace(
+        found, status="partial", diagnostics=list(dict.fromkeys([*found.diagnostics, "index_pending"]))
+    )
 
 
 REASONS = frozenset[str](get_args(RepairReason))

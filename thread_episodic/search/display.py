@@ -6,8 +6,9 @@ Rule 3: nothing is shown that the gate did not see with its message as it is in 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from protocol.hooks import ItemFact, ReadItems
 from protocol.seams.ports import Lexicon, SecretScanner, SecretSpan, Tx
@@ -22,8 +23,7 @@ KEPT = 4096  # messages whose secrets are known: what a few threads are about
 READ_AHEAD = 8  # messages read at once beyond those that may be shown: some are hidden, some do not fit
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """The budgets of what is shown."""
 
     floor: Floor

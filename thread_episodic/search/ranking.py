@@ -17,10 +17,11 @@ episodic` shows what each is worth on every kind, and what the floor lets throug
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from retrieval.weights import logistic
 
@@ -111,8 +112,7 @@ BY_BOTH = PassageGains(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Statistics:
+class Statistics(Struct, frozen=True, kw_only=True):
     """The frequency of the question's terms in the workspace."""
 
     chunks: int

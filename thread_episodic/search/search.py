@@ -6,9 +6,8 @@ of it is shown in `display.py`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from protocol.hooks import ItemFact, ReadItems, ReadThread, WorkspaceExists
 from protocol.seams.ports import Lexicon, Meaning, SecretScanner, Tx
@@ -27,8 +26,7 @@ TOOL_PART = 0.7  # of the score: what a tool did is seldom what was said about i
 TELLING_WORD = "zebrafish"  # any word that is no function word in any language
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChunkSearch:
+class ChunkSearch(Struct, frozen=True, kw_only=True):
     """A search with its budgets."""
 
     wanted: Filter
@@ -42,8 +40,7 @@ class ChunkSearch:
     """Whether the chunks themselves tell where words are, because the full-text index is in doubt."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FoundChunks:
+class FoundChunks(Struct, frozen=True, kw_only=True):
     """Hits, best first, with what explains them."""
 
     hits: list[ThreadHit]

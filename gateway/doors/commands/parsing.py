@@ -53,7 +53,7 @@ class CommandParser(Parser):
 
 
 def parser(wanted: str | None = None) -> argparse.ArgumentParser:
-    """Return the commands; with the options of the one that is wanted, or of all."""
+    """Return the command that is wanted, with its options; or all commands, with theirs where none is wanted."""
     from gateway import __version__  # noqa: PLC0415
 
     top = Parser(
@@ -66,6 +66,8 @@ def parser(wanted: str | None = None) -> argparse.ArgumentParser:
     top.add_argument("-V", "--version", action="version", version=f"pioneer {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     for name, entry in COMMANDS.items():
+        if wanted in COMMANDS and name != wanted:
+            continue  # nobody will see it, and each costs a fifth of a millisecond
         command: Command | None = load(name) if wanted in {None, name} else None
         sub = commands.add_parser(
             name,

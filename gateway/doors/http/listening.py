@@ -6,10 +6,11 @@ Rule 1: an address that other machines reach needs two settings.
 import errno
 import json
 import socket
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from ipaddress import ip_address
 from pathlib import Path
+
+from msgspec import Struct
 
 from gateway.base.exit_codes import CONFIG, UNAVAILABLE
 from gateway.home.run_files import living_doors
@@ -21,16 +22,14 @@ TAKEN = frozenset({errno.EADDRINUSE, 10048})
 """The error numbers of a taken port; Windows has one of its own."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class HttpOptions:
+class HttpOptions(Struct, frozen=True, kw_only=True):
     """The command line's options for the door; None leaves it to the configuration."""
 
     port: int | None = None
     bind: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class DoorAddress:
+class DoorAddress(Struct, frozen=True, kw_only=True):
     """The address that the door listens at."""
 
     bind: str

@@ -9,10 +9,10 @@ import asyncio
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+from msgspec import Struct
 
 from agent.threads.unstored import refusal_of
 from gateway.base import logs
@@ -38,8 +38,7 @@ HINT = (
 SDK = frozenset({"mcp", "mcp_types", "pydantic"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class McpOptions:
+class McpOptions(Struct, frozen=True, kw_only=True):
     """The command line's options for the workspace."""
 
     workspace_id: str | None = None
