@@ -83,7 +83,7 @@ async def starts(folder: Path) -> list[Row]:
     heavy = sorted({name.partition(".")[0] for name in modules} & set(HEAVY))
     rows = [
         at_most(
-            "spawn → `initialize`, CPU", cpu, "ms", 350, wall=float(str(ours[1])), beside="Python with the same imports",
+            "spawn → `initialize`, CPU", cpu, "ms", 300, wall=float(str(ours[1])), beside="Python with the same imports",
             floor=float(str(same[3])),
         ),
         at_most("heavy libraries imported at start", len(heavy), "", 0),
