@@ -188,10 +188,13 @@ class Recaller:
         )
         generation = () if is_rehearsal else await means.db.read(generation_of_recall)
         kept = None if is_rehearsal else self._cached(key, generation, settings)
+        found: dict[Scope, _Ranked] = {}
+        is_partial = False
         if kept is not None:
-            shown = partial(self._shown, question=question, kept=kept, prompt=prompt)
-            found, is_partial = await means.db.read(shown), False
-        else:
+            found = await means.db.read(partial(self._shown, question=question, kept=kept, prompt=prompt))
+            if any(len(found[scope].found) < len(matches) for scope, (matches, _) in kept.matches.items()):
+                kept = None  # what is hidden by now must not have chosen the others
+        if kept is None:
             # only what may be shown is read whole, unless all that was considered is told, or looked through for a time
             is_whole = is_rehearsal or means.settings().debug_trace_enabled or question.route.from_at is not None
             wanted = WantedHits(max(NEAR_MISSES, limit), choose=None if is_whole else nearly_as_good)

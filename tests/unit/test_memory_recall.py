@@ -69,6 +69,39 @@ def test_a_follow_up_finds_what_its_question_was_about(home: MemoryHome) -> None
     assert contents(recall(home, "and why?", before=["Which oolong tea do I drink?"])) == [TEA]
 
 
+# -- what is read whole ------------------------------------------------------------------------------------------------
+
+
+def test_only_what_may_be_shown_is_read_whole(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.remember(TEA)
+    for room in range(30):
+        home.remember(f"The tea of room {room} is black.")
+    read: list[int] = []
+    whole = reads.records_by_row
+
+    def counted(tx: Any, rows: Sequence[int]) -> Any:
+        read.extend(rows)
+        return whole(tx, rows)
+
+    monkeypatch.setattr(reads, "records_by_row", counted)
+    question = "Which oolong tea do I drink in the afternoon?"
+    assert contents(recall(home, question)) == [TEA]
+    assert len(read) == 1
+    read.clear()
+    assert contents(recall(home, question)) == [TEA], "from the cache"
+    assert len(read) == 1
+
+
+def test_a_record_that_is_hidden_chooses_no_others(home: MemoryHome) -> None:
+    question, weaker = "Which oolong tea do I drink in the afternoon?", "My sister drinks oolong tea."
+    best = home.remember(TEA).record
+    assert best is not None
+    home.remember(weaker)
+    assert contents(recall(home, question)) == [TEA], "the other is much less likely"
+    home.sql(lambda tx: tx.run("UPDATE record SET checksum = x'00' WHERE memory_id = ?", (best.memory_id,)))
+    assert contents(recall(home, question)) == [weaker]
+
+
 # -- the choice --------------------------------------------------------------------------------------------------------
 
 
