@@ -111,7 +111,7 @@ class Tongue(NamedTuple):
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE)
+    return compile_late(text, re.IGNORECASE)
 
 
 def _any(rows: Sequence[str], before: str = "", after: str = "") -> re.Pattern[str]:
