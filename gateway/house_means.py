@@ -123,7 +123,7 @@ class LaterFiles:
         self._house = house
 
     async def state_of(self, place: FilePlace, context: Context) -> PlaceState:
-        """Return what became of a place in a file, as the house of files sees it."""
+        """Return the state of a place in a file, as the house of files sees it."""
         return await self._house().evidence.state_of(place, context)
 
     async def still_holding(self, places: list[FilePlace]) -> list[FilePlace]:

@@ -73,6 +73,6 @@ _BY_SUFFIX: Mapping[str, Kind] = {
 
 
 def kind_of(name: str) -> Kind | None:
-    """Return what a file of that name is read as; None where no reader is known."""
+    """Return the kind of file that a name stands for; None where no reader is known."""
     stem, dot, suffix = name.rpartition(".")
     return _BY_SUFFIX.get(suffix.casefold()) if dot and stem else WHOLE_NAMES.get(name.casefold())

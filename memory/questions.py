@@ -171,7 +171,7 @@ class MemoryQuestions:
         return await self._means.db.read(lambda tx: read_stats(tx, scopes, now))
 
     async def changes(self, params: MemoryChangesParams) -> MemoryChangesResult:
-        """Return what changed in a time, newest first. Goes on while memory is switched off."""
+        """Return the changes of a time, newest first. Goes on while memory is switched off."""
         scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
         return await self._changes.changes(params, scopes)
 

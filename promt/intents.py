@@ -163,7 +163,7 @@ class _Reader:
 
 
 def _needs_of_any(choices: list[_Pattern]) -> tuple[frozenset[str], ...]:
-    """Return what every match of one of some patterns contains.
+    """Return the needs of every match of one of some patterns.
 
     That is all that a single one needs; of several, for each the need that is rarest.
     """
@@ -317,7 +317,7 @@ def says(text: str, subject: Literal["artifact", "files", "hints"]) -> bool:
 
 
 def detect(text: str) -> Intents:
-    """Return what the message asks of memory; all false for a message that asks nothing."""
+    """Return the wishes of a message for memory; all false for a message that asks nothing."""
     with _READING:
         return _detect(text)
 

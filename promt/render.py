@@ -121,7 +121,7 @@ def _label(text: str, most: int = MAX_LABEL_CHARS) -> str:
 
 
 def _lead(item: ContextItem, domain: BlockDomain) -> str:
-    """Return what stands before an item's text: its source and labels. A place in a file is a label itself."""
+    """Return the lead of an item's text: its source and labels. A place in a file is a label itself."""
     if domain != "knowledge":
         labels = "".join(f", {_label(name)}={_label(value)}" for name, value in item.labels.items())
         return f"{_label(item.ref.id)}{labels}"

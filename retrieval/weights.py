@@ -51,12 +51,12 @@ def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> I
 def best_of(
     weighted: Sequence[tuple[float, Sequence[int]]], enough: int, read: Callable[[Sequence[int]], Sequence[T]]
 ) -> list[T]:
-    """Return what the best rows are read as, up to `enough`."""
+    """Return the best rows as `read` gives them, up to `enough`."""
     return first_of(by_weight(weighted, enough), enough, read)
 
 
 def first_of(ranked: Iterator[int], enough: int, read: Callable[[Sequence[int]], Sequence[T]]) -> list[T]:
-    """Return what the first rows are read as, up to `enough`.
+    """Return the first rows as `read` gives them, up to `enough`.
 
     `read` keeps their order and drops unwanted rows; the more it drops, the more rows are read at once.
     """

@@ -260,7 +260,7 @@ class EpisodicService:
         return structs.replace(first, hits=first.hits + second.hits)
 
     async def recall(self, turn: TurnContext, wish: TurnSearch, shown: Shown, *, room: int) -> FoundChunks:
-        """Return what a turn may be shown for one of its searches."""
+        """Return the chunks that a turn may be shown for one of its searches."""
         settings, query = self._means.settings(), wish.query
         wanted = Filter(
             workspace_id=turn.workspace_id, mode="current_thread" if wish.thread_id else query.mode,

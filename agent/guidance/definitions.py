@@ -76,7 +76,7 @@ def stricter(one: MemoryMode, other: MemoryMode) -> MemoryMode:
 
 
 def judge(folder: AgentFolder) -> Judged:
-    """Return what a folder defines for everybody, or why it defines nothing. Needs the text of AGENTS.md."""
+    """Return the definition that a folder gives everybody, or why it gives none. Needs the text of AGENTS.md."""
     problems, notes, config = list(folder.problems), list[AgentProblem](), None
     if not SLUG.match(folder.slug):
         problems.insert(0, problem("bad_slug"))
@@ -97,7 +97,7 @@ def judge(folder: AgentFolder) -> Judged:
 
 
 def judge_whole(folder: AgentFolder) -> TopDefinition | InvalidAgent:
-    """Return what a folder defines for the top thread of its agent. Needs the texts of all files."""
+    """Return the definition that a folder gives the top thread of its agent. Needs the texts of all files."""
     judged = judge(folder)
     if isinstance(judged, InvalidAgent):
         return judged

@@ -109,7 +109,7 @@ class InstructionReader:
         return budget_of(self._settings(), window_tokens)
 
     def read(self, wanted: Wanted) -> Instructions | None:
-        """Return what a turn is given; None where it asks for no instruction files. Reads the disk."""
+        """Return the instructions that a turn is given; None where it asks for no instruction files. Reads the disk."""
         settings, start = self._settings(), wanted.start
         if start is None:
             return None
@@ -141,7 +141,7 @@ class InstructionReader:
         return [section, *told] if given.off is None else [*told]
 
     def diagnostics(self, given: Instructions) -> list[DiagnosticContribution]:
-        """Return what a person should know: cuts, refusals, hidden characters, secrets."""
+        """Return the diagnostics for a person: cuts, refusals, hidden characters, secrets."""
         if given.off is not None:
             return [self._told("instructions_off", None, reason=given.off)]
         found = [self._told("cwd_missing", None)] if given.is_missing else []

@@ -127,7 +127,7 @@ class Guidance:
     # -- turns -----------------------------------------------------------------------------------------------------
 
     async def gather(self, params: TurnStartParams, driver: Driver) -> TurnGuidance:
-        """Return what steers a turn that is asked for."""
+        """Return the instructions and the agent definition of a turn that is asked for."""
         _require_absolute(params.cwd)
 
         def look(tx: Tx) -> tuple[StoredThread, Wanted | None] | None:
@@ -239,7 +239,10 @@ class Guidance:
         )
 
     def _of_workspace(self, tx: Tx, params: InstructionsPreviewParams) -> Wanted:
-        """Return what a thread of a workspace would ask for: the folder given, else the workspace's own."""
+        """Return the instructions that a thread of a workspace would ask for.
+
+        They are those of the folder given, else the workspace's own.
+        """
         workspace_id = params.workspace_id or DEFAULT_WORKSPACE
         workspace = get_workspace(tx, workspace_id)
         if workspace is None and params.cwd is None:

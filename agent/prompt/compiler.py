@@ -113,7 +113,7 @@ def choose_sections(
 
 
 def budgets_of(kind: str, limit: int, texts: Sequence[str]) -> list[ManifestBudget]:
-    """Return what `texts` take of a limit, in characters and in estimated tokens.
+    """Return the budgets of a limit with the characters and estimated tokens that `texts` take.
 
     The limit in characters is the one that is kept. It holds for tokens too: no character is more than one token.
     """
@@ -132,7 +132,7 @@ def _telling(outcome: tuple[RecallStatus, str]) -> tuple[int, bool]:
 def recall_of(
     contexts: Sequence[PromptContext], blocks: Sequence[RenderedContext], *, failed: bool, off_reason: str
 ) -> ManifestRecall:
-    """Return what the turn recalled in all: the sources that really stand in the prompt, not those found."""
+    """Return everything that the turn recalled: the sources that really stand in the prompt, not those found."""
     refs = [ref for block in blocks for ref in block.rendered.refs]
     outcomes: list[tuple[RecallStatus, str]] = [(context.status, context.reason) for context in contexts]
     if failed:

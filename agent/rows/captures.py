@@ -169,7 +169,7 @@ def _turn_of(source: SourceRef | None) -> str | None:
 
 
 def read_shown(tx: Tx, rows: Sequence[int]) -> dict[int, list[StoredPiece]]:
-    """Return what captured messages are given, by their rows; those that are given nothing are absent."""
+    """Return the shown pieces of captured messages, by the messages' rows; messages without any are absent."""
     found: dict[int, list[StoredPiece]] = {}
     for capture, row, block, kind, name, mark, text in tx.all(SQL["shown_lines"], {"captures": json.dumps(list(rows))}):
         source = SourceRef(kind=kind, id=name) if kind is not None else None

@@ -24,7 +24,7 @@ class InstructionState(NamedTuple):
 
 
 def read_instruction_state(tx: Tx, workspace_id: str) -> InstructionState:
-    """Return what is known of a workspace; the default where nothing is."""
+    """Return the instruction state of a workspace; the default where none is stored."""
     row = tx.one(SQL["instruction_state"], {"workspace_id": workspace_id})
     return InstructionState(row[0], _USED.decode(row[1])) if row else InstructionState()
 

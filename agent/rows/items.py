@@ -43,7 +43,7 @@ def items_of_turn(tx: Tx, turn_id: str) -> list[Item]:
 
 
 def messages_of_turns(tx: Tx, turn_ids: Sequence[str]) -> dict[str, list[Message]]:
-    """Return what was said in some turns, by turn and in order, without files; turns that were silent have no entry."""
+    """Return the messages of some turns, by turn and in order, without files; turns that were silent have no entry."""
     said: defaultdict[str, list[Message]] = defaultdict(list)
     for turn_id, kind, text in tx.all(SQL["messages_of_turns"], {"turn_ids": json.dumps(list(turn_ids))}):
         said[turn_id].append(Message(role="user" if kind == "user_message" else "assistant", content=text))
@@ -141,7 +141,7 @@ class StoredReply(NamedTuple):
 
 
 def find_tool_reply(tx: Tx, turn_id: str, call_id: str) -> StoredReply | None:
-    """Return what a tool call of a host-driven turn answered."""
+    """Return the answer of a tool call in a host-driven turn."""
     row = tx.one(SQL["get_tool_reply"], {"turn_id": turn_id, "call_id": call_id})
     return StoredReply(*row) if row else None
 
@@ -169,12 +169,12 @@ def turns_naming(tx: Tx, memory_ids: Sequence[str]) -> list[str]:
 
 
 def texts_of_turn(tx: Tx, turn_id: str) -> Iterator[ToolText]:
-    """Return what the items of a turn say, in order."""
+    """Return the texts of a turn's items, in order."""
     return map(ToolText._make, tx.all(SQL["texts_of_turn"], {"turn_id": turn_id}))
 
 
 def results_of_turn(tx: Tx, turn_id: str) -> Iterator[ToolText]:
-    """Return what tools answered in a turn, in order."""
+    """Return the answers of a turn's tools, in order."""
     return map(ToolText._make, tx.all(SQL["results_of_turn"], {"turn_id": turn_id}))
 
 
@@ -184,7 +184,7 @@ def redact_item(tx: Tx, redacted: ToolText) -> int:
 
 
 def replies_of_turn(tx: Tx, turn_id: str) -> list[tuple[str, str]]:
-    """Return what tools answered in a host-driven turn as (call id, result)."""
+    """Return the answers of tools in a host-driven turn as (call id, result)."""
     return [(call_id, result) for call_id, result in tx.all(SQL["replies_of_turn"], {"turn_id": turn_id})]
 
 

@@ -171,7 +171,7 @@ class AgentFolders:
 
 
 def _entries(root: Path) -> list[FolderEntry]:
-    """Return what lies in a folder of definitions; nothing where there is no such folder."""
+    """Return the entries of a folder of definitions; none where there is no such folder."""
     try:
         with SafeFolder(root) as folder:
             return folder.list_folder("")

@@ -93,7 +93,7 @@ class SafeFolder:
                 return _entries(descriptor)
 
     def find(self, path: str) -> FolderEntry:
-        """Return what a path below the root names, without following links. Raises `UnsafeFileError`."""
+        """Return the file or folder at a path below the root, without following links. Raises `UnsafeFileError`."""
         with _refusing():
             parts = split_path(path)
             if not self._by_descriptor:

@@ -73,7 +73,7 @@ def find_spools(root: Path) -> list[SpoolFile]:
 
 
 def read_spool(path: Path) -> ReadSpool:
-    """Return what a file holds; nothing where it is gone. Raises `OSError`."""
+    """Return the lines of a spool file; none where it is gone. Raises `OSError`."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:

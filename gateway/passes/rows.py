@@ -123,7 +123,7 @@ def _change_of(row: Row) -> tuple[int, StageChange]:
 
 
 def changes_after(tx: Tx, run_id: str, place: int, limit: int) -> list[tuple[int, RunChange]]:
-    """Return what a run changed, in order, with the number of each change."""
+    """Return the changes of a run, in order, each with its number."""
     rows = tx.all(SQL["changes_of_run_after"], {"run_id": run_id, "place": place, "limit": limit})
     return [
         (number, RunChange(id=one.subject, what=one.what, from_=dict(one.before), to=dict(one.after)))

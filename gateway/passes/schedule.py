@@ -50,7 +50,7 @@ def next_night(after: int, hour: int, zone: tzinfo) -> int:
 
 
 def outlook(now: int, planned: int | None, interval_ms: int) -> Outlook:
-    """Return what is to be done about a pass: plan its next run anew, wait for it, or run it."""
+    """Return the next step for a pass: plan its next run anew, wait for it, or run it."""
     if planned is None or planned > now + FURTHEST * interval_ms:
         return "plan"
     return "due" if planned <= now else "wait"

@@ -83,7 +83,7 @@ class Scheduler:
         self._next_look = min((at for at in planned if at is not None), default=math.inf)
 
     def waiting_for(self, name: PassName, planned: int | None) -> WaitingFor | None:
-        """Return what a run that is due waits for."""
+        """Return the condition that a run which is due waits for."""
         now, row = self._means.clock.now(), PASSES[name]
         is_due = planned is not None and outlook(now, planned, row.interval_ms(self._means.settings())) == "due"
         return "idle" if is_due and row.is_enabled(self._means.settings()) else None

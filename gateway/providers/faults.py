@@ -79,7 +79,7 @@ def _fault_of_body(status: int, body: object) -> ProviderFault:
 
 
 def _codes(body: object) -> tuple[str, str]:
-    """Return what an error's body gives as its code and its type, whether or not it is wrapped once more."""
+    """Return the code and the type in an error's body, whether or not it is wrapped once more."""
     outer = table_of(body)
     inner = table_of(outer.get("error")) or outer
     return str(inner.get("code") or ""), str(inner.get("type") or "")

@@ -291,7 +291,7 @@ def _characters(data: bytes) -> int:
 
 @cache
 def find_kinds() -> frozenset[str]:
-    """Return what finds are called."""
+    """Return the names of all kinds of secrets that are found."""
     return frozenset(rule.kind for rule in find_rules())
 
 

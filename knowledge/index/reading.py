@@ -165,7 +165,7 @@ class FileReader:
     def _contents(
         self, owner: int, files: Sequence[ReadFile]
     ) -> dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]]:
-        """Return what is new of what the files say, with the hash of each piece, and the text of a PDF."""
+        """Return the pieces that are new in the files, with the hash of each piece, and the text of a PDF."""
         found: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]] = {}
         for read, structure, _ in files:
             if structure is None or structure.unread is not None:

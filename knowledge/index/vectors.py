@@ -73,7 +73,7 @@ class PieceVectors(VectorFilling[LackingPiece]):
         return rows
 
     async def texts_of(self, rows: Sequence[LackingPiece]) -> list[str | None]:
-        """Return what each piece says with the headings above it; None where no file says so now."""
+        """Return the text of each piece with the headings above it; None where no file says so now."""
         wanted = {one.content: one.kind for one in rows if (one.content, one.sha256) not in self._last}
 
         def look(tx: Tx) -> tuple[dict[int, list[ContentPlace]], dict[int, bytes | None]]:

@@ -72,7 +72,7 @@ def find_links(text: str, fields: Mapping[str, Any], begin: int) -> list[RawLink
 
 
 def find_imports(text: str) -> list[RawLink]:
-    """Return what a text of code imports, by every language's way: which one holds is known by the file's name."""
+    """Return the imports of a text of code, by every language's way: which one holds is known by the file's name."""
     return _counted(said for number, line in enumerate(text.split("\n"), 1) for said in _imports_of(line, number))
 
 

@@ -58,7 +58,7 @@ def parts_of(target: str) -> WrittenTarget:
 
 
 def stem_of(name: str) -> str:
-    """Return what a file is called: its name without a suffix that we know, but for a PDF, which keeps it.
+    """Return the stem of a file's name: without a suffix that we know, but for a PDF, which keeps it.
 
     A note about a document often has the document's name.
     """
@@ -75,7 +75,7 @@ def key_of(form: LinkForm, target: str) -> str:
 
 
 def resolve(form: LinkForm, target: str, source: str, names: Names) -> Resolved:
-    """Return what a link of the file at the path `source` leads to."""
+    """Return the target of a link of the file at the path `source`."""
     if form.startswith("import_"):
         paths = _IMPORTS[form](target, posixpath.dirname(source))
         return Resolved(next((found for path in paths if (found := names.by_path(path)) is not None), None))

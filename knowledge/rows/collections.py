@@ -47,7 +47,7 @@ class KnownCollection(NamedTuple):
         return [PatternProblem(**one) for one in json.loads(self.bad_patterns)]
 
     def choices(self) -> dict[str, Any]:
-        """Return what a person chose, as the wire has it."""
+        """Return the choices of a person for a collection, as the wire has them."""
         return {
             name: json.loads(getattr(self, name))
             if name in _LISTS

@@ -109,7 +109,7 @@ def put_references(tx: Tx, content: int, references: TextReferences) -> None:
 
 
 def read_references(tx: Tx, content: int) -> TextReferences:
-    """Return what a text refers to."""
+    """Return the references of a text."""
     row = tx.one(SQL["get_references"], {"content": content})
     if row is None:
         return TextReferences([], [], [])
@@ -143,7 +143,7 @@ def names_in(tx: Tx, place: str) -> Names:
 
 
 def resolve_link(tx: Tx, place: str, source: str, edge: KeyedEdge) -> Resolved:
-    """Return what a stored link leads to now, or those that it could have meant."""
+    """Return the target of a stored link as it is now, or those that it could have meant."""
     form, _ = form_and_line(edge.address)
     return resolve(form, edge.target, source, names_in(tx, place))
 

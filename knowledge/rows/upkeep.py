@@ -57,7 +57,7 @@ def count_index_gaps(tx: Tx) -> dict[str, int]:
 
 
 def prunings(now: int) -> list[Check]:
-    """Return what is dropped of this house at a time."""
+    """Return the checks by which rows of this house are dropped at a time."""
     return [
         Check("file_versions", _find_old_versions(now - VERSIONS_MS), row_mender(SQL["drop_versions"])),
         Check(

@@ -25,7 +25,7 @@ class FolderPlan(NamedTuple):
 
 
 def compare(sight: FolderSight, rows: Mapping[str, SeenRow]) -> FolderPlan:
-    """Return what changed in a folder since its rows were written; nothing of one that cannot be read now."""
+    """Return the changes of a folder since its rows were written; none of one that cannot be read now."""
     if sight.is_unreadable:
         return FolderPlan([], [], [])
     new = [seen for name, seen in sight.files.items() if name not in rows]

@@ -88,7 +88,7 @@ def word_of(line: str) -> str:
 
 @cache
 def _search_for(words: frozenset[str]) -> Callable[[str], object]:
-    """Return what looks for any of some words in a text."""
+    """Return the search for any of some words in a text."""
     return re.compile("|".join(re.escape(word) for word in sorted(words))).search if words else lambda _text: None
 
 

@@ -338,7 +338,10 @@ def _look_at(
 
 
 def preview(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings) -> Preview:
-    """Return what a scan would index, within two seconds. Raises `UnsafeFileError` for a root that cannot be read."""
+    """Return the files that a scan would index, within two seconds.
+
+    Raises `UnsafeFileError` for a root that cannot be read.
+    """
     until = time.monotonic() + PREVIEW_SECONDS
     walk = _walk_of(root, known, _limits_of(settings)._replace(until=until))
     kinds: Counter[str] = Counter()

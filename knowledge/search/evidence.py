@@ -62,7 +62,7 @@ class EvidenceReader:
         self._means = means
 
     async def state_of(self, place: FilePlace, context: Context) -> PlaceState:
-        """Return what became of a place; `gone` too for what is not visible in that context."""
+        """Return the state of a place; `gone` too for what is not visible in that context."""
 
         def look(tx: Tx) -> _Found | None:
             visible = {known.collection_id: known for known in visible_collections(tx, self._means, context)}

@@ -46,7 +46,7 @@ def weights_of(found: Mapping[str, int], total: int) -> dict[str, float]:
 
 
 def words_score(words: Sequence[str], weights: Mapping[str, float]) -> float:
-    """Return what the words of a piece are worth: 0 without any of the question, near `WORDS_PART` with many of all."""
+    """Return the score of a piece's words: 0 without any of the question, near `WORDS_PART` with many of all."""
     whole = sum(weights.values())
     if not whole:
         return 0.0
@@ -57,13 +57,13 @@ def words_score(words: Sequence[str], weights: Mapping[str, float]) -> float:
 
 
 def card_score(present: Collection[str], weights: Mapping[str, float]) -> float:
-    """Return what the question's terms among the names of a file are worth."""
+    """Return the score of the question's terms among the names of a file."""
     whole = sum(weights.values())
     return CARD_PART * sum(weights[term] for term in present) / whole if whole else 0.0
 
 
 def meaning_score(cosine: float) -> float:
-    """Return what the nearness of a piece's meaning to the question's is worth: 0 to `MEANING_PART`."""
+    """Return the score of the nearness of a piece's meaning to the question's: 0 to `MEANING_PART`."""
     return MEANING_PART * min(1.0, max(0.0, (cosine - NO_COSINE) / (FULL_COSINE - NO_COSINE)))
 
 

@@ -142,7 +142,7 @@ class PlaceReader:
         )  # fmt: skip
 
     def _bytes_of(self, opened: BinaryIO, wanted: _Wanted) -> bytes:
-        """Return what a file says; of a PDF its text, as long as the file did not change. Raises `UnsafeFileError`."""
+        """Return the bytes of a file; of a PDF its text, if the file did not change. Raises `UnsafeFileError`."""
         settings = self._means.settings()
         if wanted.file.kind != "pdf":
             return read_range(opened, 0, settings.max_file_bytes)

@@ -28,7 +28,7 @@ def names_in(text: str) -> list[str]:
 
 
 def propose_files(text: str, context: TurnContext) -> tuple[FilesPlan, list[str]]:
-    """Return what the turn should look up in files, and the tools that the message may need."""
+    """Return the searches of files for a turn, and the tools that the message may need."""
     if context.memory_mode == "ignored":
         return FilesPlan(), []
     names = names_in(text)

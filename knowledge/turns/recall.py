@@ -163,7 +163,7 @@ class ActiveFileRecall(_FileRecall):
     context_id = "file_active"
 
     async def __call__(self, given: HookInput) -> HookOutput:
-        """Return what the plan asks for; nothing at all for a turn whose plan wants no files."""
+        """Return the files' blocks that the plan asks for; none for a turn whose plan wants no files."""
         if given.plan is None or given.plan.knowledge.status == "skip" or not given.plan.knowledge.queries:
             return HookOutput()
         denied = why_no_recall(given.context, given.policy)

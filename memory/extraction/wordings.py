@@ -38,7 +38,7 @@ def and_() -> str:
 
 @cache
 def _parts() -> Mapping[str, str]:
-    """Return what stands for the names in braces that any language may use."""
+    """Return the patterns that replace names in braces, which any language may use."""
     nowhere = rf"(?:{either('extraction', 'nowhere')})\b"  # what one lives in without living there
     stop = r",.;:!?，。；！？"
     particles = "".join(listed("extraction", "ends_place"))

@@ -148,7 +148,7 @@ OF_MEMORY = frozenset({"evidence", "decision", "answer"})
 def plan_of(
     found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords, *, include_sources: bool
 ) -> RedactionPlan:
-    """Return what is done with each place that was found."""
+    """Return the action for each place that was found."""
     others = [one for one in found if not (one.place in {"memory", *OF_MEMORY} and one.id in kept.forgotten)]
     theirs = _kept_phrases(others, said, kept)
     common = _common_phrases(others, said) - theirs

@@ -47,7 +47,7 @@ class Sources:
         return terms(f"{TELLING_WORD} {word}") != terms(TELLING_WORD)
 
     async def plan(self, said: ForgottenPhrases, forgotten: Sequence[str], *, include_sources: bool) -> RedactionPlan:
-        """Return what is done with each place of the home that holds the words now."""
+        """Return the action for each place of the home that holds the words now."""
         saying = said.all
         if not saying.phrases:
             return RedactionPlan([], saying, [])

@@ -167,7 +167,7 @@ class Extraction:
         return _output(stats, too_many=found.too_many)
 
     async def _facts(self, given: HookInput, said: Mapping[str, str]) -> "_Found":
-        """Return what a model found; where it found nothing or there is none, what was stated by rule.
+        """Return the facts that a model found; where it found none or there is no model, those found by rule.
 
         A model that finds nothing in a turn that kept something by a tool has seen that: rules would keep it a second
         time.
@@ -182,7 +182,7 @@ class Extraction:
         return _Found(facts[:MAX_FACTS], malformed, max(0, len(facts) - MAX_FACTS), is_by_rule=True)
 
     async def _answer(self, given: HookInput, said: Mapping[str, str]) -> "_Found | None":
-        """Return what a model answered, None without one. Raises `HookFailure`."""
+        """Return a model's answer, None without a model. Raises `HookFailure`."""
         if not self._model.is_configured("extractor"):
             return None
         try:

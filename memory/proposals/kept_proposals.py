@@ -30,7 +30,7 @@ _KEPT: Final = msgspec.json.Decoder(KeptProposal)
 
 
 def kept_of(proposed: Proposed, source_kind: SourceKind, *, under_review: bool) -> str:
-    """Return what is kept of a proposal, as a column."""
+    """Return the members of a proposal that are kept, as a column."""
     provenance = msgspec.structs.replace(proposed.provenance, source_kind=source_kind)
     members: dict[str, Any] = {name: getattr(proposed, name) for name in ProposalFields.__struct_fields__}
     kept = KeptProposal(**members, under_review=under_review)
@@ -38,7 +38,7 @@ def kept_of(proposed: Proposed, source_kind: SourceKind, *, under_review: bool) 
 
 
 def proposal_of(found: StoredCandidate) -> KeptProposal:
-    """Return what was kept, with the category that the candidate shows."""
+    """Return the proposal that was kept, with the category that the candidate shows."""
     kept = _KEPT.decode(found.proposal)
     semantic = msgspec.structs.replace(kept.semantic, category=found.candidate.category)
     return msgspec.structs.replace(kept, semantic=semantic)

@@ -28,7 +28,7 @@ class Links:
         self._means = means
 
     async def enrichment_of(self, record: Record) -> Enrichment | None:
-        """Return what a model made of a record that the caller may read; None where no model did."""
+        """Return a model's enrichment of a record that the caller may read; None where there is none."""
         return await self._means.db.read(lambda tx: enrichment_of(tx, record.memory_id))
 
     async def around(self, params: LinksParams, scopes: Sequence[Scope]) -> LinksResult:

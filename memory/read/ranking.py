@@ -188,7 +188,7 @@ def _boosts_of(record: Scored, now: int) -> tuple[float, ...]:
 
 
 def _factors_of(record: Scored) -> tuple[float, ...]:
-    """Return what multiplies the odds as it is: the factors of `FACTORS`."""
+    """Return the factors of `FACTORS`, which multiply the odds as they are."""
     voice = MACHINE_FACTOR if record.is_machine else 1.0
     return voice, FADED_FACTOR if record.is_faded else 1.0, record.kind_factor
 

@@ -90,7 +90,7 @@ class Standing:
         self._kept: OrderedDict[_Name, _Kept] = OrderedDict()
 
     async def read(self, scopes: Sequence[Scope]) -> Brief:
-        """Return what stands in the prompts of these scopes, within the budget of the settings."""
+        """Return the brief that stands in prompts of these scopes, within the budget of the settings."""
         room, now = self._means.settings().standing_chars, self._means.clock.now()
 
         def read(tx: Tx) -> tuple[_Name, _Kept]:

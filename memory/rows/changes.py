@@ -48,7 +48,7 @@ class PlacedCandidate(NamedTuple):
 
 
 def events_between(tx: Tx, scope_ids: Collection[int], span: ChangeTime, limit: int) -> list[RecordEvent]:
-    """Return what happened to records of some scopes, newest first."""
+    """Return the events of records of some scopes, newest first."""
     names = f",{','.join(EVENTS)},"
     rows = tx.all(SQL["events_between"], _asked(scope_ids, span, limit) | {"names": names})
     return [

@@ -18,5 +18,5 @@ def add_recall(tx: Tx, values: Mapping[str, Any]) -> None:
 
 
 def recalls_of_turn(tx: Tx, turn_id: str) -> list[str | None]:
-    """Return what each recall of a turn considered, as JSON; None where that was not kept."""
+    """Return the ranked list of each recall of a turn, as JSON; None where that was not kept."""
     return [ranked for (ranked,) in tx.all(SQL["recalls_of_turn"], {"turn_id": turn_id})]

@@ -110,7 +110,7 @@ def read_stats(tx: Tx, scopes: Sequence[Scope], now: int) -> StatsResult:
 
 
 def enrichment_of(tx: Tx, memory_id: str) -> Enrichment | None:
-    """Return what a model made of a record's present text, with the links that the record states; None if none did."""
+    """Return a model's enrichment of a record's present text, with the links that the record states, or None."""
     row = tx.one(SQL["enrichment_of"], {"memory_id": memory_id})
     if row is None:
         return None

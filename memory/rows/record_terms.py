@@ -28,7 +28,7 @@ def _lines_of(terms: bytes) -> str:
 
 
 def terms_digest(scope: str, terms: bytes) -> int:
-    """Return what vouches for the terms that are kept of a record."""
+    """Return the digest of the terms that are kept of a record."""
     return digest_of(terms, scope)
 
 

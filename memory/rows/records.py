@@ -133,7 +133,7 @@ def was_merged(tx: Tx, memory_id: str) -> bool:
 
 
 def status_before_deletion(tx: Tx, memory_id: str) -> Status | None:
-    """Return what a forgotten record was."""
+    """Return the status of a forgotten record before it was forgotten."""
     row = tx.one(SQL["status_before_deletion"], {"memory_id": memory_id})
     return row[0] if row is not None else None
 
@@ -145,5 +145,5 @@ def statuses_of(tx: Tx, memory_ids: Collection[str]) -> dict[str, Status]:
 
 
 def marks_of(tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
-    """Return what stands for the words of those of some records that are not forgotten."""
+    """Return by id a mark of the words of those of some records that are not forgotten."""
     return dict(tx.all(SQL["marks"], {"memory_ids": encoded(list(memory_ids))}))

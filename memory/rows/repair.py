@@ -83,7 +83,7 @@ def corrections() -> list[Check]:
 
 
 def prunings() -> list[Check]:
-    """Return what of records that are gone is dropped by the clock, in this order."""
+    """Return the checks by which the clock drops rows of records that are gone, in this order."""
     return [
         Check("terms", finder(_TEXTS, SQL["find_lone_texts"]), _remove_texts),
         Check("vectors", finder(SQL["end_of_vectors"], SQL["find_lone_vectors"]), row_mender(SQL["drop_lone_vectors"])),
@@ -180,7 +180,7 @@ def count_damaged(tx: Tx) -> int:
 
 
 def state_of(tx: Tx) -> RepairState:
-    """Return what repair has left to do in a home, and what it cannot mend. It needs nothing but the home."""
+    """Return the work that repair has left in a home, and the damage that it cannot mend."""
     damaged = count_damaged(tx)
     gaps = tx.one(SQL["text_gaps"]) or (0, 0)
     marked = tx.one(SQL["count_marked"]) or (0,)

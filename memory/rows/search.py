@@ -88,7 +88,7 @@ def only_comparable(tx: Tx, shelf: ScopedCategory, rows: Sequence[int]) -> set[i
 
 
 def read_candidates(tx: Tx, rows: Sequence[int], asked: Mapping[str, Any]) -> dict[int, RecordCandidate]:
-    """Return what ranking and the gate need of records, by row; those left out that are not asked for."""
+    """Return the columns of records that ranking and the gate need, by row; those left out that are not asked for."""
     found = tx.all(SQL["candidates_by_row"], {"rows": encoded(list(rows)), **asked})
     return {row[0]: _candidate_of(row) for row in found}
 

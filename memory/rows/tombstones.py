@@ -27,7 +27,7 @@ def is_buried(tx: Tx, memory_id: str) -> bool:
 
 
 def pending_erases(tx: Tx) -> list[str]:
-    """Return what was erased and may still lie in the files."""
+    """Return the erases whose bytes may still lie in the files."""
     return [memory_id for (memory_id,) in tx.all(SQL["pending_tombstones"])]
 
 

@@ -28,5 +28,5 @@ def require_path(path: str, at: str = "$.path") -> str:
 
 
 def fold_path(path: str) -> str:
-    """Return what two paths have in common that are one: no difference of case or of composition."""
+    """Return the form in which two paths that are one are equal: without difference of case or of composition."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())

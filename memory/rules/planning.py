@@ -10,7 +10,7 @@ from protocol.hooks import DurablePlan, TurnContext
 
 
 def propose_durable(text: str, context: TurnContext) -> tuple[DurablePlan, list[str]]:
-    """Return what the turn should look up in durable memory, and the memory tools that should be visible."""
+    """Return the searches of durable memory for a turn, and the memory tools that should be visible."""
     if context.mode == "chat" or context.memory_mode == "ignored":
         return DurablePlan(), []
     said = detect(text)

@@ -224,7 +224,7 @@ _ANY: Final = "qzx"
 
 @cache
 def _added() -> frozenset[str]:
-    """Return what a telling adds: who is meant, that somebody has a name, that something is liked or wanted."""
+    """Return the parts that a telling adds: who is meant, that somebody has a name, that a thing is liked or wanted."""
     return frozenset(listed("quotes", "added"))
 
 

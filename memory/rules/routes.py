@@ -60,7 +60,10 @@ _ASKS_OF_PAST = compile_late(
 
 
 def find_route(text: str, find_time: Callable[[str], TimeRange | None]) -> QueryRoute:
-    """Return what a question asks for. `find_time` is asked only where the question is about the past."""
+    """Return the kind of memory and the time that a question asks for.
+
+    `find_time` is asked only where the question is about the past.
+    """
     folded = fold(ends_of(text))
     asks_what_happened = _HAPPENING.search(folded) is not None
     if asks_what_happened or _ASKS_OF_PAST.search(folded):

@@ -27,7 +27,7 @@ class FileEvidence(Protocol):
     """Looks whether files say what memory took from them."""
 
     async def state_of(self, place: FilePlace, context: Context) -> PlaceState:
-        """Return what became of a place; `gone` too for what is not visible in that context."""
+        """Return the state of a place; `gone` too for what is not visible in that context."""
         ...
 
     async def still_holding(self, places: list[FilePlace]) -> list[FilePlace]:

@@ -89,7 +89,7 @@ class SafeRoot(Protocol):
         ...
 
     def find(self, path: str) -> FolderEntry:
-        """Return what a path names, without following links."""
+        """Return the file or folder at a path, without following links."""
         ...
 
     def target_of(self, path: str) -> str | None:

@@ -78,7 +78,7 @@ def called(tx: Tx, house: GraphHouse, place: str, name: str) -> list[Entity]:
 
 
 def also_called(tx: Tx, house: GraphHouse, place: str, name: str) -> list[Entity]:
-    """Return what goes by a name as well."""
+    """Return the entities that go by a name as well."""
     rows = tx.all(SQL["entities_aliased"], {"house": house, "place": place, "folded": fold_name(name)})
     return [Entity(*row) for row in rows]
 

@@ -13,7 +13,7 @@ CONFIRMED_MS = 180 * DAY_MS
 
 
 def prunings(now: int) -> list[Check]:
-    """Return what is dropped of the graph at a time, in this order."""
+    """Return the checks by which rows of the graph are dropped at a time, in this order."""
     return [
         Check("inferred_edges", _find_unconfirmed(now - CONFIRMED_MS), row_mender(SQL["drop_listed_edges"])),
         Check("edges", finder(SQL["end_of_edges"], SQL["find_lone_edges"]), row_mender(SQL["drop_listed_edges"])),

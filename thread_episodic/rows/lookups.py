@@ -66,7 +66,7 @@ def _span(wanted: Filter) -> dict[str, SqlValue]:
 
 
 def chunks_beside(tx: Tx, rows: Sequence[int], gap: int) -> dict[int, Beside]:
-    """Return what was said just before and just after some chunks, not longer ago than `gap` milliseconds."""
+    """Return the rows of what was said just before and just after some chunks, at most `gap` milliseconds away."""
     found = tx.all(SQL["chunks_beside"], {"rows": json.dumps(list(rows)), "gap": gap})
     return {row: Beside(before, after) for row, before, after in found}
 

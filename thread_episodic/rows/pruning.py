@@ -13,7 +13,7 @@ from thread_episodic.rows.statements import SQL
 
 
 def prunings(queue_repair: Callable[[Tx], None]) -> list[Check]:
-    """Return what is dropped, in this order."""
+    """Return the checks by which rows are dropped, in this order."""
 
     def drop_chunks(tx: Tx, rows: Sequence[Any]) -> int:
         dropped = drop_orphans(tx, rows)

@@ -62,7 +62,7 @@ SUMS = ("chunks", "terms", "digest", "first_at", "last_at")
 
 
 def count_segment(tx: Tx, segment: int) -> Sequence[int]:
-    """Return what a partition holds, in the order of `SUMS`."""
+    """Return the sums of a partition's rows, in the order of `SUMS`."""
     (sums,) = tx.all(SQL["count_segment"], {"id": segment})
     return sums
 

@@ -14,7 +14,7 @@ from thread_episodic.values import IndexSource, SourceState
 
 
 def find_source(tx: Tx, item_id: str) -> SourceState | None:
-    """Return what the index knows of an item."""
+    """Return the index's row of an item."""
     row = tx.one(SQL["get_source"], {"item_id": item_id})
     if row is None:
         return None
@@ -31,7 +31,7 @@ class IndexedSource(NamedTuple):
 
 
 def find_sources(tx: Tx, item_ids: Sequence[str]) -> dict[str, IndexedSource]:
-    """Return what the index knows of some items, by item id."""
+    """Return the index's rows of some items, by item id."""
     rows = tx.all(SQL["get_sources"], {"item_ids": json.dumps(item_ids)})
     return {
         item_id: IndexedSource(
@@ -47,7 +47,7 @@ VOUCHED = ("item_id", "turn_id", "workspace", "thread", "role", "at", "speaker",
 
 
 def source_digest(*values: SqlValue) -> int:
-    """Return what vouches for a source: the digest of what `VOUCHED` names."""
+    """Return the digest of a source: of the columns that `VOUCHED` names."""
     return digest_of(None, *values)
 
 

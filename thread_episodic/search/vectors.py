@@ -103,7 +103,7 @@ class ChunkVectors(VectorFilling[_Words]):
         return list(map(words_of, wanted))
 
     async def texts_of(self, rows: Sequence[_Words]) -> list[str | None]:
-        """Return what is said in each chunk, without secrets; None where an index job will cut the message anew."""
+        """Return the text of each chunk, without secrets; None where an index job will cut the message anew."""
         return await anyio.to_thread.run_sync(self._texts, rows)
 
     def _texts(self, rows: Sequence[_Words]) -> list[str | None]:

@@ -416,7 +416,7 @@ def _verb_of(scope: Mapping[str, Any]) -> str:
 
 
 def _client_of(headers: Headers) -> SessionClient:
-    """Return what the context headers say of the client. Raises `CallerError` for a malformed one."""
+    """Return the client that the context headers name. Raises `CallerError` for a malformed one."""
     found = {member: headers[name] for member, name in CONTEXT.items() if name in headers}
     if not found:
         return SessionClient()

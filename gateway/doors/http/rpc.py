@@ -134,7 +134,7 @@ class Methods:
 
 
 def answer_error(error: BaseException) -> Answer:
-    """Return what a method raised as HTTP has it."""
+    """Return the HTTP response for an exception that a method raised."""
     found = error_of(error, log.incident)
     data = HttpErrorData(
         reason=found.data.reason,

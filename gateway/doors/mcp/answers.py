@@ -311,7 +311,7 @@ class ClientView(NamedTuple):
         return self.block("thread", items, max_item_chars)
 
     def found(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 360) -> str:
-        """Return what files, conversation and memory say, as data."""
+        """Return the hits of files, conversation and memory, as data."""
         return self.block("knowledge", [self._found(row) for row in rows], max_item_chars)
 
     def _found(self, row: Mapping[str, Any]) -> ContextItem:

@@ -121,7 +121,7 @@ class Capturing:
         return RecalledRequest(apply(body, edits), "recalled" if blocks else "empty", blocks, ms, capture)
 
     async def _ask(self, params: dict[str, Any]) -> tuple[dict[str, Any] | None, Literal["late", "down"] | None]:
-        """Return what memory gives, or why it gives nothing."""
+        """Return the blocks that memory gives, or the reason why it gives none."""
         seconds = self._settings().recall_deadline_ms / 1000
         try:
             found = await self._child.ask("capture/prepare", params, seconds, self._spool.settled)

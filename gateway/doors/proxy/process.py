@@ -80,7 +80,7 @@ class _Proxy:
         self._news.set()
 
     def entry(self) -> RunFile:
-        """Return what the run file says."""
+        """Return the contents of the run file."""
         return RunFile(
             url=self.place.url,
             pid=os.getpid(),

@@ -80,7 +80,7 @@ def _of_hit(hit: Hit) -> Listed:
 
 
 async def _forgotten(visit: Visit, calls: list[Any]) -> list[tuple[MemoryChange, str]]:
-    """Return what was forgotten and can be restored with its place, the newest first."""
+    """Return forgotten records that can be restored, each with its place, the newest first."""
     found: dict[str | None, MemoryChange] = {}
     for call in calls:
         cursor = None
@@ -148,7 +148,7 @@ async def memory(visit: Visit, memory_id: str) -> Outcome:
 
 
 def _names(history: list[Event], memory_id: str) -> dict[str, str]:
-    """Return what each record of a chain is called beside this one."""
+    """Return a label for each record of a chain, relative to the one that is shown."""
     others = dict.fromkeys(one.memory_id for one in history if one.memory_id != memory_id)
     return {memory_id: "this one"} | {other: f"version {number}" for number, other in enumerate(others, 1)}
 

@@ -24,7 +24,10 @@ class ReadContent(NamedTuple):
 
 
 def read_content(body: bytes, span: ByteSpan | None, wrappers: Sequence[str], part: str = "text") -> ReadContent:
-    """Return what a content holds; `part` is the type of a text that is inserted. Raises `UnreadableError`."""
+    """Return the texts, calls and digests of a content; `part` is the type of an inserted text.
+
+    Raises `UnreadableError`.
+    """
     if span is None:
         return ReadContent()
     if is_text(body, span):
