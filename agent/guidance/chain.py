@@ -184,7 +184,7 @@ class _Walk:
                 yield from self._included(found, depth + 1, (*trail, found.path))
 
     def _include(self, by: LoadedFile, token: IncludeToken, depth: int, trail: tuple[str, ...]) -> LoadedFile | None:
-        """Return the file that a token includes, or its refusal; None for a file that is there already and for a name."""
+        """Return the file that a token includes, or its refusal; None for a file that is there already or a name."""
         try:
             path, source = self._load(by, token, depth, trail)
         except UnreadFile as unread:
