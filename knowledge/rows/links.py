@@ -40,6 +40,7 @@ from retrieval.rows.links import (
     links_by_key,
     links_of,
     move_entity,
+    subjects_leading_to,
 )
 
 HOUSE: Final = "knowledge"
@@ -264,6 +265,7 @@ def move_file_in_graph(tx: Tx, row: int) -> None:
     for edge in links_of(tx, HOUSE, file.file_id):
         _lead(tx, file.place, file.path, edge)
     _put_folders(tx, file, entity, file.at)
+    _leave_folder(tx, file, entity.path or "")
     _drop_empty_folders(tx, file.place, entity.path or "")
     _relink(tx, file.place, {stem, *_names_of(tx, entity)})
 
@@ -278,9 +280,27 @@ def forget_file(tx: Tx, row: int) -> None:
 
 def _forget(tx: Tx, file: LinkedFile, entity: Entity) -> None:
     names = _names_of(tx, entity)
+    _leave_folder(tx, file, entity.path or "", is_gone=True)
     remove_subject(tx, HOUSE, file.file_id)
     _relink(tx, file.place, names)
     _drop_empty_folders(tx, file.place, entity.path or "")
+
+
+def _leave_folder(tx: Tx, file: LinkedFile, path: str, *, is_gone: bool = False) -> None:
+    """Give the folder that a note at a path made an entity to another such note in it, or let it be none."""
+    folder = folder_of_index(path)
+    entity = entity_at(tx, HOUSE, file.place, folder.path) if folder is not None else None
+    if folder is None or entity is None or entity.subject != file.file_id:
+        return
+    inside = [one for one in subjects_leading_to(tx, entity.row, MEMBER_OF) if not (is_gone and one == file.file_id)]
+    for subject in inside:
+        known = entity_of(tx, HOUSE, subject)
+        if known is not None and known.path is not None and folder_of_index(known.path) == folder:
+            _folder(tx, file.place, folder, subject)
+            return
+    for subject in inside:
+        drop_kinds(tx, HOUSE, subject, [MEMBER_OF])
+    drop_entity(tx, entity.row)
 
 
 def _drop_empty_folders(tx: Tx, place: str, path: str) -> None:

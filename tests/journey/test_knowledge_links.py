@@ -30,6 +30,38 @@ async def scan(client: GatewayClient) -> None:
 
 
 @journey
+async def test_a_readme_that_moves_leaves_its_folder_without_a_name(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "notes",
+        {"lib/README.md": "# Lib\n", "lib/more.md": "A walrus.\n", "app/a.md": "An app.\n", "both/index.md": "# One\n",
+         "both/README.md": "# Two\n", "both/b.md": "A pelican.\n"},
+    )  # fmt: skip
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, folder)
+        assert folders_of(await names(client)) == {"lib": 2, "both": 3}
+        (folder / "lib" / "README.md").rename(folder / "app" / "README.md")
+        (folder / "both" / "README.md").rename(folder / "both" / "told.md")
+        await scan(client)
+        assert folders_of(await names(client)) == {"app": 2, "both": 3}
+        assert await edges(client, "notes:lib/more.md") == []
+        (belongs,) = await edges(client, "notes:both/b.md")
+        assert (belongs["kind"], belongs.get("unresolved")) == ("member_of", None)
+        (folder / "both" / "index.md").rename(folder / "lib" / "index.md")
+        await scan(client)
+        assert folders_of(await names(client)) == {"app": 2, "lib": 2}
+        assert await edges(client, "notes:both/b.md") == []
+        (folder / "app" / "README.md").unlink()
+        await scan(client)
+        assert folders_of(await names(client)) == {"lib": 2}
+        assert await edges(client, "notes:app/a.md") == []
+
+
+def folders_of(known: dict[str, dict[str, Any]]) -> dict[str, int]:
+    """How many files the folders have that are entities by a note of their own."""
+    return {one["path"]: one["files"] for one in known.values() if one["kind"] == "folder"}
+
+
+@journey
 async def test_knowledge_statement_01_folders_pages_tags_and_code_have_their_kinds(tmp_path: Path) -> None:
     kinds = {
         "1 Projects": "project",
