@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 
-_BLOCK = re.compile(
-    r"^-- name: (?P<name>[a-z][a-z0-9_]*)\n-- (?P<about>[^\n]+)\n(?P<sql>.*?)(?=^-- name: |\Z)",
-    re.MULTILINE | re.DOTALL,
-)
+_BEGIN = "\n-- name: "
+_HEAD = re.compile(r"(?P<name>[a-z][a-z0-9_]*)\n-- (?P<about>[^\n]+)\n")
+"""How a block goes on. Blocks are split by their first words: an expression that looks for the end of each takes 8 ms
+of every start."""
 
 
 class Statements(Mapping[str, str]):
@@ -22,8 +22,12 @@ class Statements(Mapping[str, str]):
         text = files(package).joinpath("queries.sql").read_text(encoding="utf-8")
         for name, names in (lists or {}).items():
             text = text.replace(f"{{{name}}}", names)
-        self._blocks = {m["name"]: m["sql"].strip().rstrip(";") for m in _BLOCK.finditer(text)}
-        self.abouts = {m["name"]: m["about"] for m in _BLOCK.finditer(text)}
+        self._blocks: dict[str, str] = {}
+        self.abouts: dict[str, str] = {}
+        for block in f"\n{text}".split(_BEGIN)[1:]:
+            if (head := _HEAD.match(block)) is not None:
+                self._blocks[head["name"]] = block[head.end() :].strip().rstrip(";")
+                self.abouts[head["name"]] = head["about"]
         self.package = package
 
     def __getitem__(self, name: str) -> str:
