@@ -2,7 +2,7 @@
 
 Rule 1: an unset role means that the step runs without a model.
 Rule 2: which faults are tried again, how often and when, stands only in `provider_tries`: the SDKs' own tries are off.
-Rule 3: what makes a provider of its kind stands only in `FACTORIES`.
+Rule 3: what makes a provider of its kind stands only in `FACTORIES`; its modules are imported when it is first asked.
 """
 
 import time
@@ -10,11 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from gateway.providers.anthropic_messages import connect as connect_anthropic
 from gateway.providers.connection import problem_of
-from gateway.providers.openai_chat import connect as connect_openai
-from gateway.providers.scripted import Recorder, Script, ScriptedModel
-from gateway.providers.vendor import VendorModel
 from protocol.errors import CallerError
 from protocol.gateway import ProviderProblem, ProviderState, ProviderTestResult
 from protocol.models import (
@@ -64,15 +60,31 @@ class Provider(Protocol):
         ...
 
 
-def _scripted(config: ProviderConfig, folder: Path, clock: Clock) -> Provider:
+def _scripted(config: ProviderConfig, folder: Path, clock: Clock, _mark: Path | None) -> Provider:
+    from gateway.providers.scripted import Recorder, Script, ScriptedModel  # noqa: PLC0415
+
     recorder = Recorder(folder / config.record, clock) if config.record is not None else None
     return ScriptedModel(Script(folder / (config.script or "")), recorder)
 
 
-FACTORIES: Mapping[ProviderKind, Callable[[ProviderConfig, Path, Clock], Provider]] = {
+def _openai(config: ProviderConfig, _folder: Path, _clock: Clock, mark: Path | None) -> Provider:
+    from gateway.providers.openai_chat import connect  # noqa: PLC0415
+    from gateway.providers.vendor import VendorModel  # noqa: PLC0415
+
+    return VendorModel(config, connect, mark)
+
+
+def _anthropic(config: ProviderConfig, _folder: Path, _clock: Clock, mark: Path | None) -> Provider:
+    from gateway.providers.anthropic_messages import connect  # noqa: PLC0415
+    from gateway.providers.vendor import VendorModel  # noqa: PLC0415
+
+    return VendorModel(config, connect, mark)
+
+
+FACTORIES: Mapping[ProviderKind, Callable[[ProviderConfig, Path, Clock, Path | None], Provider]] = {
     "scripted": _scripted,
-    "openai": lambda config, _folder, _clock: VendorModel(config, connect_openai),
-    "anthropic": lambda config, _folder, _clock: VendorModel(config, connect_anthropic),
+    "openai": _openai,
+    "anthropic": _anthropic,
 }
 
 
@@ -150,9 +162,7 @@ class Providers:
             raise ProviderFailed("not_configured")
         known = self._made.get(name)
         if known is None or known[0] != config:
-            made = FACTORIES[config.kind](config, self._folder, self._clock)
-            if isinstance(made, VendorModel):
-                made.mark = self._mark
+            made = FACTORIES[config.kind](config, self._folder, self._clock, self._mark)
             known = self._made[name] = (config, made)
         return known[1]
 

@@ -221,15 +221,14 @@ Connect: TypeAlias = Callable[[ProviderConfig, Connection], VendorClient]
 
 
 class VendorModel:
-    """A provider of a vendor's dialect."""
+    """A provider of a vendor's dialect. `mark` is the file of the mark that requests to this machine have."""
 
-    def __init__(self, config: ProviderConfig, connect: Connect) -> None:
+    def __init__(self, config: ProviderConfig, connect: Connect, mark: Path | None) -> None:
         self._config = config
         self._connect = connect
         self._client: VendorClient | None = None
         self._refused: frozenset[str] = frozenset()
-        self.mark: Path | None = None
-        """The file of the mark that requests to this machine have."""
+        self._mark = mark
 
     async def attempt(self, request: ModelRequest, attempt: int, deltas: Deltas | None) -> ModelReply:
         """Return the answer of one try, built alike for every try. Raises `ProviderFailed`."""
@@ -237,7 +236,7 @@ class VendorModel:
         model = request.model or self._config.model
         if model is None:
             raise ProviderFailed("not_configured")
-        connection = connection_of(self._config, self.mark)
+        connection = connection_of(self._config, self._mark)
         client = self._client
         if client is None:
             client = self._client = await to_thread.run_sync(

@@ -28,7 +28,8 @@ from protocol.envelope import ErrorResponse, RequestId, Response
 from protocol.errors import REASONS, CallerError, ErrorData, ErrorObject, ErrorReason, GatewayError
 from protocol.methods import Bound
 
-_LIBRARY = "jsonrpcserver"
+_LIBRARIES = ("jsonrpcserver", "oslash")
+"""The library, and the one that its results are made of."""
 MAX_ID_CHARS = 1024
 ID_BITS = 64  # what hosts count with; it comes back digit by digit
 
@@ -207,19 +208,19 @@ def error_reply(request_id: RequestId | None, reason: ErrorReason) -> bytes:
 def _library() -> tuple[Any, Any, Any]:
     """Import what is used of jsonrpcserver: its success, its request, its dispatch.
 
-    Running the package's own `__init__` as well would import an HTTP server and a validator: a tenth of a start, for
-    nothing.
+    Running the `__init__` of the packages as well would import an HTTP server, a validator and a dozen monads: a tenth
+    of a start, for nothing.
     """
-    is_whole = _LIBRARY in sys.modules
-    if not is_whole:
-        sys.modules[_LIBRARY] = module_from_spec(cast("ModuleSpec", find_spec(_LIBRARY)))
+    absent = [name for name in _LIBRARIES if name not in sys.modules]
+    for name in absent:
+        sys.modules[name] = module_from_spec(cast("ModuleSpec", find_spec(name)))
     from jsonrpcserver.async_dispatcher import dispatch_request  # noqa: PLC0415  # a command calls a method itself
     from jsonrpcserver.request import Request as Asked  # noqa: PLC0415
     from jsonrpcserver.result import Success  # noqa: PLC0415
     from jsonrpcserver.sentinels import NOCONTEXT  # noqa: PLC0415
 
-    if not is_whole:
-        del sys.modules[_LIBRARY]  # a later import gets the whole package
+    for name in absent:
+        del sys.modules[name]  # a later import gets the whole package
     return Success, Asked, partial(dispatch_request, context=NOCONTEXT)
 
 
