@@ -5,7 +5,6 @@ Rule 2: the folder of the user is never changed; a removal leaves no byte of wha
 """
 
 import json
-import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -37,6 +36,7 @@ from knowledge.rows.links import HOUSE
 from knowledge.rows.vectors import contents_after, mean_content
 from knowledge.scan.roots import overlapping, problem_of_root
 from knowledge.scan.scanning import Scanner, preview
+from promt.patterns import compile_late
 from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Refused
@@ -65,7 +65,7 @@ REMOVED_AT_ONCE = 200
 MEANT_AT_ONCE = 200
 MAX_ID_CHARS = 64
 
-_NOT_OF_ID = re.compile(r"[^a-z0-9._-]+")
+_NOT_OF_ID = compile_late(r"[^a-z0-9._-]+")
 
 
 class Collections:

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
+from promt.patterns import compile_late
 from protocol.memory.facts import MAX_FACTS
 from protocol.memory.values import SemanticFields
 
@@ -22,7 +23,7 @@ NAMES = (
 )  # fmt: skip
 """Every prompt there is."""
 
-_HEADED = re.compile(
+_HEADED = compile_late(
     r"\A---\nid: (?P<id>[a-z_]+)\nversion: (?P<version>\d+)\ntitle: (?P<title>[^\n]+)\n---\n\n(?P<text>.+)\Z", re.DOTALL
 )
 

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, NamedTuple
 from promt.language.reader import Language, languages, tables
 from promt.layout import MASK, mask_quotes
 from promt.own_words import edges, only_own
+from promt.patterns import compile_late
 from promt.render import UNSEEN
 
 HEAD_CHARS: Final = 4000
@@ -42,10 +43,10 @@ _NOT_STEERING: Final = "not_steering"
 machines."""
 _STEERING: Final = frozenset(("no_save", "no_recall", "remember", "forget"))
 
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_WORDS = re.compile(rf"[\w{MASK}]+(?:'[\w{MASK}]+)*|[?？¿]|[^\s\w'’\-‐‑*_#]")
+_ACCENTS = compile_late("[\u0300-\u036f]")
+_WORDS = compile_late(rf"[\w{MASK}]+(?:'[\w{MASK}]+)*|[?？¿]|[^\s\w'’\-‐‑*_#]")
 _QUESTION_MARKS = frozenset("?？")
-_SYNTAX = re.compile(r"\([^()\[\]^$~@&?¦<]*\)|[()\[\]|^$~@&?¦]|<\w+>|[^()\[\]|^$~@&?¦<\s][^()\[\]|^$~@&?¦<]*")
+_SYNTAX = compile_late(r"\([^()\[\]^$~@&?¦<]*\)|[()\[\]|^$~@&?¦]|<\w+>|[^()\[\]|^$~@&?¦<\s][^()\[\]|^$~@&?¦<]*")
 _ESCAPED = {ord(sign): f"\\{sign}" for sign in ".+{}\\"}
 _SIMPLIFIED = str.maketrans(
     "記憶儲錄別請將麻煩幫這個說話對過無從刪關於數據檔寫進還後們會紀歷問題備長願給許銷號礙須讓試應該聽見戶舊認識參慮"

@@ -4,8 +4,9 @@ import re
 from bisect import bisect_right
 
 from promt.brief import STANDING
+from promt.patterns import compile_late
 
-_EDGE = re.compile(
+_EDGE = compile_late(
     r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context|file_context) nonce="[\w-]{4,64}"|standing_memory)>'
 )
 _HEAD = STANDING.head.partition(">")[2]

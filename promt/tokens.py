@@ -3,7 +3,7 @@
 Rule 1: rather too many than too few, and never more than there are characters.
 """
 
-import re
+from promt.patterns import compile_late
 
 CHARS_PER_TOKEN = 4
 """Of the letters, digits and signs of Latin text; measured tokenizers need one for four to five characters of
@@ -11,8 +11,8 @@ English."""
 CHARS_PER_OTHER_TOKEN = 2
 """Of other alphabets."""
 
-_LATIN = re.compile(r"[\x20-\x7e]+")
-_ALPHABETIC = re.compile(r"[\x80-\u1fff]+")
+_LATIN = compile_late(r"[\x20-\x7e]+")
+_ALPHABETIC = compile_late(r"[\x80-\u1fff]+")
 
 
 def estimated_tokens(text: str) -> int:

@@ -4,16 +4,16 @@ Rule 1: pure; the pieces of a block, one after the other, are its bytes.
 Rule 2: a piece with a source is whole lines; what frames them has none. A block without a line left is no block.
 """
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from agent.rows.captures import BlockPiece, StoredPiece
+from promt.patterns import compile_late
 from protocol.threads import SourceRef
 
 BETWEEN = "\n\n"
 """Stands between two blocks."""
-_FILES = re.compile(r"Available artifacts for (?P<id>.+):\Z")
+_FILES = compile_late(r"Available artifacts for (?P<id>.+):\Z")
 
 
 def cut(text: str, refs: Sequence[SourceRef]) -> list[BlockPiece]:

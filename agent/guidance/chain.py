@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from agent.guidance.ports import InstructionDisk, Stamp, UnreadFile
 from agent.guidance.source_text import IncludeToken, SourceText, parse_source
+from promt.patterns import compile_late
 from protocol.guidance import BoundaryKind, InstructionKind, InstructionProblem
 from protocol.seams.safe_files import INSTRUCTION_FILES, SECRET_FILES
 from protocol.threads import InstructionProfile
@@ -36,7 +37,7 @@ MAX_INCLUDES = 32
 MAX_CACHED = 512
 """Files of some projects; the one that was used longest ago is forgotten first."""
 
-_SECRET_NAME = re.compile("|".join(translate(pattern) for pattern in SECRET_FILES), re.IGNORECASE)
+_SECRET_NAME = compile_late(lambda: "|".join(map(translate, SECRET_FILES)), re.IGNORECASE)
 """No rule of a project needs such a file, and a strange repository may ask for one."""
 
 

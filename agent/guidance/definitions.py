@@ -7,7 +7,6 @@ Rule 3: pure.
 """
 
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Annotated, Final, TypeAlias, get_args
 
@@ -15,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from agent.guidance.ports import AgentFolder, problem
+from promt.patterns import compile_late
 from protocol.base import Params
 from protocol.guidance import Agent, AgentPart, AgentProblem, InvalidAgent
 from protocol.threads import AgentRef, Domain, MemoryMode
@@ -22,7 +22,7 @@ from protocol.threads import AgentRef, Domain, MemoryMode
 AGENTS_FILE, CONFIG_FILE, SOUL_FILE, MEMORY_FILE = "AGENTS.md", "config.yaml", "SOUL.md", "MEMORY.md"
 FILES = (CONFIG_FILE, AGENTS_FILE, SOUL_FILE, MEMORY_FILE)
 PART_FILES: Mapping[AgentPart, str] = {"agents": AGENTS_FILE, "soul": SOUL_FILE, "memory": MEMORY_FILE}
-SLUG: Final = re.compile(r"[a-z0-9_-]{1,64}\Z")
+SLUG: Final = compile_late(r"[a-z0-9_-]{1,64}\Z")
 
 STRICTNESS: tuple[MemoryMode, ...] = ("normal", "read_only", "ignored")
 DOMAINS: tuple[str, ...] = get_args(Domain)

@@ -3,10 +3,10 @@
 Rule 1: a diagnostic is read by people who may not read what was said; so text is kept only where its code is known.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from promt.patterns import compile_late
 from promt.render import shorten
 from protocol.base import Diagnostic
 from protocol.hooks import DIAGNOSTIC_CODES, Contribution, diagnostics_of
@@ -14,7 +14,7 @@ from protocol.hooks import DIAGNOSTIC_CODES, Contribution, diagnostics_of
 MAX_MESSAGE_CHARS = 500
 UNREGISTERED = "unregistered"
 
-_CODE = re.compile(r"[a-z][a-z0-9_.]{0,63}\Z")
+_CODE = compile_late(r"[a-z][a-z0-9_.]{0,63}\Z")
 
 
 class Vetted(NamedTuple):

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from agent.rows.injections import add_injection, is_injected
 from agent.values import Injected
 from promt.own_blocks import find_blocks
+from promt.patterns import compile_late
 from protocol.seams.ports import KeyedHash, Tx
 
 HASH_DOMAIN = "injected-line"
 
-_ITEM_LINE = re.compile(r"^[ \t>]*(?P<line>- \[[^\]\n]{4,400}\]: [^\n]+)$", re.MULTILINE)
+_ITEM_LINE = compile_late(r"^[ \t>]*(?P<line>- \[[^\]\n]{4,400}\]: [^\n]+)$", re.MULTILINE)
 
 
 def normalised(line: str) -> str:

@@ -1,7 +1,6 @@
 """Rows of what was said and done in turns, and of what tools answered hosts."""
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
@@ -11,12 +10,13 @@ import msgspec
 from agent.evidence import is_indexable
 from agent.rows.artifacts import add_artifacts, artifacts_of
 from agent.rows.statements import LAST, SQL, to_json
+from promt.patterns import compile_late
 from protocol.hooks import ItemFact
 from protocol.models import Message
 from protocol.seams.ports import Row, Tx
 from protocol.threads import Item, ItemKind, ToolUse
 
-MEMORY_ID = re.compile(r"mem_[0-9A-Za-z_-]+")
+MEMORY_ID = compile_late(r"mem_[0-9A-Za-z_-]+")
 BEHIND = 1_000_000
 """Places of a turn's tool events begin here: they stand behind what was said, and are no part of the transcript."""
 

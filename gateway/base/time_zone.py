@@ -4,12 +4,13 @@ import warnings
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 
 @cache
 def system_zone() -> str:
     """Return the system's time zone by its IANA name, else a fixed offset's, else UTC."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # noqa: PLC0415  # as in `find_zone`
+
     import tzlocal  # noqa: PLC0415  # 15 ms with the files it reads, and most clients send their zone
 
     now = datetime.now().astimezone()

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
+from promt.patterns import compile_late
 from protocol.settings import EmbeddingSettings
 
 Absence: TypeAlias = Literal["model_missing", "model_broken"]
@@ -66,7 +67,7 @@ CACHED_AS: Mapping[str, tuple[str, str]] = {
 
 STATIC_PACKAGE = "wordllama"
 
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
+_REPOSITORY = compile_late(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 

@@ -7,7 +7,6 @@ Rule 3: a crash leaves at most a file that nothing needs.
 
 import hashlib
 import os
-import re
 import stat
 import tempfile
 import time
@@ -19,13 +18,14 @@ from typing import BinaryIO
 from agent.files.reading import FileRefusedError, KeptContent
 from gateway.base.durable_file import sync_folder
 from gateway.store.sqlite import unavailable
+from promt.patterns import compile_late
 from protocol.errors import Defect, Unavailable
 
 CHUNK_BYTES = 1024 * 1024
 STALE_SECONDS = 3600.0
 """A temporary file this old was left by a dead process: writing the largest one takes seconds."""
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGEST = compile_late(r"[0-9a-f]{64}")
 _TEMPORARY = ".new."
 _OPEN_FLAGS = (
     os.O_RDONLY

@@ -18,6 +18,7 @@ import msgspec
 
 from gateway.secrets.engine import Pattern
 from gateway.secrets.tables import read_table
+from promt.patterns import compile_late
 
 Range: TypeAlias = tuple[int, int]
 
@@ -221,7 +222,7 @@ _DOCUMENTED = frozenset(
 )
 """The beginnings of the SHA-256 of keys that Stripe, Azure's emulator, GitHub, Telegram, the makers of JWT and RFCs
 print as examples."""
-_AWS_EXAMPLE = re.compile(r"(?:A[A-Z]{3}[A-Z0-9]{9}|[A-Za-z0-9/+]{30})EXAMPLE(?:KEY)?")
+_AWS_EXAMPLE = compile_late(r"(?:A[A-Z]{3}[A-Z0-9]{9}|[A-Za-z0-9/+]{30})EXAMPLE(?:KEY)?")
 
 
 def is_documented(value: str) -> bool:

@@ -4,7 +4,6 @@ Rule 1: the tables are data; a check that a row names is a function of one of th
 Rule 2: they are read when a text is first looked through: starting costs nothing.
 """
 
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal, TypeAlias, cast
@@ -15,6 +14,7 @@ from gateway.secrets import checks, ids, numbers, seeds
 from gateway.secrets.checks import Range, RuleMatch
 from gateway.secrets.engine import Pattern
 from gateway.secrets.tables import read_table
+from promt.patterns import compile_late
 
 View: TypeAlias = Literal["token", "text", "prose"]
 """Where a rule looks: the head of `rules.toml` says what each means."""
@@ -22,7 +22,7 @@ Check: TypeAlias = Callable[[RuleMatch], Range | None]
 
 WALLET = "wallet"
 """The group of the rule that is asked for where the lengths of a text's words allow it."""
-_PART = re.compile(r"\{([a-z_]+)\}")
+_PART = compile_late(r"\{([a-z_]+)\}")
 
 
 class Rule(msgspec.Struct, frozen=True):

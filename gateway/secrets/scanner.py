@@ -21,18 +21,19 @@ from typing import NamedTuple, TypeAlias
 from gateway.secrets.checks import Range, RuleMatch, is_documented, is_jagged
 from gateway.secrets.engine import Hints, Pattern
 from gateway.secrets.rules import WALLET, Rule, find_rules
+from promt.patterns import compile_late
 from protocol.seams.ports import SecretSpan
 
 MAX_PACKED_RUNS = 64
 """A message with more blobs than this is a file; its first ones are looked into."""
 
-_MARKER = re.compile(r"\[secret:([a-z0-9_]+)\]")
+_MARKER = compile_late(r"\[secret:([a-z0-9_]+)\]")
 _BARRIER = "\x00"  # stands for a marker; no rule matches it, and the text's own control characters are gone
-_JOINT = re.compile(r"\n[ \t>|]*(?:[+.&] ?)?[\"'`]?|[\"'`][ \t]{0,9}[+.&][ \t]{0,9}[\"'`]")
+_JOINT = compile_late(r"\n[ \t>|]*(?:[+.&] ?)?[\"'`]?|[\"'`][ \t]{0,9}[+.&][ \t]{0,9}[\"'`]")
 _BEFORE_BREAK = " \t\r\\+.&\"'`"
 MAX_BEFORE_BREAK = 12
 """A line that goes on ends in a quote, a plus, a backslash, some blanks."""
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|&#x([0-9A-Fa-f]{2});")
+_ESCAPE = compile_late(r"%([0-9A-Fa-f]{2})|\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|&#x([0-9A-Fa-f]{2});")
 _ALIKE = re.compile(rb"([\x01-\x0a])\1+")
 """Among the lengths of words, those of as many letters as the one before, up to ten."""
 _MOST_OF_TOKEN = {1: 9, **{size: max(2, 12 // size) for size in range(2, 11)}}
@@ -40,10 +41,10 @@ _MOST_OF_TOKEN = {1: 9, **{size: max(2, 12 // size) for size in range(2, 11)}}
 _WORDS = re.compile(rb"[\x03-\x08]{12}")
 MIN_LISTED = 11
 """Ends of lines in a list of twelve words."""
-_UNSEEN = re.compile(r"[^ -~]+")
-_PACKED = re.compile(r"(?<![0-9A-Za-z+/])([0-9A-Fa-f]{32,4096})(?![0-9A-Za-z+/=])|([A-Za-z0-9+/_-]{24,4096}={0,2})")
+_UNSEEN = compile_late(r"[^ -~]+")
+_PACKED = compile_late(r"(?<![0-9A-Za-z+/])([0-9A-Fa-f]{32,4096})(?![0-9A-Za-z+/=])|([A-Za-z0-9+/_-]{24,4096}={0,2})")
 _PACKED_SEEN = Pattern(r"[A-Za-z0-9+/_-]{24}")
-_PLAIN_ASCII = re.compile(r"[\t\n\r -~]*")
+_PLAIN_ASCII = compile_late(r"[\t\n\r -~]*")
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _QUOTES_AND_DASHES = {
     **dict.fromkeys("“”„«»″「」『』", '"'),

@@ -13,10 +13,11 @@ import apsw
 
 from gateway.store.migrations import own_version
 from gateway.store.sqlite import Handle, Transaction, connect_to_read, unavailable
+from promt.patterns import compile_late
 from protocol.errors import GatewayError, IndexDamaged, Unavailable
 from protocol.seams.ports import Tx
 
-_OF_AN_INDEX = re.compile(r"fts5", re.IGNORECASE)
+_OF_AN_INDEX = compile_late(r"fts5", re.IGNORECASE)
 """A complaint of SQLite's own check about a full-text index: that is derived, and no reason to restore a backup."""
 
 PAGES_AT_ONCE = 2048  # 8 MiB between two looks at the progress

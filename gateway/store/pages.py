@@ -19,9 +19,10 @@ from gateway.store.damaged_rows import ReadableRows, keep_readable, rows_of
 from gateway.store.derived import owner_of
 from gateway.store.schema_shapes import OWED, lost_shapes, put_out_of_use, restore_shapes
 from gateway.store.sqlite import Handle, Transaction, connect, give_up
+from promt.patterns import compile_late
 
-_TREE = re.compile(r"^Tree (\d+) ", re.MULTILINE)
-_ENTRIES = re.compile(r"(?:wrong # of entries in|missing from) index (\w+)")
+_TREE = compile_late(r"^Tree (\d+) ", re.MULTILINE)
+_ENTRIES = compile_late(r"(?:wrong # of entries in|missing from) index (\w+)")
 
 
 class Damage(NamedTuple):

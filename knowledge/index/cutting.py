@@ -4,12 +4,12 @@ Rule 1: the ranges, joined, are the text; a piece of Markdown never crosses a he
 Rule 2: a cut is moved back to the beginning of its line, unless nothing would be left.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from promt.patterns import compile_late
 from retrieval.chunking import ChunkSizes, Range, cut_text
 
 SIZES = ChunkSizes(target_min=700, target_max=1200, chunk_max=1600, max_chunks=1_000_000)
@@ -17,7 +17,7 @@ SIZES = ChunkSizes(target_min=700, target_max=1200, chunk_max=1600, max_chunks=1
 DIVIDING_LEVEL = 3
 """A heading of this level or a higher one begins a piece."""
 
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_LINE_END = compile_late(r"\r\n|\n|\r")
 
 
 class Heading(NamedTuple):

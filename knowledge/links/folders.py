@@ -3,11 +3,11 @@
 Rule 1: pure; the name of the outermost folder decides, and all below it are of its kind.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from knowledge.links.resolving import stem_of
+from promt.patterns import compile_late
 
 FolderKind: TypeAlias = Literal["project", "area", "resource", "archive", "inbox", "folder"]
 
@@ -17,7 +17,7 @@ KINDS: Mapping[str, FolderKind] = {
 }  # fmt: skip
 INDEX_NOTES = frozenset({"index", "readme"})
 
-_NUMBERED = re.compile(r"^[0-9]{1,3}(?:[.)_ -]+|(?=[A-Za-z]))[ ]*-?[ ]*")
+_NUMBERED = compile_late(r"^[0-9]{1,3}(?:[.)_ -]+|(?=[A-Za-z]))[ ]*-?[ ]*")
 
 
 class FolderEntity(NamedTuple):

@@ -20,6 +20,7 @@ from memory.ports_hooks import MemoryForTurns
 from promt import load
 from promt.intents import Intents, detect
 from promt.own_words import own_stretches
+from promt.patterns import compile_late
 from promt.render import shorten
 from protocol.hooks import Contribution, DiagnosticContribution, HookFailure, HookInput, HookOutput, SkipRun
 from protocol.memory.facts import MAX_FACTS, Fact
@@ -34,7 +35,7 @@ KEEPS = "memory_remember"
 """The tool that keeps what a model was asked to keep."""
 MANIFEST_LIMIT = 24
 
-_FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.DOTALL)
+_FENCED = compile_late(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.DOTALL)
 
 
 class _Answer(msgspec.Struct):
