@@ -22,6 +22,10 @@ SCAN_GOAL = 5.0
 SIZE_GOAL = 0.8
 RENAME_GOAL = 2.0
 PING_GOAL = 2.0
+SAVE_GOAL = 2.0
+SMALL = 100
+"""Files of the collection beside which a save is compared."""
+SAVES = 9
 SEARCHES = 40
 PINGS = 100
 
@@ -52,6 +56,35 @@ def walk(root: Path) -> float:
                 os.stat(os.path.join(folder, name), follow_symlinks=False)  # noqa: PTH116, PTH118
         taken.append((time.process_time() - began) * 1000)
     return min(taken)
+
+
+async def save_cost(folder: Path, count: int) -> float:
+    """Return the processor milliseconds, a median, from a save of one file of a watched collection to its indexing."""
+    root, config = folder / "notes", folder / "config.toml"
+    build(root, count)
+    config.write_text(
+        "[gateway.embedding]\nenabled = false\n[gateway.knowledge]\ndebounce_ms = 100\n", encoding="utf-8"
+    )
+    taken: list[float] = []
+    command = [*console_script(), "serve", "--home", str(folder / "home"), "--config", str(config)]
+    async with await GatewayClient.start(command) as client:
+        await client.request(
+            "initialize", {"protocol_version": "2026-11", "client": {"name": "benchmarks", "version": "1"}}
+        )
+        await client.request("knowledge/collections/add", {"path": str(root), "collection_id": "notes"})
+        await _drained(client)
+        while (await client.request("knowledge/status", {}))["collections"][0]["collection"]["state"] != "live":
+            await _drained(client)
+        await _drained(client)
+        for number in range(SAVES):
+            told = len(client.received)
+            used = cpu_ms(client.pid)
+            (root / "part0" / "folder0" / "n7.md").write_text(
+                f"# Note 7\n\nSaved anew, saved{number}.\n", encoding="utf-8"
+            )
+            await client.wait_for("knowledge/indexed", since=told)
+            taken.append(cpu_ms(client.pid) - used)
+    return percentile(taken, 50)
 
 
 async def measure(folder: Path, count: int) -> bool:
@@ -96,6 +129,8 @@ async def measure(folder: Path, count: int) -> bool:
             searches.append(cpu_ms(client.pid) - used)
             if not found["hits"]:
                 raise SystemExit(f"{query} was not found")
+    large, small = await save_cost(folder / "large", count), await save_cost(folder / "small", SMALL)
+    rows.append((f"saving one file, ms CPU / among {SMALL} files", large, small, SAVE_GOAL))
     stored = sum(path.stat().st_size for path in (folder / "home").glob("gateway.db"))
     rows.append(("database / bytes of the texts, MB", stored / 1e6, size / 1e6, SIZE_GOAL))
     show_table(
