@@ -63,8 +63,8 @@ class _Block(NamedTuple):
         return {**self.begun, "text": self.text.stripped(), "input": given}
 
 
-class StreamedAnswer:
-    """An answer that comes in events. Satisfies `Answering`."""
+class MessagesStream:
+    """An answer that comes in events. Satisfies `AnswerReader`."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
@@ -115,3 +115,8 @@ def _answer(blocks: Sequence[dict[str, Any]], usage: dict[str, Any], *, is_whole
         cached_tokens=cached,
     )
     return ChatAnswer([ChainMessage("assistant", texts, wishes)], counted if usage else None, is_whole)
+
+
+def begin_answer() -> MessagesStream:
+    """Return the reader of an answer that streams, before its first event."""
+    return MessagesStream()

@@ -104,7 +104,7 @@ class ChatAnswer(NamedTuple):
         return "\n\n".join(filter(None, parts))[:max_chars]
 
 
-class Answering(Protocol):
+class AnswerReader(Protocol):
     """An answer that is read event by event."""
 
     def take(self, event: dict[str, Any]) -> None:
