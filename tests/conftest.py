@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from forked import fork_commands
 from hypothesis import HealthCheck, settings
-from loops import LOOPS, loops_of
+from loops import LOOPS, loops_of, may_hold
 
 from gateway.wire.client import console_script
 
@@ -71,6 +71,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     told = "; ".join(f"{name}: {what}" for name, what in LOOPS.items())
     parser.addoption("--loop", choices=list(LOOPS), help=f"run the tests of one loop ({told})")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules of which no test is in the loop: those of another loop's folder that mark none."""
+    return True if not may_hold(collection_path, config.getoption("loop")) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,10 +10,11 @@ from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
     InsertPoint,
+    LongText,
     ReadMessage,
     count_of,
     digest_of_value,
-    events_of,
+    kept_words,
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
@@ -75,22 +76,39 @@ def _wish(call: dict[str, Any], kind: str) -> ToolWish:
     return ToolWish(text_of(call.get("name")) or kind, call.get("arguments", call.get("input", call.get("action"))))
 
 
-def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
-    """Return an answer, as far as it came."""
-    if not is_stream:
-        return _answer(table_of(value_at(data, ByteSpan(0, len(data)))), is_whole=True)
-    texts: list[str] = []
-    items: list[Any] = []
-    for event in events_of(data):
+class ResponsesStream:
+    """An answer that comes in events, and as a whole at its end. Satisfies `AnswerReader`."""
+
+    def __init__(self) -> None:
+        self._text = LongText()
+        self._items: list[Any] = []
+        self._response: dict[str, Any] | None = None
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Take the next event in."""
         kind = event.get("type")
         if kind == "response.output_text.delta":
-            texts.append(text_of(event.get("delta")))
+            self._text.add(text_of(event.get("delta")))
         elif kind == "response.output_item.done":
-            items.append(event.get("item"))
+            self._items.append(event.get("item"))
+            self._text = LongText()  # the item has it
         elif kind in {"response.completed", "response.incomplete"}:
-            whole = table_of(event.get("response"))
-            return _answer(whole if whole.get("output") else {**whole, "output": items}, is_whole=True)
-    return ChatAnswer("".join(texts))
+            self._response = table_of(event.get("response"))
+
+    def answer(self) -> ChatAnswer:
+        """Return the answer, as far as it came."""
+        if self._response is not None:
+            whole = self._response
+            return _answer(whole if whole.get("output") else {**whole, "output": self._items}, is_whole=True)
+        begun = _answer({"output": self._items}, is_whole=False)
+        words, rest = self._text.kept(), self._text.stripped()
+        messages = [*begun.messages, ChainMessage("assistant", [rest])] if rest else begun.messages
+        return ChatAnswer(kept_words([begun.text, words]), messages)
+
+
+def fold(data: bytes) -> ChatAnswer:
+    """Return an answer that came in one piece."""
+    return _answer(table_of(value_at(data, ByteSpan(0, len(data)))), is_whole=True)
 
 
 def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
@@ -110,5 +128,9 @@ def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
         output_tokens=count_of(told.get("output_tokens")),
         cached_tokens=count_of(table_of(told.get("input_tokens_details")).get("cached_tokens")),
     )
-    text = "\n\n".join(filter(None, texts))
-    return ChatAnswer(text, messages, usage if told else None, is_whole and bool(messages))
+    return ChatAnswer(kept_words(texts), messages, usage if told else None, is_whole and bool(messages))
+
+
+def begin_answer() -> ResponsesStream:
+    """Return the reader of an answer that streams, before its first event."""
+    return ResponsesStream()

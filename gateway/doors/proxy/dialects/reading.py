@@ -5,16 +5,16 @@ Rule 2: words of a person are what is left of a message without the wrappers tha
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
 
 from gateway.doors.proxy.body import ByteSpan, Edit, quoted
 from protocol.base import encode, encode_sorted
-from protocol.capture.chain import ChainMessage, digest_of
-from protocol.threads import Usage
+from protocol.capture.chain import ChainMessage, digest_of, without_blocks
+from protocol.threads import MAX_TEXT_CHARS, Usage
 
 Form: TypeAlias = Literal[
     "before_text", "behind_text", "part_before", "part_behind", "first_part", "member", "message", "value"
@@ -83,6 +83,7 @@ class ChatAnswer(NamedTuple):
     """An answer as a dialect reads it."""
 
     text: str = ""
+    """Its words as they are kept."""
     messages: Sequence[ChainMessage] = ()
     """How it will stand in the next request."""
     usage: Usage | None = None
@@ -94,7 +95,60 @@ class ChatAnswer(NamedTuple):
         return [wish.name for message in self.messages for wish in message.tools]
 
 
-_ENDS = re.compile(rb"\r?\n\r?\n|\Z")
+def kept_words(texts: Iterable[str]) -> str:
+    """Return the texts of an answer as they are kept: without blocks of ours, and cut."""
+    return "\n\n".join(filter(None, map(without_blocks, texts)))[:MAX_TEXT_CHARS]
+
+
+class AnswerReader(Protocol):
+    """An answer that is read event by event."""
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Take the next event in."""
+        ...
+
+    def answer(self) -> ChatAnswer:
+        """Return the answer, as far as it came; nothing is taken in after that."""
+        ...
+
+
+_BLANKS = re.compile(rb"[\t-\r\x1c-\x20]*")
+_LOOKED_BYTES = 4096
+
+
+class LongText:
+    """A text that grows, and is held once."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def add(self, text: str) -> None:
+        """Append a text."""
+        self._data += text.encode("utf-8", "surrogatepass")
+
+    def kept(self) -> str:
+        """Return as much of it as is kept, or all of one that holds a block of ours."""
+        is_plain = self._data.isascii() and b"</" not in self._data
+        with memoryview(self._data) as whole, whole[: MAX_TEXT_CHARS if is_plain else len(whole)] as kept:
+            return str(kept, "utf-8", "surrogatepass")
+
+    def stripped(self) -> str | bytearray:
+        """Return the whole without blanks at its ends, in ASCII as it is held; the text is empty after that."""
+        data, self._data = self._data, bytearray()
+        if not data.isascii():
+            return data.decode("utf-8", "surrogatepass").strip()
+        begin = _BLANKS.match(data)
+        del data[: begin.end() if begin is not None else 0]
+        while data:
+            tail = data[-_LOOKED_BYTES:].decode()
+            kept = len(tail.rstrip())
+            del data[len(data) - len(tail) + kept :]
+            if kept:
+                break
+        return data
+
+
+_ENDS = re.compile(rb"\r?\n\r?\n")
 """Ends of events in a stream."""
 
 
@@ -132,18 +186,37 @@ def value_at(body: bytes, span: ByteSpan) -> Any:
         return None
 
 
-def events_of(data: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the JSON of the events of a stream, as far as it came."""
-    start = 0
-    for end in _ENDS.finditer(data):  # one event at a time: an answer may be long
-        lines = [line[5:].removeprefix(b" ") for line in data[start : end.start()].splitlines() if line[:5] == b"data:"]
-        start = end.end()
-        try:
-            found = msgspec.json.decode(b"\n".join(lines)) if lines else None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-        if isinstance(found, dict):
-            yield cast("dict[str, Any]", found)
+class EventReader:
+    """The JSON of a stream's events, as it comes in parts of any size."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def read(self, data: bytes) -> Iterator[dict[str, Any]]:
+        """Yield the events that end in a part."""
+        looked = max(0, len(self._rest) - 3)  # an end of four bytes may have begun
+        self._rest += data
+        start = 0
+        for begin, end in [found.span() for found in _ENDS.finditer(self._rest, looked)]:
+            if (event := _event_of(self._rest[start:begin])) is not None:
+                yield event
+            start = end
+        del self._rest[:start]
+
+    def end(self) -> Iterator[dict[str, Any]]:
+        """Yield the event that the stream ended in the middle of, where it can be read."""
+        rest, self._rest = self._rest, bytearray()
+        if (event := _event_of(rest)) is not None:
+            yield event
+
+
+def _event_of(block: bytearray) -> dict[str, Any] | None:
+    lines = [line[5:].removeprefix(b" ") for line in block.splitlines() if line.startswith(b"data:")]
+    try:
+        found = msgspec.json.decode(b"\n".join(lines)) if lines else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
 def count_of(value: Any) -> int:
