@@ -502,10 +502,18 @@ SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash,
     NOT EXISTS (SELECT 1 FROM capture AS later WHERE later.thread_id = capture.thread_id AND later.id > capture.id), recall
 FROM capture LEFT JOIN turn USING (turn_id)
 WHERE workspace_id = :workspace_id AND capture.id IN (
-    SELECT one.id FROM json_each(:hashes) AS wanted CROSS JOIN capture AS one ON one.user_hash = unhex(wanted.value)
-    UNION SELECT one.id FROM json_each(:hashes) AS wanted CROSS JOIN capture AS one ON one.answer_hash = unhex(wanted.value)
+    SELECT one.id FROM json_each(:said) AS wanted CROSS JOIN capture AS one ON one.user_hash = unhex(wanted.value)
+    UNION SELECT one.id FROM json_each(:said) AS wanted CROSS JOIN capture AS one ON one.answer_hash = unhex(wanted.value)
+    UNION SELECT one.id FROM json_each(:answers) AS wanted CROSS JOIN capture AS one ON one.answer_hash = unhex(wanted.value)
     UNION SELECT max(id) FROM capture AS one WHERE one.session = :session
 ) ORDER BY capture.id DESC LIMIT :limit
+
+-- name: captures_with_shown
+-- Those captured messages of some threads that are still shown something, newest first.
+SELECT id, thread_id, user_hash FROM capture
+WHERE workspace_id = :workspace_id AND thread_id IN (SELECT value FROM json_each(:threads))
+    AND EXISTS (SELECT 1 FROM shown_line WHERE capture_id = capture.id)
+ORDER BY id DESC LIMIT :limit
 
 -- name: get_capture
 -- A captured message by its row.

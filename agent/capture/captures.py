@@ -7,7 +7,6 @@ without what was forgotten or changed since, and what was left out once stays ou
 """
 
 import weakref
-from collections.abc import Sequence
 from functools import partial
 
 import anyio
@@ -78,6 +77,10 @@ IDLE_MS = 15 * 60 * 1000
 UNKEPT_DAYS = 30
 QUOTED_MS = 10 * 60 * 1000
 QUOTED_TURNS = 20
+NEAR = 16
+"""Messages right before one among which its conversation is looked for first."""
+MOST_DIGESTS = 8192
+"""Keyed digests that are held: those of sixteen of the longest conversations."""
 MIN_QUOTED_CHARS = 24
 """A message that quotes an earlier turn whole is a program's own, about it; shorter turns are quoted by chance."""
 NOTHING = CapturePrepareResult(turn=None, is_continuation=False, brief=None, blocks=[], recall_status="off")
@@ -89,6 +92,7 @@ class Captures:
     def __init__(self, means: CaptureMeans) -> None:
         self._means, self._recalls = means, Recalls(means)
         self._locks: weakref.WeakValueDictionary[int, anyio.Lock] = weakref.WeakValueDictionary()
+        self._digests: dict[bytes, bytes] = {}
 
     def bindings(self) -> list[Bound]:
         """Return the methods of the wire that are answered here."""
@@ -104,16 +108,18 @@ class Captures:
         found = await self._find(params)
         if found is None:
             return NOTHING
+        is_first = not found.is_continuation and found.row not in self._locks
         async with self._lock(found.row):
-            return await self._prepare(params, found)
+            now = found if is_first else await self._means.db.read(lambda tx: _refreshed(tx, found))
+            return await self._prepare(params, now)
 
     async def _prepare(self, params: CapturePrepareParams, found: FoundMessage) -> CapturePrepareResult:
-        found = await self._means.db.read(lambda tx: _refreshed(tx, found))
+        given: GivenMemory | None = None
         if found.turn_id is not None and not found.is_stored:
-            await self._begin(params, found, found.turn_id, shows=True)
+            given = await self._begin(params, found, found.turn_id, shows=True)
         elif found.turn_id is None and found.recall is None:
-            await self._recalls.recall_unkept(params, found)
-        return await self._recalls.answer(params, found)
+            given = await self._recalls.recall_unkept(params, found)
+        return await self._recalls.answer(params, found, given)
 
     def _lock(self, row: int) -> anyio.Lock:
         lock = self._locks.get(row)
@@ -140,8 +146,13 @@ class Captures:
         return AskedMessage(chain, params.user_index, self.session_of(params.source), params.source.thread_id)
 
     def digest(self, chain_hash: bytes) -> bytes:
-        """Return the keyed digest of a hash of a chain."""
-        return self._means.keyed.digest("capture", chain_hash.hex())
+        """Return the keyed digest of a hash of a chain; a conversation comes again with each of its messages."""
+        found = self._digests.get(chain_hash)
+        if found is None:
+            if len(self._digests) >= MOST_DIGESTS:
+                self._digests.clear()
+            found = self._digests[chain_hash] = self._means.keyed.digest("capture", chain_hash.hex())
+        return found
 
     def session_of(self, source: CaptureSource) -> bytes | None:
         """Return the keyed digest of a client's session."""
@@ -157,21 +168,25 @@ class Captures:
             self._means.background.interrupt(tx, turn_id)
         asked = self.asked(params)
         workspace_id = self.workspace_of(tx, params.source)
-        known = find_captures(tx, workspace_id, {*asked.chain, *([answer] if answer else [])}, asked.session)
+        answers = [answer] if answer is not None else []
+        known = find_captures(tx, workspace_id, asked.newest(NEAR), answers, asked.session)
         if answer is not None:
             done = [one for one in known if one.user_hash == asked.user_hash and one.answer_hash == answer]
             if done:
-                return _found_of(done[0], workspace_id, asked, known)
+                return _found_of(done[0], workspace_id, asked)
         elif self._quotes_turn(tx, workspace_id, params.user_text, now):
             return None
+        near = set(asked.newest(NEAR))
+        if asked.user_index >= NEAR and not any(one.user_hash in near or one.answer_hash in near for one in known):
+            known = find_captures(tx, workspace_id, asked.newest(len(asked.chain)), answers, asked.session)
         place = find_place(asked, known)
         if isinstance(place, Continues):
             see_capture(tx, place.known.row, now)
-            return _found_of(place.known, workspace_id, asked, known)
+            return _found_of(place.known, workspace_id, asked)
         keeps = mode == "normal" and params.source.role == "main" and not isinstance(place, OfSubagent)
         return self._make(tx, params, FoundMessage(
             0, workspace_id, self._thread_of(tx, place, workspace_id), self._means.ids.new("trn") if keeps else None,
-            asked, known, is_continuation=False,
+            asked, is_continuation=False,
             is_of_subagent=params.source.role == "subagent" or isinstance(place, OfSubagent),
         ), place)  # fmt: skip
 
@@ -252,8 +267,10 @@ class Captures:
 
     # -- recall --------------------------------------------------------------------------------------------------------
 
-    async def _begin(self, params: CapturePrepareParams, found: FoundMessage, turn_id: str, *, shows: bool) -> None:
-        """Begin a message's turn, and store what it is given."""
+    async def _begin(
+        self, params: CapturePrepareParams, found: FoundMessage, turn_id: str, *, shows: bool
+    ) -> GivenMemory | None:
+        """Begin a message's turn; return what it is given, where that is chosen now."""
         enter(params.source.door, params.source.client)  # the turn is that program's, whoever handed it on
         if found.running is not None and not await self._means.turns.interrupt(found.running):
             running = found.running
@@ -268,11 +285,9 @@ class Captures:
             )
         )
         if not recalls:
-            return
-        sections = prepared.prompt_manifest.sections
-        refs = standing_in(sections)
-        shown = GivenMemory(prepared.prompt_sections, refs, prepared.context_blocks, prepared.recall_status)
-        await self._means.db.write(lambda tx: self._recalls.store_shown(tx, found, shown))
+            return None
+        refs = standing_in(prepared.prompt_manifest.sections)
+        return GivenMemory(prepared.prompt_sections, refs, prepared.context_blocks, prepared.recall_status)
 
     # -- the answer ----------------------------------------------------------------------------------------------------
 
@@ -300,20 +315,22 @@ class Captures:
     async def _end(
         self, params: CaptureFinishParams, row: int, turn_id: str | None, answer: bytes | None
     ) -> Turn | None:  # fmt: skip
-        stored = await self._means.db.read(lambda tx: get_turn(tx, turn_id)) if turn_id is not None else None
-        is_over = stored is not None and stored.turn.status == "completed"
-
-        def settle(tx: Tx) -> None:
-            if not params.shown and not is_over:
+        def settle(tx: Tx) -> Turn | None:
+            """Keep what was shown and answered, unless that is known; return the turn as it was."""
+            stored = get_turn(tx, turn_id) if turn_id is not None else None
+            if stored is not None and stored.turn.status == "completed":
+                return stored.turn
+            if not params.shown:
                 hide_capture(tx, row)
                 if turn_id is not None:
                     remove_injections(tx, turn_id)
-            if answer is not None and not is_over:
+            if answer is not None:
                 answer_capture(tx, row, answer, self._means.clock.now())
-
-        await self._means.db.write(settle)
-        if turn_id is None or stored is None or is_over:
             return stored.turn if stored is not None else None
+
+        turn = await self._means.db.write(settle)
+        if turn_id is None or turn is None or turn.status == "completed":
+            return turn
         recall = None
         if not params.shown:
             reason = params.recall.reason if params.recall is not None else "late"
@@ -363,9 +380,9 @@ class Captures:
         await self._means.db.note(work)
 
 
-def _found_of(one: KnownCapture, workspace_id: str, asked: AskedMessage, known: Sequence[KnownCapture]) -> FoundMessage:
+def _found_of(one: KnownCapture, workspace_id: str, asked: AskedMessage) -> FoundMessage:
     return FoundMessage(
-        one.row, workspace_id, one.thread_id, one.turn_id, asked, known, is_continuation=True,
+        one.row, workspace_id, one.thread_id, one.turn_id, asked, is_continuation=True,
         is_stored=one.status is not None, recall=one.recall,
     )  # fmt: skip
 

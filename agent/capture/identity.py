@@ -9,7 +9,7 @@ Rule 3: a question that was not answered is the same one when it comes again.
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from agent.rows.captures import KnownCapture
+from agent.rows.captures import KnownCapture, ShownCapture
 
 
 class AskedMessage(NamedTuple):
@@ -24,6 +24,10 @@ class AskedMessage(NamedTuple):
     def user_hash(self) -> bytes:
         """Return the digest up to the message itself."""
         return self.chain[self.user_index]
+
+    def newest(self, count: int) -> Sequence[bytes]:
+        """Return the digests up to the message itself and to those right before it."""
+        return self.chain[max(0, self.user_index + 1 - count) : self.user_index + 1]
 
 
 class Continues(NamedTuple):
@@ -117,16 +121,16 @@ def _longest_prefix(asked: AskedMessage, known: Sequence[KnownCapture]) -> Known
     return min(best, key=lambda one: (one.session != asked.session, not one.is_newest, one.is_superseded, -one.row))
 
 
-def replayed(asked: AskedMessage, known: Sequence[KnownCapture], threads: Sequence[str]) -> dict[int, KnownCapture]:
-    """Return the captured message of each earlier message of the user, by its place in the chain.
+def replayed(asked: AskedMessage, shown: Sequence[ShownCapture], threads: Sequence[str]) -> dict[int, int]:
+    """Return the row of each earlier message of the user that is shown something, by its place in the chain.
 
     `threads` are the conversation and those that it left, the nearest first: nothing is shown of any other one.
     """
     places = {digest: place for place, digest in enumerate(asked.chain[: asked.user_index])}
-    found: dict[int, KnownCapture] = {}
+    found: dict[int, int] = {}
     for thread_id in threads:
-        for one in known:
+        for one in shown:
             place = places.get(one.user_hash)
             if place is not None and one.thread_id == thread_id:
-                found.setdefault(place, one)
+                found.setdefault(place, one.row)
     return found

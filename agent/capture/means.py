@@ -1,15 +1,12 @@
 """Collaborators of captures, and a captured message as its parts hand it to one another."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from agent.capture.identity import (
     AskedMessage,
-)
-from agent.rows.captures import (
-    KnownCapture,
 )
 from agent.threads.threads import Neighbours
 from agent.turns.background import Background
@@ -52,7 +49,6 @@ class FoundMessage(NamedTuple):
     turn_id: str | None
     """None where nothing of it is kept."""
     asked: AskedMessage
-    known: Sequence[KnownCapture]
     is_continuation: bool
     is_repeated: bool = False
     """It has what the same message had before."""

@@ -15,6 +15,7 @@ from agent.capture.shown import BETWEEN, cut, gone_of, half_to_drop, rejoin, wit
 from agent.rows.captures import (
     BlockPiece,
     add_shown,
+    captures_with_shown,
     first_shown,
     get_capture,
     keep_recall,
@@ -70,8 +71,8 @@ class Recalls:
     def __init__(self, means: CaptureMeans) -> None:
         self._means = means
 
-    async def recall_unkept(self, params: CapturePrepareParams, found: FoundMessage) -> None:
-        """Recall for a message of which nothing is kept."""
+    async def recall_unkept(self, params: CapturePrepareParams, found: FoundMessage) -> GivenMemory:
+        """Return what a message is given of which nothing is kept."""
         options = options_of(self._means, params.source)
         context = TurnContext(
             workspace_id=found.workspace_id, thread_id=found.thread_id, turn_id=self._means.ids.new("trn"),
@@ -92,11 +93,13 @@ class Recalls:
             )
             for one in compiled.blocks
         ]
-        shown = GivenMemory(compiled.sections, refs, blocks, compiled.recall.status)
-        await self._means.db.write(lambda tx: self.store_shown(tx, found, shown))
+        return GivenMemory(compiled.sections, refs, blocks, compiled.recall.status)
 
-    def store_shown(self, tx: Tx, found: FoundMessage, given: GivenMemory) -> None:
+    def _store(self, tx: Tx, found: FoundMessage, given: GivenMemory) -> None:
         """Store what a message is given: the brief with the first one, what stands anew with a later one."""
+        known = get_capture(tx, found.row)
+        if known is None or known.recall is not None:  # another process was given it meanwhile
+            return
         marks = dict(self._means.marks(tx, [*given.standing, *(ref for b in given.blocks for ref in b.source_refs)]))
         text = next((one.text for one in given.sections if one.section_id == STANDING_SECTION), "")
         pieces = cut(text, given.standing) if text else []
@@ -115,20 +118,31 @@ class Recalls:
             add_shown(tx, found.row, block.domain, cut(block.text, block.source_refs), marks)
         keep_recall(tx, found.row, given.status)
 
-    async def answer(self, params: CapturePrepareParams, found: FoundMessage) -> CapturePrepareResult:
-        """Return a message's turn, and what it and those before it are given now."""
-        room = self._means.settings().proxy.replay_chars
+    async def answer(
+        self, params: CapturePrepareParams, found: FoundMessage, given: GivenMemory | None
+    ) -> CapturePrepareResult:
+        """Return a message's turn, and what it and those before it are given now; `given` is stored before."""
         replays = params.placement != "system"
-        gathered = await self._means.db.read(lambda tx: self._gather(tx, found, room if replays else -1))
+        room = self._means.settings().proxy.replay_chars if replays else -1
+
+        def store_and_gather(tx: Tx, new: GivenMemory) -> _Gathered:
+            self._store(tx, found, new)
+            return self._gather(tx, found, room)
+
+        if given is not None:
+            gathered = await self._means.db.write(lambda tx: store_and_gather(tx, given))
+        else:
+            gathered = await self._means.db.read(lambda tx: self._gather(tx, found, room))
         if gathered.lost:
             await self._means.db.note(lambda tx: remove_shown(tx, gathered.lost))
         return gathered.result
 
     def _gather(self, tx: Tx, found: FoundMessage, room: int) -> _Gathered:
         """Read what a message and those before it are given, without what may not be shown now."""
-        earlier = replayed(found.asked, found.known, _with_ancestors(tx, found.thread_id)) if room >= 0 else {}
+        threads = _with_ancestors(tx, found.thread_id) if room >= 0 else []
+        earlier = replayed(found.asked, captures_with_shown(tx, found.workspace_id, threads), threads)
         first = first_shown(tx, found.thread_id)
-        rows = {place: one.row for place, one in sorted(earlier.items())} | {found.asked.user_index: found.row}
+        rows = dict(sorted(earlier.items())) | {found.asked.user_index: found.row}
         shown = read_shown(tx, [*dict.fromkeys([*rows.values(), *([first] if first is not None else [])])])
         refs = [piece.source for pieces in shown.values() for piece in pieces if piece.source is not None]
         marks = dict(self._means.marks(tx, refs))

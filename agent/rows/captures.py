@@ -32,7 +32,17 @@ class KnownCapture(NamedTuple):
 
 
 def _known_of(row: Row) -> KnownCapture:
-    return KnownCapture(*row)._replace(is_superseded=bool(row[8]), is_newest=bool(row[9]))
+    thread, turn, session, root, user, answer, status, is_superseded, is_newest, recall = row[1:]
+    found = (row[0], thread, turn, session, root, user, answer, status, bool(is_superseded), bool(is_newest), recall)
+    return KnownCapture(*found)
+
+
+class ShownCapture(NamedTuple):
+    """A captured message that is shown something each time it comes."""
+
+    row: int
+    thread_id: str
+    user_hash: bytes
 
 
 class NewCapture(NamedTuple):
@@ -52,14 +62,20 @@ def add_capture(tx: Tx, new: NewCapture, now: int) -> int:
 
 
 def find_captures(
-    tx: Tx, workspace_id: str, hashes: Collection[bytes], session: bytes | None
+    tx: Tx, workspace_id: str, said: Collection[bytes], answers: Collection[bytes], session: bytes | None
 ) -> list[KnownCapture]:  # fmt: skip
-    """Return the captured messages of some digests and the newest of a session, newest first."""
+    """Return the captured messages of some digests or `answers`, and the newest of a session, newest first."""
     values = {
-        "workspace_id": workspace_id, "hashes": json.dumps([one.hex() for one in hashes]), "session": session,
-        "limit": MOST_KNOWN,
+        "workspace_id": workspace_id, "said": json.dumps([one.hex() for one in said]),
+        "answers": json.dumps([one.hex() for one in answers]), "session": session, "limit": MOST_KNOWN,
     }  # fmt: skip
     return [_known_of(row) for row in tx.all(SQL["captures_of_chain"], values)]
+
+
+def captures_with_shown(tx: Tx, workspace_id: str, threads: Sequence[str]) -> list[ShownCapture]:
+    """Return the captured messages of some threads that are still shown something, newest first."""
+    values = {"workspace_id": workspace_id, "threads": json.dumps(list(threads)), "limit": MOST_KNOWN}
+    return [ShownCapture(*row) for row in tx.all(SQL["captures_with_shown"], values)]
 
 
 def get_capture(tx: Tx, row: int) -> KnownCapture | None:

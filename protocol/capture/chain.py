@@ -36,14 +36,15 @@ class ChainMessage(NamedTuple):
     """A message as it counts: who speaks, the texts, the calls of tools, and digests of everything else."""
 
     role: str
-    texts: Sequence[str] = ()
+    texts: Sequence[str | bytearray] = ()
+    """Bytes are ASCII without blanks at their ends: a long text is not copied to be counted."""
     tools: Sequence[ToolWish] = ()
     others: Sequence[bytes] = ()
 
 
 def without_blocks(text: str) -> str:
     """Return a text without whole blocks of the gateway, also as JSON quotes them, in time linear in the text."""
-    if "nonce=" not in text and "standing_memory>" not in text:
+    if "</" not in text:
         return text
     edges = list(_EDGE.finditer(text))
     ends: dict[str, list[int]] = {}
@@ -78,20 +79,23 @@ def canonical(arguments: Any) -> bytes:
 
 def follow(before: bytes, message: ChainMessage) -> bytes:
     """Return the hash of a conversation with one message more."""
+    parts: list[tuple[bytes, bytes | bytearray]] = [(b"role", message.role.encode())]
+    parts += [(b"text", text) for text in map(_counted_bytes, message.texts) if text]
+    for wish in message.tools:
+        parts += [(b"tool", wish.name.encode()), (b"tool", canonical(wish.arguments))]
+    parts += [(b"other", other) for other in message.others]
     digest = hashlib.blake2b(before, digest_size=HASH_BYTES)
-    texts = (counted for text in message.texts if (counted := as_counted(text)))
-    _add(digest, "role", [message.role.encode()])
-    _add(digest, "text", (text.encode("utf-8", "surrogatepass") for text in texts))
-    _add(digest, "tool", (part for wish in message.tools for part in (wish.name.encode(), canonical(wish.arguments))))
-    _add(digest, "other", message.others)
+    for kind, part in parts:  # with its length: no two lists of parts are the same bytes
+        digest.update(b"%b%d:" % (kind, len(part)))
+        digest.update(part)
     return digest.digest()
 
 
-def _add(digest: Any, kind: str, parts: Iterable[bytes]) -> None:
-    """Add parts so that no two lists of parts are the same bytes."""
-    for part in parts:
-        digest.update(f"{kind}{len(part)}:".encode())
-        digest.update(part)
+def _counted_bytes(text: str | bytearray) -> bytes | bytearray:
+    """Return the bytes of a text as it counts."""
+    if isinstance(text, str):
+        return as_counted(text).encode("utf-8", "surrogatepass")
+    return text if b"</" not in text else _counted_bytes(text.decode())
 
 
 def follow_all(before: bytes, messages: Iterable[ChainMessage]) -> list[bytes]:

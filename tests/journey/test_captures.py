@@ -6,6 +6,8 @@ import pytest
 from capture_stage import Chat, capture_of, texts_of
 from spawned import Den, drain, every, journey, refusal, remember
 
+from agent.capture.captures import NEAR
+
 pytestmark = pytest.mark.followed
 
 BOAT = "The user's sailing boat is called Marigold."
@@ -136,6 +138,20 @@ async def test_proxy_statement_22_edited_forks_and_compaction_stays(tmp_path):
         chat.said = [("user", "A summary of all that was said so far."), ("assistant", "Understood.")]
         compacted = await chat.say("And of oats?", "Those as well.")
         assert thread_of(compacted) == thread_of(edited)
+
+
+@journey
+async def test_proxy_statement_22_what_was_edited_long_ago_forks_there(tmp_path):
+    """A program shortened an early message of a conversation that is longer than what is looked at first."""
+    async with Den(tmp_path).client() as client:
+        chat = Chat(client)
+        first = await chat.say("Tell me of bread.", "It rises.")
+        for number in range(NEAR):
+            await chat.say(f"And of kind {number} of it?", "It rises, too.")
+        chat.said[2] = ("user", "And of one kind of it?")
+        edited = await chat.prepare("And of cake?")
+        thread = (await client.request("thread/get", {"thread_id": thread_of(edited)}))["thread"]
+        assert thread["forked_from"] == {"thread_id": thread_of(first), "turn_id": first["turn"]["turn_id"]}
 
 
 @journey

@@ -80,7 +80,12 @@ async def test_knowledge_statement_02_a_preview_stores_nothing_and_counts_as_the
             "a.py": "x = 1\n",
             "b.txt": "plain\n",
             "node_modules/x.js": "1",
-            ".gitignore": "*.log\n",
+            "node_modules/deep/y.js": "1",
+            "node_modules/deep/z.txt": "1",
+            "drafts/a/b.md": "1",
+            "drafts/c.md": "1",
+            "drafts/empty.d/keep": "1",
+            ".gitignore": "*.log\ndrafts/\n",
             "c.log": "x",
             ".env": "KEY=1",
         },
@@ -99,7 +104,7 @@ async def test_knowledge_statement_02_a_preview_stores_nothing_and_counts_as_the
     assert (
         preview["skipped"]
         == files["skipped"]
-        == {"excluded": 1, "ignored": 1, "unknown_kind": 1, "secret_file": 1, "binary": 1}
+        == {"excluded": 3, "ignored": 4, "unknown_kind": 1, "secret_file": 1, "binary": 1}
     )
     assert preview["by_kind"] == {"markdown": 40, "code": 1, "text": 1}
 

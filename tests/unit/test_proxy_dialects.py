@@ -1,6 +1,8 @@
 """What the three dialects read of requests and answers, and how a text is inserted: only at its place, nothing else written anew."""
 
+import itertools
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 
 from gateway.doors.proxy.body import ByteSpan, Edit, UnreadableError, apply, elements, members
 from gateway.doors.proxy.dialects import anthropic_messages, openai_chat, openai_responses
+from gateway.doors.proxy.dialects.reading import ChatAnswer
+from gateway.doors.proxy.tee import DIALECTS, Tee
 from protocol.capture.chain import START, ChainMessage, ToolWish, follow_all, without_blocks
 
 VALUES = st.recursive(
@@ -148,9 +152,19 @@ def test_blocks_of_ours_are_no_words(quote: str) -> None:
     assert without_blocks(f"<{name}> without an end") == f"<{name}> without an end"
 
 
-@pytest.mark.parametrize("reader", [openai_chat, openai_responses, anthropic_messages])
+def told(language: Any, data: bytes, *, is_stream: bool, cuts: list[int] | None = None) -> ChatAnswer:
+    tee = Tee(language)
+    if is_stream:
+        tee.begin_stream()
+    places = [0, *sorted(cuts or []), len(data)]
+    for begin, end in itertools.pairwise(places):
+        tee.add(data[begin:end])
+    return tee.answer()
+
+
+@pytest.mark.parametrize("language", DIALECTS)
 @given(data=st.binary(max_size=200), is_stream=st.booleans())
-def test_whatever_an_upstream_says_is_read_or_not(reader: Any, data: bytes, *, is_stream: bool) -> None:
+def test_whatever_an_upstream_says_is_read_or_not(language: Any, data: bytes, *, is_stream: bool) -> None:
     wild = [
         data,
         b"data: " + data + b"\n\n",
@@ -158,4 +172,41 @@ def test_whatever_an_upstream_says_is_read_or_not(reader: Any, data: bytes, *, i
         b'{"choices": [3], "content": 7, "output": [1]}',
     ]
     for one in wild:
-        assert reader.fold(one, is_stream=is_stream).text == reader.fold(one, is_stream=is_stream).text
+        assert told(language, one, is_stream=is_stream) == told(language, one, is_stream=is_stream)
+
+
+TEXTS = st.text(alphabet=st.sampled_from("ab \t\n\x1f\u00a0\u00e9<>/"), max_size=30)
+
+
+@given(
+    parts=st.lists(TEXTS, min_size=1, max_size=6),
+    cuts=st.lists(st.integers(0, 400), max_size=5),
+    is_ascii=st.booleans(),
+)
+def test_an_answer_in_events_is_the_answer_in_one_piece(parts: list[str], cuts: list[int], *, is_ascii: bool) -> None:
+    parts = [part.encode("ascii", "ignore").decode() for part in parts] if is_ascii else parts
+    text = "".join(parts)
+    chunks: list[Any] = [{"choices": [{"index": 0, "delta": {"content": part}}]} for part in parts]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    data = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
+    streamed = told("chat", data, is_stream=True, cuts=[min(cut, len(data)) for cut in cuts])
+    whole = told("chat", json.dumps({"choices": [{"message": {"content": text}}]}).encode(), is_stream=False)
+    assert streamed.text(1000) == whole.text(1000) == without_blocks(text.strip())
+    assert follow_all(START, streamed.messages) == follow_all(START, whole.messages)
+    assert streamed.is_whole
+
+
+def test_a_long_answer_is_read_as_it_comes_and_its_words_are_held_once() -> None:
+    tee = Tee("chat")
+    tee.begin_stream()
+    chunk = b"data: " + json.dumps({"choices": [{"index": 0, "delta": {"content": "word " * 800}}]}).encode() + b"\n\n"
+    tracemalloc.start()
+    for _ in range(1000):
+        tee.add(bytes(bytearray(chunk)))
+    answer = tee.answer()
+    hashes = follow_all(START, answer.messages)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1.5 * 4_000_000
+    assert hashes == follow_all(START, [ChainMessage("assistant", [("word " * 800_000).strip()])])
+    assert answer.text(20) == "word " * 4

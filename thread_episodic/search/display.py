@@ -96,6 +96,7 @@ class Display:
         self.below = 0
         self.has_partial = False
         self.cut_reason = "none"
+        self.is_exhausted = False
 
     def fill(self) -> None:
         """Take what fits."""
@@ -129,6 +130,7 @@ class Display:
             if is_whole:
                 self.whole.add(chunk.chunk_id)
             self.has_partial = self.has_partial or bool(chunk.is_partial)
+        self.is_exhausted = True
 
     def _visible_item(self, chunk: ChunkCandidate, place: int) -> ItemFact | None:
         if chunk.item_id not in self._items:

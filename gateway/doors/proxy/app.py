@@ -42,6 +42,7 @@ from gateway.doors.proxy.route import (
     request_headers,
     response_headers,
 )
+from gateway.doors.proxy.tee import Tee
 from gateway.doors.proxy.upstream import Answering, Body, Broken, TimedOut, Unreachable, Upstreams
 from gateway.home.tokens import Token
 from protocol.base import encode
@@ -220,9 +221,8 @@ class ProxyDoor:
         if isinstance(body, bytes):
             headers = [(name, value) for name, value in headers if name != b"content-length"]
             headers.append((b"content-length", str(len(body)).encode()))
-        tee: list[bytes] | None = [] if capture is not None else None
+        tee = Tee(capture.language) if capture is not None else None
         status: Status = "interrupted"
-        is_stream = False
         watcher: asyncio.Task[None] | None = None
         try:
             with anyio.CancelScope() as scope:
@@ -235,9 +235,11 @@ class ProxyDoor:
                         status = "provider_failure"
                         await _send(exchange, upstream.settings.dialect, answering)
                         return
-                    is_stream = answering.is_stream
+                    if tee is not None and answering.is_stream:
+                        tee.begin_stream()
                     exchange.status = answering.status
-                    await self._send_back(answering, send, self._own_headers(recalled, is_stream=is_stream), tee)
+                    own = self._own_headers(recalled, is_stream=answering.is_stream)
+                    await self._send_back(answering, send, own, tee)
                     status = "succeeded" if answering.status < FIRST_FAILURE else "provider_failure"
                 except Broken:
                     status = "provider_failure"
@@ -246,8 +248,8 @@ class ProxyDoor:
                     if watcher is not None:
                         watcher.cancel()
         finally:
-            if capture is not None:
-                self._keep(capture, tee or [], status, is_stream=is_stream)
+            if capture is not None and tee is not None:
+                self._keep(capture, tee, status)
 
     async def _head(self, asked: _Asked, headers: Sequence[Header], body: Body) -> Answering | OwnError:
         url = asked.upstream.url(asked.address.path, asked.query)
@@ -259,16 +261,16 @@ class ProxyDoor:
             return UNREACHABLE
 
     async def _send_back(
-        self, answering: Answering, send: Any, own: Sequence[Header], tee: list[bytes] | None
+        self, answering: Answering, send: Any, own: Sequence[Header], tee: Tee | None
     ) -> None:  # fmt: skip
         """Send an answer back, each chunk when it comes. Raises `Broken`, so that the client's side breaks, too."""
         try:
             headers = [*response_headers(answering.headers), *own]
             await send({"type": "http.response.start", "status": answering.status, "headers": headers})
             async for chunk in answering.chunks():
-                if tee is not None:
-                    tee.append(chunk)
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                if tee is not None:
+                    tee.add(chunk)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             with anyio.CancelScope(shield=True):
@@ -282,11 +284,9 @@ class ProxyDoor:
         turn_id = recalled.capture.turn_id if recalled.capture is not None else None
         return [*found, (b"x-pioneer-turn", turn_id.encode())] if turn_id is not None else found
 
-    def _keep(self, capture: Capture, tee: list[bytes], status: Status, *, is_stream: bool) -> None:
+    def _keep(self, capture: Capture, tee: Tee, status: Status) -> None:
         """Have an answer kept once its last byte has gone."""
-        data = b"".join(tee)
-        tee.clear()  # an answer may be long
-        task = asyncio.create_task(self._means.capturing.finish(capture, data, status, is_stream=is_stream))
+        task = asyncio.create_task(self._means.capturing.finish(capture, tee, status))
         self._keeping.add(task)
         task.add_done_callback(self._kept)
 

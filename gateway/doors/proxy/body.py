@@ -16,9 +16,10 @@ _T = TypeVar("_T")
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 _TEXT = msgspec.json.Decoder(str)
-_OPEN = re.compile(rb"[ \t\n\r]*[{\[][ \t\n\r]*")
-_KEY = re.compile(rb'[ \t\n\r]*("(?:[^"\\]|\\.)*")[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
-_NEXT = re.compile(rb"[ \t\n\r]*([,}\]])[ \t\n\r]*")
+_KEY = re.compile(rb'[ \t\n\r]*[{,][ \t\n\r]*(?:"([^"\\]*)"|("(?:[^"\\]|\\.)*"))[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
+"""What stands before a value of an object: its name, as it is or with escapes."""
+_BEFORE = re.compile(rb"[ \t\n\r]*[\[,][ \t\n\r]*")
+_CLOSE = re.compile(rb"[ \t\n\r]*[{]?[ \t\n\r]*}")
 
 
 class UnreadableError(Exception):
@@ -46,56 +47,45 @@ class Edit(NamedTuple):
 
 def members(body: bytes, span: ByteSpan | None = None) -> dict[str, ByteSpan]:
     """Return the places of an object's values by name. Raises `UnreadableError`."""
-    at, table = _begin(body, span, _MEMBERS)
+    at = span.start if span is not None else 0
+    table = _decoded(body, span, _MEMBERS)
     found: dict[str, ByteSpan] = {}
-    is_over = not table
     for _ in table:
         key = _KEY.match(body, at)
         if key is None:
             raise UnreadableError
-        name = _TEXT.decode(key[1])
+        name = key[1].decode() if key[1] is not None else _TEXT.decode(key[2])
         raw = table.get(name)
         if name in found or raw is None:
             raise UnreadableError
-        found[name], at, is_over = _value(body, key.end(), raw)
-    if not is_over:  # a name stands there twice
+        start, value = key.end(), bytes(raw)
+        if not body.startswith(value, start):
+            raise UnreadableError
+        at = start + len(value)
+        found[name] = ByteSpan(start, at)
+    if _CLOSE.match(body, at) is None:  # a name stands there twice
         raise UnreadableError
     return found
 
 
 def elements(body: bytes, span: ByteSpan) -> list[ByteSpan]:
     """Return the places of a list's values. Raises `UnreadableError`."""
-    at, raws = _begin(body, span, _ELEMENTS)
+    at = span.start
     found: list[ByteSpan] = []
-    for raw in raws:
-        place, at, _ = _value(body, at, raw)
-        found.append(place)
+    for raw in _decoded(body, span, _ELEMENTS):
+        before = _BEFORE.match(body, at)
+        if before is None:
+            raise UnreadableError
+        start, at = before.end(), before.end() + len(bytes(raw))
+        found.append(ByteSpan(start, at))
     return found
 
 
-def _begin(body: bytes, span: ByteSpan | None, decoder: msgspec.json.Decoder[_T]) -> tuple[int, _T]:
-    start = span.start if span is not None else 0
+def _decoded(body: bytes, span: ByteSpan | None, decoder: msgspec.json.Decoder[_T]) -> _T:
     try:
-        value = decoder.decode(body if span is None else span.of(body))
+        return decoder.decode(body if span is None else span.of(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise UnreadableError from None
-    opening = _OPEN.match(body, start)
-    if opening is None:
-        raise UnreadableError
-    return opening.end(), value
-
-
-def _value(body: bytes, start: int, raw: msgspec.Raw) -> tuple[ByteSpan, int, bool]:
-    """Return a value's place, where the next part begins, and whether there is none.
-
-    Raises `UnreadableError` where another value of that name stands there.
-    """
-    value = bytes(raw)
-    span = ByteSpan(start, start + len(value))
-    following = _NEXT.match(body, span.end)
-    if following is None or not body.startswith(value, start):
-        raise UnreadableError
-    return span, following.end(), following[1] != b","
 
 
 def is_text(body: bytes, span: ByteSpan) -> bool:

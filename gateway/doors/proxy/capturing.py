@@ -12,19 +12,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from gateway.base.chat_programs import UNKNOWN, ClientRow, client_rows, name_of
 from gateway.doors.proxy.body import Edit, UnreadableError, apply
 from gateway.doors.proxy.child import Child, Down, Late
-from gateway.doors.proxy.dialects import anthropic_messages, openai_chat, openai_responses
 from gateway.doors.proxy.dialects.reading import ChatAnswer, ChatRequest
 from gateway.doors.proxy.route import Language, ProxyAddress
 from gateway.doors.proxy.spool import Spool
+from gateway.doors.proxy.tee import DIALECTS, Tee
 from gateway.wire.client import CallFailed
 from protocol.capture.calls import MAX_CHAIN
 from protocol.capture.chain import START, follow_all, without_blocks
 from protocol.settings import ProxySettings
 from protocol.threads import MAX_TEXT_CHARS, Usage
 
-DIALECTS: Mapping[Language, Any] = {
-    "chat": openai_chat, "responses": openai_responses, "messages": anthropic_messages,
-}  # fmt: skip
 MODES = frozenset({"normal", "read_only", "ignored"})
 ROLES = frozenset({"main", "subagent", "task"})
 MAX_TOOL_EVENTS = 256
@@ -207,16 +204,22 @@ class Capturing:
 
     # -- the answer ----------------------------------------------------------------------------------------------------
 
-    async def finish(self, capture: Capture, data: bytes, status: Status, *, is_stream: bool) -> None:
+    async def finish(self, capture: Capture, tee: Tee, status: Status) -> None:
         """Keep an answer; one that ends in calls of tools leaves its turn open for the next request."""
-        answer: ChatAnswer = DIALECTS[capture.language].fold(data, is_stream=is_stream)
+        finish = self._finish_of(capture, tee.answer(), status)
+        if finish is not None:
+            self.last_turn_at = round(time.time() * 1000)
+            await self._spool.add(finish)
+
+    def _finish_of(self, capture: Capture, answer: ChatAnswer, status: Status) -> dict[str, Any] | None:
+        """Return the parameters of `capture/finish`; None where the turn goes on."""
         if status == "succeeded" and not answer.is_whole:
             status = "provider_failure"
         self._count(capture.turn_id, answer.usage)
         if capture.turn_id is not None:
             self._streaming.discard(capture.turn_id)
         if status == "succeeded" and answer.called:
-            return
+            return None
         usage = self._rounds.pop(capture.turn_id, None) if capture.turn_id is not None else answer.usage
         finish: dict[str, Any] = {
             "status": status, "shown": capture.reason is None, "capture": capture.params,
@@ -226,14 +229,13 @@ class Capturing:
             finish["turn_id"] = capture.turn_id
         if capture.reason is not None:
             finish["recall"] = {"status": "skipped", "reason": capture.reason}
-        if text := without_blocks(answer.text):
-            finish["assistant_text"] = text[:MAX_TEXT_CHARS].replace("\0", "")
+        if text := answer.text(MAX_TEXT_CHARS):
+            finish["assistant_text"] = text.replace("\0", "")
         if status == "succeeded":
             finish["answer_hash"] = [capture.said_hash, *follow_all(capture.said_hash, answer.messages)][-1].hex()
         if usage is not None:
             finish["usage"] = {name: getattr(usage, name) for name in usage.__struct_fields__}
-        self.last_turn_at = round(time.time() * 1000)
-        await self._spool.add(finish)
+        return finish
 
     def _count(self, turn_id: str | None, usage: Usage | None) -> None:
         if usage is not None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.base.json_values import list_of, table_of, text_of
 from gateway.doors.proxy.body import ByteSpan, elements, members, text_at
@@ -10,9 +10,9 @@ from gateway.doors.proxy.dialects.parts import member_point, read_content, syste
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
+    LongText,
     ReadMessage,
     count_of,
-    events_of,
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
@@ -50,43 +50,68 @@ def _names(body: bytes, top: dict[str, ByteSpan]) -> dict[str, str]:
     return {"session": session[1]} if session is not None else {}
 
 
-def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
-    """Return an answer, as far as it came."""
-    if not is_stream:
-        whole = table_of(value_at(data, ByteSpan(0, len(data))))
-        said = [table_of(one) for one in list_of(whole.get("content"))]
-        return _answer(said, table_of(whole.get("usage")), is_whole=bool(whole.get("stop_reason")))
-    blocks: dict[int, dict[str, Any]] = {}
-    usage: dict[str, Any] = {}
-    is_whole = False
-    for event in events_of(data):
+class _Block(NamedTuple):
+    """A part of an answer that is coming."""
+
+    begun: dict[str, Any]
+    text: LongText
+    arguments: list[str]
+
+    def whole(self) -> dict[str, Any]:
+        """Return the part as an answer in one piece has it."""
+        given = "".join(self.arguments) or self.begun.get("input")
+        return {**self.begun, "text": self.text.stripped(), "input": given}
+
+
+class StreamedAnswer:
+    """An answer that comes in events. Satisfies `Answering`."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, _Block] = {}
+        self._usage: dict[str, Any] = {}
+        self._is_whole = False
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Take the next event in."""
         kind = event.get("type")
         place = count_of(event.get("index"))
         if kind == "message_start":
-            usage |= table_of(table_of(event.get("message")).get("usage"))
+            self._usage |= table_of(table_of(event.get("message")).get("usage"))
         elif kind == "content_block_start":
-            blocks[place] = {**table_of(event.get("content_block")), "json": ""}
-        elif kind == "content_block_delta" and place in blocks:
+            begun = table_of(event.get("content_block"))
+            self._blocks[place] = block = _Block(begun, LongText(), [])
+            block.text.add(text_of(begun.get("text")))
+        elif kind == "content_block_delta" and place in self._blocks:
             delta = table_of(event.get("delta"))
-            block = blocks[place]
-            block["text"] = text_of(block.get("text")) + text_of(delta.get("text"))
-            block["json"] += text_of(delta.get("partial_json"))
+            block = self._blocks[place]
+            block.text.add(text_of(delta.get("text")))
+            block.arguments.append(text_of(delta.get("partial_json")))
         elif kind == "message_delta":
-            usage |= {name: value for name, value in table_of(event.get("usage")).items() if value is not None}
-            is_whole = bool(table_of(event.get("delta")).get("stop_reason"))
-    for block in blocks.values():
-        block["input"] = block.pop("json") or block.get("input")
-    return _answer([blocks[place] for place in sorted(blocks)], usage, is_whole=is_whole)
+            told = table_of(event.get("usage"))
+            self._usage |= {name: value for name, value in told.items() if value is not None}
+            self._is_whole = bool(table_of(event.get("delta")).get("stop_reason"))
+
+    def answer(self) -> ChatAnswer:
+        """Return the answer, as far as it came."""
+        blocks = [self._blocks[place].whole() for place in sorted(self._blocks)]
+        return _answer(blocks, self._usage, is_whole=self._is_whole)
+
+
+def fold(data: bytes) -> ChatAnswer:
+    """Return an answer that came in one piece."""
+    whole = table_of(value_at(data, ByteSpan(0, len(data))))
+    said = [table_of(one) for one in list_of(whole.get("content"))]
+    said = [{**one, "text": text_of(one.get("text")).strip()} for one in said]
+    return _answer(said, table_of(whole.get("usage")), is_whole=bool(whole.get("stop_reason")))
 
 
 def _answer(blocks: Sequence[dict[str, Any]], usage: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
-    texts = [text_of(one.get("text")) for one in blocks if one.get("type") == "text"]
+    texts: list[str | bytearray] = [one["text"] for one in blocks if one.get("type") == "text"]
     wishes = [ToolWish(text_of(one.get("name")), one.get("input")) for one in blocks if one.get("type") == "tool_use"]
-    said = ChainMessage("assistant", [text.strip() for text in texts], wishes)
     cached = count_of(usage.get("cache_read_input_tokens"))
     counted = Usage(
         input_tokens=count_of(usage.get("input_tokens")) + cached + count_of(usage.get("cache_creation_input_tokens")),
         output_tokens=count_of(usage.get("output_tokens")),
         cached_tokens=cached,
     )
-    return ChatAnswer("\n\n".join(filter(None, texts)), [said], counted if usage else None, is_whole)
+    return ChatAnswer([ChainMessage("assistant", texts, wishes)], counted if usage else None, is_whole)

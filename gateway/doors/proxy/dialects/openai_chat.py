@@ -10,9 +10,9 @@ from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
     InsertPoint,
+    LongText,
     ReadMessage,
     count_of,
-    events_of,
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
@@ -64,44 +64,51 @@ def _wishes(calls: Any) -> list[ToolWish]:
     return [ToolWish(text_of(one.get("name")), one.get("arguments")) for one in functions]
 
 
-def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
-    """Return an answer, as far as it came."""
-    if not is_stream:
-        return _folded_whole(data)
-    texts: list[str] = []
-    calls: dict[int, list[str]] = {}
-    """Name and arguments of each call, by its place."""
-    usage: Any = None
-    ended = ""
-    for event in events_of(data):
-        usage = event.get("usage") or usage
+class StreamedAnswer:
+    """An answer that comes in events. Satisfies `Answering`."""
+
+    def __init__(self) -> None:
+        self._text = LongText()
+        self._calls: dict[int, tuple[list[str], list[str]]] = {}
+        """Parts of the name and of the arguments of each call, by its place."""
+        self._usage: Any = None
+        self._ended = ""
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Take the next event in."""
+        self._usage = event.get("usage") or self._usage
         for choice in list_of(event.get("choices"))[:1]:
             one = table_of(choice)
             if count_of(one.get("index")):
                 continue
             delta = table_of(one.get("delta"))
-            texts.append(text_of(delta.get("content")))
-            ended = text_of(one.get("finish_reason")) or ended
+            self._text.add(text_of(delta.get("content")))
+            self._ended = text_of(one.get("finish_reason")) or self._ended
             for call in list_of(delta.get("tool_calls")):
                 part = table_of(call)
-                held = calls.setdefault(count_of(part.get("index")), ["", ""])
+                names, arguments = self._calls.setdefault(count_of(part.get("index")), ([], []))
                 function = table_of(part.get("function"))
-                held[0] += text_of(function.get("name"))
-                held[1] += text_of(function.get("arguments"))
-    wishes = [ToolWish(*calls[place]) for place in sorted(calls)]
-    return _answer("".join(texts), wishes, usage, is_whole=bool(ended))
+                names.append(text_of(function.get("name")))
+                arguments.append(text_of(function.get("arguments")))
+
+    def answer(self) -> ChatAnswer:
+        """Return the answer, as far as it came."""
+        calls = [self._calls[place] for place in sorted(self._calls)]
+        wishes = [ToolWish("".join(names), "".join(arguments)) for names, arguments in calls]
+        return _answer(self._text.stripped(), wishes, self._usage, is_whole=bool(self._ended))
 
 
-def _folded_whole(data: bytes) -> ChatAnswer:
+def fold(data: bytes) -> ChatAnswer:
+    """Return an answer that came in one piece."""
     whole = table_of(value_at(data, ByteSpan(0, len(data))))
     choices = list_of(whole.get("choices"))
     message = table_of(table_of(choices[0]).get("message")) if choices else {}
-    wishes = _wishes(message.get("tool_calls"))
-    return _answer(text_of(message.get("content")), wishes, whole.get("usage"), is_whole=bool(message))
+    text, wishes = text_of(message.get("content")).strip(), _wishes(message.get("tool_calls"))
+    return _answer(text, wishes, whole.get("usage"), is_whole=bool(message))
 
 
-def _answer(text: str, wishes: Sequence[ToolWish], usage: Any, *, is_whole: bool) -> ChatAnswer:
-    return ChatAnswer(text, [ChainMessage("assistant", [text.strip()], wishes)], _usage(usage), is_whole)
+def _answer(text: str | bytearray, wishes: Sequence[ToolWish], usage: Any, *, is_whole: bool) -> ChatAnswer:
+    return ChatAnswer([ChainMessage("assistant", [text], wishes)], _usage(usage), is_whole)
 
 
 def _usage(value: Any) -> Usage | None:

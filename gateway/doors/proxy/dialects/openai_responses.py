@@ -10,10 +10,10 @@ from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
     ChatRequest,
     InsertPoint,
+    LongText,
     ReadMessage,
     count_of,
     digest_of_value,
-    events_of,
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
@@ -75,32 +75,46 @@ def _wish(call: dict[str, Any], kind: str) -> ToolWish:
     return ToolWish(text_of(call.get("name")) or kind, call.get("arguments", call.get("input", call.get("action"))))
 
 
-def fold(data: bytes, *, is_stream: bool) -> ChatAnswer:
-    """Return an answer, as far as it came."""
-    if not is_stream:
-        return _answer(table_of(value_at(data, ByteSpan(0, len(data)))), is_whole=True)
-    texts: list[str] = []
-    items: list[Any] = []
-    for event in events_of(data):
+class StreamedAnswer:
+    """An answer that comes in events, and as a whole at its end. Satisfies `Answering`."""
+
+    def __init__(self) -> None:
+        self._text = LongText()
+        self._items: list[Any] = []
+        self._response: dict[str, Any] | None = None
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Take the next event in."""
         kind = event.get("type")
         if kind == "response.output_text.delta":
-            texts.append(text_of(event.get("delta")))
+            self._text.add(text_of(event.get("delta")))
         elif kind == "response.output_item.done":
-            items.append(event.get("item"))
+            self._items.append(event.get("item"))
+            self._text = LongText()  # the item has it
         elif kind in {"response.completed", "response.incomplete"}:
-            whole = table_of(event.get("response"))
-            return _answer(whole if whole.get("output") else {**whole, "output": items}, is_whole=True)
-    return ChatAnswer("".join(texts))
+            self._response = table_of(event.get("response"))
+
+    def answer(self) -> ChatAnswer:
+        """Return the answer, as far as it came."""
+        if self._response is not None:
+            whole = self._response
+            return _answer(whole if whole.get("output") else {**whole, "output": self._items}, is_whole=True)
+        begun = _answer({"output": self._items}, is_whole=False).messages
+        rest = self._text.stripped()
+        return ChatAnswer([*begun, ChainMessage("assistant", [rest])] if rest else begun)
+
+
+def fold(data: bytes) -> ChatAnswer:
+    """Return an answer that came in one piece."""
+    return _answer(table_of(value_at(data, ByteSpan(0, len(data)))), is_whole=True)
 
 
 def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
-    texts: list[str] = []
     messages: list[ChainMessage] = []
     for item in map(table_of, list_of(response.get("output"))):
         kind = item.get("type")
         if kind == "message":
             parts = [text_of(table_of(part).get("text")) for part in list_of(item.get("content"))]
-            texts += parts
             messages.append(ChainMessage("assistant", [part.strip() for part in parts]))
         elif kind in CALLS:
             messages.append(ChainMessage("assistant", (), [_wish(item, str(kind))]))
@@ -110,5 +124,4 @@ def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
         output_tokens=count_of(told.get("output_tokens")),
         cached_tokens=count_of(table_of(told.get("input_tokens_details")).get("cached_tokens")),
     )
-    text = "\n\n".join(filter(None, texts))
-    return ChatAnswer(text, messages, usage if told else None, is_whole and bool(messages))
+    return ChatAnswer(messages, usage if told else None, is_whole and bool(messages))

@@ -7,13 +7,13 @@ Rule 2: words of a person are what is left of a message without the wrappers tha
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
 
 from gateway.doors.proxy.body import ByteSpan, Edit, quoted
 from protocol.base import encode, encode_sorted
-from protocol.capture.chain import ChainMessage, digest_of
+from protocol.capture.chain import ChainMessage, digest_of, without_blocks
 from protocol.threads import Usage
 
 Form: TypeAlias = Literal[
@@ -82,7 +82,6 @@ class ChatRequest(NamedTuple):
 class ChatAnswer(NamedTuple):
     """An answer as a dialect reads it."""
 
-    text: str = ""
     messages: Sequence[ChainMessage] = ()
     """How it will stand in the next request."""
     usage: Usage | None = None
@@ -93,8 +92,61 @@ class ChatAnswer(NamedTuple):
         """Return the names of the tools that it ends in calls of: the turn goes on."""
         return [wish.name for message in self.messages for wish in message.tools]
 
+    def text(self, max_chars: int) -> str:
+        """Return the words of the answer without blocks of ours, cut; a long text is not copied as a whole."""
+        parts: list[str] = []
+        for text in (text for message in self.messages for text in message.texts):
+            left = max_chars - sum(map(len, parts)) - 2 * len(parts)
+            if isinstance(text, bytearray) and b"</" not in text:
+                parts.append(text[: max(left, 0)].decode())
+            else:
+                parts.append(without_blocks(text if isinstance(text, str) else text.decode()))
+        return "\n\n".join(filter(None, parts))[:max_chars]
 
-_ENDS = re.compile(rb"\r?\n\r?\n|\Z")
+
+class Answering(Protocol):
+    """An answer that is read event by event."""
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Take the next event in."""
+        ...
+
+    def answer(self) -> ChatAnswer:
+        """Return the answer, as far as it came; nothing is taken in after that."""
+        ...
+
+
+_BLANKS = re.compile(rb"[\t-\r\x1c-\x20]*")
+_LOOKED_BYTES = 4096
+
+
+class LongText:
+    """A text that grows, and is held once."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def add(self, text: str) -> None:
+        """Append a text."""
+        self._data += text.encode("utf-8", "surrogatepass")
+
+    def stripped(self) -> str | bytearray:
+        """Return the whole without blanks at its ends, in ASCII as it is held; the text is empty after that."""
+        data, self._data = self._data, bytearray()
+        if not data.isascii():
+            return data.decode("utf-8", "surrogatepass").strip()
+        begin = _BLANKS.match(data)
+        del data[: begin.end() if begin is not None else 0]
+        while data:
+            tail = data[-_LOOKED_BYTES:].decode()
+            kept = len(tail.rstrip())
+            del data[len(data) - len(tail) + kept :]
+            if kept:
+                break
+        return data
+
+
+_ENDS = re.compile(rb"\r?\n\r?\n")
 """Ends of events in a stream."""
 
 
@@ -132,18 +184,37 @@ def value_at(body: bytes, span: ByteSpan) -> Any:
         return None
 
 
-def events_of(data: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the JSON of the events of a stream, as far as it came."""
-    start = 0
-    for end in _ENDS.finditer(data):  # one event at a time: an answer may be long
-        lines = [line[5:].removeprefix(b" ") for line in data[start : end.start()].splitlines() if line[:5] == b"data:"]
-        start = end.end()
-        try:
-            found = msgspec.json.decode(b"\n".join(lines)) if lines else None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-        if isinstance(found, dict):
-            yield cast("dict[str, Any]", found)
+class EventReader:
+    """The JSON of a stream's events, as it comes in parts of any size."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def read(self, data: bytes) -> Iterator[dict[str, Any]]:
+        """Yield the events that end in a part."""
+        looked = max(0, len(self._rest) - 3)  # an end of four bytes may have begun
+        self._rest += data
+        start = 0
+        for begin, end in [found.span() for found in _ENDS.finditer(self._rest, looked)]:
+            if (event := _event_of(self._rest[start:begin])) is not None:
+                yield event
+            start = end
+        del self._rest[:start]
+
+    def end(self) -> Iterator[dict[str, Any]]:
+        """Yield the event that the stream ended in the middle of, where it can be read."""
+        rest, self._rest = self._rest, bytearray()
+        if (event := _event_of(rest)) is not None:
+            yield event
+
+
+def _event_of(block: bytearray) -> dict[str, Any] | None:
+    lines = [line[5:].removeprefix(b" ") for line in block.splitlines() if line.startswith(b"data:")]
+    try:
+        found = msgspec.json.decode(b"\n".join(lines)) if lines else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
 def count_of(value: Any) -> int:
