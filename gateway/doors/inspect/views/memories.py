@@ -93,8 +93,10 @@ async def _forgotten(visit: Visit, calls: list[Any]) -> dict[str, Any]:
     for call in calls:
         asked: dict[str, Any] = {"since_at": 0, "limit": 100} | call.params()
         asked |= {"until_at": int(until)} if until.isascii() and until.isdigit() else {}
+        oldest = 0
         for _ in range(LOOKED_PAGES):
             page = await visit.ask(m.MEMORY_CHANGES, asked)
+            oldest = min((one.at for one in page.changes), default=0)
             for one in page.changes:
                 if one.event == "forgotten" and one.undo is not None:
                     found.setdefault(one.memory_id, one)
@@ -102,7 +104,7 @@ async def _forgotten(visit: Visit, calls: list[Any]) -> dict[str, Any]:
             if page.next_cursor is None:
                 break
         else:
-            reached = max(reached, min((one.at for one in page.changes), default=0))
+            reached = max(reached, oldest)
     newest = sorted(found.values(), key=lambda one: -one.at)
     if len(newest) > MOST_FOUND:
         reached = max(reached, newest[MOST_FOUND - 1].at)
