@@ -62,8 +62,9 @@ campaign: setup ## kills, power cuts, faults of the disk, floods; SIZE=full befo
 lint: setup ## format, lint, types, import rules, generated files
 	@$(BIN)/ruff format --check $(CHECKED)
 	@$(BIN)/ruff check $(CHECKED)
-	@for platform in Linux Darwin Windows; do echo "types on $$platform"; $(BIN)/basedpyright --pythonplatform $$platform || exit 1; done
-	@echo "types of tests, benchmarks and examples"; $(BIN)/basedpyright --project tests/pyrightconfig.json
+	@echo "types on Linux, Darwin and Windows, and those of tests, benchmarks and examples"
+	@printf '%s\n' '--pythonplatform Linux' '--pythonplatform Darwin' '--pythonplatform Windows' '--project tests/pyrightconfig.json' \
+	| xargs -P 2 -L 1 $(BIN)/basedpyright
 	@if test -e $(TYPESCRIPT)/node_modules/.stamp; then echo "types of TypeScript"; npm run --silent --prefix $(TYPESCRIPT) check; fi
 	@$(BIN)/lint-imports
 	@$(BIN)/pioneer schemas --check

@@ -127,7 +127,7 @@ class Index:
         self._jobs = Jobs(ids, clock, "own_bench")
         self.service = EpisodicService(EpisodicMeans(
             db=self.db, clock=clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=LEXICON, meaning=meaning,
-            scanner=RuleScanner(), jobs=self._jobs, notify=lambda *_, **__: None, settings=lambda: SETTINGS,
+            scanner=RuleScanner(), jobs=self._jobs, notify=lambda *_, **__: None, settings=lambda: SETTINGS, cache_seconds=lambda: 0,
             read_items=lambda _, wanted: {one: self.items[one] for one in wanted if one in self.items},
             read_thread=self._thread, workspace_exists=lambda *_: True, echo_spans=lambda *_: [],
             turn_items=lambda _, turns: {turn: dict.fromkeys(self._turns[turn], 0) for turn in turns}, thread_turns=lambda *_: [], workspace_threads=lambda *_: [], thread_names=lambda *_: {},

@@ -109,6 +109,7 @@ def build_files(core: MemoryCore, memory: MemoryService, episodic: EpisodicServi
             degrade=core.health.degrade,
             recover=core.health.recover,
             has_code_structure=has_grammars,
+            has_enricher=lambda: base.config.config.roles.enricher is not None,
             spawn=core.spawner.spawn,
             watch_folders=watch_folders,
             locks=WatchLocks(base.home.run),

@@ -121,6 +121,7 @@ def build(core: MemoryCore) -> App:
             jobs=jobs,
             notify=hub.notify,
             settings=lambda: settings().thread_episodic,
+            cache_seconds=lambda: settings().recall.cache_seconds,
             read_items=read_items,
             read_thread=read_thread,
             workspace_exists=workspace_exists,

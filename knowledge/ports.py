@@ -55,6 +55,8 @@ class KnowledgeMeans(Struct, frozen=True, kw_only=True):
     recover: Callable[[str, str | None], None]
     has_code_structure: Callable[[], bool]
     """Whether the reader can tell functions and classes of code."""
+    has_enricher: Callable[[], bool]
+    """Whether a provider has the role `enricher`."""
     spawn: Spawn
     watch_folders: Callable[[str, Sequence[str], Callable[[set[str]], None]], FolderWatcher]
     """Watches folders below a root and calls back with changed paths. Raises `WatchRefusedError`."""

@@ -118,6 +118,14 @@ SELECT DISTINCT folder FROM knowledge_file WHERE collection = :collection
 -- How many files of a collection there are to be read.
 SELECT count(*) FROM knowledge_file WHERE collection = :collection AND state <> 'missing'
 
+-- name: count_read
+-- How many files of a collection were read to the end.
+SELECT count(*) FROM knowledge_file WHERE collection = :collection AND state IN ('indexed', 'partial')
+
+-- name: has_lost_reader
+-- Whether a file failed because it ends its reader.
+SELECT 1 FROM knowledge_file WHERE collection = :collection AND state = 'failed' AND reason = 'reader_failed' LIMIT 1
+
 -- name: renew_all_files
 -- Every file of a collection is read again.
 UPDATE knowledge_file SET state = 'pending', pending_at = coalesce(pending_at, :now), next_run_at = 0
@@ -493,12 +501,34 @@ WHERE k.index_state = 'pending' AND n.owner IN (SELECT value FROM json_each(:own
 
 -- name: put_references
 -- What a text refers to.
-INSERT INTO knowledge_reference (content, aliases, tags, links) VALUES (:content, :aliases, :tags, :links)
-ON CONFLICT (content) DO UPDATE SET aliases = excluded.aliases, tags = excluded.tags, links = excluded.links
+INSERT INTO knowledge_reference (content, title, aliases, tags, links) VALUES (:content, :title, :aliases, :tags, :links)
+ON CONFLICT (content) DO UPDATE SET title = excluded.title, aliases = excluded.aliases, tags = excluded.tags, links = excluded.links
 
 -- name: get_references
 -- What a text refers to.
-SELECT aliases, tags, links FROM knowledge_reference WHERE content = :content
+SELECT aliases, tags, links, title FROM knowledge_reference WHERE content = :content
+
+-- name: drop_references
+-- A text refers to nothing any more.
+DELETE FROM knowledge_reference WHERE content = :content
+
+-- name: titles_of
+-- The titles of some contents that have one.
+SELECT content, title FROM knowledge_reference WHERE content IN (SELECT value FROM json_each(:contents)) AND title <> ''
+
+-- name: add_import
+-- A text imports something of a name.
+INSERT INTO knowledge_import (key, content) VALUES (:key, :content) ON CONFLICT DO NOTHING
+
+-- name: drop_import
+-- A text imports nothing of a name any more.
+DELETE FROM knowledge_import WHERE key = :key AND content = :content
+
+-- name: importing_files
+-- The files of a collection that import something of a name, with their links.
+SELECT f.id, r.links FROM knowledge_import AS i JOIN knowledge_reference AS r ON r.content = i.content
+JOIN knowledge_file AS f ON f.content = i.content JOIN collection AS c ON c.id = f.collection
+WHERE i.key = :key AND c.collection_id = :place
 
 -- name: linked_file
 -- A file as the graph knows it.

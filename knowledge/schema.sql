@@ -134,10 +134,19 @@ END;
 -- What a text says of itself and of others, where it does: other names, tags, and its links as they were written.
 CREATE TABLE knowledge_reference (
     content INTEGER PRIMARY KEY REFERENCES knowledge_content (id) ON DELETE CASCADE,
+    title   TEXT NOT NULL, -- of the front matter
     aliases TEXT NOT NULL,
     tags    TEXT NOT NULL,
-    links   TEXT NOT NULL
+    links   BLOB -- packed as terms are
 ) STRICT;
+
+-- Which texts import something of a name (`key`: its number). Most imports lead out of the collection and have no edge;
+-- by this one gets its edge when a file of that name appears.
+CREATE TABLE knowledge_import (
+    key     INTEGER NOT NULL,
+    content INTEGER NOT NULL,
+    PRIMARY KEY (key, content)
+) STRICT, WITHOUT ROWID;
 
 -- The words of pieces, and of the names of files. Only which row has a word is kept.
 CREATE VIRTUAL TABLE knowledge_fts USING fts5(body, content='', detail=none, tokenize='ascii');

@@ -4,6 +4,7 @@ Rule 1: takes the protocol's Params and returns its Results.
 Rule 2: while the house is switched off, search and reading are refused; what a person arranges goes on.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ import anyio.to_thread
 from knowledge.collections import Collections, require
 from knowledge.index.reading import FileReader
 from knowledge.index.vectors import PieceVectors
+from knowledge.notices import ChangeNotices
 from knowledge.ports import KnowledgeMeans
 from knowledge.presence import Presence
 from knowledge.rows.changes import list_changes, list_versions
@@ -44,6 +46,7 @@ from knowledge.scan.watching import POLLED, Watchers
 from knowledge.search.addresses import read_address
 from knowledge.search.entities import EntityReader
 from knowledge.search.evidence import EvidenceReader
+from knowledge.search.finding import RankedPiece
 from knowledge.search.reading import READABLE, PlaceReader
 from knowledge.search.searching import KnowledgeSearcher
 from knowledge.search.visible import thread_of
@@ -91,6 +94,9 @@ POLLED_MS = MINUTE_MS
 DEEP_PARTS = 6
 """A deep scan reads so many parts of a collection one after the other, in `deep_scan_hours` altogether."""
 MOST_MISSES = 20
+GATES = ("collection", "file_state", "verified", "secret", "floor", "budget", "already_shown")
+"""What a piece passes on its way into an answer, in order. `floor` is that of recall in turns; a credential is masked
+where it stands, so that `secret` stops no piece."""
 
 
 class KnowledgeService:
@@ -101,8 +107,9 @@ class KnowledgeService:
         self.vectors = PieceVectors(
             db=means.db, jobs=means.jobs, meaning=means.meaning, keyed=means.keyed, open_root=means.open_root
         )
-        self.scanner = Scanner(means, self.vectors)
-        self.reader = FileReader(means, self.vectors)
+        notices = ChangeNotices(means.notify, means.spawn)
+        self.scanner = Scanner(means, self.vectors, notices)
+        self.reader = FileReader(means, self.vectors, notices)
         self.collections = Collections(means, self.scanner, self.vectors)
         self.watchers = Watchers(means, self.scanner)
         self.searcher = KnowledgeSearcher(means)
@@ -286,10 +293,13 @@ class KnowledgeService:
         def of(tx: Tx, known: KnownCollection) -> CollectionStatus:
             oldest = oldest_pending(tx, known.id)
             structure = "ready" if self._means.has_code_structure() else "off"
+            enrichment = "off"
+            if known.enrich:
+                enrichment = "not_available" if self._means.has_enricher() else "no_role"
             return CollectionStatus(
                 collection=to_wire(tx, known), watch=self.watchers.state_of(known),
                 oldest_pending_age_ms=now - oldest if oldest is not None else None, code_structure=structure,
-                bad_patterns=known.bad,
+                bad_patterns=known.bad, enrichment=enrichment,
             )  # fmt: skip
 
         workspaces = [params.workspace_id or DEFAULT_WORKSPACE, USER]
@@ -367,21 +377,19 @@ class KnowledgeService:
     async def _explain_query(self, params: KnowledgeExplainParams) -> KnowledgeExplainResult:
         asked = KnowledgeSearchParams(query=params.query or "", context=params.context)
         snapshot, found = await self.searcher.find_files(asked)
-        gone = sum(known.state == "unavailable" for known in snapshot.collections)
+        floor = self._means.settings().min_relevancy
         shown = {hit.address for hit in found.hits}
         rest = [one for one in snapshot.ranked if one.places[0].file not in found.stale]
-        misses = [
-            NearMiss(address=address, score=one.score, gate="budget")
-            for one in rest
-            if (address := one.address()) not in shown
-        ]
-        gates = [
-            GateCount(name="collection", stopped=gone),
-            GateCount(name="file_state", stopped=snapshot.pending),
-            GateCount(name="verified", stopped=found.dropped),
-            GateCount(name="already_shown", stopped=found.crowded),
-            GateCount(name="budget", stopped=len(misses)),
-        ]
+        stopped = [(one, address) for one in rest if (address := one.address()) not in shown]
+
+        def gate_of(one: RankedPiece) -> str:
+            return "already_shown" if one.piece.id in found.crowded else "floor" if one.score < floor else "budget"
+
+        misses = [NearMiss(address=address, score=one.score, gate=gate_of(one)) for one, address in stopped]
+        counts = Counter(one.gate for one in misses)
+        counts["collection"] = sum(known.state == "unavailable" for known in snapshot.collections)
+        counts["file_state"], counts["verified"] = snapshot.pending, found.dropped
+        gates = [GateCount(name=name, stopped=counts[name]) for name in GATES]
         return KnowledgeExplainResult(gates=gates, near_misses=misses[:MOST_MISSES])
 
     async def changes(self, params: ChangesParams) -> ChangesResult:

@@ -35,6 +35,8 @@ class TextStructure(msgspec.Struct, frozen=True, kw_only=True):
     pieces: list[PieceOfText] = []
     importance: float = 0.5
     topics: list[str] = []
+    title: str = ""
+    """Of the front matter; nothing where there is none, or it holds a credential."""
     aliases: list[str] = []
     """The title and other names, without those that hold a credential; so are the tags."""
     tags: list[str] = []

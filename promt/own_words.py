@@ -15,15 +15,14 @@ from typing import Any, Final, NamedTuple
 
 from promt.language.reader import either, languages, tables, whole
 from promt.layout import INLINE_FENCE, MASK, QUOTED, Span, TextBlock, blocks_of, fences, mask_quotes, sentences
+from promt.long_messages import LONG_CHARS, is_document, is_told
 from promt.patterns import compile_late
+from promt.speaker import is_about_user
 
 READ_CHARS: Final = 12_000
 HEAD_CHARS: Final = 4000
 TAIL_CHARS: Final = 2000
 """Of a message longer than `READ_CHARS` these ends are read."""
-LONG_CHARS: Final = 1500
-"""A longer message, fences not counted, is taken sentence by sentence: few people write as much about themselves at
-once."""
 ASIDE_CHARS: Final = 200
 """As much may follow a question that points at nothing and still be the user's: a page is longer."""
 STEERED_CHARS: Final = 300
@@ -65,7 +64,7 @@ KEEPS = compile_late(lambda: rf"(?:{either('own_words', 'keeps')})", re.IGNORECA
 _KEPT = compile_late(
     lambda: rf"{_polite()}(?:{KEEPS.pattern})(?!\w)|{either('own_words', 'kept_anywhere')}", re.IGNORECASE
 )
-_COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])")
+_COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])|\s(?:[-=]>|→)(?=\s)")
 _ALWAYS = compile_late(lambda: whole("own_words", "always"), re.IGNORECASE)
 _WHENEVER = compile_late(
     lambda: (
@@ -84,13 +83,6 @@ _SUBJECT = compile_late(lambda: whole("own_words", "subject"), re.IGNORECASE)
 def statements() -> Mapping[str, Mapping[str, Any]]:
     """Return the wordings of statements by language."""
     return tables("statements")
-
-
-@cache
-def _own() -> re.Pattern[str]:
-    """Any word by which people speak of themselves."""
-    rows = [row for table in statements().values() for row in table.get("own_among_others", table.get("own", []))]
-    return re.compile("|".join(rows), re.IGNORECASE)
 
 
 @cache
@@ -146,9 +138,14 @@ def mask_material(text: str, material: Sequence[Span] = ()) -> str:
 _LINE_TEXT = compile_late(r"[^\n]+")
 
 
-def is_about_user(sentence: str) -> bool:
-    """Return whether the speaker of a sentence speaks of themselves."""
-    return _own().search(sentence.replace("’", "'")) is not None
+def begins_request(said: str) -> bool:
+    """Return whether words begin by asking for work on something."""
+    return _works().match(said) is not None
+
+
+def _is_request(said: str) -> bool:
+    """Return whether words ask for work on a text, and do more than point at it."""
+    return any(not _POINTS.search(one[0]) for one in _works().finditer(said))
 
 
 @lru_cache(maxsize=ASKED_AGAIN)
@@ -162,11 +159,13 @@ def _spans(text: str) -> tuple[Span, ...]:
         block._replace(is_formed=block.is_formed or QUOTED.fullmatch(text, block.start, block.end) is not None)
         for block in blocks_of(text, sorted(blocked))
     ]
-    for start, end in _spoken(text, blocks):
+    prose = [block for block in blocks if not block.is_formed]
+    is_long = sum(block.end - block.start for block in prose) > LONG_CHARS or len(text) > READ_CHARS
+    told = is_long and bool(prose) and is_told(text, prose, points=_points_ahead(text, prose[0]))
+    for start, end in _told(text, prose) if told else _spoken(text, blocks):
         spans += _unquoted(text, start, end)
-    prose = sum(block.end - block.start for block in blocks if not block.is_formed)
-    if prose > LONG_CHARS or len(text) > READ_CHARS:
-        spans = list(_of_long(text, spans))
+    if is_long:
+        spans = list(_of_long(text, spans, is_meant=told, is_closed=not told and is_document(text, prose)))
     return tuple(spans)
 
 
@@ -179,6 +178,8 @@ class _Cover(NamedTuple):
     ends: int
     is_sure: bool
     points: int | None = None
+    is_asked: bool = False
+    """Whether a request or a question hands over what it points at; words that only point may announce one's own."""
 
 
 def _cover(text: str, block: TextBlock) -> _Cover | None:
@@ -196,15 +197,16 @@ def _cover(text: str, block: TextBlock) -> _Cover | None:
         points = ahead or _POINTS.search(bare)
         asks = _QUESTION.search(bare)
         colon = _COLON.search(bare, works.end() if works else 0)
-        is_kept = _KEPT.search(bare) is not None
+        is_kept = _KEPT.search(bare[: colon.end()] if colon else bare) is not None
         if works and colon and not is_kept:
-            return _Cover(start + colon.end(), True)
+            return _Cover(start + colon.end(), True, is_asked=True)
         if colon and colon.end() == len(bare) and (ahead or asks) and not is_kept:
-            return _Cover(end, True)
+            return _Cover(end, True, is_asked=bool(asks))
         if (works or asks) and not is_kept and not (works and _ALWAYS.search(bare) and not asks):
             known = found.points if found is not None else None
             pointed = known or (end if works and points and MASK not in bare else None)
-            found = _Cover(end, bool(works or points) or (found is not None and found.is_sure), pointed)
+            is_asked = bool(points and asks) or (pointed is not None and _is_request(bare))
+            found = _Cover(end, bool(works or points) or (found is not None and found.is_sure), pointed, is_asked)
         elif is_kept or (colon and colon.end() == len(bare)):
             continue  # a label
         elif ahead or (points and not _SUBJECT.search(bare) and block.end - block.start <= HANDING_CHARS):
@@ -216,7 +218,12 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
     """The stretches of prose that the user speaks, by where they stand to what was handed over."""
     prose = [at for at, block in enumerate(blocks) if not block.is_formed]
     if prose and _is_about_before(text, blocks[prose[-1]], is_alone=len(prose) == 1):
-        prose = prose[-1:]
+        lead = prose[0]
+        is_lead = lead != prose[-1] and not _asks(text, blocks[prose[-1]])
+        is_lead = is_lead and (
+            _asks(text, blocks[lead]) or _COLON.search(_last_sentence(text, blocks[lead])) is not None
+        )
+        prose = prose if is_lead else [*_said_before(text, blocks, lead, prose[-1]), prose[-1]]
     for number, at in enumerate(prose):
         block = blocks[at]
         cover = _cover(text, block)
@@ -224,7 +231,7 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
             continue
         following = prose[number + 1 :]
         rest = text[cover.ends : block.end].strip()
-        is_inside = bool(rest) and text[: cover.ends].rstrip()[-1:] in {":", "："}
+        is_inside = bool(rest) and text[: cover.ends].rstrip()[-1:] in {":", "：", ">", "→"}
         if not following and not is_inside:
             is_last = cover.points is not None and cover.points < block.end and len(prose) == len(blocks)
             if not is_last:
@@ -248,15 +255,43 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
     yield from _without_cover(text, [blocks[at] for at in prose])
 
 
+def _told(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
+    """The stretches of a message that tells the assistant about its user: all but what it hands over on the way."""
+    for number, block in enumerate(prose):
+        cover = _cover(text, block)
+        if cover is not None and cover.is_asked and number + 1 < len(prose):
+            yield block.start, cover.ends
+            if _only_asks(text, prose[-1]):
+                yield prose[-1].start, prose[-1].end
+            return
+        yield block.start, block.end
+
+
+def _points_ahead(text: str, block: TextBlock) -> bool:
+    """Return whether a paragraph points at a text, as the words do that hand one over."""
+    said = text[block.start : block.end]
+    return _POINTS_AHEAD.search(said) is not None or _POINTS.search(said) is not None
+
+
 def _without_cover(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
     """All of it, unless the last paragraph but asks; then what of the ones before is about the user, or short."""
     before = prose[:-1]
     if before and _only_asks(text, prose[-1]):
         size = sum(one.end - one.start for one in before)
         is_aside = len(before) == 1 and size <= ASIDE_CHARS
-        before = [one for one in before if is_aside or _is_mostly_about_user(text, one)]
+        announced = next((at for at, one in enumerate(before[:-1]) if _announces(text, one)), None)
+        if announced is not None:
+            before = [one for one in before[: announced + 1] if is_about_user(text[one.start : one.end])]
+        else:
+            before = [one for one in before if is_aside or _is_mostly_about_user(text, one)]
     for block in [*before, *prose[-1:]]:
         yield block.start, block.end
+
+
+def _announces(text: str, block: TextBlock) -> bool:
+    """Return whether a paragraph ends with a colon behind words of somebody else: "A client wrote:"."""
+    last = _last_sentence(text, block)
+    return last.endswith((":", "：")) and not is_about_user(last)
 
 
 def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
@@ -275,6 +310,24 @@ def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
         return False
     is_bare = len(opening) <= HANDING_CHARS and _SUBJECT.search(opening) is None
     return end == last.end or is_asked or is_bare or points.start() == 0
+
+
+def _asks(text: str, block: TextBlock) -> bool:
+    """Return whether a paragraph holds a question or a request."""
+    said = text[block.start : block.end]
+    return _QUESTION.search(said) is not None or _works().search(said) is not None
+
+
+def _last_sentence(text: str, block: TextBlock) -> str:
+    start, end = [*sentences(text, block.start, block.end)][-1]
+    return text[start:end]
+
+
+def _said_before(text: str, blocks: Sequence[TextBlock], first: int, last: int) -> Iterator[int]:
+    """The first paragraph, if a text with a form of its own follows it up to the last one, which points at that."""
+    between = blocks[first + 1 : last]
+    if first == 0 and between and all(one.is_formed for one in between) and not _asks(text, blocks[first]):
+        yield first
 
 
 def _only_asks(text: str, block: TextBlock) -> bool:
@@ -318,14 +371,25 @@ def _trimmed(text: str, start: int, end: int) -> Span:
     return start + len(said) - len(said.lstrip()), end - (len(said) - len(said.rstrip()))
 
 
-def _of_long(text: str, spans: Sequence[Span]) -> Iterator[Span]:
-    """Of a long message the sentences about the user, and the orders at its beginning and its end."""
+def _of_long(text: str, spans: Sequence[Span], *, is_meant: bool, is_closed: bool) -> Iterator[Span]:
+    """Of a long message the sentences about the user, and the orders at its beginning and its end.
+
+    One that is meant for the assistant may state all but orders; of a closed one, a document, only the ends count.
+    """
     for start, end in spans:
+        taken: Span | None = None
         for first, until in sentences(text, start, end):
             said = text[first:until]
             is_at_edge = first < STEERED_CHARS or until > len(text) - STEERED_CHARS
-            if is_about_user(said) or (is_at_edge and not _QUESTION.search(said)):
-                yield first, until
+            is_steering = is_at_edge and not _QUESTION.search(said)
+            is_about = is_about_user(said) and (is_at_edge or not is_closed)
+            if is_about or is_steering or (is_meant and not _ALWAYS.search(said)):
+                taken = (taken[0] if taken is not None else first, until)
+            elif taken is not None:
+                yield taken
+                taken = None
+        if taken is not None:
+            yield taken
 
 
 def _without(text: str, spans: Sequence[Span], material: Sequence[Span]) -> list[Span]:

@@ -3,15 +3,38 @@
 Rule 1: pronouns and possessives only. A language that drops them is read as saying nothing, and ranking goes by the
 rest.
 Rule 2: pure and linear in the text; the callers bound its length.
+Rule 3: a search asks this of each candidate, so that a pattern is tried only on a text that holds one of its phrases.
 """
 
 import re
+from collections.abc import Sequence
 from functools import cache
+from typing import NamedTuple
 
-from promt.language.reader import either, rows
-from promt.patterns import compile_late
+from promt.language.reader import rows
 
 _words_of = re.compile(r"\w+").findall
+
+
+class _Phrases(NamedTuple):
+    """Phrases, those of them that an ASCII text can hold, and the pattern that finds them as whole words."""
+
+    every: Sequence[str]
+    ascii: Sequence[str]
+    pattern: re.Pattern[str]
+
+    def are_in(self, folded: str) -> bool:
+        """Return whether a folded text holds one of the phrases."""
+        possible = self.ascii if folded.isascii() else self.every
+        return any(map(folded.__contains__, possible)) and self.pattern.search(folded) is not None
+
+
+def _phrases(spaced: Sequence[str], unspaced: Sequence[str]) -> _Phrases:
+    """Return phrases: whole words of languages that write blanks, and any part of a text without."""
+    every = [*spaced, *unspaced]
+    whole = rf"(?<!\w)(?:{'|'.join(map(re.escape, spaced))})(?!\w)"
+    pattern = re.compile("|".join([whole, *map(re.escape, unspaced)]))
+    return _Phrases(every, list(filter(str.isascii, every)), pattern)
 
 
 @cache
@@ -25,27 +48,32 @@ def _self() -> frozenset[str]:
     )
 
 
-def _others() -> str:
-    """The pattern of words with an apostrophe or vowel signs (no word characters), and of scripts without blanks."""
+@cache
+def _others() -> _Phrases:
+    """Return words for the speaker with an apostrophe or vowel signs (no word characters), and those without blanks."""
     others = [word for row in rows("person", "self", spaced=True) for word in row.split() if word not in _self()]
-    unspaced = [word for row in rows("person", "self", spaced=False) for word in row.split()]
-    return rf"(?<!\w)(?:{'|'.join(others)})(?!\w)|{'|'.join(unspaced)}"
+    return _phrases(others, [word for row in rows("person", "self", spaced=False) for word in row.split()])
 
 
-def _the_user() -> str:
-    return rf"(?<!\w)(?:{either('person', 'the_user', spaced=True)})(?!\w)|{either('person', 'the_user', spaced=False)}"
-
-
-_OTHERS = compile_late(_others)
-_THE_USER = compile_late(_the_user)
+@cache
+def _the_user() -> _Phrases:
+    spaced, unspaced = (
+        [phrase for row in rows("person", "the_user", spaced=is_spaced) for phrase in row.split("|")]
+        for is_spaced in (True, False)
+    )
+    return _phrases(spaced, unspaced)
 
 
 def speaks_of_self(text: str) -> bool:
     """Return whether the speaker names themselves or a group with them in it."""
-    folded = text.casefold()
-    return not _self().isdisjoint(_words_of(folded)) or _OTHERS.search(folded) is not None
+    return _is_by_speaker(text.casefold())
+
+
+def _is_by_speaker(folded: str) -> bool:
+    return not _self().isdisjoint(_words_of(folded)) or _others().are_in(folded)
 
 
 def is_about_user(text: str) -> bool:
     """Return whether a stored statement is about the user: in the first person, or as "the user"."""
-    return speaks_of_self(text) or _THE_USER.search(text.casefold()) is not None
+    folded = text.casefold()
+    return _is_by_speaker(folded) or _the_user().are_in(folded)

@@ -204,6 +204,7 @@ class RoleSettings(Params):
     main: str | None = None
     preflight: str | None = None
     extractor: str | None = None
+    enricher: str | None = None
     agents: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -427,7 +428,7 @@ def contradiction(config: GatewayConfig) -> tuple[str, str] | None:
             return f"thread_episodic.{low}", f"must not be greater than {high}"
     if config.artifacts.max_inline_bytes > config.artifacts.max_bytes:
         return "artifacts.max_inline_bytes", "must not be greater than max_bytes"
-    for role in ("main", "preflight", "extractor"):
+    for role in ("main", "preflight", "extractor", "enricher"):
         name = getattr(config.roles, role)
         if name is not None and name not in config.providers:
             return f"roles.{role}", "names no provider of [gateway.providers]"

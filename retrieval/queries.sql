@@ -221,7 +221,7 @@ WHERE edge.id IN (
         SELECT id FROM edge WHERE :out AND from_entity IN (SELECT value FROM json_each(:entities))
         UNION SELECT id FROM edge WHERE :in AND to_entity IN (SELECT value FROM json_each(:entities)))
     AND (:kinds = '' OR edge.kind IN (SELECT value FROM json_each(:kinds))) AND edge.strength >= :min_strength
-    AND (edge.kind <> 'imports' OR edge.to_entity IS NOT NULL) AND edge.id > :after
+    AND edge.id > :after
 ORDER BY edge.id LIMIT :limit
 
 -- name: neighbours

@@ -8,8 +8,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from forked import fork_commands
 from hypothesis import HealthCheck, settings
-from loops import LOOPS, loops_of
+from loops import LOOPS, loops_of, may_hold
+
+from gateway.wire.client import console_script
 
 for _name, _usual in {"SIGINT": signal.default_int_handler, "SIGHUP": signal.SIG_DFL}.items():
     _number = getattr(signal, _name, None)  # Windows knows no SIGHUP
@@ -35,10 +38,11 @@ ROOM = 1 << 30
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the files of the loop `test` in memory where there is room: a run waits for thousands of syncs of a disk.
+    """Fork commands of `pioneer`, and keep the files of the loop `test` in memory where there is room: a run waits for thousands of syncs.
 
     The other loops wait for the disk that a person has.
     """
+    fork_commands(console_script()[0], lambda: config.stash.get(_is_cold, False))
     is_there = config.getoption("loop") == "test" and os.access(MEMORY, os.W_OK)
     if is_there and shutil.disk_usage(MEMORY).free >= ROOM:
         tempfile.tempdir = os.environ["TMPDIR"] = str(MEMORY)
@@ -47,12 +51,14 @@ def pytest_configure(config: pytest.Config) -> None:
 FOLLOW = "COVERAGE_PROCESS_CONFIG"
 """The variable that starts coverage in a spawned process; coverage sets it in the process that runs the tests."""
 _follow = pytest.StashKey[str | None]()
+_is_cold = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let coverage follow the processes of tests that are marked for it, and no others."""
+    """Let coverage follow the processes of tests that are marked for it, and no others; fork those of tests that are not cold."""
     stash = item.config.stash
+    stash[_is_cold] = item.get_closest_marker("cold") is not None
     if _follow not in stash:
         stash[_follow] = os.environ.get(FOLLOW)
     config = stash[_follow]
@@ -65,6 +71,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     told = "; ".join(f"{name}: {what}" for name, what in LOOPS.items())
     parser.addoption("--loop", choices=list(LOOPS), help=f"run the tests of one loop ({told})")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules of which no test is in the loop: those of another loop's folder that mark none."""
+    return True if not may_hold(collection_path, config.getoption("loop")) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

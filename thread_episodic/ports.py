@@ -84,6 +84,7 @@ class EpisodicMeans(Struct, frozen=True, kw_only=True):
     jobs: JobQueue
     notify: Notify
     settings: Settings
+    cache_seconds: Callable[[], int]
     read_items: ReadItems
     read_thread: ReadThread
     workspace_exists: WorkspaceExists

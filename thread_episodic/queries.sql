@@ -152,6 +152,22 @@ WHERE s.workspace = :workspace AND s.at >= :from_at AND s.at <= :to_at AND c.sta
   AND s.turn_id NOT IN (SELECT value FROM json_each(:excluded_turns))
 ORDER BY s.at DESC, s.turn_seq DESC, s.item_seq DESC, c.position LIMIT :limit
 
+-- name: sums_in_view
+-- The sums of a workspace's chunks without those of some turns, and the count of exclusions; no row while one waits for its vector.
+SELECT every.chunks - hidden.chunks, every.terms - hidden.terms, every.digest - hidden.digest, (SELECT count(*) FROM chunk_exclusion)
+FROM (
+    SELECT coalesce(sum(chunk_count), 0) AS chunks, coalesce(sum(term_count), 0) AS terms, coalesce(sum(digest), 0) AS digest
+    FROM segment WHERE workspace = :workspace
+) AS every CROSS JOIN (
+    SELECT count(*) AS chunks, coalesce(sum(c.term_count), 0) AS terms, coalesce(sum(c.digest), 0) AS digest
+    FROM json_each(:excluded_turns) AS turn CROSS JOIN chunk_source AS s ON s.turn_id = turn.value
+    CROSS JOIN chunk AS c ON c.source = s.id WHERE +s.workspace = :workspace AND c.segment IS NOT NULL
+) AS hidden
+WHERE NOT EXISTS (
+    SELECT 1 FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+    WHERE c.index_state = 'pending' AND s.turn_id NOT IN (SELECT value FROM json_each(:excluded_turns))
+)
+
 -- name: chunks_by_row
 -- Chunks by row number after every filter, in no order.
 SELECT c.id, c.position, c.from_char, c.to_char, c.status, c.terms, c.asks, c.dated, s.item_id, s.turn_id, t.key, s.role, s.at,

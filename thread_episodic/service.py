@@ -91,8 +91,8 @@ class EpisodicService:
             workspace_threads=means.workspace_threads, vectors=self.vectors,
         )  # fmt: skip
         self._searcher = Searcher(
-            lexicon=means.lexicon, meaning=means.meaning, scanner=means.scanner, hash_of=hash_of,
-            read_items=means.read_items,
+            lexicon=means.lexicon, meaning=means.meaning, scanner=means.scanner, hash_of=hash_of, keyed=means.keyed,
+            clock=means.clock, read_items=means.read_items,
             read_thread=means.read_thread, read_artifacts=means.read_artifacts, workspace_exists=means.workspace_exists,
         )  # fmt: skip
         self.turns = TurnReader(
@@ -271,10 +271,13 @@ class EpisodicService:
             floor=wish.floor, hits=wish.hits, room=min(room, query.max_chars or room),
             snippet_chars=settings.snippet_chars,
             hit_chars=settings.max_hit_chars, known_chunks=frozenset(shown.chunks), known_facts=tuple(shown.facts),
-            has_answers=True,
+            known_question=query.query if wish.adds_words else "", has_answers=True,
         )  # fmt: skip
         is_newest = query.newest or (not query.query.strip() and None not in {query.from_at, query.to_at})
-        return await self._find(wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id, is_newest=is_newest)
+        return await self._find(
+            wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id, is_newest=is_newest,
+            cache_seconds=self._means.cache_seconds(),
+        )  # fmt: skip
 
     async def in_named_thread(self, turn: TurnContext, query: EpisodicQuery) -> tuple[str, EpisodicQuery] | None:
         """Return the thread that a query names, with what is asked of it; None where it names none."""
@@ -297,10 +300,10 @@ class EpisodicService:
 
     async def _find(
         self, wanted: Filter, query: str, limits: Limits, patience: float, *, turn_id: str | None = None,
-        is_newest: bool = False,
+        is_newest: bool = False, cache_seconds: int = 0,
     ) -> FoundChunks:  # fmt: skip
         began = self._means.clock.monotonic()
-        found = await self._found(wanted, query, limits, patience, is_newest=is_newest)
+        found = await self._found(wanted, query, limits, patience, is_newest=is_newest, cache_seconds=cache_seconds)
         now = self._means.clock.now()
         event = {
             "event_id": self._means.ids.new("rec"), "at": now, "workspace_id": wanted.workspace_id,
@@ -313,7 +316,7 @@ class EpisodicService:
         return found
 
     async def _found(
-        self, wanted: Filter, query: str, limits: Limits, patience: float, *, is_newest: bool
+        self, wanted: Filter, query: str, limits: Limits, patience: float, *, is_newest: bool, cache_seconds: int = 0
     ) -> FoundChunks:  # fmt: skip
         settings = self._means.settings()
         if not settings.enabled:
@@ -325,7 +328,7 @@ class EpisodicService:
             wanted=wanted, asked=ChunkQuery(self._means.lexicon.query_terms(query), asks_when(query), vector),
             limits=structs.replace(limits, floor=limits.floor.in_force(has_meaning=vector is not None)),
             work=settings.max_candidate_work, max_segments=settings.max_segments, is_newest=is_newest,
-            is_looked_through=self.repair.doubts_words,
+            cache_seconds=cache_seconds, is_looked_through=self.repair.doubts_words,
         )  # fmt: skip
         try:
             return await self._searched(request)

@@ -373,7 +373,7 @@ def _vectors(subject: Subject) -> Iterator[Finding]:
 def _providers(subject: Subject) -> Iterator[Finding]:
     config = subject.config()
     roles = config.roles
-    used = {roles.main, roles.preflight, roles.extractor, *roles.agents.values()}
+    used = {roles.main, roles.preflight, roles.extractor, roles.enricher, *roles.agents.values()}
     for name, provider in config.providers.items():
         problem = _problem_of(provider, subject.config_path.parent)
         if problem is not None:

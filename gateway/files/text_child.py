@@ -144,6 +144,7 @@ class _Reader:
             pieces=self._pieces(kept, said, decoded, title),
             importance=_importance(front.fields.get("importance")),
             topics=_topics(front.fields),
+            title=next(iter(self._said(title[:1])), ""),
             aliases=self._said(title + _words_of(front.fields.get("aliases"))),
             tags=self._said(_words_of(front.fields.get("tags"))),
             links=self._links(text, front, request) if not request.is_plain else [],

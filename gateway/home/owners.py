@@ -18,8 +18,11 @@ SQL = Statements("gateway")
 LOOK_SECONDS = 0.05
 """Between two looks whether another process has released a lock."""
 
-COARSEST_NS = 3_000_000_000
+SECOND_NS = 1_000_000_000
+COARSEST_NS = 3 * SECOND_NS
 """Two changes of a folder this close may carry the same time: the coarsest file systems count in steps of 2 s."""
+FINE_NS = SECOND_NS // 10
+"""The same where a time has a part of a second: such a file system counts in steps of 10 ms or less."""
 
 
 def fact_of_home(tx: Tx, name: str) -> str | None:
@@ -107,7 +110,7 @@ class Owners:
         try:
             changed_at = self._run.stat().st_mtime_ns
             if changed_at != self._listed_at:
-                if abs(time.time_ns() - changed_at) < COARSEST_NS:
+                if abs(time.time_ns() - changed_at) < (FINE_NS if changed_at % SECOND_NS else COARSEST_NS):
                     return None
                 self._is_alone = {lock.name for lock in self._run.glob("own_*.lock")} <= {self._file(self.owner).name}
                 self._listed_at = changed_at

@@ -16,6 +16,7 @@ import msgspec
 
 from knowledge.index.storing import settle_missing
 from knowledge.index.vectors import PieceVectors
+from knowledge.notices import ChangeNotices
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import FileChange, add_change, see_version
 from knowledge.rows.collections import KnownCollection, find_collection
@@ -31,9 +32,13 @@ from knowledge.rows.contents import (
 )
 from knowledge.rows.files import (
     WaitingFile,
+    count_pending,
+    count_read,
+    count_readable,
     delete_file,
     fail_file,
     finish_file,
+    has_lost_reader,
     missing_with_content,
     move_file,
     next_due,
@@ -43,7 +48,7 @@ from knowledge.rows.files import (
 from knowledge.rows.links import TextReferences, put_file, put_references, read_references
 from knowledge.rows.vectors import mean_content
 from knowledge.structure import ReaderEndedError, ReadRequest, ReadText, TextStructure
-from protocol.notifications import KnowledgeIndexed
+from protocol.notifications import KnowledgeIndexed, Progress
 from protocol.seams.ports import JobHandle, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
 from protocol.settings import KnowledgeSettings
@@ -55,6 +60,7 @@ FIRST_DELAY_MS = 30_000
 LAST_DELAY_MS = 900_000
 PLAIN_AFTER = 2
 """Readers that ended at a file before it is read without structure; one more, and it has failed."""
+READER_FAILED = "reader_failed"
 HASH_DOMAIN = "knowledge_chunk"
 
 
@@ -90,9 +96,10 @@ def hash_of(means: KnowledgeMeans, data: bytes) -> bytes:
 class FileReader:
     """Reads what waits."""
 
-    def __init__(self, means: KnowledgeMeans, vectors: PieceVectors) -> None:
+    def __init__(self, means: KnowledgeMeans, vectors: PieceVectors, notices: ChangeNotices) -> None:
         self._means = means
         self._vectors = vectors
+        self._notices = notices
 
     async def read(self, handle: JobHandle) -> None:
         """Read the files that wait of the collection that a `read` job names, until none is due."""
@@ -105,16 +112,30 @@ class FileReader:
         except UnsafeFileError:
             return  # the next scan tells it
         try:
+            is_first = not await means.db.read(lambda tx: count_read(tx, known.id))
             async with means.reader() as reader:
                 while await self._read_some(known, root, reader):
+                    if is_first:
+                        await self._tell_progress(known)
                     await means.db.calm()
         finally:
             root.close()
 
         while await means.db.note(lambda tx: self._settle(tx, collection_id)):
             await means.db.calm()
+        if not await means.db.read(lambda tx: has_lost_reader(tx, known.id)):
+            means.recover(f"knowledge:{collection_id}", READER_FAILED)
         if await means.db.read(lambda tx: self._is_whole(tx, collection_id)):
             means.notify("knowledge/indexed", KnowledgeIndexed(collection_id=collection_id))
+
+    async def _tell_progress(self, known: KnownCollection) -> None:
+        """Send how far the first reading of a collection is."""
+        every, waiting = await self._means.db.read(
+            lambda tx: (count_readable(tx, known.id), count_pending(tx, [known.id]))
+        )
+        token = f"knowledge:{known.collection_id}"
+        progress = Progress(token=token, title="Indexing files", done=every - waiting, total=every)
+        self._means.notify("gateway/progress", progress)
 
     def _settle(self, tx: Tx, collection_id: str) -> int:
         """Give up files that are gone, once nothing new waits that they could have become; return how many."""
@@ -159,7 +180,11 @@ class FileReader:
             except ReaderEndedError:
                 files.append(ReadFile(one, has_ended=True))
         contents = await anyio.to_thread.run_sync(self._contents, known.owner, files)
-        await means.db.note(partial(self._apply, known=known, files=files, contents=contents))
+        failed = await means.db.note(partial(self._apply, known=known, files=files, contents=contents))
+        if failed:
+            self._notices.count(known.collection_id, {"failed": len(failed)})
+        if READER_FAILED in failed:
+            means.degrade(f"knowledge:{known.collection_id}", READER_FAILED)
         return True
 
     def _contents(
@@ -190,15 +215,18 @@ class FileReader:
     def _apply(
         self, tx: Tx, known: KnownCollection, files: Sequence[ReadFile],
         contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]],
-    ) -> None:  # fmt: skip
-        """Store the outcomes; a file that changed meanwhile waits still, and is left to the next look."""
+    ) -> list[str]:  # fmt: skip
+        """Store the outcomes; return why files failed for good, one reason for each.
+
+        A file that changed meanwhile waits still, and is left to the next look.
+        """
         if find_collection(tx, known.collection_id) is None:
-            return
-        words = WordChanges()
+            return []
+        words, failed = WordChanges(), list[str]()
         for one in files:
             read, structure = one.read, one.structure
             if read.error is not None or one.has_ended:
-                self._fail(tx, read, has_ended=one.has_ended)
+                failed += self._fail(tx, read, has_ended=one.has_ended)
             elif read.skipped is not None:
                 self._finish(tx, known, read, None, "skipped", read.skipped, words)
             elif structure is not None and structure.unread is not None:
@@ -206,6 +234,7 @@ class FileReader:
             else:
                 self._keep(tx, known, one, contents, words)
         words.store(tx)
+        return failed
 
     def _keep(
         self, tx: Tx, known: KnownCollection, one: ReadFile,
@@ -221,7 +250,9 @@ class FileReader:
             there = add_content(tx, content, pieces, words, text), content.left_from
             structure = one.structure
             if structure is not None:
-                put_references(tx, there[0], TextReferences(structure.aliases, structure.tags, structure.links))
+                put_references(
+                    tx, there[0], TextReferences(structure.aliases, structure.tags, structure.links, structure.title)
+                )
         row, left_from = there
         now, path = self._means.clock.now(), path_of(read.file.folder, read.file.name)
         gone = missing_with_content(tx, known.id, row) if read.file.content is None else None
@@ -269,20 +300,23 @@ class FileReader:
         index_terms = self._means.lexicon.index_terms
         return [*index_terms(path_of(file.folder, file.name)), *(index_terms(names) if names else ())]
 
-    def _fail(self, tx: Tx, read: ReadBytes, *, has_ended: bool) -> None:
+    def _fail(self, tx: Tx, read: ReadBytes, *, has_ended: bool) -> list[str]:
+        """Store that a file could not be read; return the reason where it is tried no more."""
         file = read.file
         attempts, deaths = file.attempts + 1, file.deaths + has_ended
         is_over = deaths > PLAIN_AFTER if has_ended else attempts >= MOST_ATTEMPTS
+        reason = READER_FAILED if has_ended else read.error or "unreadable"
         delay = 0 if has_ended else min(LAST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempts - 1))
         fail_file(
             tx,
             {
                 "id": file.id, "state": "failed" if is_over else "pending",
-                "reason": "reader_failed" if has_ended and is_over else None,
-                "error": "reader_failed" if has_ended else read.error, "attempts": attempts, "deaths": deaths,
+                "reason": READER_FAILED if has_ended and is_over else None,
+                "error": reason, "attempts": attempts, "deaths": deaths,
                 "next_run_at": self._means.clock.now() + delay,
             },
         )  # fmt: skip
+        return [reason] if is_over else []
 
 
 FOR_GOOD = frozenset({"link", "not_regular", "other_device", "not_downloaded", "path_too_long"})

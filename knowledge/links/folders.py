@@ -6,6 +6,7 @@ Rule 1: pure; the name of the outermost folder decides, and all below it are of 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
+from knowledge.kinds import kind_of
 from knowledge.links.resolving import stem_of
 from promt.patterns import compile_late
 
@@ -47,5 +48,7 @@ def ordered_folders(path: str) -> list[FolderEntity]:
 def folder_of_index(path: str) -> FolderEntity | None:
     """Return the folder that a note makes an entity, as its index or README; None for any other file."""
     folder, _, name = path.rpartition("/")
-    is_index = bool(folder) and stem_of(name).casefold() in INDEX_NOTES
+    kind = kind_of(name)
+    is_note = kind is not None and kind.kind != "code"
+    is_index = bool(folder) and is_note and stem_of(name).casefold() in INDEX_NOTES
     return FolderEntity(folder, "folder") if is_index and not ordered_folders(path) else None

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from knowledge.rows.links import drop_references
 from knowledge.rows.statements import SQL
 from knowledge.rows.vectors import cache_vectors_of, drop_vectors_of
 from protocol.seams.ports import SqlValue, Tx
@@ -208,6 +209,7 @@ def drop_unused(tx: Tx, content: int, leaving: Leaving | None, words: WordChange
     if leaving is not None:
         cache_vectors_of(tx, content, leaving.collection_id, leaving.now)
     vectors = drop_vectors_of(tx, content)
+    drop_references(tx, content)
     tx.run(SQL["remove_chunks"], {"content": content})
     tx.run(SQL["remove_content"], {"content": content})
     return DroppedRows(len(rows), len(with_words), vectors)

@@ -140,6 +140,16 @@ def count_readable(tx: Tx, collection: int) -> int:
     return tx.all(SQL["count_readable"], {"collection": collection})[0][0]
 
 
+def count_read(tx: Tx, collection: int) -> int:
+    """Return how many files of a collection were ever read to the end."""
+    return tx.all(SQL["count_read"], {"collection": collection})[0][0]
+
+
+def has_lost_reader(tx: Tx, collection: int) -> bool:
+    """Return whether a file of a collection failed because it ends its reader."""
+    return tx.one(SQL["has_lost_reader"], {"collection": collection}) is not None
+
+
 def renew_all(tx: Tx, collection: int, now: int) -> int:
     """Have every file read again; return how many."""
     return tx.run(SQL["renew_all_files"], {"collection": collection, "now": now})

@@ -5,7 +5,7 @@ Rule 2: whoever comes, goes or is called otherwise has every link of that name r
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -14,7 +14,9 @@ from knowledge.links.finding import LinkForm, RawLink
 from knowledge.links.folders import FolderEntity, folder_of_index, ordered_folders
 from knowledge.links.resolving import Named, Names, Resolved, key_of, resolve, stem_of
 from knowledge.rows.statements import SQL
+from protocol.base import encode
 from protocol.seams.ports import Tx
+from retrieval.packing import pack, unpack
 from retrieval.rows.graph import (
     Entity,
     EntityKind,
@@ -32,6 +34,7 @@ from retrieval.rows.links import (
     aliases_of,
     also_called,
     called,
+    drop_edge,
     drop_entity,
     drop_kinds,
     entity_at,
@@ -45,6 +48,9 @@ from retrieval.rows.links import (
 
 HOUSE: Final = "knowledge"
 MEMBER_OF, TAGGED = "member_of", "tagged"
+IMPORTS = "imports"
+OF_FOLDER = frozenset({"__init__", "index", "mod"})
+"""Names of files of code that an import means by the name of their folder."""
 MEMBER_STRENGTH, TAG_STRENGTH = 0.5, 0.4
 REPEATED = 0.1
 """What each repetition of a link adds to its strength, which is 1 at most."""
@@ -72,6 +78,7 @@ class TextReferences(NamedTuple):
     aliases: list[str]
     tags: list[str]
     links: list[RawLink]
+    title: str = ""
 
 
 class LinkedFile(NamedTuple):
@@ -104,9 +111,13 @@ class _Minted:
 
 def put_references(tx: Tx, content: int, references: TextReferences) -> None:
     """Store what a text refers to; nothing where it refers to nothing."""
-    if any(references):
-        encoded = (msgspec.json.encode(part).decode() for part in references)
-        tx.run(SQL["put_references"], {"content": content, **dict(zip(references._fields, encoded, strict=True))})
+    if not any(references):
+        return
+    said = {name: msgspec.json.encode(getattr(references, name)).decode() for name in ("aliases", "tags")}
+    links = pack(msgspec.json.encode(references.links).decode()) if references.links else None
+    tx.run(SQL["put_references"], {"content": content, "title": references.title, **said, "links": links})
+    keys = {_key_number(link) for link in references.links if link.form in LANGUAGES_OF_FORM}
+    tx.run_many(SQL["add_import"], [{"key": key, "content": content} for key in sorted(keys)])
 
 
 def read_references(tx: Tx, content: int) -> TextReferences:
@@ -115,7 +126,42 @@ def read_references(tx: Tx, content: int) -> TextReferences:
     if row is None:
         return TextReferences([], [], [])
     aliases, tags = (msgspec.json.decode(part, type=list[str]) for part in row[:2])
-    return TextReferences(aliases, tags, msgspec.json.decode(row[2], type=list[RawLink]))
+    return TextReferences(aliases, tags, _links_of(row[2]), row[3])
+
+
+def _links_of(packed: bytes | None) -> list[RawLink]:
+    words = unpack(packed)
+    return msgspec.json.decode(words, type=list[RawLink]) if words else []
+
+
+def references_of_file(tx: Tx, file: int) -> TextReferences:
+    """Return the references of what a file says."""
+    row = tx.one(SQL["card_of_file"], {"id": file})
+    return read_references(tx, row[1]) if row is not None and row[1] is not None else TextReferences([], [], [])
+
+
+def drop_references(tx: Tx, content: int) -> None:
+    """Remove what a text refers to."""
+    row = tx.one(SQL["get_references"], {"content": content})
+    if row is None:
+        return
+    keys = {_key_number(link) for link in _links_of(row[2]) if link.form in LANGUAGES_OF_FORM}
+    tx.run_many(SQL["drop_import"], [{"key": key, "content": content} for key in sorted(keys)])
+    tx.run(SQL["drop_references"], {"content": content})
+
+
+def titles_of(tx: Tx, contents: Collection[int]) -> dict[int, str]:
+    """Return by content the titles that texts give themselves in their front matter."""
+    return dict(tx.all(SQL["titles_of"], {"contents": encode(sorted(contents)).decode()}))
+
+
+def _number_of(name: str) -> int:
+    """Return a name as the table of imports has it: two names of one number only cost a look."""
+    return int.from_bytes(hashlib.blake2b(fold_name(name).encode(), digest_size=4).digest(), "big")
+
+
+def _key_number(link: RawLink) -> int:
+    return _number_of(key_of(link.form, link.target))
 
 
 def _file_of(tx: Tx, row: int) -> LinkedFile | None:
@@ -127,12 +173,14 @@ def _named(entities: Sequence[Entity]) -> list[Named]:
     return [Named(one.row, one.entity_id) for one in entities]
 
 
-def names_in(tx: Tx, place: str) -> Names:
-    """Return the lookups of a collection."""
+def names_in(tx: Tx, place: str, *, only_code: bool = False) -> Names:
+    """Return the lookups of a collection; with `only_code` a path leads to no folder and no note."""
 
     def by_path(path: str) -> Named | None:
         found = entity_at(tx, HOUSE, place, path)
-        return Named(found.row, found.entity_id) if found is not None and found.subject is not None else None
+        if found is None or found.subject is None or (only_code and found.kind != "code"):
+            return None
+        return Named(found.row, found.entity_id)
 
     def by_name(name: str) -> list[Named]:
         return _named(called(tx, HOUSE, place, name))
@@ -173,18 +221,21 @@ def put_file(tx: Tx, row: int, references: TextReferences | None, now: int) -> N
     new = NewEntity(HOUSE, file.place, kind, name, file.path, file.file_id, key=stem)
     entity = put_entity(tx, minted, new)
     put_aliases(tx, entity.row, references.aliases)
-    names = names_in(tx, file.place)
-    edges = [_edge_of(link, entity.row, file, names) for link in references.links if _holds(link, file)]
+    stated = (_edge_of(tx, link, entity.row, file) for link in references.links if _holds(link, file))
+    edges = [edge for edge in stated if edge.kind != IMPORTS or edge.to_row is not None]
     tags = [_tag(tx, file.place, tag) for tag in dict.fromkeys(references.tags)]
     edges += [NewEdge(entity.row, tag.row, TAGGED, TAG_STRENGTH) for tag in tags]
     replace_edges(tx, HOUSE, file.file_id, "explicit", edges, now)
     _put_folders(tx, file, entity, now)
-    _relink(tx, file.place, old_names ^ {stem, *references.aliases})
+    _relink(tx, file.place, old_names ^ _names_of(tx, entity))
 
 
 def _names_of(tx: Tx, entity: Entity) -> set[str]:
-    """Return the names by which a file is called."""
-    return {stem_of(entity.name), *aliases_of(tx, [entity.row]).get(entity.row, [])}
+    """Return the names by which a file is called; what stands for its folder is called as that is, too."""
+    stem = stem_of(entity.name)
+    names = {stem, *aliases_of(tx, [entity.row]).get(entity.row, [])}
+    folder = (entity.path or "").rpartition("/")[0].rpartition("/")[2]
+    return names | ({folder} if folder and entity.kind == "code" and stem in OF_FOLDER else set())
 
 
 def _holds(link: RawLink, file: LinkedFile) -> bool:
@@ -193,8 +244,9 @@ def _holds(link: RawLink, file: LinkedFile) -> bool:
     return languages is None or file.language in languages
 
 
-def _edge_of(link: RawLink, entity: int, file: LinkedFile, names: Names) -> NewEdge:
+def _edge_of(tx: Tx, link: RawLink, entity: int, file: LinkedFile) -> NewEdge:
     kind, strength = STRENGTHS[link.form]
+    names = names_in(tx, file.place, only_code=kind == IMPORTS)
     found = resolve(link.form, link.target, file.path, names).found
     to_row = found.row if found is not None and found.row != entity else None
     return NewEdge(
@@ -238,13 +290,39 @@ def _relink(tx: Tx, place: str, names: set[str]) -> None:
     """Resolve the links of some names again."""
     sources: dict[str, str | None] = {}
     for name in names:
+        _import_again(tx, place, _number_of(name))
         for edge in links_by_key(tx, HOUSE, place, name):
+            if edge.kind == IMPORTS:
+                continue
             if edge.subject not in sources:
                 stated_by = entity_of(tx, HOUSE, edge.subject)
                 sources[edge.subject] = stated_by.path if stated_by is not None else None
             source = sources[edge.subject]
             if source is not None:
                 _lead(tx, place, source, edge)
+
+
+def _import_again(tx: Tx, place: str, key: int) -> None:
+    """Resolve the imports of a name again, of every file that has one."""
+    for row, packed in tx.all(SQL["importing_files"], {"key": key, "place": place}):
+        file = _file_of(tx, row)
+        entity = entity_of(tx, HOUSE, file.file_id) if file is not None else None
+        if file is not None and entity is not None:
+            _put_imports(tx, file, entity.row, [one for one in _links_of(packed) if _key_number(one) == key])
+
+
+def _put_imports(tx: Tx, file: LinkedFile, entity: int, links: Sequence[RawLink]) -> None:
+    """Have imports of a file lead to what they name now; one that names nothing here has no edge."""
+    wanted = [one for one in links if one.form in LANGUAGES_OF_FORM and _holds(one, file)]
+    before = {edge.target: edge for edge in links_of(tx, HOUSE, file.file_id) if edge.kind == IMPORTS} if wanted else {}
+    for link in wanted:
+        edge, known = _edge_of(tx, link, entity, file), before.get(link.target)
+        if known is not None and edge.to_row is None:
+            drop_edge(tx, known.id)
+        elif known is None and edge.to_row is not None:
+            add_edge(tx, HOUSE, file.file_id, edge, file.at)
+        elif known is not None and known.to_row != edge.to_row:
+            lead_to(tx, known.id, edge.to_row)
 
 
 def _lead(tx: Tx, place: str, source: str, edge: KeyedEdge) -> None:
@@ -263,11 +341,15 @@ def move_file_in_graph(tx: Tx, row: int) -> None:
     stem = stem_of(file.name)
     move_entity(tx, HOUSE, file.file_id, file.path, file.name if entity.kind == "code" else stem, stem)
     for edge in links_of(tx, HOUSE, file.file_id):
-        _lead(tx, file.place, file.path, edge)
+        if edge.kind != IMPORTS:
+            _lead(tx, file.place, file.path, edge)
+    if entity.kind == "code":
+        _put_imports(tx, file, entity.row, references_of_file(tx, row).links)
     _put_folders(tx, file, entity, file.at)
     _leave_folder(tx, file, entity.path or "")
     _drop_empty_folders(tx, file.place, entity.path or "")
-    _relink(tx, file.place, {stem, *_names_of(tx, entity)})
+    moved = entity._replace(name=file.name, path=file.path)
+    _relink(tx, file.place, {stem, *_names_of(tx, entity), *_names_of(tx, moved)})
 
 
 def forget_file(tx: Tx, row: int) -> None:

@@ -16,6 +16,7 @@ import anyio.to_thread
 import msgspec
 
 from knowledge.index.vectors import PieceVectors
+from knowledge.notices import ChangeNotices
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import FileChange, add_change
 from knowledge.rows.collections import KnownCollection, end_scan, find_collection, set_state
@@ -40,7 +41,6 @@ from knowledge.rows.vectors import await_again
 from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_below, is_mass
 from knowledge.scan.walking import FolderSight, SeenFile, Walk, WalkLimits, rules_of
 from protocol.files.collections import LargeFile, Preview
-from protocol.notifications import KnowledgeChanged
 from protocol.seams.ports import JobHandle, SqlValue, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 from protocol.settings import KnowledgeSettings
@@ -83,9 +83,10 @@ def _seen(sights: Sequence[FolderSight]) -> SeenFolders:
 class Scanner:
     """Scans collections."""
 
-    def __init__(self, means: KnowledgeMeans, vectors: PieceVectors) -> None:
+    def __init__(self, means: KnowledgeMeans, vectors: PieceVectors, notices: ChangeNotices) -> None:
         self._means = means
         self._vectors = vectors
+        self._notices = notices
 
     def queue(self, tx: Tx, collection_id: str) -> bool:
         """Queue a scan; return whether none was waiting."""
@@ -201,7 +202,7 @@ class Scanner:
             await self._store(known, sight.folder, plan)
         if plans:
             await means.db.note(lambda tx: self._take_away(tx, known, gone, counts))
-            self._tell(known, counts)
+            self._notices.count(known.collection_id, counts)
         return _seen(sights)
 
     def _take_away(self, tx: Tx, known: KnownCollection, gone: Sequence[Gone], counts: Counter[str]) -> None:
@@ -214,13 +215,6 @@ class Scanner:
             miss_file(tx, row.id, reason)
         counts["removed"] += len(left)
         self._means.jobs.enqueue(tx, "read", fresh.collection_id)
-
-    def _tell(self, known: KnownCollection, counts: Counter[str]) -> None:
-        told = {name: counts[name] for name in ("added", "changed", "moved", "removed")}
-        if any(told.values()):
-            self._means.notify(
-                "knowledge/changed", KnowledgeChanged(collection_id=known.collection_id, failed=0, **told)
-            )
 
     async def _end(
         self, known: KnownCollection, walk: Walk, gone: Sequence[Gone], counts: Counter[str], *, is_over: bool
@@ -240,7 +234,7 @@ class Scanner:
         else:
             for reason in ("over_limit", *LOST):
                 means.recover(component, reason)
-        self._tell(known, counts)
+        self._notices.count(known.collection_id, counts)
 
     def _close(self, tx: Tx, known: KnownCollection, ending: "_Ending", counts: Counter[str]) -> bool:
         """Store how a scan ended; return whether the collection is still there."""
@@ -262,7 +256,7 @@ class Scanner:
         state, reason = _state_after(fresh, is_over=ending.is_over)
         end_scan(
             tx, fresh.id, now, state=state, reason=reason,
-            skipped=dict(walk.skipped), bad=[msgspec.to_builtins(one) for one in walk.bad[:MAX_BAD]],
+            skipped=dict(+walk.skipped), bad=[msgspec.to_builtins(one) for one in walk.bad[:MAX_BAD]],
             withheld_at=withheld_at,
             deep=bool(fresh.deep_wanted) or is_first,
         )  # fmt: skip
@@ -305,7 +299,7 @@ def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:
     """Return the folders of a collection that are not left out. Raises `UnsafeFileError` for an unreadable root."""
     return [
         sight.folder
-        for sight in _walk_of(root, known, WalkLimits(0, 0))
+        for sight in _walk_of(root, known, WalkLimits(0, 0, counts_below=False))
         if not (sight.is_missing or sight.is_unreadable)
     ]
 
@@ -323,7 +317,7 @@ def _look_at(
     root: SafeRoot, known: KnownCollection, limits: WalkLimits, folders: Sequence[str], known_folders: Collection[str]
 ) -> list[FolderSight]:
     """Return some folders as they are now, with those below them that are new, or gone with them."""
-    walk = _walk_of(root, known, limits)
+    walk = _walk_of(root, known, limits._replace(counts_below=False))
     seen: dict[str, FolderSight] = {}
     waiting = list(folders)
     while waiting:
@@ -358,7 +352,7 @@ def preview(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings)
             sizes.append((seen.entry.size, path))
     largest = sorted(sizes, key=lambda one: (-one[0], one[1]))[:10]
     return Preview(
-        files=len(sizes), bytes=sum(size for size, _ in sizes), by_kind=dict(kinds), skipped=dict(walk.skipped),
+        files=len(sizes), bytes=sum(size for size, _ in sizes), by_kind=dict(kinds), skipped=dict(+walk.skipped),
         largest=[LargeFile(path=path, bytes=size) for size, path in largest], partial=walk.is_cut or is_cut,
         bad_patterns=walk.bad[:MAX_BAD],
     )  # fmt: skip

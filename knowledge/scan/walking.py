@@ -1,6 +1,6 @@
 """The walk through a collection: folder by folder, which files it holds and why others are left out.
 
-Rule 1: nothing of a file is read here but lines of patterns; an ignored folder is not entered, and counts once.
+Rule 1: nothing of a file is read here but lines of patterns; an ignored folder is not entered, its files are counted.
 Rule 2: memory is bounded by the largest folder and the depth of the tree.
 """
 
@@ -21,6 +21,8 @@ PATTERN_BYTES = 256 * 1024
 AGENT_FILES = frozenset({"AGENTS.md", "config.yaml"})
 """A folder with both defines an agent, which is no evidence."""
 MAX_PATH_CHARS = 1024
+COUNTED_BELOW = frozenset({"ignored", "excluded", "agent_folder"})
+"""Reasons for which each file below a folder counts; of other folders the folder alone."""
 
 
 class SeenFile(NamedTuple):
@@ -47,6 +49,8 @@ class WalkLimits(NamedTuple):
     max_file_bytes: int
     max_pdf_bytes: int
     until: float | None = None
+    counts_below: bool = True
+    """Whether files below folders that are left out are counted."""
 
     def most(self, kind: FileKind) -> int:
         """Return the most bytes of a file of a kind."""
@@ -140,8 +144,8 @@ class Walk:
             if is_agent and not isinstance(found, LeftOut):
                 found = LeftOut("agent_folder")
             if isinstance(found, LeftOut):
-                self.skipped[found.reason] += 1
                 sight.left_out[entry.name] = found
+                self.skipped[found.reason] += self._count(path, entry, found)
                 if entry.kind == "folder":
                     self.ignored.append(path)
             elif found is None:
@@ -149,6 +153,17 @@ class Walk:
             else:
                 sight.files[entry.name] = found
         return sight, inner
+
+    def _count(self, path: str, entry: FolderEntry, found: LeftOut) -> int:
+        """Return how many files are left out by a name."""
+        if entry.kind != "folder" or found.reason not in COUNTED_BELOW:
+            return 1
+        if not self._limits.counts_below:
+            return 0
+        try:
+            return self._root.count_files(path, self._limits.until)
+        except UnsafeFileError:
+            return 0
 
     def _judge(self, path: str, entry: FolderEntry, rules: Rules) -> SeenFile | LeftOut | None:
         """Return the file, why it is left out, or None for a folder to be entered."""

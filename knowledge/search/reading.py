@@ -9,6 +9,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import BinaryIO, NamedTuple
 
 import anyio.to_thread
@@ -22,6 +23,7 @@ from knowledge.rows.contents import PlacedPiece, packed_text_of, pieces_of, unpa
 from knowledge.rows.files import FileRow, find_file, hurry_files
 from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address
 from knowledge.search.current_rules import CurrentRules
+from knowledge.search.outline import find_outline, is_opted_out
 from knowledge.search.verifying import digest_of_file, read_range
 from knowledge.search.visible import visible_collections
 from promt.own_blocks import find_blocks
@@ -116,10 +118,12 @@ class PlaceReader:
             )  # fmt: skip
         encoding = file.encoding or "utf-8"
         text = decode_part(data, encoding)
+        if file.kind == "markdown" and is_opted_out(text):
+            raise CallerError.missing("indexed file")
         starts = line_starts(text) if text else []
         outline = [
             OutlineEntry(heading=self._means.scanner.mask(one.heading), level=one.level, from_line=one.from_line)
-            for one in _outline(text, starts, file.kind)
+            for one in (find_outline(_lines(text, starts)) if file.kind == "markdown" else ())
         ]
         place = self._place(wanted, address, params, data, encoding, outline)
         last = min(place.last, len(starts))
@@ -203,22 +207,8 @@ class PlaceReader:
         return hash_of(self._means, part).hex()[:HASH_DIGITS] == address.text_hash
 
 
-def _outline(text: str, starts: Sequence[int], kind: str) -> list[OutlineEntry]:
-    """Return the headings of a Markdown text that begin with `#`, outside of fences."""
-    if kind != "markdown":
-        return []
-    found: list[OutlineEntry] = []
-    fence = ""
-    for number, start in enumerate(starts, 1):
-        end = starts[number] if number < len(starts) else len(text)
-        line = text[start:end].strip()
-        sign = line[:3]
-        if sign in {"```", "~~~"} and fence in {"", sign}:
-            fence = "" if fence else sign
-        level = len(line) - len(line.lstrip("#"))
-        if not fence and 1 <= level <= 6 and line[level : level + 1] in {" ", "\t"}:
-            found.append(OutlineEntry(heading=line[level:].strip().rstrip("#").strip(), level=level, from_line=number))
-    return found
+def _lines(text: str, starts: Sequence[int]) -> list[str]:
+    return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
 
 def _section(anchor: str, outline: Sequence[OutlineEntry]) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import msgspec
 from knowledge.rows.collections import KnownCollection, find_collection
 from knowledge.rows.contents import FoundPiece, pieces_of, read_pieces
 from knowledge.rows.files import ContentPlace, find_file, places_of
-from knowledge.rows.links import HOUSE, MEMBER_OF, TAGGED
+from knowledge.rows.links import HOUSE, MEMBER_OF, TAGGED, titles_of
 from knowledge.search.addresses import is_anchor_of
 from knowledge.search.entities import anchor_of
 from knowledge.search.ranking import total_of
@@ -114,6 +114,20 @@ def raised(hit: KnowledgeHit, related: Related) -> KnowledgeHit:
 def parts_of_related(related: Related) -> ScoreParts:
     """Return the parts of a neighbour's score."""
     return ScoreParts(related=related.score)
+
+
+def titles_of_hits(tx: Tx, hits: Sequence[KnowledgeHit]) -> Mapping[str, str]:
+    """Return by address the titles that the files of hits give themselves."""
+    at = {hit.address: content for hit in hits if (content := _content_of(tx, hit)) is not None}
+    titles = titles_of(tx, set(at.values()))
+    return {address: titles[content] for address, content in at.items() if content in titles}
+
+
+def _content_of(tx: Tx, hit: KnowledgeHit) -> int | None:
+    at = hit.locations[0]
+    known = find_collection(tx, at.collection_id)
+    file = find_file(tx, known.id, at.path) if known is not None else None
+    return file.content if file is not None else None
 
 
 def entities_of(tx: Tx, hits: Sequence[KnowledgeHit]) -> Mapping[str, list[HitEntity]]:

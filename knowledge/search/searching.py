@@ -32,6 +32,7 @@ from knowledge.search.related import (
     raised,
     read_related,
     show_related,
+    titles_of_hits,
 )
 from knowledge.search.verifying import Disk, ShownPiece
 from knowledge.search.visible import Part, chosen, visible_collections, workspace_of
@@ -76,12 +77,15 @@ ASKED_BY_CLIENT = Wish()
 
 
 class FoundFiles(NamedTuple):
-    """Hits of files, the rows of files that say something else now, and how many pieces were dropped."""
+    """Hits of files, the rows of files that say something else now, and how many pieces were dropped.
+
+    `crowded`: pieces that gave way to others of their file.
+    """
 
     hits: list[KnowledgeHit]
     stale: set[int]
     dropped: int
-    crowded: int
+    crowded: frozenset[int]
 
 
 class _Snapshot(NamedTuple):
@@ -193,8 +197,16 @@ class KnowledgeSearcher:
         of_files = [hit for hit in hits if hit.source == "file"]
         if not of_files:
             return list(hits)
-        known = await self._means.db.read(lambda tx: entities_of(tx, of_files))
-        return [msgspec.structs.replace(hit, entities=known.get(hit.address, hit.entities)) for hit in hits]
+        known, titles = await self._means.db.read(lambda tx: (entities_of(tx, of_files), titles_of_hits(tx, of_files)))
+        mask = self._means.scanner.mask
+        return [
+            msgspec.structs.replace(
+                hit,
+                entities=known.get(hit.address, hit.entities),
+                title=mask(titles[hit.address]) if hit.address in titles else hit.title,
+            )
+            for hit in hits
+        ]
 
     def _hurry(self, tx: Tx, collections: Sequence[KnownCollection], files: Sequence[int], now: int) -> None:
         hurry_files(tx, files, now)
@@ -205,14 +217,15 @@ class KnowledgeSearcher:
         part = snapshot.part
         hits: list[KnowledgeHit] = []
         of_content: Counter[int] = Counter()
-        dropped = crowded = 0
+        crowded: set[int] = set()
+        dropped = 0
         with self._disk(snapshot, snapshot.packed) as disk:
             for one in snapshot.ranked:
                 if len(hits) >= most:
                     break
                 is_asked = part is not None and any(place.path == part.path for place in one.places)
                 if of_content[one.piece.content] >= HITS_OF_A_FILE and not is_asked:
-                    crowded += 1
+                    crowded.add(one.piece.id)
                     continue
                 shown = disk.show(one.piece, one.places)
                 if shown is None:
@@ -220,7 +233,7 @@ class KnowledgeSearcher:
                     continue
                 of_content[one.piece.content] += 1
                 hits.append(self._hit(one, shown, terms))
-            return FoundFiles(hits, disk.stale, dropped, crowded)
+            return FoundFiles(hits, disk.stale, dropped, frozenset(crowded))
 
     def _hit(self, one: RankedPiece, shown: ShownPiece, terms: Sequence[str]) -> KnowledgeHit:
         mask = self._means.scanner.mask

@@ -6,6 +6,7 @@ Rule 3: files are opened once for a search, and closed with it.
 """
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, Self
 
@@ -15,6 +16,7 @@ from knowledge.index.hidden import decode_part, mask_hidden, parts_of
 from knowledge.rows.contents import FoundPiece, unpack_text
 from knowledge.rows.files import ContentPlace
 from knowledge.search.current_rules import CurrentRules
+from knowledge.search.outline import FRONT_CHARS, is_opted_out
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
 
 REREAD_BYTES = 256 * 1024
@@ -89,6 +91,8 @@ class Disk:
             return None
         try:
             with root.open_file(place.path) as file:
+                if piece.kind == "markdown" and _keeps_out(file, piece, place):
+                    return None
                 return self._read_pdf(file, piece, place) if piece.kind == "pdf" else self._read(file, piece)
         except (UnsafeFileError, OSError):
             return None
@@ -133,6 +137,13 @@ class Disk:
 def _masked(data: bytes, piece: FoundPiece) -> str:
     """Return the text of a piece without its hidden parts: it says what was indexed, wherever it stands now."""
     return mask_hidden(data, piece.from_byte, parts_of(piece.hidden), piece.encoding)
+
+
+def _keeps_out(file: BinaryIO, piece: FoundPiece, place: ContentPlace) -> bool:
+    """Return whether a note that changed since it was read says that it is not to be indexed."""
+    if os.fstat(file.fileno()).st_mtime_ns == place.mtime_ns:
+        return False
+    return is_opted_out(decode_part(read_range(file, 0, FRONT_CHARS), piece.encoding))
 
 
 def find_piece(data: bytes, size: int, text_hash: bytes, hash_of: HashOf) -> int | None:

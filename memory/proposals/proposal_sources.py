@@ -14,7 +14,7 @@ from memory.proposals.same_matter import corrects
 from memory.rows.store import Stored, encoded
 from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.paths import require_path
-from memory.rules.quotes import Borne, Claim, bear_out, compared, find_sentence
+from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, compared, find_sentence, near_sentence
 from memory.rules.sensitivity import clean
 from promt.intents import detect
 from protocol.errors import CallerError
@@ -124,6 +124,8 @@ def from_fact(
     semantic, content, value, sentence = fact.semantic, fact.content, fact.value, fact.evidence.quote
     if isinstance(borne, Borne):
         content, value, sentence = borne.content, borne.value, borne.sentence
+        semantic = _without_claims(semantic, borne) if borne.is_picked else semantic
+        evidence = replace(evidence, quote=borne.quote)
     else:
         refused = refused or borne
     is_asked = is_by_rule or corrects(sentence) or detect(user_items.get(item_id or "", "")).remember
@@ -140,6 +142,14 @@ def from_fact(
             created_by=RULES if is_by_rule else EXTRACTOR,
         ),
     )  # fmt: skip
+
+
+def _without_claims(semantic: SemanticFields, borne: Borne) -> SemanticFields:
+    """The fields of a fact without what its proposer added: a category that is obeyed, names, a key."""
+    category = as_said_category(semantic.category, borne)
+    return replace(
+        semantic, category=category, attribute="custom", custom_attribute=None, subject_key=None, cardinality=None
+    )
 
 
 def _as_found(fact: Fact) -> Borne:
@@ -164,7 +174,11 @@ def _item_with(evidence: FactEvidence, user_items: Mapping[str, str]) -> str | N
     if holding:  # several do, and the name is wrong: nobody can say which was meant
         return None
     wanted = compared(evidence.quote)
-    return next((item_id for item_id, text in user_items.items() if wanted in compared(text)), None)
+    at_all = next((item_id for item_id, text in user_items.items() if wanted in compared(text)), None)
+    if at_all is not None:
+        return at_all
+    near = [item_id for item_id, text in user_items.items() if near_sentence(evidence.quote, text) is not None]
+    return near[0] if len(near) == 1 else None
 
 
 def correction(params: UpdateParams, stored: Stored, content: str, workspace_id: str | None) -> Proposed:

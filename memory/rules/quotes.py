@@ -8,6 +8,7 @@ Rule 3: what a model obeys is kept as it was said, never as it was retold.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
@@ -20,8 +21,9 @@ from memory.rules.same_words import denials_in, figures_in
 from promt.intents import detect
 from promt.language.reader import either, listed, whole
 from promt.layout import sentences
-from promt.own_words import KEEPS, is_about_user, own_stretches
+from promt.own_words import KEEPS, begins_request, own_stretches
 from promt.patterns import compile_late
+from promt.speaker import is_about_user
 from protocol.memory.values import ReasonCode
 from protocol.record import Category
 from protocol.saying import TYPOGRAPHY
@@ -37,6 +39,10 @@ MAX_LEAVES: Final = 32  # parts of a value
 ASKED_WORDS: Final = 12
 """So many words at a time are asked for their telling terms: the lexicon bounds a query."""
 STEM_CHARS: Final = 4
+ALIKE: Final = 0.84
+"""A quote that stands nowhere is the sentence that is as like it as this: a model mends spelling where it copies."""
+RESTED_ON: Final = 0.5
+"""A claim whose words are half those of a sentence is about the same thing."""
 
 OBLIGES: Final = compile_late(lambda: whole("quotes", "obliges"), re.IGNORECASE)
 _TURNS: Final = compile_late(lambda: whole("quotes", "turns"), re.IGNORECASE)
@@ -54,7 +60,7 @@ _ASKS: Final = compile_late(
 """Begins a question."""
 _CLAUSE: Final = compile_late(r"[,;:，、；：—–]\s*")
 _STOP: Final = compile_late(r"(?<=[.!?])\s+")
-_LABEL: Final = compile_late(r"[:：–—]|^[ \t]*(?:[-*•・·]|\(?\d{1,2}[.)])", re.MULTILINE)
+_LABEL: Final = compile_late(r"[:：–—]|^[ \t]*(?:[-*•・·]|\[[ xX]?\]|\(?\d{1,2}[.)])", re.MULTILINE)
 _REMINDER: Final = compile_late(lambda: either("quotes", "reminder"), re.IGNORECASE)
 """Asks that something be kept; the negation is not that of the fact."""
 
@@ -76,6 +82,8 @@ class Borne(NamedTuple):
     quote: str
     sentence: str
     is_as_said: bool = False
+    is_picked: bool = False
+    """Whether the claim only chose the sentence: it said more, so that nothing else of it is the user's."""
 
 
 def compared(text: str) -> str:
@@ -102,12 +110,14 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     """Return the part of a proposed fact that the user's message supports, or the reason why there is none."""
     sentence = find_sentence(claim.quote, text)
     if sentence is None:
-        return "not_own_words" if compared(claim.quote) in compared(text) else "quote_not_found"
+        return _nearest(claim, text, lexicon)
     is_asked = detect(sentence).remember
     if not _is_statement(claim.quote, sentence, lexicon) and not is_asked:
         return "quote_too_short"
     if _adds(claim.content, sentence, lexicon):
-        return _as_said(claim, sentence) if is_asked else "beyond_quote"
+        if is_asked:
+            return _as_said(claim, sentence)
+        return _picked(claim, sentence) if _rests_on(claim.content, sentence, lexicon) else "beyond_quote"
     is_obeyed = claim.category in OBEYED or OBLIGES.search(claim.content) is not None
     is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
     if is_obeyed or is_turned or _is_of_another(claim.content, sentence):
@@ -127,6 +137,9 @@ def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
     """
     quote = claim.quote or _sentence_like(claim.content, text, lexicon)
     sentence = find_sentence(quote, text) if quote else None
+    if sentence is None and quote and compared(quote) not in compared(text):
+        sentence = near_sentence(quote, text)
+        quote = sentence or quote
     if sentence is None or not (_is_statement(quote, sentence, lexicon) or _asks_to_keep(quote, sentence, lexicon)):
         return None
     if (
@@ -137,6 +150,23 @@ def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
         return _as_said(claim._replace(quote=quote), sentence)
     value = claim.value if _is_within(claim.value, sentence, lexicon) else None
     return Borne(claim.content, value, quote, sentence)
+
+
+def near_sentence(quote: str, text: str) -> str | None:
+    """Return the sentence of the user's own words that a quote copies with small differences, or None."""
+    wanted = compared(quote)
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    best, found = ALIKE, None
+    for stretch in own_stretches(text):
+        for start, end in sentences(stretch):
+            said = stretch[start:end]
+            if abs(end - start - len(wanted)) * 2 > len(wanted) or len(said) > MAX_SAID_CHARS:
+                continue
+            matcher.set_seq1(compared(said))
+            if matcher.real_quick_ratio() >= best and matcher.quick_ratio() >= best and matcher.ratio() >= best:
+                best, found = matcher.ratio(), said
+    return found
 
 
 def as_said_category(category: Category, borne: Borne) -> Category:
@@ -156,6 +186,51 @@ def shares_words(words: str, text: str, lexicon: Lexicon) -> bool:
     return any(holds(term, known) for term in telling_terms(words, lexicon))
 
 
+def _nearest(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
+    """The sentence that a quote copies with small differences, as it was said."""
+    if compared(claim.quote) in compared(text):
+        return "not_own_words"
+    sentence = near_sentence(claim.quote, text)
+    if sentence is None or not (_is_statement(sentence, sentence, lexicon) or detect(sentence).remember):
+        return "quote_not_found"
+    return _picked(claim._replace(quote=sentence), sentence)
+
+
+def _picked(claim: Claim, sentence: str) -> Borne:
+    """The user's words alone: of a question only the clauses that were quoted."""
+    said = claim.quote if sentence.rstrip("\"”»') ").endswith(("?", "？")) else sentence
+    said = said if len(said) <= MAX_SAID_CHARS else claim.quote
+    return Borne(said, None, claim.quote, sentence, is_as_said=True, is_picked=True)
+
+
+def _rests_on(content: str, sentence: str, lexicon: Lexicon) -> bool:
+    """Return whether a claim that says more only retells what its sentence states: of the user, or in half its words.
+
+    With a number, denial or obligation of its own it is another claim; and a request states nothing of the user.
+    """
+    stating = [one for one in _CLAUSE.split(sentence) if not (_ASKS.match(one) or begins_request(one))]
+    if _alters(content, sentence) or not stating:
+        return False
+    known = {*lexicon.index_terms(sentence), *pieces_of(sentence)}
+    telling = telling_terms(content, lexicon)
+    shared = sum(holds(term, known) or _is_mistyped(term, known) for term in telling)
+    return shared > 0 and (any(map(is_about_user, stating)) or shared >= RESTED_ON * len(telling))
+
+
+def _is_mistyped(term: str, known: set[str]) -> bool:
+    """Return whether a known term is a longer word but for one letter."""
+    return len(term) > STEM_CHARS and any(
+        abs(len(other) - len(term)) <= 1 and _common(term, other) + _common(term[::-1], other[::-1]) >= len(term) - 1
+        for other in known
+        if len(other) > STEM_CHARS
+    )
+
+
+def _common(one: str, other: str) -> int:
+    """Return how many letters two words begin with in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
 def _as_said(claim: Claim, sentence: str) -> Borne:
     said = sentence if len(sentence) <= MAX_SAID_CHARS else claim.quote
     return Borne(said, None, claim.quote, sentence, is_as_said=True)
@@ -173,9 +248,19 @@ def _with_antecedent(sentence: str, text: str) -> str:
     return sentence
 
 
-def _states(question: str) -> bool:
-    """Return whether a clause of a question states something of the user: "I live in Graz, any tips?"."""
-    return any(is_about_user(clause) and not _ASKS.match(clause) for clause in _CLAUSE.split(question))
+def _states(question: str, quote: str = "") -> bool:
+    """Return whether a clause of a question states something of the user: "I live in Graz, any tips?".
+
+    So does a quote that ends before a clause begins to ask: "The course moved to Friday, does that collide?".
+    """
+    clauses = _CLAUSE.split(question)
+    if any(is_about_user(clause) and not _ASKS.match(clause) for clause in clauses):
+        return True
+    asks = next((at for at, clause in enumerate(clauses) if _ASKS.match(clause)), 0)
+    wanted = compared(quote)
+    return bool(asks and wanted) and compared(question).find(wanted) + len(wanted) <= len(
+        compared(", ".join(clauses[:asks]))
+    )
 
 
 def _asks_to_keep(quote: str, sentence: str, lexicon: Lexicon) -> bool:
@@ -188,16 +273,23 @@ def _is_statement(quote: str, sentence: str, lexicon: Lexicon) -> bool:
     wanted = compared(quote)
     said = next((part for part in _STOP.split(sentence) if wanted in compared(part)), sentence)
     is_question = said.rstrip("\"”»') ").endswith(("?", "？"))
-    return _is_long(quote, sentence, lexicon) and (not is_question or _states(said))
+    return _is_long(quote, sentence, lexicon) and (not is_question or _states(said, quote))
 
 
 def _is_long(quote: str, sentence: str, lexicon: Lexicon) -> bool:
-    """Return whether the quote has enough words, or is all that stands between its sentence's label and end."""
+    """Return whether the quote has enough words, or is all that stands between its sentence's label and end.
+
+    A whole clause about the user, or one that obliges, is as good as a sentence.
+    """
     unspaced = sum(map(len, UNSPACED.findall(quote)))
     if unspaced >= MIN_UNSPACED_CHARS or (not unspaced and len(lexicon.index_terms(quote)) >= MIN_TERMS):
         return True
+    wanted = compared(quote)
     ends = [0, *(found.end() for found in _LABEL.finditer(sentence))]
-    return any(compared(quote) == compared(sentence[end:]) for end in ends)
+    if any(wanted == compared(sentence[end:]) for end in ends):
+        return True
+    is_meant = is_about_user(quote) or OBLIGES.search(quote) is not None
+    return is_meant and any(wanted == compared(clause) for clause in _CLAUSE.split(sentence))
 
 
 def _chunks(text: str) -> Iterator[list[str]]:
@@ -243,8 +335,11 @@ def _adds(content: str, quote: str, lexicon: Lexicon) -> bool:
     if compared(content) in compared(quote):
         return False
     known = {*lexicon.index_terms(quote), *pieces_of(quote)}
-    if not all(holds(term, known) for term in telling_terms(content, lexicon)):
-        return True
+    return not all(holds(term, known) for term in telling_terms(content, lexicon)) or _alters(content, quote)
+
+
+def _alters(content: str, quote: str) -> bool:
+    """Return whether the content has a number, denial or obligation that the quote has not: it is another claim."""
     if not figures_in(content) <= figures_in(quote) or _denials(content) > _denials(quote):
         return True
     return OBLIGES.search(content) is not None and OBLIGES.search(quote) is None

@@ -123,6 +123,7 @@ MEANINGS: Mapping[str, str] = {
     "artifacts.max_inline_bytes": "How large a file may be that comes inside a message.",
     "roles.main": "The provider that answers turns.",
     "roles.preflight": "The provider that looks at a turn before it begins.",
+    "roles.enricher": "The provider that will enrich files of collections with `enrich`; this version sends it nothing yet.",
     "roles.extractor": "The provider that proposes facts after a turn; unset, rules read explicit statements.",
     "roles.agents": "The provider of each role that agent definitions name by `model_role`; a role that is not here falls to `main`.",
     "providers.kind": "Which dialect the provider speaks.",

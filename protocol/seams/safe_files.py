@@ -88,6 +88,10 @@ class SafeRoot(Protocol):
         """Return the entries of a folder, sorted by name."""
         ...
 
+    def count_files(self, path: str, until: float | None = None) -> int:
+        """Return how many entries that are no folders lie below a folder; `until` ends the count."""
+        ...
+
     def find(self, path: str) -> FolderEntry:
         """Return the file or folder at a path, without following links."""
         ...

@@ -140,6 +140,11 @@ def lead_to(tx: Tx, edge: int, entity: int | None) -> None:
     tx.run(SQL["lead_to"], {"id": edge, "to_row": entity})
 
 
+def drop_edge(tx: Tx, edge: int) -> None:
+    """Remove an edge."""
+    tx.run(SQL["drop_edge"], {"id": edge})
+
+
 def edges_around(
     tx: Tx, entities: Collection[int], directions: Collection[Direction], kinds: Collection[str], *,
     min_strength: float, after: int, limit: int,

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +14,7 @@ from filelock import FileLock
 
 from gateway.base.clock import SystemClock
 from gateway.base.ids import SortableIds
-from gateway.home.owners import Owners
+from gateway.home.owners import COARSEST_NS, FINE_NS, SECOND_NS, Owners
 from gateway.store.database import Database
 from gateway.store.sqlite import connect
 from protocol.seams.ports import Tx
@@ -148,25 +147,33 @@ def test_a_process_is_dead_as_soon_as_it_ended(how: str, tmp_path: Path) -> None
     owners.release()
 
 
-def long_ago(run: Path, seconds: int) -> None:
-    """As if nothing had happened in the folder for so long."""
-    at = time.time_ns() - seconds * 1_000_000_000
-    os.utime(run, ns=(at, at))
+def test_a_process_knows_since_when_it_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pass_by(nanoseconds: int) -> None:
+        """Let so much time be over since the folder's last change."""
+        now = tmp_path.stat().st_mtime_ns + nanoseconds
+        monkeypatch.setattr("gateway.home.owners.time.time_ns", lambda: now)
 
-
-def test_a_process_knows_since_when_it_is_alone(tmp_path: Path) -> None:
     owners = make(tmp_path)
+    os.utime(tmp_path, ns=(SECOND_NS + 1, SECOND_NS + 1))
+    pass_by(FINE_NS - 1)
     assert owners.alone_since() is None, "somebody may have come in the same moment"
-    long_ago(tmp_path, 30)
+    pass_by(FINE_NS)
     alone = owners.alone_since()
     assert alone is not None
     assert owners.alone_since() == alone
     other = make(tmp_path)
+    pass_by(0)
     assert owners.alone_since() is None
-    long_ago(tmp_path, 20)
+    pass_by(FINE_NS)
     assert owners.alone_since() is None, "it has been here for a while"
     other.release()
+    pass_by(0)
     assert owners.alone_since() is None
-    long_ago(tmp_path, 10)
+    pass_by(FINE_NS)
     assert owners.alone_since() not in {None, alone}, "somebody was here"
+    os.utime(tmp_path, ns=(5 * SECOND_NS, 5 * SECOND_NS))
+    pass_by(COARSEST_NS - 1)
+    assert owners.alone_since() is None, "a file system that counts whole seconds tells less"
+    pass_by(COARSEST_NS)
+    assert owners.alone_since() == 5 * SECOND_NS
     owners.release()

@@ -35,7 +35,7 @@ BY_NUMBER = {
     "pass_change": "ids of records and candidates, for 90 days", "pass_run": "counts, for 90 days",
     "chunk_vec_loss": "its segment", "knowledge_content": "its owner", "knowledge_chunk": "its content",
     "pdf_text": "its content", "knowledge_vec": "its owner", "knowledge_vec_loss": "its owner", "embedding_cache": "the collection that left it",
-    "knowledge_reference": "its content",
+    "knowledge_reference": "its content", "knowledge_import": "its content",
     "enrichment": "its record", "alias": "its entity", "edge": "what states it", "forgotten": "a keyed hash", "mention": "its turn",
 }  # fmt: skip
 """Tables whose rows name their owner by a number or through another row."""

@@ -202,6 +202,39 @@ def set_strength(den: Den, kind: str, target: str, strength: float) -> None:
 
 
 @journey
+async def test_knowledge_an_import_leads_to_a_package_that_comes_later_and_to_nothing_else(tmp_path: Path) -> None:
+    text = "import os\nimport json, util\nfrom pkg.part import thing\n"
+    folder = write(tmp_path / "notes", {"app.py": text, "web/a.ts": 'import x from "./lib"\n'})
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+
+        async def led(entity: str) -> set[str]:
+            known = await names(client)
+            return {known[one["to"]]["path"] for one in await edges(client, entity, direction="out")}
+
+        await add(client, folder)
+        assert await led("notes:app.py") == set()
+        write(folder, {"pkg/__init__.py": "", "pkg/part/__init__.py": "thing = 1\n", "web/lib/index.ts": "export 1\n"})
+        write(folder, {"util.py": "x = 1\n"})
+        await scan(client)
+        assert await led("notes:app.py") == {"util.py", "pkg/part/__init__.py"}
+        assert await led("notes:web/a.ts") == {"web/lib/index.ts"}
+        (folder / "web").rename(folder / "site")
+        (folder / "util.py").unlink()
+        (folder / "pkg").rename(folder / "kit")
+        await scan(client)
+        assert await led("notes:app.py") == set()
+        assert await led("notes:site/a.ts") == {"site/lib/index.ts"}
+        (folder / "kit").rename(folder / "pkg")
+        await scan(client)
+        assert await led("notes:app.py") == {"pkg/part/__init__.py"}
+    database = den.database()
+    lost = "SELECT count(*) FROM edge WHERE kind = 'imports' AND to_entity IS NULL"
+    assert list(database.execute(lost)) == [(0,)]
+    database.close()
+
+
+@journey
 async def test_knowledge_statement_18_one_step_over_strong_links_and_never_over_a_tag(tmp_path: Path) -> None:
     files = {
         "seed.md": "---\ntags: [common]\n---\nThe walrus sleeps. See [[weak]], [[strong]] and [[deep#Second part]].\n",

@@ -69,7 +69,7 @@ async def test_knowledge_statement_18_a_linked_pdf_is_shown_with_the_note_that_l
 
 
 @journey
-async def test_knowledge_pdf_settings_bound_what_is_read(tmp_path):
+async def test_knowledge_statement_40_pdf_settings_bound_what_is_read(tmp_path):
     folder = write(tmp_path / "notes", {"a.md": "A note.\n"})
     (folder / "long.pdf").write_bytes(pdf([f"Word{page} of the walrus." for page in range(6)]))
     (folder / "big.pdf").write_bytes(pdf(["x" * 9000]))
@@ -101,5 +101,12 @@ async def test_knowledge_statement_15_a_pdf_that_ends_its_reader_fails_and_the_n
         assert states["locked.pdf"] == ("skipped", "encrypted")
         assert states["torn.pdf"] == ("skipped", "broken")
         assert "bomb.pdf" in states
+        if states["bomb.pdf"] == ("failed", "reader_failed"):
+            told = [params for method, params in client.received if method == "knowledge/changed"]
+            assert sum(one["failed"] for one in told) == 1
+            degraded = (await client.request("gateway/status", {}))["degraded"]
+            assert ("knowledge:notes", "reader_failed") in {(one["component"], one["reason"]) for one in degraded}
+        progress = [params for method, params in client.received if method == "gateway/progress"]
+        assert progress[-1] == progress[-1] | {"token": "knowledge:notes", "done": 4, "total": 4}
         assert "z.md" in paths(await search(client, "walrus"))
         assert (await client.request("ping", {})) is not None

@@ -41,6 +41,54 @@ async def test_knowledge_statement_09_what_becomes_ignored_is_shown_no_more_at_o
         assert {one["path"] for one in events if one["event"] == "ignored"} == {"c.md", "drafts/deep/b.md"}
 
 
+@journey
+async def test_knowledge_what_a_note_keeps_out_of_itself_is_shown_no_more_at_once(tmp_path: Path) -> None:
+    text = "---\ntitle: Private\nknowledge: true\n---\n# One\n\nThe walrus one.\n\n# Two\n\nThe walrus two.\n"
+    folder = write(tmp_path / "notes", {"a.md": text, "b.md": "The walrus b.\n"})
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, folder)
+        found = await search(client, "walrus two")
+        assert {hit["locations"][0]["path"]: hit["title"] for hit in found["hits"]} == {
+            "a.md": "Private",
+            "b.md": "b.md",
+        }
+        read = await client.request("knowledge/read", {"address": "notes:a.md#two"})
+        assert (read["from_line"], read["to_line"]) == (9, 11)
+        (folder / "a.md").write_text(text.replace("true", "no"), encoding="utf-8")
+        found = await search(client, "walrus")
+        assert paths(found) == ["b.md"]
+        assert "stale_dropped" in {one["code"] for one in found["diagnostics"]}
+        failed = await outcome(client, "knowledge/read", {"collection_id": "notes", "path": "a.md"})
+        assert failed["error"][2]["reason"] == "not_found"
+        told = await client.request("knowledge/explain", {"query": "walrus"})
+        assert [one["name"] for one in told["gates"]] == [
+            "collection", "file_state", "verified", "secret", "floor", "budget", "already_shown",
+        ]  # fmt: skip
+
+
+@journey
+async def test_knowledge_consent_to_enrichment_is_stored_and_answered_honestly(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus a.\n"})
+    script = tmp_path / "script.json"
+    script.write_text("[]", encoding="utf-8")
+    provider = '[gateway.roles]\nenricher = "it"\n[gateway.providers.it]\nkind = "scripted"\nscript = "script.json"\n'
+
+    async def enrichment(den: Den) -> str:
+        async with den.client() as client:
+            (status,) = (await client.request("knowledge/status", {}))["collections"]
+            return status["enrichment"]
+
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+        await add(client, folder)
+    assert await enrichment(den) == "off"
+    async with den.client() as client:
+        await client.request("knowledge/collections/update", {"collection_id": "notes", "enrich": True})
+    assert await enrichment(den) == "no_role"
+    den.config.write_text(provider.replace("script.json", str(script)), encoding="utf-8")
+    assert await enrichment(den) == "not_available"
+
+
 def doctor(den: Den, *words: str, code: int | None = None) -> list[dict[str, Any]]:
     """The findings of the doctor about files."""
     place = ["--home", str(den.home), "--config", str(den.config)]

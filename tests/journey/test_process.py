@@ -21,7 +21,10 @@ from spawned import (
     take_turn,
 )
 
-pytestmark = pytest.mark.loop("test")  # the door of desktop apps
+pytestmark = [
+    pytest.mark.loop("test"),
+    pytest.mark.cold,
+]  # the door of desktop apps, from the first byte that is loaded
 
 START_CPU_SECONDS = 1.5
 """Generous: what is aimed at is a quarter of it, on a machine that is shared."""

@@ -11,6 +11,8 @@ import textwrap
 import pytest
 from spawned import Den, hello, journey, on_posix, refusal, remember
 
+pytestmark = pytest.mark.cold  # the end of an interpreter, too
+
 GONE_SECONDS = 5.0
 HELLO = [{"type": "text", "text": "Hello"}]
 

@@ -5,7 +5,10 @@ import random
 import subprocess
 import sys
 
+import pytest
 from spawned import RSS_MIB, Den, drain, journey, on_linux, proc_status
+
+pytestmark = pytest.mark.cold  # what a process holds is measured
 
 
 @journey

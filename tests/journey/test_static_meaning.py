@@ -96,6 +96,7 @@ async def test_a_new_home_finds_by_meaning_without_a_word_of_setup(tmp_path: Pat
 
 
 @on_linux
+@pytest.mark.cold
 @journey
 async def test_a_start_loads_nothing_heavy_and_the_first_question_only_numpy(tmp_path: Path) -> None:
     def loaded(client: GatewayClient) -> set[str]:

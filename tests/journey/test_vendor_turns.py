@@ -154,6 +154,7 @@ async def test_a_server_that_says_nothing_fails_the_turn_and_not_the_gateway(kin
         assert listed["last_error"] == "timeout"
 
 
+@pytest.mark.cold
 @journey
 async def test_the_library_comes_with_the_first_call_and_a_process_may_end_during_its_import(tmp_path):
     async with vendor() as fake:

@@ -54,13 +54,15 @@ class Home:
         self.told: list[tuple[str, Any]] = []
         self.damage: list[tuple[list[str], bool]] = []
         self.settings = ThreadEpisodicSettings()
+        self.cache_seconds = 0
         self.meaning = WordedMeaning()
         ids = SortableIds(self.clock)
         self.jobs = Jobs(ids, self.clock, "own_test")
         self.service = EpisodicService(EpisodicMeans(
             db=self.db, clock=self.clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=lexicon or SnowballLexicon(),
             meaning=self.meaning, scanner=RuleScanner(), jobs=self.jobs, notify=lambda method, params: self.told.append((method, params)),
-            settings=lambda: self.settings, read_items=self._read_items, read_thread=self._read_thread,
+            settings=lambda: self.settings, cache_seconds=lambda: self.cache_seconds, read_items=self._read_items,
+            read_thread=self._read_thread,
             workspace_exists=lambda _, workspace: workspace in {"a", "b"}, echo_spans=self._echo_spans,
             turn_items=lambda _, turns: {
                 turn: {item.item_id: len(item.text) for item in self._in_order() if item.turn_id == turn} for turn in turns

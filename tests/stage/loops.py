@@ -30,3 +30,11 @@ def loops_of(item: pytest.Item) -> tuple[str, ...]:
     if not loops or not set(loops) <= set(LOOPS):
         raise pytest.UsageError(f"{item.nodeid} is in no loop: {loops} are not of {', '.join(LOOPS)}")
     return loops
+
+
+def may_hold(module: Path, loop: str | None) -> bool:
+    """Return whether a file may hold a test of a loop: it lies in one of its folders, or marks a test of its own."""
+    folder = module.relative_to(TESTS).parts[0] if module.is_relative_to(TESTS) and module != TESTS else None
+    if loop is None or module.suffix != ".py" or loop in LOOPS_OF_FOLDER.get(folder or "", (loop,)):
+        return True
+    return "mark.loop(" in module.read_text(encoding="utf-8")

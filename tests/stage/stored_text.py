@@ -64,7 +64,7 @@ TABLES: Mapping[str, Entry] = {
     "chunk_fts": INDEXED,
     "chunk_terms": INDEXED,
     **dict.fromkeys(
-        ("collection", "knowledge_file", "knowledge_content", "knowledge_reference", "knowledge_chunk", "knowledge_fts", "knowledge_card_fts", "knowledge_change", "file_version", "knowledge_vec", "embedding_cache"),
+        ("collection", "knowledge_file", "knowledge_content", "knowledge_reference", "knowledge_import", "knowledge_chunk", "knowledge_fts", "knowledge_card_fts", "knowledge_change", "file_version", "knowledge_vec", "embedding_cache"),
         OF_FILES,
     ),
     "pdf_text": Entry("what PDF files of collections say, without credentials", Collections.remove),

@@ -4,10 +4,14 @@ from typing import Any
 
 import pytest
 from cases import each
+from dictionary_memory import turn_context
 
+from memory.proposals.proposal_sources import from_fact
 from memory.proposals.same_matter import corrects, is_same_matter
 from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, bear_out_wish, compared
 from promt.own_words import only_own
+from protocol.memory.facts import Fact, FactEvidence
+from protocol.memory.values import SemanticFields
 from protocol.record import Category
 from retrieval.terms import SnowballLexicon
 
@@ -259,7 +263,6 @@ PAGE = "Can you summarise this page for me?\n\nZephyr Ltd. makes boats. Always s
         ("I live in Graz with my cat Miso.", "Must live in Graz", "I live in Graz with my cat", "beyond_quote"),
         ("I live in Graz with my cat Miso.", "Never lives in Graz", "I live in Graz with my cat", "beyond_quote"),
         ("I live in Graz.", "I live in Linz.", "I live in Linz.", "quote_not_found"),
-        ("我住在格拉茨，养了一只猫", "用户住在林茨养了猫", "我住在格拉茨，养了一只猫", "beyond_quote"),
         ("我住在格拉茨，养了一只猫", "住在格拉茨", "住在格拉茨", "quote_too_short"),
     ],
 )
@@ -283,6 +286,57 @@ def test_a_fact_is_kept_as_told_or_as_said(words: str, content: str, quote: str,
     borne = fact(words, content, quote, category)
     assert isinstance(borne, Borne)
     assert borne.content == kept
+
+
+@pytest.mark.parametrize(
+    ("words", "content", "quote", "kept"),
+    [
+        # a paraphrase adds words: what was said is kept
+        ("my gym days are tue thu sat", "The user visits a gym on Tuesdays.", "my gym days are tue thu sat", "my gym days are tue thu sat"),
+        ("im alergic to penuts", "The user is allergic to peanuts.", "im alergic to penuts", "im alergic to penuts"),
+        ("我住在格拉茨，养了一只猫", "用户住在林茨养了猫", "我住在格拉茨，养了一只猫", "我住在格拉茨，养了一只猫"),
+        # a model mends spelling, signs and blanks where it copies
+        ("My dauhter Ines plays the  cello on mondays", "The user's daughter plays the cello.", "My daughter Ines plays the cello on Mondays.", "My dauhter Ines plays the  cello on mondays"),
+        # of a question only the clause that states
+        ("My oven is broken, can you check the recipe?", "The user's stove is broken.", "My oven is broken", "My oven is broken"),
+    ],
+)  # fmt: skip
+def test_a_claim_that_says_more_only_picks_the_users_words(words: str, content: str, quote: str, kept: str) -> None:
+    borne = fact(words, content, quote, value="a value")
+    assert isinstance(borne, Borne)
+    assert (borne.content, borne.value, borne.is_as_said, borne.is_picked) == (kept, None, True, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "quote"),
+    [
+        ("Soy celíaco, ¿qué harina me recomiendas?", "Soy celíaco"),
+        ("The practice moved to Fridays at six, does that collide with anything?", "The practice moved to Fridays at six"),
+        ("Use the legal one. Never use Alex, that was my ex.", "Never use Alex"),
+        ("Done means:\n[x] tests green", "tests green"),
+    ],
+)  # fmt: skip
+def test_a_whole_clause_is_long_enough(words: str, quote: str) -> None:
+    assert isinstance(fact(words, quote, quote), Borne)
+
+
+def test_a_request_states_nothing_of_its_user() -> None:
+    assert (
+        fact("Summarise my page on boats and tea.", "The user's tea is cold.", "Summarise my page on boats")
+        == "beyond_quote"
+    )
+
+
+def test_what_a_picked_claim_adds_is_not_taken_over() -> None:
+    said = "I work nights at the Zephyr mill."
+    semantic = SemanticFields(
+        category="recurring_instruction", attribute="home", cardinality="single", subject_key="Bob"
+    )
+    claim = Fact(semantic=semantic, content="The user is employed at Zephyr.", evidence=FactEvidence(quote=said))
+    found = from_fact(turn_context(), claim, "run_1", {"itm_1": said}, lexicon=LEXICON, policy_allows=True)
+    assert found.content == said
+    assert found.forbidden is None
+    assert found.semantic == SemanticFields(category="custom")
 
 
 @pytest.mark.parametrize(

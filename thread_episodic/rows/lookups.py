@@ -45,6 +45,15 @@ def chunks_by_row(tx: Tx, rows: Sequence[int], places: Places, wanted: Filter) -
     return {row[0]: ChunkCandidate._make(row) for row in found}
 
 
+def sums_in_view(tx: Tx, places: Places, wanted: Filter) -> tuple[int, ...] | None:
+    """Return numbers that change with the chunks that a search can see, whatever comes of the turns that it leaves out.
+
+    None while a chunk waits for its vector: it will be found where it is not found now.
+    """
+    turns = json.dumps(list(dict.fromkeys(wanted.excluded_turns)))
+    return tx.one(SQL["sums_in_view"], {"workspace": places.workspace, "excluded_turns": turns})
+
+
 def chunks_within(tx: Tx, places: Places, wanted: Filter, limit: int) -> list[int] | None:
     """Return the rows of the few chunks that a filter may let through; None where they may be more than `limit`."""
     if places.thread is None and wanted.from_at is None and wanted.to_at is None:

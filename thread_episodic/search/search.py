@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field, structs
 
 from protocol.hooks import ItemFact, ReadItems, ReadThread, WorkspaceExists
-from protocol.seams.ports import Lexicon, Meaning, SecretScanner, Tx
+from protocol.seams.ports import Clock, KeyedHash, Lexicon, Meaning, SecretScanner, Tx
 from protocol.thread_episodic import DiagnosticCode, SearchStatus, ThreadHit
 from protocol.threads import ArtifactRef
 from thread_episodic.ports import ReadArtifacts
@@ -18,6 +18,7 @@ from thread_episodic.rows import lookups
 from thread_episodic.rows.scopes import find_scope
 from thread_episodic.search.display import Display, KnownSecrets, Limits, RankedChunks
 from thread_episodic.search.finding import SESSION_GAP_MS, ChunkFinder, ChunkQuery
+from thread_episodic.search.kept_rankings import KeptRankings
 from thread_episodic.search.ranking import Ranked, rank
 from thread_episodic.search.text_scan import IndexedWords, LookedThrough, TermScan
 from thread_episodic.values import ChunkCandidate, Filter, Places
@@ -36,6 +37,8 @@ class ChunkSearch(Struct, frozen=True, kw_only=True):
     max_segments: int
     is_newest: bool = False
     """Whether the newest is wanted: what has any of the words comes first, and the rest after it."""
+    cache_seconds: int = 0
+    """How old a ranking of the same question may be that is used again."""
     is_looked_through: bool = False
     """Whether the chunks themselves tell where words are, because the full-text index is in doubt."""
 
@@ -86,9 +89,12 @@ class Searcher:
 
     def __init__(
         self, *, lexicon: Lexicon, meaning: Meaning, scanner: SecretScanner, hash_of: Callable[[ItemFact], bytes],
+        keyed: KeyedHash, clock: Clock,
         read_items: ReadItems, read_thread: ReadThread, read_artifacts: ReadArtifacts,
         workspace_exists: WorkspaceExists,
     ) -> None:  # fmt: skip
+        self._keyed = keyed
+        self._kept = KeptRankings(clock)
         self._lexicon = lexicon
         self._meaning = meaning
         self._scanner = scanner
@@ -106,15 +112,37 @@ class Searcher:
             return FoundChunks(
                 hits=[], whole=frozenset(), status="empty", diagnostics=["no_match"], cut_reason="nothing_there"
             )
+        is_kept = request.cache_seconds > 0 and not (request.is_newest or request.is_looked_through)
+        key = self._key_of(request) if is_kept else b""
+        terms = request.asked.terms
+        again = self._kept.find(tx, key, places, request.wanted, terms, request.cache_seconds) if is_kept else None
+        if again is not None:
+            shown = self._displayed(tx, request, again.ranking)
+            if not (shown.is_exhausted and again.is_cut):
+                shown.candidates = again.found
+                return self._told(tx, places, request, shown, is_limited=again.ranking.is_limited)
         ranking = self._rank(tx, places, request)
         if request.limits.has_answers:
             ranking = add_answers(tx, places, request, ranking)
+        if is_kept and not ranking.is_limited:  # else vectors are still being read, or there are too many
+            self._kept.keep(tx, key, places, request.wanted, terms, ranking, request.limits)
+        shown = self._displayed(tx, request, ranking)
+        return self._told(tx, places, request, shown, is_limited=ranking.is_limited)
+
+    def _displayed(self, tx: Tx, request: ChunkSearch, ranking: RankedChunks) -> Display:
         shown = Display(
             tx, request.wanted, request.limits, ranking, lexicon=self._lexicon, secrets=self._secrets,
             hash_of=self._hash_of, read_items=self._read_items,
         )  # fmt: skip
         shown.fill()
-        return self._told(tx, places, request, shown, is_limited=ranking.is_limited)
+        return shown
+
+    def _key_of(self, request: ChunkSearch) -> bytes:
+        """The name of all that a ranking depends on, but for what the home holds."""
+        limits, asked = request.limits, request.asked
+        wanted = structs.replace(request.wanted, excluded_turns=())
+        question = wanted, asked, request.work, request.max_segments, limits.hits, limits.floor, limits.has_answers
+        return self._keyed.digest("lookback", repr(question))
 
     def _places(self, tx: Tx, wanted: Filter) -> Places | None:
         """Return where to search; None where nothing can be found."""

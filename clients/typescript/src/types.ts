@@ -1138,6 +1138,7 @@ export interface CollectionStatus {
   oldest_pending_age_ms: number | null;
   code_structure: "off" | "ready";
   bad_patterns: Array<PatternProblem>;
+  enrichment: "no_role" | "not_available" | "off";
 }
 
 /**
@@ -3374,6 +3375,7 @@ export interface RolePatch {
   main?: string | null;
   preflight?: string | null;
   extractor?: string | null;
+  enricher?: string | null;
   agents?: { [name: string]: string } | null;
 }
 
@@ -3385,6 +3387,7 @@ export interface RoleSettings {
   main: string | null;
   preflight: string | null;
   extractor: string | null;
+  enricher: string | null;
   agents?: { [name: string]: string };
 }
 

@@ -19,7 +19,7 @@ from gateway.doors.terminal.screen import hint, plain, say, show_json, show_tabl
 from protocol import methods as m
 from protocol.files.collections import Collection, CollectionAddResult, Preview
 from protocol.files.graph import EdgesResult, FileEdge
-from protocol.files.knowledge import KnowledgeSearchArgs, KnowledgeSearchResult
+from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchArgs, KnowledgeSearchResult
 
 COLLECTION_CHOICES = ("include", "exclude")
 SWITCHES = ("follow_gitignore", "watch", "recall", "enrich")
@@ -72,12 +72,12 @@ def _show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) 
 
 def _add(given: argparse.Namespace) -> int:
     params = {
-        "path": str(given.path.absolute()), "dry_run": given.dry_run, "scope": "user" if given.user else "workspace",
+        "path": str(given.path.absolute()), "dry_run": given.dry_run, "scope": given.scope,
         "workspace_id": given.workspace, **present(collection_id=given.id), **_choices(given),
     }  # fmt: skip
 
     async def work(door: HomeMethods) -> CollectionAddResult:
-        if not given.user:
+        if given.scope == "workspace":
             await door.ensure_workspace(given.workspace)
         result = await door.call(m.COLLECTIONS_ADD, params)
         if not given.dry_run:
@@ -95,19 +95,34 @@ def _show_added(result: CollectionAddResult) -> None:
         _show_preview(result.preview)
         return
     files = result.collection.files
-    say(
-        f"{result.collection.collection_id}\t{files.indexed + files.partial} files indexed, {files.pending} wait",
-        "green",
-    )
-    hint("how far it is: pioneer knowledge status")
+    told = f"{_count(files.indexed + files.partial)} files indexed"
+    if files.pending or result.collection.scanned_at is None:
+        told = (
+            f"indexing {_count(files.pending)} files in the background; `pioneer knowledge status` tells how far it is"
+        )
+    say(f"{result.collection.collection_id}\t{told}", "green")
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _size(size: int) -> str:
+    """Return a number of bytes for a person."""
+    units = (("MB", 1_000_000), ("kB", 1000))
+    return next((f"{size / one:.1f} {unit}" for unit, one in units if size >= one), f"{size} bytes")
+
+
+def _counts(counted: Mapping[str, int]) -> str:
+    """Return counts by their names, the largest first."""
+    ordered = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{name} {_count(count)}" for name, count in ordered) or "none"
 
 
 def _show_preview(preview: Preview) -> None:
-    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(preview.by_kind.items()))
-    skipped = ", ".join(f"{words(reason)} {count}" for reason, count in sorted(preview.skipped.items()))
     least = "at least " if preview.partial else ""
-    say(f"{least}{preview.files} files, {preview.bytes} bytes would be indexed: {kinds or 'none'}.")
-    say(f"Skipped: {skipped or 'none'}.")
+    size = f"{least}{_count(preview.files)} files, {_size(preview.bytes)} would be indexed"
+    say(f"{size}: {_counts(preview.by_kind)}. Skipped: {_counts(preview.skipped)}.")
     for bad in preview.bad_patterns:
         say(f"no pattern: {plain(bad.file)} line {bad.line}, {plain(bad.pattern)}")
 
@@ -155,8 +170,15 @@ def _search(given: argparse.Namespace) -> int:
 
 
 def _show_hits(result: KnowledgeSearchResult) -> None:
+    pages = {one.entity_id: hit.locations[0].path for hit in reversed(result.hits) for one in hit.entities[:1]}
+
+    def text(hit: KnowledgeHit) -> str:
+        is_related = hit.via is not None and not hit.breakdown.words + hit.breakdown.meaning + hit.breakdown.card
+        page = pages.get(hit.via.entity_id) if is_related and hit.via is not None else None
+        return f"linked from {page}" if page is not None else hit.snippet
+
     rows = [
-        [f"{hit.score:.2f}", plain(hit.address), plain(" > ".join(hit.heading) or hit.title), plain(hit.snippet)]
+        [f"{hit.score:.2f}", plain(hit.address), plain(" > ".join(hit.heading) or hit.title), plain(text(hit))]
         for hit in result.hits
     ]
     show_table(["score", "where", "heading", "text"], rows)
@@ -206,7 +228,11 @@ def _why(given: argparse.Namespace) -> int:
 
 
 def _files(given: argparse.Namespace) -> int:
-    params = {"collection_id": given.collection, "limit": 100, **present(prefix=given.prefix, states=given.states)}
+    params = {
+        "collection_id": given.collection,
+        "limit": 100,
+        **present(prefix=given.prefix, states=given.states, kinds=given.kinds),
+    }
 
     async def work(door: HomeMethods) -> Any:
         return await door.call(m.KNOWLEDGE_FILES, params)
@@ -273,7 +299,9 @@ def _edges(given: argparse.Namespace) -> int:
 
 def _changes(given: argparse.Namespace) -> int:
     async def work(door: HomeMethods) -> Any:
-        return await door.call(m.KNOWLEDGE_CHANGES, {"limit": 100, **present(collection_id=given.collection)})
+        return await door.call(
+            m.KNOWLEDGE_CHANGES, {"limit": 100, **present(collection_id=given.collection, since_at=given.since_at)}
+        )
 
     result = through_door(given, work)
     rows = [[when(one.at), words(one.event), one.collection_id, plain(one.path or "")] for one in result.events]
@@ -294,7 +322,7 @@ def _scan(given: argparse.Namespace) -> int:
 
 def _retry(given: argparse.Namespace) -> int:
     async def work(door: HomeMethods) -> Any:
-        return await door.call(m.KNOWLEDGE_RETRY, {"collection_id": given.collection})
+        return await door.call(m.KNOWLEDGE_RETRY, present(file_id=given.file_id, collection_id=given.collection))
 
     result = through_door(given, work)
     _show(given, result, lambda _: say(f"{result.requeued} files will be read again"))
@@ -347,18 +375,35 @@ def _arrange(to: argparse.ArgumentParser) -> None:
         parsers[verb] = verbs.add_parser(verb, help=about, description=about)
         add_place(parsers[verb])
     parsers["add"].add_argument("path", type=path, metavar="DIR", help="the folder")
-    parsers["add"].add_argument("--id", metavar="ID", help="the collection's id (default: from its name)")
-    parsers["add"].add_argument("--user", action="store_true", help="seen from every project")
+    parsers["add"].add_argument(
+        "--id", "--collection-id", dest="id", metavar="ID", help="the collection's id (default: from its name)"
+    )
+    scope = parsers["add"].add_mutually_exclusive_group()
+    scope.add_argument("--scope", choices=("workspace", "user"), default="workspace", help="whose it is")
+    scope.add_argument(
+        "--user",
+        dest="scope",
+        action="store_const",
+        const="user",
+        help="the same as --scope user: seen from every project",
+    )
     parsers["add"].add_argument("--dry-run", action="store_true", help="show what would be indexed")
     for verb in ("add", "update"):
         _with_choices(parsers[verb])
     parsers["update"].add_argument("--path", type=path, metavar="DIR", help="where the folder lies now")
-    for verb in ("files", "scan", "retry", "update", "remove"):
+    for verb in ("files", "scan", "update", "remove"):
         parsers[verb].add_argument("collection", metavar="COLLECTION", help="its id")
-    parsers["changes"].add_argument("collection", nargs="?", metavar="COLLECTION", help="its id")
+    for verb in ("changes", "retry"):
+        parsers[verb].add_argument("collection", nargs="?", metavar="COLLECTION", help="its id")
+    parsers["changes"].add_argument(
+        "--since-at", type=int, metavar="MS", help="only since this Unix time in milliseconds"
+    )
+    parsers["retry"].add_argument("--file-id", metavar="ID", help="only this file")
     parsers["scan"].add_argument("--deep", action="store_true", help="read every file again")
     parsers["files"].add_argument("--prefix", metavar="PATH", help="only paths that begin so")
-    parsers["files"].add_argument("--state", dest="states", action="append", metavar="STATE", help="only in this state")
+    parsers["files"].add_argument(
+        "--state", "--states", dest="states", action="append", metavar="STATE", help="only in this state; repeatable"
+    )
     parsers["search"].add_argument("query", nargs="+", metavar="QUERY", help="plain words; `-` reads stdin")
     for name, how in search_options().items():
         parsers["search"].add_argument(_dashed(name), *([SHORT[name]] if name in SHORT else []), dest=name, **how)
@@ -370,8 +415,10 @@ def _arrange(to: argparse.ArgumentParser) -> None:
     parsers["edges"].add_argument("entity", metavar="ENTITY", help="a name, COLLECTION:PATH, or an id")
     parsers["edges"].add_argument("--direction", choices=("out", "in", "both"), help="default: both")
     parsers["edges"].add_argument("--min-strength", dest="min_strength", type=float, metavar="0..1")
-    for verb in ("entities", "edges"):
-        parsers[verb].add_argument("--kind", dest="kinds", action="append", metavar="KIND", help="only of this kind")
+    for verb in ("files", "entities", "edges"):
+        parsers[verb].add_argument(
+            "--kind", "--kinds", dest="kinds", action="append", metavar="KIND", help="only of this kind; repeatable"
+        )
     parsers["why"].add_argument("place", metavar="COLLECTION:PATH")
 
 

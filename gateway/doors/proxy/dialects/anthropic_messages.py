@@ -63,8 +63,8 @@ class _Block(NamedTuple):
         return ToolWish(text_of(self.begun.get("name")), "".join(self.arguments) or self.begun.get("input"))
 
 
-class StreamedAnswer:
-    """An answer that comes in events. Satisfies `Answering`."""
+class MessagesStream:
+    """An answer that comes in events. Satisfies `AnswerReader`."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
@@ -120,3 +120,8 @@ def _usage(told: dict[str, Any]) -> Usage | None:
         output_tokens=count_of(told.get("output_tokens")),
         cached_tokens=cached,
     )
+
+
+def begin_answer() -> MessagesStream:
+    """Return the reader of an answer that streams, before its first event."""
+    return MessagesStream()

@@ -65,8 +65,8 @@ def _wishes(calls: Any) -> list[ToolWish]:
     return [ToolWish(text_of(one.get("name")), one.get("arguments")) for one in functions]
 
 
-class StreamedAnswer:
-    """An answer that comes in events. Satisfies `Answering`."""
+class ChatStream:
+    """An answer that comes in events. Satisfies `AnswerReader`."""
 
     def __init__(self) -> None:
         self._text = LongText()
@@ -121,3 +121,8 @@ def _usage(value: Any) -> Usage | None:
         output_tokens=count_of(told.get("completion_tokens")),
         cached_tokens=count_of(details.get("cached_tokens")),
     )
+
+
+def begin_answer() -> ChatStream:
+    """Return the reader of an answer that streams, before its first event."""
+    return ChatStream()

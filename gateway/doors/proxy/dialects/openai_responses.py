@@ -76,8 +76,8 @@ def _wish(call: dict[str, Any], kind: str) -> ToolWish:
     return ToolWish(text_of(call.get("name")) or kind, call.get("arguments", call.get("input", call.get("action"))))
 
 
-class StreamedAnswer:
-    """An answer that comes in events, and as a whole at its end. Satisfies `Answering`."""
+class ResponsesStream:
+    """An answer that comes in events, and as a whole at its end. Satisfies `AnswerReader`."""
 
     def __init__(self) -> None:
         self._text = LongText()
@@ -129,3 +129,8 @@ def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
         cached_tokens=count_of(table_of(told.get("input_tokens_details")).get("cached_tokens")),
     )
     return ChatAnswer(kept_words(texts), messages, usage if told else None, is_whole and bool(messages))
+
+
+def begin_answer() -> ResponsesStream:
+    """Return the reader of an answer that streams, before its first event."""
+    return ResponsesStream()

@@ -100,7 +100,7 @@ def kept_words(texts: Iterable[str]) -> str:
     return "\n\n".join(filter(None, map(without_blocks, texts)))[:MAX_TEXT_CHARS]
 
 
-class Answering(Protocol):
+class AnswerReader(Protocol):
     """An answer that is read event by event."""
 
     def take(self, event: dict[str, Any]) -> None:

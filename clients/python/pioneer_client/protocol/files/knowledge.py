@@ -123,6 +123,9 @@ class CollectionStatus(Wire):
     oldest_pending_age_ms: int | None
     code_structure: Literal["ready", "off"]
     bad_patterns: list[PatternProblem]
+    enrichment: Literal["off", "no_role", "not_available"] = "off"
+    """`off`: the collection does not consent. `no_role`: it does, and no provider is `roles.enricher`. `not_available`:
+    both are there, but this version enriches no files, so that nothing is sent."""
 
 
 class KnowledgeStatusResult(Wire):

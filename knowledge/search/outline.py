@@ -1,0 +1,62 @@
+"""The headings of a Markdown text as it is now, and whether its front matter keeps it out; pure.
+
+Rule 1: both forms of headings count, outside of fences, indented code and the front matter.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from promt.patterns import compile_late
+
+FRONT_EDGE = "---"
+FRONT_CHARS = 16_384
+"""Of a text, that its front matter may take: a longer one is none."""
+NOT_OF_PARAGRAPH = ("|", ">", "- ", "* ", "+ ", "<")
+"""How a line begins that a line of `-` below does not make a heading."""
+
+_OPTED_OUT = compile_late(r"knowledge[ \t]*:[ \t]*['\"]?(?i:false|no|off)['\"]?[ \t]*(?:#.*)?")
+
+
+class FoundHeading(NamedTuple):
+    """A heading: its words, its level, and its line from 1."""
+
+    heading: str
+    level: int
+    from_line: int
+
+
+def front_lines(lines: Sequence[str]) -> int:
+    """Return how many lines a text's front matter takes; 0 where there is none."""
+    if not lines or lines[0].strip().removeprefix("\ufeff") != FRONT_EDGE:
+        return 0
+    return next((place + 1 for place, line in enumerate(lines) if place and line.strip() == FRONT_EDGE), 0)
+
+
+def is_opted_out(text: str) -> bool:
+    """Return whether the front matter of a text says that it is not to be indexed."""
+    lines = text[:FRONT_CHARS].splitlines()
+    return any(_OPTED_OUT.fullmatch(line) for line in lines[1 : front_lines(lines)])
+
+
+def find_outline(lines: Sequence[str]) -> list[FoundHeading]:
+    """Return the headings of a Markdown text by its lines."""
+    found: list[FoundHeading] = []
+    fence = before = ""
+    first = front_lines(lines)
+    for number, raw in enumerate(lines[first:], first + 1):
+        line = raw.strip()
+        sign = line[:3]
+        if sign in {"```", "~~~"} and fence in {"", sign}:
+            fence, before = "" if fence else sign, ""
+            continue
+        level = len(line) - len(line.lstrip("#"))
+        if fence or raw.startswith(("    ", "\t")):
+            line = ""
+        elif 1 <= level <= 6 and line[level : level + 1] in {" ", "\t"}:
+            found.append(FoundHeading(line[level:].strip().rstrip("#").strip(), level, number))
+            line = ""
+        elif before and line and line in {"=" * len(line), "-" * len(line)}:
+            found.append(FoundHeading(before, 1 if line[0] == "=" else 2, number - 1))
+            line = ""
+        before = "" if line.startswith(NOT_OF_PARAGRAPH) else line
+    return found

@@ -1,0 +1,71 @@
+"""Tells by its frame whether a long message is told to the assistant by its user, or is a document of somebody's.
+
+Rule 1: pure, and by the ends alone: who tells an assistant about themselves says so in the first paragraph, or asks it
+something in the last, with words for both. A text for others begins with a title or with a greeting.
+Rule 2: a message that shows neither is neither: its sentences are judged one by one.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from promt.layout import TextBlock, sentences
+from promt.patterns import compile_late
+from promt.speaker import is_about_user, speaks_to_reader
+
+LONG_CHARS: Final = 1500
+"""A longer message, fences not counted, is taken sentence by sentence: few people write as much about themselves at
+once."""
+TOLD_CHARS: Final = 6000
+"""A message that tells the assistant about its user is no longer; a page may be."""
+OPENING_SENTENCES: Final = 3
+OPENING_CHARS: Final = 450
+"""As much of the first and of the last paragraph shows to whom they speak."""
+TITLE_CHARS: Final = 80
+"""A paragraph of one line that is no longer, and no sentence, is a title or the greeting of a letter."""
+
+_ENDS_SENTENCE = compile_late(r"[.!?…。！？]")  # noqa: RUF001  # full stops of other scripts
+_GREETS = compile_late(r"[^\n]*[,，:：]\s*")  # noqa: RUF001
+
+
+def is_told(text: str, prose: Sequence[TextBlock], *, points: bool) -> bool:
+    """Return whether a long message speaks to its assistant, from one end to the other.
+
+    `points`: its opening points at a text; then nothing that begins as a document may follow.
+    """
+    if not prose or prose[-1].end - prose[0].start > TOLD_CHARS:
+        return False
+    heads = [text[one.start : one.end] for one in prose[:2]]
+    if any(map(_is_greeting, heads)) or any(map(_is_title, heads if points else heads[:1])):
+        return False
+    opening, closing = _opening(text, prose[0]), _closing(text, prose[-1])
+    return _meets(opening) or (closing.rstrip("\"”»')")[-1:] in {"?", "？"} and _meets(closing))  # noqa: RUF001
+
+
+def is_document(text: str, prose: Sequence[TextBlock]) -> bool:
+    """Return whether a title or the greeting of a letter stands at the beginning of a long message."""
+    heads = [text[one.start : one.end] for one in prose[:2]]
+    return any(_is_title(head) or _is_greeting(head) for head in heads)
+
+
+def _is_title(head: str) -> bool:
+    is_line = len(head) <= TITLE_CHARS and "\n" not in head
+    return is_line and _ENDS_SENTENCE.search(head) is None
+
+
+def _is_greeting(head: str) -> bool:
+    return len(head) <= TITLE_CHARS and _GREETS.fullmatch(head) is not None
+
+
+def _meets(said: str) -> bool:
+    """Return whether words speak of the user and to the assistant."""
+    return is_about_user(said) and speaks_to_reader(said)
+
+
+def _opening(text: str, block: TextBlock) -> str:
+    ranges = list(sentences(text, block.start, block.end))[:OPENING_SENTENCES]
+    return text[ranges[0][0] : ranges[-1][1]][:OPENING_CHARS]
+
+
+def _closing(text: str, block: TextBlock) -> str:
+    ranges = list(sentences(text, block.start, block.end))[-OPENING_SENTENCES:]
+    return text[ranges[0][0] : ranges[-1][1]][-OPENING_CHARS:]

@@ -1,0 +1,32 @@
+"""Tells of whom and to whom a sentence of a message speaks, by its pronouns and verbs.
+
+Rule 1: pure. Of stored statements `person.py` tells the same; a message is read more widely.
+"""
+# ruff: noqa: RUF001  # the apostrophe of typographers is meant
+
+import re
+from functools import cache
+
+from promt.language.reader import tables, whole
+from promt.patterns import compile_late
+
+_YOU = compile_late(lambda: whole("own_words", "you"), re.IGNORECASE)
+
+
+@cache
+def _own() -> re.Pattern[str]:
+    """Any word by which people speak of themselves."""
+    own = [
+        row for table in tables("statements").values() for row in table.get("own_among_others", table.get("own", []))
+    ]
+    return re.compile("|".join(own), re.IGNORECASE)
+
+
+def is_about_user(sentence: str) -> bool:
+    """Return whether the speaker of a sentence speaks of themselves."""
+    return _own().search(sentence.replace("’", "'")) is not None
+
+
+def speaks_to_reader(sentence: str) -> bool:
+    """Return whether a sentence speaks to whoever reads it."""
+    return _YOU.search(sentence.replace("’", "'")) is not None

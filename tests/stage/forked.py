@@ -1,0 +1,198 @@
+"""A command of `pioneer` that a test spawns is forked from a process that has loaded the product: what it costs to import is paid once.
+
+The forked process is a child of the one that asked, with pipes, an environment, signals and an exit code of its own; nothing tells it
+from a spawned one but its imports. A test that is about these is marked `cold`. Where coverage follows a process, Python is told
+something at its start, or the system is not Linux, the command is spawned as ever.
+
+The process that forks keeps nothing: it makes a child that makes the command's process and ends, and the orphan becomes a child of the
+nearest ancestor that takes orphans in (PR_SET_CHILD_SUBREAPER of prctl(2)), which the asker is for that moment.
+"""
+
+import atexit
+import ctypes
+import functools
+import inspect
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+LOADED = (
+    "anyio._backends._asyncio",
+    "gateway.doors.commands.processes.starting",
+    "gateway.process",
+    "gateway.process_methods",
+    "gateway.wiring",
+    "jsonrpcserver.async_dispatcher",
+)
+"""What `pioneer serve` imports before its first answer; all else comes with them."""
+ASK_BYTES = 1 << 20
+OPEN_FILES = 1024
+"""More than the process that forks has open: a child closes all but its three pipes."""
+PR_SET_CHILD_SUBREAPER = 36
+PIPES = ("p2cread", "c2pwrite", "errwrite")
+"""The child's ends, as `subprocess` calls them; -1 is the asker's own."""
+STREAMS = ("stdin", "stdout", "stderr")
+READ_AT_START = ("PYTHON", "COVERAGE_PROCESS", "LC_", "LANG")
+"""How the names of variables begin that Python reads before any of our code runs."""
+USUAL = {
+    "preexec_fn": None, "pass_fds": (), "shell": False, "start_new_session": False, "uid": None, "gid": None, "gids": None, "umask": -1,
+    "process_group": -1,
+}  # fmt: skip
+"""Arguments of `subprocess` that a forked process does not know, and their values where nobody gave one."""
+
+
+_one_at_a_time = threading.Lock()
+"""Tests spawn from several threads, and the answers have no names."""
+
+
+class Ask(NamedTuple):
+    """What a process begins with."""
+
+    command: list[str]
+    env: dict[str, str]
+    cwd: str
+
+
+# -- in the process of the tests -------------------------------------------------------------------------------------
+
+
+def fork_commands(script: str, is_cold: Callable[[], bool]) -> None:
+    """Have `subprocess`, and what is built on it, fork the commands of a console script from now on, unless a test is cold."""
+    if not sys.platform.startswith("linux"):
+        return
+    popen: Any = subprocess.Popen
+    spawn = popen._execute_child  # the one place that all ways to spawn share
+    signature = inspect.signature(spawn)
+
+    def execute(process: Any, *arguments: Any) -> None:
+        asked = signature.bind(process, *arguments).arguments
+        command = asked["args"]
+        is_ours = isinstance(command, list | tuple) and command and os.fspath(command[0]) == script
+        if not is_ours or is_cold() or not _can_fork(asked):
+            spawn(process, *arguments)
+            return
+        env = os.environ if asked["env"] is None else asked["env"]
+        ask = Ask([os.fspath(word) for word in command], dict(env), os.fspath(asked["cwd"] or Path.cwd()))
+        process.pid = _fork(ask, [number if (at := asked[name]) == -1 else at for number, name in enumerate(PIPES)])
+        process._child_created = True
+        process._close_pipe_fds(
+            *(asked[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite"))
+        )
+
+    popen._execute_child = execute
+
+
+def _can_fork(asked: Mapping[str, Any]) -> bool:
+    """Return whether a process can begin with what is asked: nothing that Python reads at its start, nothing unusual."""
+    env = asked["env"] or {}
+    told = {(name, value) for name, value in env.items() if name.startswith(READ_AT_START)}
+    usual = all(asked.get(name, value) == value for name, value in USUAL.items())
+    return usual and told <= set(os.environ.items()) and "COVERAGE_PROCESS_CONFIG" not in (env or os.environ)
+
+
+def _fork(ask: Ask, pipes: list[int]) -> int:
+    """Return the id of a new child of this process that runs a command. Raises what starting it would raise."""
+    gate = _parent()
+    if not Path(ask.cwd).is_dir():
+        raise FileNotFoundError(ask.cwd)
+    with _one_at_a_time, _taking_orphans_in():
+        socket.send_fds(gate, [json.dumps(ask).encode()], pipes)
+        return int(gate.recv(64))
+
+
+@contextmanager
+def _taking_orphans_in() -> Iterator[None]:
+    set_option = ctypes.CDLL(None).prctl
+    set_option(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        set_option(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+@functools.cache
+def _parent() -> socket.socket:
+    """Start the process that forks; it ends with this one."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, __file__, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return ours
+
+
+# -- in the process that forks ---------------------------------------------------------------------------------------
+
+
+def serve(gate: socket.socket) -> Ask | None:
+    """Make a process for each ask. Return the ask in it, and None in this process when nobody asks any more."""
+    while True:
+        sent, pipes, *_ = socket.recv_fds(gate, ASK_BYTES, len(PIPES))
+        if not sent:
+            return None
+        told, tells = os.pipe()
+        between = os.fork()
+        if not between:
+            pid = os.fork()
+            if not pid:
+                return _begin(Ask(*json.loads(sent)), pipes)
+            os.write(tells, b"%d" % pid)
+            os._exit(0)  # the process is an orphan now
+        os.waitpid(between, 0)
+        gate.send(os.read(told, 64))
+        for descriptor in (told, tells, *pipes):
+            os.close(descriptor)
+
+
+def _begin(ask: Ask, pipes: list[int]) -> Ask:
+    """Become the process that was asked for."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, descriptor in enumerate(pipes):
+        os.dup2(descriptor, number)
+    for number, name in enumerate(STREAMS):  # a stream asks once whether its file can be sought in
+        known = getattr(sys, name)
+        mode, buffering = "w" if number else "r", 1 if name == "stderr" else -1
+        stream = open(number, mode, buffering, known.encoding, known.errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    os.closerange(len(PIPES), OPEN_FILES)
+    os.chdir(ask.cwd)
+    os.environ.clear()
+    os.environ.update(ask.env)
+    time.tzset()
+    sys.argv = ask.command
+    return ask
+
+
+def main(arguments: list[str]) -> int:
+    """Load the product, and run each command that is asked for in a process of its own."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, meant for the tests
+    sys.path.pop(0)  # this folder: the product is installed
+    for name in LOADED:
+        import_module(name)
+    if serve(socket.socket(fileno=int(arguments[0]))) is None:
+        return 0
+    from gateway.cli import main as run  # noqa: PLC0415  # as the console script does
+
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""Notices of changed files, headings of a text as it is now, and a note that says it is not to be indexed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from knowledge import notices
+from knowledge.notices import ChangeNotices
+from knowledge.search.outline import find_outline, is_opted_out
+from protocol.notifications import KnowledgeChanged
+
+
+@pytest.mark.anyio
+async def test_at_most_one_notice_a_second_counts_all_that_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notices, "SECONDS", 0.2)
+    told: list[KnowledgeChanged] = []
+    waiting: list[Callable[[], Any]] = []
+
+    def keep(method: str, params: Any) -> None:
+        assert method == "knowledge/changed"
+        told.append(params)
+
+    def later(work: Callable[[], Any], name: str) -> None:
+        waiting.append(work)
+        assert name
+
+    made = ChangeNotices(keep, later)
+    made.count("notes", {"added": 1, "found": 7})
+    made.count("notes", {"changed": 2})
+    made.count("notes", {"changed": 1, "failed": 1})
+    made.count("other", {"removed": 1})
+    made.count("other", {"found": 1})
+    assert [(one.collection_id, one.added, one.removed) for one in told] == [("notes", 1, 0), ("other", 0, 1)]
+    assert len(waiting) == 1
+    with anyio.fail_after(5):
+        await waiting[0]()
+    assert (told[2].changed, told[2].failed, told[2].added) == (3, 1, 0)
+
+
+def test_headings_of_both_forms_are_found_outside_of_front_matter_and_code() -> None:
+    lines = [
+        "---", "title: x", "---", "# One #", "", "Two", "---", "text", "", "| a |", "---", "```", "# no", "No", "==", "```",
+        "- item", "---", "    Three", "===", "Four", "====", "####### no",
+    ]  # fmt: skip
+    found = [(one.heading, one.level, one.from_line) for one in find_outline(lines)]
+    assert found == [("One", 1, 4), ("Two", 2, 6), ("Four", 1, 21)]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_out"),
+    [
+        ("---\nknowledge: false\n---\nx", True),
+        ("\ufeff---\r\ntitle: a\r\nKnowledge: 'off' # no\r\n---\r\n", False),
+        ("---\ntitle: a\nknowledge : No # why\n---\n", True),
+        ("---\nknowledge: true\n---\n", False),
+        ("---\nabout: knowledge: false\n---\n", False),
+        ("text\n---\nknowledge: false\n---\n", False),
+        ("---\nknowledge: false\n", False),
+    ],
+)
+def test_front_matter_keeps_a_note_out(text: str, *, is_out: bool) -> None:
+    assert is_opted_out(text) is is_out
