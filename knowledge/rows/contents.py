@@ -144,10 +144,10 @@ class FoundPiece(NamedTuple):
     hidden: str
     page: int | None
 
-    @property
-    def words(self) -> list[str]:
-        """Return its terms, sorted, with repetitions."""
-        return unpack(self.terms).split()
+    def words(self) -> tuple[list[str], list[str]]:
+        """Return its terms, sorted, with repetitions; and those of the headings above it."""
+        own, _, named = unpack(self.terms).partition("\n")
+        return own.split(), named.split()
 
 
 class PlacedPiece(NamedTuple):
@@ -181,7 +181,7 @@ def add_content(
         values: dict[str, SqlValue] = piece._asdict()
         chunks.append(
             values | {"id": first + position, "content": row, "position": position, "terms": pack(piece.terms),
-                      "term_count": len(piece.terms.split())}
+                      "term_count": len(piece.terms.partition("\n")[0].split())}
         )  # fmt: skip
         if piece.terms:
             words.add("words", first + position, entry(content.owner, piece.terms))
