@@ -30,7 +30,7 @@ from benchmarks.peers import run_peer
 from benchmarks.report import machine, show_table
 from benchmarks.rivals import WORDS_PART, bm25
 from benchmarks.stage import WORKSPACE, Stage
-from memory.read.ranking import RECALL_ODDS
+from memory.read.ranking import recallable
 from protocol import methods as call
 from protocol.memory.explaining import ExplainParams
 from protocol.memory.reads import SearchParams
@@ -237,10 +237,9 @@ def at_floor(outcomes: Sequence[Outcome], floor: float) -> list[Outcome]:
     """The same outcomes as another floor of recall would have made them."""
     made: list[Outcome] = []
     for one in outcomes:
-        odds = [score / max(1e-9, 1 - score) for _, score in one.considered]
-        is_shown = bool(one.considered) and one.considered[0][1] >= floor
-        shown = [name for (name, _), value in zip(one.considered, odds, strict=True) if value * RECALL_ODDS >= odds[0]]
-        made.append(one._replace(shown=shown[:ITEMS] if is_shown else ()))
+        odds = [math.log(max(1e-9, score) / max(1e-9, 1 - score)) for _, score in one.considered]
+        shown = [name for name, _ in one.considered[: recallable(odds, floor)]]
+        made.append(one._replace(shown=shown[:ITEMS]))
     return made
 
 

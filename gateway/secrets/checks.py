@@ -160,9 +160,10 @@ def _is_fingerprint(value: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Made of two kinds of characters as words are not: a letter with a digit, or with a sign in its middle."""
+    """Made of two kinds of characters as words are not: a letter with a digit, or with a sign that ends no sentence."""
     has_letter = any(c.isalpha() for c in value)
-    return has_letter and (any(c.isdigit() for c in value) or any(c in "!@#$%^&*+=~?" for c in value[:-1]))
+    has_sign = any(c in "@#$%^&*+=~" for c in value) or any(c in "!?" for c in value[:-1])
+    return has_letter and (has_sign or any(c.isdigit() for c in value))
 
 
 def _trimmed(found: RuleMatch) -> Range:
@@ -218,10 +219,11 @@ _DOCUMENTED = frozenset(
         "73f71af093fdf154",
         "6c96130f130ab0d6",
         "ad71fb4165536675",
+        "ac9265e56c79b234",
     ]
 )
-"""The beginnings of the SHA-256 of keys that Stripe, Azure's emulator, GitHub, Telegram, the makers of JWT and RFCs
-print as examples."""
+"""The beginnings of the SHA-256 of keys that Stripe, Google, Azure's emulator, GitHub, Telegram, the makers of JWT and
+RFCs print as examples."""
 _AWS_EXAMPLE = compile_late(r"(?:A[A-Z]{3}[A-Z0-9]{9}|[A-Za-z0-9/+]{30})EXAMPLE(?:KEY)?")
 
 

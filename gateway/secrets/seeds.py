@@ -1,7 +1,7 @@
 """The words that a wallet is made again from: known by their list and by the checksum in the last one.
 
-Rule 1: the words are those of BIP-39's English list, of which the first four letters tell each; the package `mnemonic`
-brings the list.
+Rule 1: the words are those of BIP-39's English list, whole or cut to the four letters that tell each; the package
+`mnemonic` brings the list.
 Rule 2: words of a sentence are words of the list as well: without the checksum they have to stand by themselves.
 """
 
@@ -15,14 +15,14 @@ from gateway.secrets.checks import Range, RuleMatch
 SIZES = (24, 21, 18, 15, 12)
 WORD_BITS = 11
 TOLD_BY = 4
-_BEGINNINGS = re.compile(f"([a-z]{{1,{TOLD_BY}}})[a-z]*")
 
 
 @cache
 def _places() -> dict[str, int]:
     from mnemonic import Mnemonic  # noqa: PLC0415  # few texts have a dozen short words in a row
 
-    return {word[:TOLD_BY]: place for place, word in enumerate(Mnemonic("english").wordlist)}
+    listed = list(enumerate(Mnemonic("english").wordlist))
+    return {word[:TOLD_BY]: place for place, word in listed} | {word: place for place, word in listed}
 
 
 def _has_checksum(places: Sequence[int]) -> bool:
@@ -41,10 +41,10 @@ def bare(found: RuleMatch) -> Range | None:
     With the right checksum, or with nothing but a line's end or a colon around.
     """
     known = _places()
-    if sum(map(known.__contains__, _BEGINNINGS.findall(found.value))) < SIZES[-1]:
+    if sum(map(known.__contains__, re.findall("[a-z]+", found.value))) < SIZES[-1]:
         return None  # where prose has no marks this is asked at each word, and was most of what reading it takes
     words = [(m[0], m.start(), m.end()) for m in re.finditer("[a-z]+", found.value)]
-    places = [known.get(word[:TOLD_BY]) for word, _, _ in words]
+    places = [known.get(word) for word, _, _ in words]
     before, after = found.text[: found.start].rstrip(" \"'`"), found.text[found.end :].lstrip(" \"'`.")
     is_alone = (not before or before[-1] in "\n:") and (not after or after[0] == "\n")
     for size in SIZES:
@@ -61,5 +61,5 @@ def bare(found: RuleMatch) -> Range | None:
 def numbered(found: RuleMatch) -> Range | None:
     """Return the range of a list of seed words, each with its number; None for any other."""
     words = re.findall("[a-z]+", found.lowered[found.start : found.end])
-    is_listed = len(words) in SIZES and all(word[:TOLD_BY] in _places() for word in words)
+    is_listed = len(words) in SIZES and all(word in _places() for word in words)
     return (found.start, found.end) if is_listed else None

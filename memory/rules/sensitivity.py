@@ -24,7 +24,13 @@ LABEL_ADVICE = (
 """What a person is told whose number was refused."""
 CREDENTIAL_FOUND = "a credential of this kind was found"
 
-_REGULATED = compile_late(lambda: rf"(?<!\w)(?:{either('sensitivity', 'regulated')})(?!\w)", re.IGNORECASE)
+_REGULATED = compile_late(
+    lambda: (
+        rf"(?<!\w)(?:{either('sensitivity', 'regulated', spaced=True)})(?!\w)"
+        rf"|{either('sensitivity', 'regulated', spaced=False)}"
+    ),
+    re.IGNORECASE,
+)
 """Health, and numbers of accounts and papers."""
 
 _UNSEEN = compile_late(

@@ -17,11 +17,18 @@ REGULATED = [
     "ＤＩＡＢＥＴＥＳ runs in the family",
     "Ich bin allergisch gegen Nüsse", "Sie reagiert allergisch auf Pollen", "Hat eine Allergie gegen Katzen",
     "Mira hat eine Penicillinallergie", "Soy alérgica al marisco", "Tengo alergia a los cacahuetes",
+    "Ich bin gegen Nüsse allergisch", "Meine Tochter hat eine Allergie", "Meine Frau hat Diabetes", "I have a nut allergy",
+    "He is badly allergic", "Tengo diabetes", "Je suis diabétique", "У меня эпилепсия", "У неё аллергия", "Sono allergica alle noci",
+    "Sou alérgico ao amendoim", "Ik ben allergisch voor pinda's", "Mam alergię na orzechy", "Jestem w ciąży", "Jag är gravid",
+    "Jeg har pollenallergi", "Mám cukrovku", "У мене алергія на мед", "Fıstık alerjim var", "Minulla on pähkinäallergia",
+    "Saya alergi kacang", "لدي حساسية من الفول السوداني", "मुझे मूंगफली से एलर्जी है", "我对花生过敏", "我有糖尿病", "えびアレルギーがあります",
+    "妊娠しています", "저는 땅콩 알레르기가 있어요", "ฉันเป็นเบาหวาน",
     "Je suis allergique aux arachides", "J'ai une allergie à la pénicilline", "У меня аллергия на орехи",
 ]  # fmt: skip
 INNOCENT = [
     "Prefers tea", "Works on the diagram editor", "The account has two numbers", "The build is healthy", "Likes crabs",
     "Lives in Cancun", "Version 4111", "depressions in the road surface", "Sort the code",
+    "Ik woon in Utrecht", "Mam raka w akwarium", "我喜欢喝茶", "犬が好きです", "Mi gato es alegre", "The word allergic has eight letters",
     "Das Wort allergisch hat zehn Buchstaben", "El artículo trata de la alergia",
 ]  # fmt: skip
 

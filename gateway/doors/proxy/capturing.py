@@ -229,8 +229,8 @@ class Capturing:
             finish["turn_id"] = capture.turn_id
         if capture.reason is not None:
             finish["recall"] = {"status": "skipped", "reason": capture.reason}
-        if text := answer.text(MAX_TEXT_CHARS):
-            finish["assistant_text"] = text.replace("\0", "")
+        if answer.text:
+            finish["assistant_text"] = answer.text.replace("\0", "")
         if status == "succeeded":
             finish["answer_hash"] = [capture.said_hash, *follow_all(capture.said_hash, answer.messages)][-1].hex()
         if usage is not None:
