@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from promt.language.reader import either, languages, tables, whole
 from promt.layout import INLINE_FENCE, MASK, QUOTED, Span, TextBlock, blocks_of, fences, mask_quotes, sentences
-from promt.long_messages import LONG_CHARS, is_document, is_told
+from promt.long_messages import FRAMED_CHARS, LONG_CHARS, is_document, is_told
 from promt.patterns import compile_late
 from promt.speaker import is_about_user
 
@@ -160,8 +160,10 @@ def _spans(text: str) -> tuple[Span, ...]:
         for block in blocks_of(text, sorted(blocked))
     ]
     prose = [block for block in blocks if not block.is_formed]
-    is_long = sum(block.end - block.start for block in prose) > LONG_CHARS or len(text) > READ_CHARS
-    told = is_long and bool(prose) and is_told(text, prose, points=_points_ahead(text, prose[0]))
+    size = sum(block.end - block.start for block in prose)
+    is_long = size > LONG_CHARS or len(text) > READ_CHARS
+    is_framed = len(prose) > 2 and size > FRAMED_CHARS  # something stands between first and last
+    told = is_framed and is_told(text, prose)
     for start, end in _told(text, prose) if told else _spoken(text, blocks):
         spans += _unquoted(text, start, end)
     if is_long:
@@ -259,7 +261,7 @@ def _told(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
     """The stretches of a message that tells the assistant about its user: all but what it hands over on the way."""
     for number, block in enumerate(prose):
         cover = _cover(text, block)
-        if cover is not None and cover.is_asked and number + 1 < len(prose):
+        if cover is not None and number + 1 < len(prose) and (cover.is_asked or _asks_about(text, block)):
             yield block.start, cover.ends
             if _only_asks(text, prose[-1]):
                 yield prose[-1].start, prose[-1].end
@@ -267,10 +269,10 @@ def _told(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
         yield block.start, block.end
 
 
-def _points_ahead(text: str, block: TextBlock) -> bool:
-    """Return whether a paragraph points at a text, as the words do that hand one over."""
+def _asks_about(text: str, block: TextBlock) -> bool:
+    """Return whether a paragraph points at a text and asks something: "Found this on a forum. Is it plausible?"."""
     said = text[block.start : block.end]
-    return _POINTS_AHEAD.search(said) is not None or _POINTS.search(said) is not None
+    return _QUESTION.search(said) is not None and _POINTS.search(said) is not None
 
 
 def _without_cover(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
