@@ -58,6 +58,7 @@ def _polite() -> str:
     return rf"(?:^|[,;:：，。.!?¿¡—–-]\s*|\b(?:{said})\s+,?\s*)"
 
 
+_JOINS = compile_late(lambda: whole("extraction", "and"), re.IGNORECASE)
 _QUESTION = compile_late(r"[?？]")
 KEEPS = compile_late(lambda: rf"(?:{either('own_words', 'keeps')})", re.IGNORECASE)
 """Words that ask for what follows them to be kept: that is the user's own."""
@@ -198,6 +199,8 @@ def _cover(text: str, block: TextBlock) -> _Cover | None:
         ahead = _POINTS_AHEAD.search(bare)
         points = ahead or _POINTS.search(bare)
         asks = _QUESTION.search(bare)
+        if works and not points and not asks and _JOINS.match(works[0]):
+            works = None  # the second half of what a sentence tells: "she paints and reads a lot"
         colon = _COLON.search(bare, works.end() if works else 0)
         is_kept = _KEPT.search(bare[: colon.end()] if colon else bare) is not None
         if works and colon and not is_kept:

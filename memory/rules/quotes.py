@@ -197,10 +197,15 @@ def _nearest(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
 
 
 def _picked(claim: Claim, sentence: str) -> Borne:
-    """The user's words alone: of a question only the clauses that were quoted."""
-    said = claim.quote if sentence.rstrip("\"”»') ").endswith(("?", "？")) else sentence
-    said = said if len(said) <= MAX_SAID_CHARS else claim.quote
-    return Borne(said, None, claim.quote, sentence, is_as_said=True, is_picked=True)
+    """The user's words alone."""
+    return _as_said(claim, sentence)._replace(is_picked=True)
+
+
+def _asks_after(quote: str, sentence: str) -> bool:
+    """Return whether a sentence goes on to ask after the clause that was quoted, and does not ask to keep it."""
+    ends = tuple("?？")
+    is_question = sentence.rstrip("\"”»') ").endswith(ends) and not quote.rstrip("\"”»') ").endswith(ends)
+    return is_question and not detect(sentence).remember
 
 
 def _rests_on(content: str, sentence: str, lexicon: Lexicon) -> bool:
@@ -232,7 +237,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _as_said(claim: Claim, sentence: str) -> Borne:
-    said = sentence if len(sentence) <= MAX_SAID_CHARS else claim.quote
+    said = claim.quote if _asks_after(claim.quote, sentence) or len(sentence) > MAX_SAID_CHARS else sentence
     return Borne(said, None, claim.quote, sentence, is_as_said=True)
 
 
@@ -299,14 +304,19 @@ def _chunks(text: str) -> Iterator[list[str]]:
 
 
 def telling_terms(text: str, lexicon: Lexicon) -> list[str]:
-    """Return the terms, in order, of the words that tell something: no function words, none that any telling adds."""
+    """Return the terms, in order, of the words that tell something: no function words, none that any telling adds.
+
+    A word by itself shows no language, so that its stem may be known of its sentence alone.
+    """
     found: list[str] = []
     for words in _chunks(UNSPACED.sub(" ", text)):
         asked = set(lexicon.query_terms(f"{_ANY} {' '.join(words)}"))
         for word in words:
             bare = _POSSESSIVE.sub("", word.casefold())
             if bare not in _added() and not KEEPS.fullmatch(word):
-                found += [term for term in lexicon.index_terms(word) if term in asked]
+                terms = lexicon.index_terms(word)
+                stems = [term for term in terms[:1] if term.startswith(tuple(one for one in asked if len(one) > 2))]
+                found += [term for term in terms if term in asked] or stems
     return [*found, *sorted(pieces_of(text))]
 
 
