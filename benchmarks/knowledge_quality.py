@@ -202,7 +202,7 @@ async def _ask_peer(
     """Return what LlamaIndex retrieves from the same files, in its environment, with vectors of the same model."""
     texts = {path: (root / path).read_text(encoding="utf-8") for path in sorted({one.place.path for one in pieces})}
     process = await asyncio.create_subprocess_exec(
-        str(python_of(PLACE / "llama-index")), str(Path(__file__).with_name("llama_driver.py")),
+        str(python_of(PLACE / "llama-index")), "-P", str(Path(__file__).with_name("llama_driver.py")),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=2**30,
     )  # fmt: skip
     if process.stdin is None or process.stdout is None:

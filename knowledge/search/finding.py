@@ -16,7 +16,16 @@ from knowledge.rows.contents import FoundPiece, cards_with, count_pieces, first_
 from knowledge.rows.files import ContentPlace, places_of
 from knowledge.rows.vectors import TABLE
 from knowledge.search.addresses import write_address
-from knowledge.search.ranking import NEAR_COSINE, card_score, topics_factor, total_of, weigh, weights_of, words_score
+from knowledge.search.ranking import (
+    NEAR_COSINE,
+    card_score,
+    heading_score,
+    topics_factor,
+    total_of,
+    weigh,
+    weights_of,
+    words_score,
+)
 from knowledge.search.visible import Part
 from protocol.files.knowledge import KnowledgeSearchArgs, ScoreParts
 from protocol.memory.values import SpaceKind
@@ -135,8 +144,10 @@ def _rank(
             continue
         topics = msgspec.json.decode(piece.topics, type=list[str])
         cards = [[term for term, files in by.files_of_term.items() if place.file in files] for place in places]
+        words, named = piece.words()
         parts = weigh(
-            words_score(piece.words, by.weights), max(card_score(present, by.weights) for present in cards),
+            words_score(words, by.weights),
+            max(card_score(present, by.weights) for present in cards) + heading_score(named, by.weights),
             cosines.get(piece.id), topics_factor(args.topics, topics), by.kind,
         )  # fmt: skip
         ranked.append(RankedPiece(piece, places, parts, topics))

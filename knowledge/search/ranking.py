@@ -13,7 +13,8 @@ from protocol.memory.values import SpaceKind
 
 WORDS_PART = 0.9
 CARD_PART = 0.1
-"""What all words of a question are worth in a text, and in the names of a file."""
+HEADING_PART = 0.1
+"""What all words of a question are worth in a text, in the names of a file, and in the headings of a piece."""
 K1, B, USUAL_SIZE = 1.5, 0.4, 150
 """Of BM25: what a second mention is worth, what length takes away, and how many terms a piece usually has."""
 STEEPNESS = 0.7
@@ -62,8 +63,17 @@ def words_score(words: Sequence[str], weights: Mapping[str, float]) -> float:
 
 def card_score(present: Collection[str], weights: Mapping[str, float]) -> float:
     """Return the score of the question's terms among the names of a file."""
+    return CARD_PART * _share(present, weights)
+
+
+def heading_score(named: Collection[str], weights: Mapping[str, float]) -> float:
+    """Return the score of the question's terms among those of a piece's headings."""
+    return HEADING_PART * _share(weights.keys() & set(named), weights)
+
+
+def _share(present: Collection[str], weights: Mapping[str, float]) -> float:
     whole = sum(weights.values())
-    return CARD_PART * sum(weights[term] for term in present) / whole if whole else 0.0
+    return sum(weights[term] for term in present) / whole if whole else 0.0
 
 
 def meaning_score(cosine: float, kind: SpaceKind) -> float:
