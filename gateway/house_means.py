@@ -59,7 +59,8 @@ def build_guidance(base: Foundations, notify: Notify, known: Unstored, model: Mo
 
 
 def build_captures(
-    core: MemoryCore, turns: Turns, pipeline: Pipeline, background: Background, marks: Marks, neighbours: Neighbours
+    core: MemoryCore, memory: MemoryService, turns: Turns, pipeline: Pipeline, background: Background, marks: Marks,
+    neighbours: Neighbours,
 ) -> tuple[Captures, Ingests, LeftAnswers]:  # fmt: skip
     """Return what keeps conversations of programs without memory, their transcripts, and what proxies left of them."""
     base = core.base
@@ -75,6 +76,7 @@ def build_captures(
         neighbours=neighbours,
         settings=lambda: base.config.config,
         known_clients=known_clients,
+        project_rules=memory.turns.project_rules,
     )
     captures = Captures(means)
     return captures, Ingests(captures, means, core.jobs), LeftAnswers(base.home, captures.capture_finish)

@@ -252,7 +252,7 @@ def build(core: MemoryCore) -> App:
         marks=marks,
         guidance=guidance,
     )
-    captures, ingests, left = build_captures(core, turns, pipeline, background, marks, neighbours)
+    captures, ingests, left = build_captures(core, memory, turns, pipeline, background, marks, neighbours)
     threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored, define=guidance.define)
     deletions = Deletions(db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle)
     passes = build_passes(

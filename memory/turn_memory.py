@@ -18,19 +18,20 @@ from memory.proposals.note_proposals import note_of_tool
 from memory.proposals.proposal import Proposed
 from memory.proposals.proposal_sources import check_bounds, from_fact, from_tool
 from memory.read.recall import Recall
-from memory.read.standing import Standing
+from memory.read.standing import Standing, project_lines
 from memory.rows.answers import KeptAnswer, find_answer, keep_answer
 from memory.rows.candidates import waiting_in
 from memory.rows.forgetting import read_generation
 from memory.rows.records import marks_of
 from memory.rows.store import active_in, encoded, scope_ids_of
+from memory.rules.categories import PROJECT_RULES
 from memory.rules.scopes import narrowed, of_turn, required
 from memory.write.answers import manifest_entry
 from memory.write.idempotency import tell_after, write_once
 from memory.write.writing import Outcome
 from promt.brief import Brief
 from protocol.base import DAY_MS, Scope
-from protocol.hooks import TurnContext
+from protocol.hooks import ShownLine, TurnContext
 from protocol.memory.facts import Fact
 from protocol.memory.forgetting import ForgetParams, ForgetResult
 from protocol.memory.reads import GetParams, GetResult, ListParams, ListResult, SearchParams, SearchResult
@@ -41,6 +42,10 @@ from protocol.sizes import ScopeSize
 
 MOST_READS = 10_000
 """Reads by tools that are remembered, so that a model that asks again and again makes nothing stronger: a megabyte."""
+
+
+MOST_RULES = 50
+"""Rules of a project that a brief is chosen from."""
 
 
 class TurnMemory:
@@ -104,6 +109,13 @@ class TurnMemory:
             text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, agent_id=turn.agent_id,
             turn_id=turn.turn_id, time_zone=turn.time_zone,
         )  # fmt: skip
+
+    async def project_rules(self, workspace_id: str, max_chars: int) -> Sequence[ShownLine]:
+        """Return what holds in a project as lines of a brief: policies, then constraints, the oldest first."""
+        scope = Scope(kind="workspace", key=workspace_id)
+        params = ListParams(categories=list(PROJECT_RULES), voices=["user"], limit=MOST_RULES)
+        page = await self._reader.list_records(params, [scope])
+        return project_lines(page.records, max_chars)
 
     async def standing(self, turn: TurnContext) -> Brief:
         """Return the block that stands in every prompt of the turn's scopes."""

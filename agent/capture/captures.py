@@ -23,7 +23,7 @@ from agent.capture.identity import (
     find_place,
 )
 from agent.capture.means import CaptureMeans, FoundMessage, options_of
-from agent.capture.recalls import GivenMemory, Recalls, standing_in
+from agent.capture.recalls import BRIEF_CHARS, GivenMemory, Recalls, standing_in
 from agent.rows.captures import (
     KnownCapture,
     NewCapture,
@@ -119,6 +119,8 @@ class Captures:
             given = await self._begin(params, found, found.turn_id, shows=True)
         elif found.turn_id is None and found.recall is None:
             given = await self._recalls.recall_unkept(params, found)
+        if given is not None and found.begins and given.status in {"recalled", "empty"}:
+            given = given._replace(project=await self._means.project_rules(found.workspace_id, BRIEF_CHARS))
         return await self._recalls.answer(params, found, given)
 
     def _lock(self, row: int) -> anyio.Lock:
@@ -200,7 +202,7 @@ class Captures:
         if found.turn_id is not None:
             self.ensure_thread(tx, found.workspace_id, found.thread_id, params.source.agent_id, fork)
             running = running_turn(tx, found.thread_id)
-        asked = found.asked
+        asked, begins = found.asked, first_shown(tx, found.thread_id) is None
         row = add_capture(
             tx,
             NewCapture(
@@ -217,7 +219,7 @@ class Captures:
                 supersede_turn(tx, place.known.turn_id, found.turn_id)
                 items = turn_items(tx, [place.known.turn_id])[place.known.turn_id]
                 self._means.neighbours.on_items_removed(tx, items)
-        return found._replace(row=row, running=running, is_repeated=isinstance(place, AskedAgain))
+        return found._replace(row=row, running=running, begins=begins, is_repeated=isinstance(place, AskedAgain))
 
     def workspace_of(self, tx: Tx, source: CaptureSource) -> str:
         """Return the workspace of a message. Raises `Refused` where its conversation lies in another one."""

@@ -1,6 +1,6 @@
 """Collaborators of captures, and a captured message as its parts hand it to one another."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from agent.turns.turns import Turns
 from protocol.capture.calls import (
     CaptureSource,
 )
-from protocol.hooks import Marks
+from protocol.hooks import Marks, ShownLine
 from protocol.seams.ports import Clock, Ids, KeyedHash, Transact
 from protocol.settings import GatewayConfig
 from protocol.threads import (
@@ -38,6 +38,8 @@ class CaptureMeans(Struct, frozen=True, kw_only=True):
     neighbours: Neighbours
     settings: Callable[[], GatewayConfig]
     known_clients: Callable[[], Collection[str]]
+    project_rules: Callable[[str, int], Awaitable[Sequence[ShownLine]]]
+    """Returns what holds in a workspace, as lines of at most so many characters."""
 
 
 class FoundMessage(NamedTuple):
@@ -53,6 +55,8 @@ class FoundMessage(NamedTuple):
     is_repeated: bool = False
     """It has what the same message had before."""
     is_of_subagent: bool = False
+    begins: bool = False
+    """No message of its conversation has gone out with what it was given."""
     is_stored: bool = False
     """Its turn is in the home."""
     running: str | None = None

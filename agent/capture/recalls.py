@@ -11,7 +11,7 @@ from agent.capture.identity import (
     replayed,
 )
 from agent.capture.means import CaptureMeans, FoundMessage, options_of
-from agent.capture.shown import BETWEEN, cut, gone_of, half_to_drop, rejoin, within
+from agent.capture.shown import BETWEEN, behind, cut, gone_of, half_to_drop, rejoin, within
 from agent.rows.captures import (
     BlockPiece,
     add_shown,
@@ -26,13 +26,12 @@ from agent.rows.captures import (
 from agent.rows.threads import get_thread
 from agent.rows.turns import get_turn
 from agent.values import NOTHING_SAID
-from promt.brief import STANDING
 from protocol.capture.calls import (
     CaptureBlock,
     CapturePrepareParams,
     CapturePrepareResult,
 )
-from protocol.hooks import TurnContext
+from protocol.hooks import ShownLine, TurnContext
 from protocol.seams.ports import Tx
 from protocol.threads import (
     ContextBlock,
@@ -56,6 +55,8 @@ class GivenMemory(NamedTuple):
     standing: Sequence[SourceRef]
     blocks: Sequence[ContextBlock]
     status: RecallStatus
+    project: Sequence[ShownLine] = ()
+    """What holds in the project; it stands in the brief behind what stands in every prompt."""
 
 
 class _Gathered(NamedTuple):
@@ -100,22 +101,33 @@ class Recalls:
         known = get_capture(tx, found.row)
         if known is None or known.recall is not None:  # another process was given it meanwhile
             return
-        marks = dict(self._means.marks(tx, [*given.standing, *(ref for b in given.blocks for ref in b.source_refs)]))
+        refs = [
+            *given.standing,
+            *(line.ref for line in given.project),
+            *(r for b in given.blocks for r in b.source_refs),
+        ]
+        marks = dict(self._means.marks(tx, refs))
         text = next((one.text for one in given.sections if one.section_id == STANDING_SECTION), "")
         pieces = cut(text, given.standing) if text else []
-        if first_shown(tx, found.thread_id) in {None, found.row}:
+        first = first_shown(tx, found.thread_id) or found.row
+        if first == found.row:
             if not read_shown(tx, [found.row]):
-                add_shown(tx, found.row, "brief", within(pieces, BRIEF_CHARS), marks)
+                rules = [BlockPiece(line.text, line.ref) for line in given.project]
+                add_shown(tx, found.row, "brief", within(behind(pieces, rules), BRIEF_CHARS), marks)
         else:
             told = shown_sources(tx, found.thread_id)
             new = [piece for piece in pieces if piece.source is not None and piece.source.id not in told]
-            if new:
-                lines = [piece._replace(text=piece.text.rstrip("\n") + "\n") for piece in new]
-                last = lines[-1]._replace(text=lines[-1].text.rstrip("\n"))
-                framed = [BlockPiece(STANDING.head), *lines[:-1], last, BlockPiece(STANDING.tail)]
-                add_shown(tx, found.row, "standing", framed, marks)
+            add_shown(tx, found.row, "standing", behind([], new), marks)
+        there = read_shown(tx, [first]).get(first) or []
+        stands = {piece.source.id for piece in there if piece.block == "brief" and piece.source is not None}
         for block in given.blocks:
-            add_shown(tx, found.row, block.domain, cut(block.text, block.source_refs), marks)
+            shown = [
+                piece
+                for piece in cut(block.text, block.source_refs)
+                if piece.source is None or piece.source.id not in stands
+            ]
+            if any(piece.source is not None for piece in shown):
+                add_shown(tx, found.row, block.domain, shown, marks)
         keep_recall(tx, found.row, given.status)
 
     async def answer(

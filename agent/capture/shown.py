@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from agent.rows.captures import BlockPiece, StoredPiece
+from promt.brief import STANDING
 from promt.patterns import compile_late
 from protocol.threads import SourceRef
 
@@ -34,6 +35,16 @@ def cut(text: str, refs: Sequence[SourceRef]) -> list[BlockPiece]:
         else:
             pieces.append(BlockPiece(line, source))
     return pieces
+
+
+def behind(pieces: Sequence[BlockPiece], lines: Sequence[BlockPiece]) -> list[BlockPiece]:
+    """Return a standing block with more lines behind its own; without any line, none."""
+    if not lines:
+        return list(pieces)
+    whole = [piece._replace(text=piece.text.rstrip("\n") + "\n") for piece in lines]
+    if pieces:
+        return [*pieces[:-1], *whole, pieces[-1]]
+    return [BlockPiece(STANDING.head), *whole, BlockPiece(STANDING.tail.removeprefix("\n"))]
 
 
 class Rejoined(NamedTuple):

@@ -19,11 +19,12 @@ from memory.proposals.proposal_sources import EXTRACTOR, RULES
 from memory.rows.listings import standing_marks
 from memory.rows.records import records_by_row
 from memory.rows.store import Stored, scope_ids_of
-from memory.rules.categories import STANDING
+from memory.rules.categories import PROJECT_RULES, STANDING
 from memory.rules.visibility import ACTIVE, View, is_visible
 from promt.brief import Brief, StandingStatement, compose
 from protocol.base import Scope
-from protocol.record import ActorKind, Provenance, SourceKind
+from protocol.hooks import ShownLine
+from protocol.record import ActorKind, Provenance, Record, SourceKind
 from protocol.seams.ports import Tx
 
 KEPT_BRIEFS = 64
@@ -123,6 +124,19 @@ def _records(tx: Tx, marks: Sequence[str], known: Mapping[str, Stored]) -> dict[
     rows = {mark: int(mark.partition(":")[0]) for mark in marks}
     found = records_by_row(tx, [row for mark, row in rows.items() if mark not in known])
     return {mark: known[mark] if mark in known else found[row] for mark, row in rows.items()}
+
+
+def project_lines(records: Sequence[Record], max_chars: int) -> Sequence[ShownLine]:
+    """Return the rules of a project as lines of a brief; only those whose words count as the user's own."""
+    own = (record for record in records if voucher_of(record.provenance) is not None)
+    rules = [
+        StandingStatement(
+            record.memory_id, PROJECT_RULES.index(record.category), record.key, record.content, record.updated_at,
+            record.created_at,
+        )
+        for record in own
+    ]  # fmt: skip
+    return compose(rules, max_chars).lines
 
 
 def _may_stand(stored: Stored) -> bool:

@@ -48,6 +48,10 @@ CATEGORIES: Final[Mapping[Category, CategoryFacts]] = {
 
 SESSION_ORDER: Final[tuple[Category, ...]] = tuple(CATEGORIES)
 PROJECT_CATEGORIES: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.default_scope == "workspace")
+PROJECT_RULES: Final[tuple[Category, ...]] = tuple(
+    name for name in SESSION_ORDER if name in {"project_policy", "constraint"}
+)
+"""What holds in a project, whatever is asked."""
 LASTING: Final = tuple(name for name, facts in CATEGORIES.items() if not facts.fades)
 OBEYED: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.is_obeyed)
 

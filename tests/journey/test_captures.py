@@ -125,6 +125,34 @@ async def test_proxy_statement_22_asked_again_in_a_session_is_one_thread(tmp_pat
 
 
 @journey
+async def test_what_holds_in_a_project_is_in_the_brief_alone_and_is_forgotten_from_it(tmp_path):
+    async with Den(tmp_path).client() as client:
+        await remember(client, "Always answer in German.", category="recurring_instruction")
+        place = {"scope": {"kind": "workspace", "key": "ws_here"}, "context": {"workspace_id": "ws_here"}}
+        rule = "Releases of the boat planner are made on Thursdays."
+        memory_id = await remember(client, rule, category="project_policy", **place)
+        await remember(client, "The boat planner is written in Ada.", category="project_fact", **place)
+        chat = Chat(client)
+        first = await chat.say("When are releases of the boat planner made?", "On Thursdays.")
+        lines = first["brief"].splitlines()
+        assert [place for place, line in enumerate(lines) if "German" in line or rule in line] == [
+            len(lines) - 3,
+            len(lines) - 2,
+        ]
+        assert (lines[-1], "Ada" in first["brief"]) == ("</standing_memory>", False)
+        assert all(rule not in block["text"] for block in first["blocks"])
+        second = await chat.say("And which releases of the planner come next?", "That of Thursday.")
+        assert second["brief"] == first["brief"]
+        assert all(rule not in block["text"] for block in second["blocks"] if "<recalled_memory" in block["text"])
+        await client.request(
+            "memory/forget", {"target": {"kind": "id", "memory_id": memory_id}, "context": place["context"]}
+        )
+        third = await chat.prepare("Thank you.")
+        assert third["brief"] == first["brief"].replace(lines[-2] + "\n", "")
+        assert "Thursdays" not in str([block for block in third["blocks"] if "<recalled_memory" in block["text"]])
+
+
+@journey
 async def test_proxy_statement_22_edited_forks_and_compaction_stays(tmp_path):
     async with Den(tmp_path).client() as client:
         chat = Chat(client, session_id="s1")

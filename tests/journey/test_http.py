@@ -632,6 +632,8 @@ def test_http_statement_08_envelopes(tmp_path):
             "$.limit",
         )
         assert den.ask("POST", "/rpc/thread/get", {"thread_id": "nothing"}).status == 404
+        unknown = den.ask("POST", "/rpc/thread/nothing", {})
+        assert (unknown.status, unknown.json["error"]["data"]["reason"]) == (404, "method_not_found")
         assert den.ask("POST", "/rpc/gateway/status").status == 200
         assert den.ask("POST", "/rpc/gateway/status", b"[]").status == 400
 

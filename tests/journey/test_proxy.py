@@ -295,6 +295,10 @@ async def test_proxy_statement_27_keys_and_tokens(tmp_path):
             assert unauthorized.status == 401
             assert unauthorized.json["error"]["code"] == "unauthorized"
             assert unauthorized.json["type"] == "error"
+            long = await fetch(
+                den.port, "GET", f"/t/{den.token}/v1/models", headers={"X-Long": "x" * 65_000, "X-More": "y" * 900}
+            )
+            assert (long.status, long.json["error"]["code"]) == (431, "too_large")
             async with den.client("ws_default") as client:
                 await kept(client, 3)
 

@@ -34,6 +34,7 @@ from gateway.doors.http.rpc import Asking, Methods, answer_error
 from gateway.doors.http.rules import (
     ENDING,
     NO_BODY,
+    NO_METHOD,
     NO_ROUTE,
     TOO_MANY,
     UNAUTHORIZED,
@@ -225,7 +226,8 @@ class Door:
         verbs = self._routes.get(path)
         route = verbs.get(verb) if verbs is not None else None
         if route is None:
-            await exchange.send(answer_of(NO_ROUTE if verbs is None else wrong_verb(list(verbs))))
+            unknown = NO_METHOD if path.startswith("/rpc/") else NO_ROUTE
+            await exchange.send(answer_of(unknown if verbs is None else wrong_verb(list(verbs))))
             return "-"
         refusal = self._refuse_busy() or refuse_message(headers, self._max_body())
         if refusal is not None:

@@ -64,6 +64,7 @@ UNAUTHORIZED = Refusal(
 )
 FOREIGN_PAGE = Refusal(403, "forbidden", -32043, "That web page may not call this gateway.")
 NO_ROUTE = Refusal(404, "not_found", -32044, "There is no such route.")
+NO_METHOD = Refusal(404, "method_not_found", -32601, "There is no such method.")
 TOO_SLOW = Refusal(408, "too_slow", -32600, "The request did not arrive in time.", retryable=True)
 TOO_LONG = Refusal(413, "message_too_large", -32600, "The body is longer than gateway.http.max_body_bytes.")
 WRONG_TYPE = Refusal(415, "wrong_type", -32600, "A body is application/json in UTF-8.")

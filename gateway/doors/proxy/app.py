@@ -67,6 +67,7 @@ class OwnError(NamedTuple):
 
 UNAUTHORIZED = OwnError(401, "unauthorized", "The address has no token of this proxy: `pioneer proxy url` prints it.")
 LOOP = OwnError(508, "loop", "The request came back to this proxy: its upstream leads here.")
+TOO_LARGE = OwnError(431, "too_large", "The head of the request is too long.")
 UPGRADE = OwnError(426, "not_supported", "This proxy speaks HTTP only.")
 UNREACHABLE = OwnError(502, "upstream_unreachable", "The upstream cannot be reached.")
 TIMEOUT = OwnError(504, "upstream_timeout", "The upstream did not answer in time.")
@@ -152,8 +153,7 @@ class ProxyDoor:
         """Judge a request and pass it on; return its route's name."""
         raw_path = scope["raw_path"].decode("latin-1")
         access = self._access_now()
-        refusal = refuse_head(scope["raw_path"] + scope["query_string"], headers) or refuse_host(headers, access)
-        refusal = refusal or refuse_page(headers, access)
+        refusal = refuse_host(headers, access) or refuse_page(headers, access)
         if refusal is not None:
             await exchange.send(answer_of(refusal))
             return "-"
@@ -162,7 +162,8 @@ class ProxyDoor:
             return raw_path
         address = read_address(raw_path)
         dialect: Dialect = "anthropic" if "anthropic-version" in headers or "/v1/messages" in address.path else "openai"
-        refused = await self._refuse(headers, address)
+        is_long = refuse_head(scope["raw_path"] + scope["query_string"], headers) is not None
+        refused = TOO_LARGE if is_long else await self._refuse(headers, address)
         if refused is not None:
             await _send(exchange, dialect, refused)
             return "-"
