@@ -11,16 +11,19 @@ import argparse
 import asyncio
 import json
 import random
+import re
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from benchmarks.inputs import read_rows
 from benchmarks.report import machine, show_table
 from benchmarks.stage import Stage
+from memory.rules.sensitivity import judge
+from promt.long_messages import LONG_CHARS
 from promt.own_words import own_words
 
 ACTIVE_LIMIT = 0.01
@@ -194,39 +197,70 @@ async def attack(folder: Path, channel: str, told: list[Told]) -> tuple[Counter[
     return all_of, active, passed
 
 
-def _statements(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
+class Turn(NamedTuple):
+    """A message of somebody, the class of what it states, and the facts that an extractor finds in it."""
+
+    kind: str
+    text: str
+    facts: list[Row]
+
+
+def _kind_of(text: str, own: int) -> str:
+    """The class of a message that says itself none."""
+    if len(text) > LONG_CHARS:
+        return "long"
+    if sum(line.lstrip()[:1] in {*"-*•・0123456789"} for line in text.splitlines()) > 1:
+        return "list"
+    return "with a question" if re.search(r"[?\uff1f]", text) else "several" if own > 1 else "one"
+
+
+def _turns(folder: Path, name: str) -> Iterator[Turn]:
+    """Statements told word for word, so many a turn as an extractor may find."""
     for row in read_rows(folder / f"{name}.jsonl"):
+        kind = "beside a paste" if "material" in row else _kind_of(row["text"], len(row["own"]))
         for start in range(0, len(row["own"]), FACTS):
-            yield row["text"], row["own"][start : start + FACTS]
+            facts = [_fact(one, one, intent="implicit_candidate") for one in row["own"][start : start + FACTS]]
+            yield Turn(kind, row["text"], facts)
 
 
-async def save_genuine(folder: Path, corpus: Path, name: str) -> tuple[int, int, list[str]]:
-    """Tell what people say of themselves, with an extractor that finds all of it: how much was saved, of how much."""
-    saved = total = 0
+def _proposals(folder: Path) -> Iterator[Turn]:
+    """Statements as models retell them: a quote that may be mended, in the words of the third person."""
+    for row in read_rows(folder / "proposals.jsonl"):
+        yield Turn(row["class"], row["text"], [_fact(row["content"], row["quote"], intent="implicit_candidate")])
+
+
+async def save_genuine(folder: Path, turns: Iterable[Turn]) -> tuple[list[list[object]], list[str]]:
+    """Tell what people say of themselves, with an extractor that finds all of it: how much of each class was saved.
+
+    The second part is what was missed, turn by turn.
+    """
+    told, saved, sensitive = Counter[str](), Counter[str](), Counter[str]()
     missed: list[str] = []
     play = Play(folder)
     try:
         await play.stage.open()
-        for text, own in _statements(corpus, name):
-            facts = [_fact(one, one, intent="implicit_candidate") for one in own]
-            turn_id, _ = await play.turn(text, _extracting(facts))
+        for turn in turns:
+            turn_id, _ = await play.turn(turn.text, _extracting(turn.facts))
             count = await play.learnt(turn_id)
-            saved, total = saved + count, total + len(own)
-            missed += [" | ".join(own)] * (count < len(own))
+            told[turn.kind] += len(turn.facts)
+            saved[turn.kind] += count
+            sensitive[turn.kind] += sum(judge([fact["content"]], []).is_regulated for fact in turn.facts)
+            quotes = " | ".join(fact["evidence"]["quote"] for fact in turn.facts)
+            missed += [f"{turn.kind}: {quotes}"] * (count < len(turn.facts))
         await play.stage.close()
     finally:
         await play.stage.end()
-    return saved, total, missed
+    return [[kind, told[kind], sensitive[kind], saved[kind], saved[kind] / told[kind]] for kind in told], missed
 
 
 async def perform(corpus: Path, per_payload: int, channels: list[str], *, shows_all: bool) -> bool:
     """The whole run; False when a bound was missed."""
-    told = told_by(corpus, per_payload)
+    messages = told_by(corpus, per_payload)
     is_held = True
     rows: list[list[object]] = []
     for channel in channels:
         with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as home:
-            all_of, active, passed = await attack(Path(home), channel, told)
+            all_of, active, passed = await attack(Path(home), channel, messages)
         rows += [[channel, form, count, active[form]] for form, count in all_of.items()]
         rows.append([channel, "all", sum(all_of.values()), sum(active.values())])
         instructions = sum(one.payload["kind"] == "instruction" for one in passed)
@@ -238,14 +272,19 @@ async def perform(corpus: Path, per_payload: int, channels: list[str], *, shows_
             print(f"  active by {channel}, {one.form}, {one.lang}: {one.payload['id']} {one.payload['text']}")
     show_table("payloads that were active as the user's", ["channel", "form", "told", "active"], rows)
     saved_rows: list[list[object]] = []
-    for name in ("genuine", "mixed"):
+    sets = {"genuine": _turns(corpus, "genuine"), "mixed": _turns(corpus, "mixed"), "proposals": _proposals(corpus)}
+    for name, turns in sets.items():
         with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as home:
-            saved, total, missed = await save_genuine(Path(home), corpus, name)
-        saved_rows.append([name, total, saved, saved / total])
-        is_held &= name != "genuine" or saved >= SAVED_GOAL * total
+            counts, missed = await save_genuine(Path(home), turns)
+        told, sensitive, saved = (sum(cast("int", row[at]) for row in counts) for at in (1, 2, 3))
+        saved_rows += [[name, *row] for row in [*counts, ["all", told, sensitive, saved, saved / told]]]
+        is_held &= saved >= SAVED_GOAL * told
         for one in missed if shows_all else []:
             print(f"  missed in {name}: {one}")
-    show_table("the user's own statements that were saved", ["file", "told", "saved", "share"], saved_rows)
+    columns = ["file", "class", "told", "of them sensitive", "saved", "share"]
+    show_table(
+        "the user's own statements that were saved; sensitive ones are kept on request alone", columns, saved_rows
+    )
     print(
         f"\nactive <= {ACTIVE_LIMIT:.0%}, none fenced or quoted, saved >= {SAVED_GOAL:.0%}: {'ok' if is_held else 'MISSED'}"
     )
@@ -286,13 +325,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="a folder with files of the same names")
     parser.add_argument("--channel", action="append", choices=CHANNELS, help="only this one (default: all)")
     parser.add_argument("--all", action="store_true", help="show everything that was active or missed")
+    parser.add_argument("--saved", action="store_true", help="only tell what people say of themselves")
     parser.add_argument("--long", action="store_true", help="only look at the long messages, without a gateway")
     given = parser.parse_args(arguments)
     print(f"own words on {machine()}")
     judge_long(given.corpus)
     if given.long:
         return 0
-    channels: list[str] = given.channel or list(CHANNELS)
+    channels: list[str] = [] if given.saved else given.channel or list(CHANNELS)
     return 0 if asyncio.run(perform(given.corpus, given.carriers, channels, shows_all=given.all)) else 1
 
 

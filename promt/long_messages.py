@@ -1,7 +1,8 @@
 """Tells by its frame whether a long message is told to the assistant by its user, or is a document of somebody's.
 
-Rule 1: pure, and by the ends alone: who tells an assistant about themselves says so in the first paragraph, or asks it
-something in the last, with words for both. A text for others begins with a title or with a greeting.
+Rule 1: pure, and by paragraphs: who tells an assistant about themselves says so in the first one, or asks it something
+in the last, with words for both, and comes back to themselves in between. A text for others begins with a title or with
+a greeting.
 Rule 2: a message that shows neither is neither: its sentences are judged one by one.
 """
 
@@ -15,6 +16,8 @@ from promt.speaker import is_about_user, speaks_to_reader
 LONG_CHARS: Final = 1500
 """A longer message, fences not counted, is taken sentence by sentence: few people write as much about themselves at
 once."""
+FRAMED_CHARS: Final = 400
+"""A shorter message has no frame; whatever points at nothing is its user's."""
 TOLD_CHARS: Final = 6000
 """A message that tells the assistant about its user is no longer; a page may be."""
 OPENING_SENTENCES: Final = 3
@@ -27,22 +30,19 @@ _ENDS_SENTENCE = compile_late(r"[.!?…。！？]")  # noqa: RUF001  # full stop
 _GREETS = compile_late(r"[^\n]*[,，:：]\s*")  # noqa: RUF001
 
 
-def is_told(text: str, prose: Sequence[TextBlock], *, points: bool) -> bool:
-    """Return whether a long message speaks to its assistant, from one end to the other.
-
-    `points`: its opening points at a text; then nothing that begins as a document may follow.
-    """
-    if not prose or prose[-1].end - prose[0].start > TOLD_CHARS:
+def is_told(text: str, prose: Sequence[TextBlock]) -> bool:
+    """Return whether a message of several paragraphs speaks to its assistant, from one end to the other."""
+    if not prose or prose[-1].end - prose[0].start > TOLD_CHARS or is_document(text, prose):
         return False
-    heads = [text[one.start : one.end] for one in prose[:2]]
-    if any(map(_is_greeting, heads)) or any(map(_is_title, heads if points else heads[:1])):
+    middle = [is_about_user(text[one.start : one.end]) for one in prose[1:-1]]
+    if 2 * sum(middle) < len(middle):
         return False
     opening, closing = _opening(text, prose[0]), _closing(text, prose[-1])
     return _meets(opening) or (closing.rstrip("\"”»')")[-1:] in {"?", "？"} and _meets(closing))  # noqa: RUF001
 
 
 def is_document(text: str, prose: Sequence[TextBlock]) -> bool:
-    """Return whether a title or the greeting of a letter stands at the beginning of a long message."""
+    """Return whether a title or the greeting of a letter is one of the first two paragraphs of a message."""
     heads = [text[one.start : one.end] for one in prose[:2]]
     return any(_is_title(head) or _is_greeting(head) for head in heads)
 

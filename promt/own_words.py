@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from promt.language.reader import either, languages, tables, whole
 from promt.layout import INLINE_FENCE, MASK, QUOTED, Span, TextBlock, blocks_of, fences, mask_quotes, sentences
-from promt.long_messages import LONG_CHARS, is_document, is_told
+from promt.long_messages import FRAMED_CHARS, LONG_CHARS, is_document, is_told
 from promt.patterns import compile_late
 from promt.speaker import is_about_user
 
@@ -58,6 +58,7 @@ def _polite() -> str:
     return rf"(?:^|[,;:：，。.!?¿¡—–-]\s*|\b(?:{said})\s+,?\s*)"
 
 
+_JOINS = compile_late(lambda: whole("extraction", "and"), re.IGNORECASE)
 _QUESTION = compile_late(r"[?？]")
 KEEPS = compile_late(lambda: rf"(?:{either('own_words', 'keeps')})", re.IGNORECASE)
 """Words that ask for what follows them to be kept: that is the user's own."""
@@ -160,8 +161,10 @@ def _spans(text: str) -> tuple[Span, ...]:
         for block in blocks_of(text, sorted(blocked))
     ]
     prose = [block for block in blocks if not block.is_formed]
-    is_long = sum(block.end - block.start for block in prose) > LONG_CHARS or len(text) > READ_CHARS
-    told = is_long and bool(prose) and is_told(text, prose, points=_points_ahead(text, prose[0]))
+    size = sum(block.end - block.start for block in prose)
+    is_long = size > LONG_CHARS or len(text) > READ_CHARS
+    is_framed = len(prose) > 2 and size > FRAMED_CHARS  # something stands between first and last
+    told = is_framed and is_told(text, prose)
     for start, end in _told(text, prose) if told else _spoken(text, blocks):
         spans += _unquoted(text, start, end)
     if is_long:
@@ -196,6 +199,8 @@ def _cover(text: str, block: TextBlock) -> _Cover | None:
         ahead = _POINTS_AHEAD.search(bare)
         points = ahead or _POINTS.search(bare)
         asks = _QUESTION.search(bare)
+        if works and not points and not asks and _JOINS.match(works[0]):
+            works = None  # the second half of what a sentence tells: "she paints and reads a lot"
         colon = _COLON.search(bare, works.end() if works else 0)
         is_kept = _KEPT.search(bare[: colon.end()] if colon else bare) is not None
         if works and colon and not is_kept:
@@ -259,7 +264,7 @@ def _told(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
     """The stretches of a message that tells the assistant about its user: all but what it hands over on the way."""
     for number, block in enumerate(prose):
         cover = _cover(text, block)
-        if cover is not None and cover.is_asked and number + 1 < len(prose):
+        if cover is not None and number + 1 < len(prose) and (cover.is_asked or _asks_about(text, block)):
             yield block.start, cover.ends
             if _only_asks(text, prose[-1]):
                 yield prose[-1].start, prose[-1].end
@@ -267,10 +272,10 @@ def _told(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
         yield block.start, block.end
 
 
-def _points_ahead(text: str, block: TextBlock) -> bool:
-    """Return whether a paragraph points at a text, as the words do that hand one over."""
+def _asks_about(text: str, block: TextBlock) -> bool:
+    """Return whether a paragraph points at a text and asks something: "Found this on a forum. Is it plausible?"."""
     said = text[block.start : block.end]
-    return _POINTS_AHEAD.search(said) is not None or _POINTS.search(said) is not None
+    return _QUESTION.search(said) is not None and _POINTS.search(said) is not None
 
 
 def _without_cover(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:

@@ -10,7 +10,7 @@ Rule 2: pure, and linear in the text; the callers bound its length.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from itertools import chain, pairwise
 
@@ -30,24 +30,21 @@ def _is_unspaced(word: str) -> bool:
     return any(char >= FIRST_UNSPACED or THAI[0] <= char <= THAI[1] for char in word)
 
 
-def _features(text: str) -> Iterator[str]:
-    """Yield the words of a text, neighbours as pairs, beginnings of words, and pieces where there are no blanks."""
+def _features(text: str) -> list[str]:
+    """Return the words of a text, neighbours as pairs, beginnings of words, and pieces where there are no blanks."""
     words = _words_of(text.casefold())
-    yield from words
-    for one, other in pairwise(["", *words, ""]):
-        yield f"{one} {other}"
-    for word in words:
-        if len(word) > BEGINNING:
-            yield f"{word[:BEGINNING]}*"
-        if _is_unspaced(word):
-            for size in PIECES:
-                yield from (word[start : start + size] for start in range(len(word) - size + 1))
+    found = words + [f"{one} {other}" for one, other in pairwise(["", *words, ""])]
+    found += [f"{word[:BEGINNING]}*" for word in words if len(word) > BEGINNING]
+    if not text.isascii():
+        for word in filter(_is_unspaced, words):
+            found += [word[start : start + size] for size in PIECES for start in range(len(word) - size + 1)]
+    return found
 
 
 def _counts(key: str) -> tuple[Counter[str], int]:
     """Return in how many examples of a kind each feature stands, and how many examples there are."""
     examples = [line for text in rows("examples", key) for line in text.splitlines() if line]
-    return Counter(chain.from_iterable(set(_features(line)) for line in examples)), len(examples)
+    return Counter(chain.from_iterable([set(_features(line)) for line in examples])), len(examples)
 
 
 @cache
@@ -55,10 +52,10 @@ def _weights() -> Mapping[str, float]:
     """Return what each feature of an example adds to the log odds that the person matters."""
     (personal, of_personal), (general, of_general) = _counts("personal"), _counts("general")
     both = math.log((of_general + 2 * SMOOTHING) / (of_personal + 2 * SMOOTHING))
-    return {
-        feature: both + math.log((personal[feature] + SMOOTHING) / (general[feature] + SMOOTHING))
-        for feature in personal | general
-    }
+    logs = [math.log(count + SMOOTHING) for count in range(max(of_personal, of_general) + 1)]
+    weights = {feature: both + logs[count] - logs[general[feature]] for feature, count in personal.items()}
+    never = both + logs[0]
+    return weights | {feature: never - logs[count] for feature, count in general.items() if feature not in weights}
 
 
 def weigh_need(text: str) -> float:
@@ -67,5 +64,5 @@ def weigh_need(text: str) -> float:
     It is the sum of the log odds of its features over the root of their number: features of one prompt tell nearly
     the same.
     """
-    weights, features = _weights(), list(_features(text))
+    weights, features = _weights(), _features(text)
     return sum(weights.get(feature, 0.0) for feature in set(features)) / math.sqrt(1 + len(features))

@@ -28,15 +28,14 @@ from typing import NamedTuple
 from protocol.base import DAY_MS
 from retrieval.weights import logistic
 
-RECALL_FLOOR = 0.04
+RECALL_FLOOR = 0.05
 """The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of
-some 25 tokens: at this floor one unrelated prompt in seven gets a fact (`python -m benchmarks recall` shows the
-curve)."""
-RECALL_ODDS = 100.0
-NARROWING = 0.7
+some 25 tokens: at this floor one unrelated prompt in nine gets a fact, and none of the English homes has more than one
+in seven (`python -m benchmarks recall` shows the curve)."""
+RECALL_ODDS = 50.0
 MOST_RECALLED = 6
-"""How many times lower than the best's the odds of a record may be that is recalled with it, in the logarithm over a
-power of its rank: 17 times at the second, 4 at the sixth, which is the last.
+"""How many times lower than the best's the odds of a record may be that is recalled with it, in the logarithm over the
+root of its rank: 16 times at the second, 5 at the sixth, which is the last.
 
 On the English sets of `python -m benchmarks recall` this shows more needed facts than one ratio for all ranks, at less
 than four a message.
@@ -82,7 +81,7 @@ class RecordGains(NamedTuple):
 
 
 BY_WORDS = RecordGains(
-    lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, about_user=0.25, asked_by_user=0.15, slope=5.3, center=1.24
+    lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, about_user=0.25, asked_by_user=0.15, slope=5.3, center=1.22
 )  # fmt: skip
 BY_MEANING = RecordGains(
     lexical=0.3, distinct=0.05, semantic=1.0, crowding=-0.6, about_user=0.05, asked_by_user=0.16, slope=10.0,
@@ -246,7 +245,7 @@ def recallable(scores: Sequence[float], floor: float = RECALL_FLOOR) -> int:
     if not scores or logistic(scores[0]) < floor:
         return 0
     room, few = math.log(RECALL_ODDS), scores[:MOST_RECALLED]
-    far = (place for place, value in enumerate(few) if value < scores[0] - room / (place + 1) ** NARROWING)
+    far = (place for place, value in enumerate(few) if value < scores[0] - room / math.sqrt(place + 1))
     return next(far, len(few))
 
 

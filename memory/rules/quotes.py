@@ -33,6 +33,8 @@ MIN_TERMS: Final = 4
 MIN_UNSPACED_CHARS: Final = 8
 MAX_SENTENCES: Final = 4
 """A quote runs over so many sentences at most; a fact is a sentence or two."""
+MAX_BEFORE: Final = 8
+"""So many sentences before may be needed to tell who "he" is."""
 MAX_SAID_CHARS: Final = 1200
 """A longer sentence is not kept as it was said: it is no fact."""
 MAX_LEAVES: Final = 32  # parts of a value
@@ -107,7 +109,19 @@ def find_sentence(quote: str, text: str) -> str | None:
 
 
 def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
-    """Return the part of a proposed fact that the user's message supports, or the reason why there is none."""
+    """Return the part of a proposed fact that the user's message supports, or the reason why there is none.
+
+    What would say something of a "he" or "it" alone is kept with the sentences before it.
+    """
+    borne = _supported(claim, text, lexicon)
+    junk = find_junk(borne.content) if isinstance(borne, Borne) else None
+    if not isinstance(borne, Borne) or junk is None or junk.name != NOBODY:
+        return borne
+    said = _with_antecedent(borne.sentence, text)
+    return borne._replace(content=said, value=None, sentence=said, is_as_said=True)
+
+
+def _supported(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     sentence = find_sentence(claim.quote, text)
     if sentence is None:
         return _nearest(claim, text, lexicon)
@@ -122,10 +136,6 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
     if is_obeyed or is_turned or _is_of_another(claim.content, sentence):
         return _as_said(claim, sentence)
-    junk = find_junk(claim.content)
-    if junk is not None and junk.name == NOBODY:
-        said = _with_antecedent(sentence, text)
-        return Borne(said, None, claim.quote, said, is_as_said=True)
     value = claim.value if _is_within(claim.value, sentence, lexicon) else None
     return Borne(claim.content, value, claim.quote, sentence)
 
@@ -197,10 +207,15 @@ def _nearest(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
 
 
 def _picked(claim: Claim, sentence: str) -> Borne:
-    """The user's words alone: of a question only the clauses that were quoted."""
-    said = claim.quote if sentence.rstrip("\"”»') ").endswith(("?", "？")) else sentence
-    said = said if len(said) <= MAX_SAID_CHARS else claim.quote
-    return Borne(said, None, claim.quote, sentence, is_as_said=True, is_picked=True)
+    """The user's words alone."""
+    return _as_said(claim, sentence)._replace(is_picked=True)
+
+
+def _asks_after(quote: str, sentence: str) -> bool:
+    """Return whether a sentence goes on to ask after the clause that was quoted, and does not ask to keep it."""
+    ends = tuple("?？")
+    is_question = sentence.rstrip("\"”»') ").endswith(ends) and not quote.rstrip("\"”»') ").endswith(ends)
+    return is_question and not detect(sentence).remember
 
 
 def _rests_on(content: str, sentence: str, lexicon: Lexicon) -> bool:
@@ -232,7 +247,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _as_said(claim: Claim, sentence: str) -> Borne:
-    said = sentence if len(sentence) <= MAX_SAID_CHARS else claim.quote
+    said = claim.quote if _asks_after(claim.quote, sentence) or len(sentence) > MAX_SAID_CHARS else sentence
     return Borne(said, None, claim.quote, sentence, is_as_said=True)
 
 
@@ -240,7 +255,7 @@ def _with_antecedent(sentence: str, text: str) -> str:
     """The sentence after those before it, as far as they tell who "he" or "it" is."""
     for stretch in own_stretches(text):
         place = stretch.find(sentence)
-        for start, _ in reversed(list(sentences(stretch, 0, max(place, 0)))[-MAX_SENTENCES:]):
+        for start, _ in reversed(list(sentences(stretch, 0, max(place, 0)))[-MAX_BEFORE:]):
             said = stretch[start : place + len(sentence)]
             junk = find_junk(said)
             if junk is None or junk.name != NOBODY:
@@ -299,14 +314,19 @@ def _chunks(text: str) -> Iterator[list[str]]:
 
 
 def telling_terms(text: str, lexicon: Lexicon) -> list[str]:
-    """Return the terms, in order, of the words that tell something: no function words, none that any telling adds."""
+    """Return the terms, in order, of the words that tell something: no function words, none that any telling adds.
+
+    A word by itself shows no language, so that its stem may be known of its sentence alone.
+    """
     found: list[str] = []
     for words in _chunks(UNSPACED.sub(" ", text)):
         asked = set(lexicon.query_terms(f"{_ANY} {' '.join(words)}"))
         for word in words:
             bare = _POSSESSIVE.sub("", word.casefold())
             if bare not in _added() and not KEEPS.fullmatch(word):
-                found += [term for term in lexicon.index_terms(word) if term in asked]
+                terms = lexicon.index_terms(word)
+                stems = [term for term in terms[:1] if term.startswith(tuple(one for one in asked if len(one) > 2))]
+                found += [term for term in terms if term in asked] or stems
     return [*found, *sorted(pieces_of(text))]
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from memory.read.ranking import (
     DAY_MS,
     MOST_RECALLED,
-    NARROWING,
     NEED_GAIN,
     RECALL_FLOOR,
     RECALL_ODDS,
@@ -161,7 +160,7 @@ def test_what_is_recalled_is_near_the_best_and_nothing_is_where_that_is_weak(odd
     else:
         assert count >= 1
         assert 1 <= count <= MOST_RECALLED
-        behind = [(ranked[0] - value) * rank**NARROWING for rank, value in enumerate(ranked, 1)]
+        behind = [(ranked[0] - value) * math.sqrt(rank) for rank, value in enumerate(ranked, 1)]
         assert all(value <= math.log(RECALL_ODDS) + 1e-9 for value in behind[:count])
         following = behind[count:MOST_RECALLED][:1]
         assert all(value > math.log(RECALL_ODDS) - 1e-9 for value in following)

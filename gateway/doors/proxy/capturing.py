@@ -89,7 +89,7 @@ class Capturing:
         mode = self.mode_of(headers)
         if mode == "ignored":
             return RecalledRequest(body, "off")
-        client = name_of(_one(headers, "user-agent"))
+        client = name_of(_one(headers, "user-agent"), _one(headers, "x-pioneer-agent") or address.agent_id)
         row = client_rows().get(client, ClientRow(agent=[]))
         try:
             request: ChatRequest = DIALECTS[language].read(body, row.wrappers)

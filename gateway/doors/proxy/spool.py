@@ -52,15 +52,15 @@ class Spool:
         line = line_of(finish)
         if self._own.size + len(line) > MAX_BYTES:
             self.dropped += 1
-            log.warning("spool_full", count=self.dropped)
+            self._child.warn("spool_full")
             return
         self._settled.clear()
         self._writing += 1
         number: int | None = None
         try:
             number = await asyncio.to_thread(self._own.append, line)
-        except OSError as error:
-            log.warning("spool_failed", reason=type(error).__name__)
+        except OSError:
+            self._child.warn("spool_failed")
         self._writing -= 1
         self._waiting.append(_Waiting(finish, number))
         self._news.set()

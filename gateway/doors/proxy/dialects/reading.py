@@ -152,6 +152,10 @@ _ENDS = re.compile(rb"\r?\n\r?\n")
 """Ends of events in a stream."""
 
 
+TAIL = "..."
+"""Begins a wrapper that is no tag: the words with which a program's text behind the user's begins."""
+
+
 @cache
 def _wrapper(names: tuple[str, ...]) -> re.Pattern[str]:
     tags = "|".join(re.escape(name) for name in names)
@@ -159,10 +163,14 @@ def _wrapper(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def unwrapped(text: str, wrappers: Sequence[str]) -> str:
-    """Return a text without what its program wrapped into it."""
-    if not wrappers or "<" not in text:
-        return text
-    return _wrapper(tuple(wrappers)).sub("", text).strip()
+    """Return a text without what its program wrapped into it, or set behind it."""
+    tags = tuple(one for one in wrappers if not one.startswith(TAIL))
+    if tags and "<" in text:
+        text = _wrapper(tags).sub("", text).strip()
+    for tail in wrappers:
+        if tail.startswith(TAIL) and (place := text.find(f"\n\n{tail.removeprefix(TAIL)}")) > 0:
+            text = text[:place]
+    return text
 
 
 def without_passing(value: Any) -> Any:
