@@ -319,9 +319,17 @@ SELECT json_group_array(row) FROM (SELECT rowid AS row FROM knowledge_fts WHERE 
 -- The newest files whose names have a term, as one array.
 SELECT json_group_array(row) FROM (SELECT rowid AS row FROM knowledge_card_fts WHERE knowledge_card_fts MATCH :match ORDER BY rowid DESC LIMIT :cap)
 
--- name: count_chunks_of_owners
+-- name: pieces_of_owners
 -- How many pieces some owners have.
-SELECT count(*) FROM knowledge_chunk WHERE content IN (SELECT id FROM knowledge_content WHERE owner IN (SELECT value FROM json_each(:owners)))
+SELECT coalesce(sum(pieces), 0) FROM knowledge_owner WHERE id IN (SELECT value FROM json_each(:owners))
+
+-- name: add_pieces
+-- An owner has so many pieces more, or fewer.
+UPDATE knowledge_owner SET pieces = pieces + :count WHERE id = :owner
+
+-- name: count_pieces_anew
+-- The pieces of every owner are counted, whatever was counted before.
+UPDATE knowledge_owner SET pieces = (SELECT count(*) FROM knowledge_chunk WHERE content IN (SELECT id FROM knowledge_content AS n WHERE n.owner = knowledge_owner.id))
 
 -- name: chunks_by_row
 -- Pieces with the content that they are of.

@@ -30,7 +30,8 @@ CREATE INDEX collection_owner ON collection (owner);
 -- Workspaces and the user as integers: a part of each term, so that no search comes upon another's pieces.
 CREATE TABLE knowledge_owner (
     id           INTEGER PRIMARY KEY,
-    workspace_id TEXT NOT NULL UNIQUE -- empty for the user
+    workspace_id TEXT NOT NULL UNIQUE, -- empty for the user
+    pieces       INTEGER NOT NULL DEFAULT 0 -- how many there are of its contents: a search does not count them
 ) STRICT;
 
 -- What files say, once for each owner, however many files say it.

@@ -27,6 +27,7 @@ from knowledge.rows.collections import (
     to_wire,
     want_deep,
 )
+from knowledge.rows.contents import count_pieces_anew
 from knowledge.rows.files import (
     FileRow,
     collection_of_file,
@@ -209,6 +210,7 @@ class KnowledgeService:
         before = now - settings.deep_scan_hours * HOUR_MS // DEEP_PARTS
         if await self._means.db.read(lambda tx: deep_is_due(tx, before)):
             reads += await self._means.db.note(lambda tx: renew_parts(tx, now, before, DEEP_PARTS))
+            await self._means.db.note(count_pieces_anew)
         if scans or reads:
             await self._means.db.jot(lambda tx: self._queue(tx, scans, reads))
 
@@ -225,6 +227,7 @@ class KnowledgeService:
         """
         now = self._means.clock.now()
         await self._means.db.write(empty_surplus)
+        await self._means.db.write(count_pieces_anew)
         for table in range(len(FULL_TEXT)):
             after: int | None = 0
             while after is not None:

@@ -186,6 +186,7 @@ def add_content(
         if piece.terms:
             words.add("words", first + position, entry(content.owner, piece.terms))
     tx.run_many(SQL["add_chunk"], chunks)
+    tx.run(SQL["add_pieces"], {"owner": content.owner, "count": len(chunks)})
     return row
 
 
@@ -221,6 +222,7 @@ def drop_unused(tx: Tx, content: int, leaving: Leaving | None, words: WordChange
     drop_references(tx, content)
     tx.run(SQL["remove_chunks"], {"content": content})
     tx.run(SQL["remove_content"], {"content": content})
+    tx.run(SQL["add_pieces"], {"owner": owner[0][0], "count": -len(rows)})
     return DroppedRows(len(rows), len(with_words), vectors)
 
 
@@ -313,4 +315,9 @@ def pieces_of(tx: Tx, content: int) -> list[PlacedPiece]:
 
 def count_pieces(tx: Tx, owners: Sequence[int]) -> int:
     """Return how many pieces some owners have."""
-    return tx.all(SQL["count_chunks_of_owners"], {"owners": json.dumps(list(owners))})[0][0]
+    return tx.all(SQL["pieces_of_owners"], {"owners": json.dumps(list(owners))})[0][0]
+
+
+def count_pieces_anew(tx: Tx) -> None:
+    """Count the pieces of every owner again: tables that were lost and made anew leave another number behind."""
+    tx.run(SQL["count_pieces_anew"])
