@@ -344,8 +344,9 @@ def preparing(folder: Path) -> list[Row]:
                 of_turn.append(cpu_ms(server.pid) - before)
                 finish = {"turn_id": prepared["turn"]["turn_id"], "status": "succeeded", "assistant_text": "So it is."}
                 server.ask(message(3, "turn/finish", finish))
+                server.ask(message(4, "gateway/drain", {}))  # what follows a turn is neither one's preparation
                 ours.append(chat.turn(text))
-                server.ask(message(4, "gateway/drain", {}))
+                server.ask(message(5, "gateway/drain", {}))
             floor, cost = (statistics.median(taken[-PREPARED // 2 :]) for taken in (of_turn, ours))
             what = f"`capture/prepare` after {turns} turns and more, CPU"
             rows.append(at_most(what, cost, "ms", PREPARE_RATIO * floor, beside="`turn/prepare`", floor=floor))

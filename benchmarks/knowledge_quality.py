@@ -4,6 +4,7 @@ Rule 1: a place is a path, and words that must stand in the piece found; what wa
 Rule 2: BM25 and cosines rank the very pieces that the gateway made, of the text that its model was given.
 """
 
+import asyncio
 import json
 import math
 import sqlite3
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from benchmarks.peers import PLACE, Peer, environment, python_of
 from benchmarks.report import show_table
 from gateway.embedding.choice import choose
 from gateway.embedding.embedder import Embedder
@@ -30,7 +32,8 @@ DEPTH = 5
 ASKED = 20
 K1, B = 1.2, 0.75
 """Of BM25, as they are usually chosen."""
-WAYS = ("ours", "ours, words alone", "BM25", "cosine")
+WAYS = ("ours", "ours, words alone", "BM25", "cosine", "LlamaIndex")
+PEER = Peer(("llama-index-core",), "its default splitter and retriever, our model")
 
 
 class RankedPlace(NamedTuple):
@@ -105,7 +108,10 @@ async def compare(
     *,
     each: bool,
 ) -> bool:
-    """Ask, print the figures of each way, and return whether ours is nowhere below the better of the other two."""
+    """Ask, print the figures of each way, and return whether ours is nowhere below the best of the others.
+
+    Questions of development are shown, and judge nothing.
+    """
     usable = [one for one in asked if one.collection in folders]
     found = await _ask(folder / "hybrid", folders, usable, meaning, model, is_on=True)
     words = await _ask(folder / "words", folders, usable, meaning, model, is_on=False)
@@ -113,6 +119,12 @@ async def compare(
     embedder = await _open(folder, model)
     vectors = {name: await _vectors(embedder, [one.given for one in some]) for name, some in pieces.items()}
     bm25 = {name: _Bm25([one.given for one in some]) for name, some in pieces.items()}
+    reason = environment("llama-index", PEER)
+    print(f"\nLlamaIndex: {reason}" if reason else "", end="")
+    theirs: dict[str, list[Ranked]] = {}
+    for name, root in folders.items() if not reason else ():
+        questions = [one.question for one in usable if one.collection == name]
+        theirs[name] = await _ask_peer(root, pieces[name], questions, embedder)
     rows: list[tuple[FileQuestion, list[int | None]]] = []
     for number, one in enumerate(usable):
         here = pieces[one.collection]
@@ -123,6 +135,7 @@ async def compare(
             words[number],
             _order(here, bm25[one.collection].scores(one.question)),
             _order(here, near),
+            theirs[one.collection].pop(0) if theirs else [],
         )
         rows.append((one, [one.rank_in(way) for way in ways]))
     embedder.close()
@@ -136,7 +149,8 @@ async def compare(
             f"{name}: {len(ranks)} questions{'' if is_reported else ' for development'}, {len(pieces[name])} pieces", ("way", f"recall@{DEPTH}", "MRR"),
             [(way, *figure) for way, figure in zip(WAYS, figures, strict=True)],
         )  # fmt: skip
-        is_good &= all(figures[0][at] >= max(figures[2][at], figures[3][at]) for at in range(2))
+        if is_reported:
+            is_good &= all(figures[0][at] >= max(figure[at] for figure in figures[2:]) for at in range(2))
     if each:
         show_table(
             "ranks", ("question", *WAYS), [(one.question[:70], *(rank or "-" for rank in ranks)) for one, ranks in rows]
@@ -180,6 +194,34 @@ async def _ask(
                 answer = await client.request("knowledge/search", params)
             answers.append([_place_of(hit) for hit in answer["hits"]])
     return answers
+
+
+async def _ask_peer(
+    root: Path, pieces: Sequence[_Piece], questions: Sequence[str], embedder: Embedder
+) -> list[Ranked]:  # fmt: skip
+    """Return what LlamaIndex retrieves from the same files, in its environment, with vectors of the same model."""
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in sorted({one.place.path for one in pieces})}
+    process = await asyncio.create_subprocess_exec(
+        str(python_of(PLACE / "llama-index")), "-P", str(Path(__file__).with_name("llama_driver.py")),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=2**30,
+    )  # fmt: skip
+    if process.stdin is None or process.stdout is None:
+        raise SystemExit("LlamaIndex did not start")
+    process.stdin.write(json.dumps({"files": list(texts.items()), "questions": questions}).encode() + b"\n")
+    wanted = json.loads(await process.stdout.readline())
+    vectors = [*(await _vectors(embedder, wanted)).tolist()]
+    vectors += [np.frombuffer(await embedder.embed_query(one), "<f2").astype(float).tolist() for one in questions]
+    process.stdin.write(json.dumps(vectors).encode() + b"\n")
+    found = json.loads(await process.stdout.readline())
+    process.stdin.close()
+    await process.wait()
+
+    def place(path: str, start: int, end: int) -> RankedPlace:
+        text = texts[path]
+        first = text.count("\n", 0, start) + 1
+        return RankedPlace(path, text[start:end], first, first + text[start:end].rstrip("\n").count("\n"))
+
+    return [[place(*one) for one in ranked] for ranked in found]
 
 
 def _place_of(hit: dict[str, Any]) -> RankedPlace:

@@ -4,14 +4,24 @@ Rule 1: processor time of the gateway and its reader, where the system tells it;
 """
 
 import asyncio
+import hmac
 import os
 import random
+import sqlite3
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from benchmarks.report import percentile, show_table
-from benchmarks.wire import cpu_ms
+from benchmarks.wire import cpu_ms, spent
+from gateway.files.safe_open import SafeFolder
 from gateway.wire.client import GatewayClient, console_script
+from knowledge.collections import imagined
+from knowledge.rows.contents import FoundPiece
+from knowledge.rows.files import ContentPlace
+from knowledge.search.current_rules import CurrentRules
+from knowledge.search.verifying import Disk
 
 SEED = 7
 FOLDERS_OF = 100
@@ -23,6 +33,24 @@ SIZE_GOAL = 0.8
 RENAME_GOAL = 2.0
 PING_GOAL = 2.0
 SAVE_GOAL = 2.0
+INDEX_GOAL = 1.4
+SEARCH_GOAL = 1.5
+TURN_GOAL = 1.5
+START_GOAL = 1.05
+HIT_MS = 0.3
+"""What the verification of a hit may cost."""
+REST_MS = 2.0
+"""What a second of watching at rest may cost: 0.2 % of a core."""
+REST_SECONDS = 15
+MEMORY_MB = 64.0
+IMPORTED = 500
+"""Messages of one thread."""
+CHOICES: Mapping[str, Any] = {
+    "name": "notes", "path": "", "include": [], "exclude": [], "follow_gitignore": 1, "watch": 1, "recall": 1,
+    "meaning": "off", "enrich": 0,
+}  # fmt: skip
+STARTS = 5
+TURNS = 15
 SMALL = 100
 """Files of the collection beside which a save is compared."""
 SAVES = 9
@@ -87,52 +115,228 @@ async def save_cost(folder: Path, count: int) -> float:
     return percentile(taken, 50)
 
 
+class Messages(NamedTuple):
+    """What the same texts cost as messages: their first index and a search, in milliseconds of the processor."""
+
+    indexing: float
+    search: float
+
+
+def whole_cpu_ms(pid: int) -> float:
+    """Return the processor milliseconds of a process and of its readers that ended; of it alone where none are told."""
+    table = Path(f"/proc/{pid}/stat")
+    if not table.exists():
+        return cpu_ms(pid)
+    ended = table.read_text(encoding="utf-8").rpartition(")")[2].split()[13:15]
+    return cpu_ms(pid) + sum(map(int, ended)) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def verify_cost(home: Path, root: Path) -> float:
+    """Return the processor milliseconds, a mean, of showing a piece as its file says it now."""
+    with sqlite3.connect(home / "gateway.db") as connection:
+        found = connection.execute(
+            "SELECT f.folder, f.name, k.from_byte, k.to_byte FROM knowledge_chunk AS k JOIN knowledge_file AS f"
+            " ON f.content = k.content WHERE k.position = 1 ORDER BY random() LIMIT 200"
+        ).fetchall()
+    connection.close()
+    pieces, places = list[FoundPiece](), list[ContentPlace]()
+    for folder, name, start, end in found:
+        data = (root / folder / name).read_bytes()[start:end]
+        pieces.append(
+            FoundPiece(
+                0,
+                0,
+                1,
+                start,
+                end,
+                1,
+                2,
+                "[]",
+                _hash_of(data),
+                None,
+                0,
+                1,
+                "utf-8",
+                0.5,
+                "[]",
+                "markdown",
+                b"",
+                "[]",
+                None,
+            )
+        )
+        places.append(ContentPlace("notes", folder, name, str(root), "live", 0, 1, 1, "indexed"))
+    known = imagined("notes", "ws_default", CHOICES, 0)._replace(id=1)
+    begun = time.process_time()
+    with Disk(SafeFolder, _hash_of, CurrentRules([known]), {}) as disk:
+        shown = [disk.show(piece, [place]) for piece, place in zip(pieces, places, strict=True)]
+    taken = (time.process_time() - begun) * 1000
+    if not all(shown):
+        raise SystemExit("a piece was not found in its file")
+    return taken / len(shown)
+
+
+def _hash_of(data: bytes) -> bytes:
+    return hmac.digest(b"benchmark", data, "sha256")
+
+
+def _texts(root: Path) -> list[str]:
+    return [path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.md"))]
+
+
+async def message_costs(folder: Path, root: Path, config: Path, count: int) -> Messages:
+    """Return what storing, indexing and searching the texts of a folder costs where each is a message."""
+    command = [*console_script(), "serve", "--home", str(folder / "messages"), "--config", str(config)]
+    texts = _texts(root)
+    async with await GatewayClient.start(command) as client:
+        await _hello(client)
+        used = whole_cpu_ms(client.pid)
+        for first in range(0, len(texts), IMPORTED):
+            turns = [
+                {"at": 1_700_000_000_000 + first + n, "items": [{"role": "user", "text": text}]}
+                for n, text in enumerate(texts[first : first + IMPORTED])
+            ]
+            source = {"kind": "bench", "id": str(first)}
+            await client.request("thread/import", {"workspace_id": "ws_default", "source": source, "turns": turns})
+        await _drained(client)
+        indexing = whole_cpu_ms(client.pid) - used
+        taken = await _search(client, "thread_episodic/search", count)
+        return Messages(indexing, percentile(taken, 50))
+
+
+async def _hello(client: GatewayClient) -> None:
+    await client.request(
+        "initialize", {"protocol_version": "2026-11", "client": {"name": "benchmarks", "version": "1"}}
+    )
+
+
+async def _turn_cost(client: GatewayClient) -> tuple[float, float]:
+    """Return what recall of files adds to the preparing of a turn, and what one search of files costs; medians."""
+    query = "word7x1 word11x2"
+    taken: list[float] = []
+    for _ in range(TURNS):
+        used = cpu_ms(client.pid)
+        await client.request("knowledge/search", {"query": f"What do we know of {query}?", "source": "file"})
+        taken.append(cpu_ms(client.pid) - used)
+    with_files = await _turns(client, query)
+    await client.request("settings/update", {"update": {"knowledge": {"recall_enabled": False}}})
+    return with_files - await _turns(client, query), percentile(taken, 50)
+
+
+async def _turns(client: GatewayClient, query: str) -> float:
+    """Return the processor milliseconds of preparing a turn, a median."""
+    taken: list[float] = []
+    for _ in range(TURNS):
+        thread = (await client.request("thread/start", {"workspace_id": "ws_default"}))["thread"]["thread_id"]
+        used = cpu_ms(client.pid)
+        asked = {"thread_id": thread, "input": [{"type": "text", "text": f"What do we know of {query}?"}]}
+        turn = (await client.request("turn/prepare", asked))["turn"]["turn_id"]
+        taken.append(cpu_ms(client.pid) - used)
+        await client.request("turn/cancel", {"turn_id": turn})
+    return percentile(taken, 50)
+
+
+async def start_cost(homes: Sequence[Path], config: Path) -> list[float]:
+    """Return the least processor milliseconds of each home's process until it answers its first ping."""
+    taken: list[list[float]] = [[] for _ in homes]
+    for _ in range(STARTS):
+        for home, costs in zip(homes, taken, strict=True):
+            command = [*console_script(), "serve", "--home", str(home), "--config", str(config)]
+            async with await GatewayClient.start(command) as client:
+                await _hello(client)
+                await client.request("ping", {})
+                costs.append(cpu_ms(client.pid))
+    return [min(costs) for costs in taken]
+
+
+async def rest_cost(home: Path) -> float:
+    """Return the processor milliseconds of a second in which a process only watches."""
+    config = home.with_name("watched.toml")
+    config.write_text("[gateway.embedding]\nenabled = false\n", encoding="utf-8")
+    command = [*console_script(), "serve", "--home", str(home), "--config", str(config)]
+    async with await GatewayClient.start(command) as client:
+        await _hello(client)
+        while (await client.request("knowledge/status", {}))["collections"][0]["collection"]["state"] != "live":
+            await _drained(client)
+        await _drained(client)
+        await asyncio.sleep(2)  # what the start left to do
+        used = cpu_ms(client.pid)
+        await asyncio.sleep(REST_SECONDS)
+        return (cpu_ms(client.pid) - used) / REST_SECONDS
+
+
+Row = tuple[str, float, float, float]
+"""What, its value, its floor, and the bound of their ratio."""
+
+
+async def _scan_rows(client: GatewayClient, root: Path) -> list[Row]:
+    """Return what scans cost: one that finds nothing new, and one after a tenth of the files was renamed."""
+
+    async def scan() -> float:
+        used = cpu_ms(client.pid)
+        await client.request("knowledge/collections/scan", {"collection_id": "notes"})
+        await _drained(client)
+        return cpu_ms(client.pid) - used
+
+    unchanged = min([await scan() for _ in range(5)])
+    floor = walk(root)
+    (root / "part0").rename(root / "renamed")
+    return [
+        ("scan of unchanged files, ms CPU / walk and stat", unchanged, floor, SCAN_GOAL),
+        ("scan after a tenth was renamed / unchanged", await scan(), unchanged, RENAME_GOAL),
+    ]
+
+
+async def _search(client: GatewayClient, method: str, count: int) -> list[float]:
+    """Return the processor milliseconds of searches for words that one text has."""
+    asked = {"source": "file"} if method == "knowledge/search" else {"workspace_id": "ws_default"}
+    taken: list[float] = []
+    for number in range(SEARCHES):
+        used = cpu_ms(client.pid)
+        query = f"word{number * 7 % count}x1"
+        found = await client.request(method, {"query": query, **asked})
+        taken.append(cpu_ms(client.pid) - used)
+        if not found["hits"]:
+            raise SystemExit(f"{query} was not found")
+    return taken
+
+
 async def measure(folder: Path, count: int) -> bool:
     """Print costs beside floors; return whether each is within its bound."""
-    root = folder / "notes"
+    root, config = folder / "notes", folder / "config.toml"
     size = build(root, count)
-    config = folder / "config.toml"
     config.write_text(
         "[gateway.embedding]\nenabled = false\n[gateway.knowledge]\nwatch_enabled = false\n", encoding="utf-8"
     )
     command = [*console_script(), "serve", "--home", str(folder / "home"), "--config", str(config)]
-    rows: list[tuple[str, float, float, float]] = []
     async with await GatewayClient.start(command) as client:
-        await client.request(
-            "initialize", {"protocol_version": "2026-11", "client": {"name": "benchmarks", "version": "1"}}
-        )
+        await _hello(client)
         rest = await _pings(client)
+        begun, memory = whole_cpu_ms(client.pid), spent(client.pid).rss_mb or 0.0
         await client.request("knowledge/collections/add", {"path": str(root), "collection_id": "notes"})
         busy = await _pings(client)
         await _drained(client)
-        scans: list[float] = []
-        for _ in range(5):
-            used = cpu_ms(client.pid)
-            await client.request("knowledge/collections/scan", {"collection_id": "notes"})
-            await _drained(client)
-            scans.append(cpu_ms(client.pid) - used)
-        floor = walk(root)
-        rows.append(("scan of unchanged files, ms CPU / walk and stat", min(scans), floor, SCAN_GOAL))
-        (root / "part0").rename(root / "renamed")
-        used = cpu_ms(client.pid)
-        await client.request("knowledge/collections/scan", {"collection_id": "notes"})
-        await _drained(client)
-        rows.append(("scan after a tenth was renamed / unchanged", cpu_ms(client.pid) - used, min(scans), RENAME_GOAL))
-        rows.append(
-            ("ping p95 while files are indexed / at rest, ms", percentile(busy, 95), percentile(rest, 95), PING_GOAL)
-        )
-        searches: list[float] = []
-        for number in range(SEARCHES):
-            used = cpu_ms(client.pid)
-            query = f"word{number * 7 % count}x1"
-            found = await client.request("knowledge/search", {"query": query, "source": "file"})
-            searches.append(cpu_ms(client.pid) - used)
-            if not found["hits"]:
-                raise SystemExit(f"{query} was not found")
+        indexing = whole_cpu_ms(client.pid) - begun
+        rows = await _scan_rows(client, root)
+        searches = await _search(client, "knowledge/search", count)
+        grown = (spent(client.pid).rss_mb or 0.0) - memory
+        turn, search = await _turn_cost(client)
+    messages = await message_costs(folder, root, config, count)
+    with_one, without = await start_cost([folder / "home", folder / "bare"], config)
     large, small = await save_cost(folder / "large", count), await save_cost(folder / "small", SMALL)
-    rows.append((f"saving one file, ms CPU / among {SMALL} files", large, small, SAVE_GOAL))
     stored = sum(path.stat().st_size for path in (folder / "home").glob("gateway.db"))
-    rows.append(("database / bytes of the texts, MB", stored / 1e6, size / 1e6, SIZE_GOAL))
+    rows += [
+        ("ping p95 while files are indexed / at rest, ms", percentile(busy, 95), percentile(rest, 95), PING_GOAL),
+        ("memory after scans and searches, + MB", grown, MEMORY_MB, 1.0),
+        ("first index by words, ms CPU / as messages", indexing, messages.indexing, INDEX_GOAL),
+        ("database / bytes of the texts, MB", stored / 1e6, size / 1e6, SIZE_GOAL),
+        (f"saving one file, ms CPU / among {SMALL} files", large, small, SAVE_GOAL),
+        ("search by words, ms CPU / of messages", percentile(searches, 50), messages.search, SEARCH_GOAL),
+        ("verifying a hit, ms CPU", verify_cost(folder / "home", root), HIT_MS, 1.0),
+        ("recall of files in a turn, ms CPU / one search", turn, search, TURN_GOAL),
+        ("start with the collection, ms CPU / without", with_one, without, START_GOAL),
+        ("a second of watching at rest, ms CPU", await rest_cost(folder / "home"), REST_MS, 1.0),
+    ]
     show_table(
         f"{count} files, {size / 1e6:.1f} MB", ("what", "value", "floor", "ratio", "bound"),
         [(what, value, floor, value / floor if floor else 0.0, bound) for what, value, floor, bound in rows],

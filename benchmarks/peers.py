@@ -108,7 +108,7 @@ async def read(conversations: list[Conversation], model: Path) -> Data:
     return Data(conversations, items, [(c, question) for c in conversations for question in c.questions])
 
 
-def _environment(name: str, peer: Peer) -> str:
+def environment(name: str, peer: Peer) -> str:
     """Install a peer if it is not there; why not, or nothing."""
     folder = PLACE / name
     if (folder / "ready").exists():
@@ -120,7 +120,7 @@ def _environment(name: str, peer: Peer) -> str:
         if not commands:
             return "npm is not here"
     else:
-        python = str(_python(folder))
+        python = str(python_of(folder))
         commands = [
             [_plain_python(), "-m", "venv", str(folder)],
             [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *peer.packages],
@@ -145,7 +145,7 @@ def _plain_python() -> str:
     return sys.executable
 
 
-def _python(folder: Path) -> Path:
+def python_of(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
@@ -159,7 +159,7 @@ def _work(name: str, peer: Peer, task: dict[str, Any], folder: Path) -> dict[str
     """One process of the driver in the peer's environment."""
     given, told = folder / "task.json", folder / "told.json"
     given.write_text(json.dumps(task), encoding="utf-8")
-    python = sys.executable if peer.is_npm else str(_python(PLACE / name))
+    python = sys.executable if peer.is_npm else str(python_of(PLACE / name))
     single = {"OMP_NUM_THREADS": "1", "PEER_FOLDER": str(PLACE / name), "HF_HUB_OFFLINE": "1"}
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | single
     done = subprocess.run(
@@ -200,7 +200,7 @@ def run_peer(
 ) -> Told | str:
     """Give a peer items of (group, name, text, vector), ask it questions of (group, text); what came of it, or why nothing did."""
     peer = PEERS[name]
-    if reason := _environment(name, peer):
+    if reason := environment(name, peer):
         return reason
     with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as temporary:
         folder = Path(temporary)

@@ -30,7 +30,7 @@ from benchmarks.peers import run_peer
 from benchmarks.report import machine, show_table
 from benchmarks.rivals import WORDS_PART, bm25
 from benchmarks.stage import WORKSPACE, Stage
-from memory.read.ranking import RECALL_ODDS
+from memory.read.ranking import recallable
 from protocol import methods as call
 from protocol.memory.explaining import ExplainParams
 from protocol.memory.reads import SearchParams
@@ -38,11 +38,13 @@ from protocol.memory.values import Context
 from protocol.memory.writes import RememberParams
 from protocol.settings import RecallSettings
 from protocol.threads import TextInput, ThreadStartParams, TurnOptions, TurnStartParams
+from retrieval.terms import SnowballLexicon
 
 SETS = Path(__file__).with_name("sets") / "facts"
 SETS_VARIABLE = "PIONEER_BENCH_FACTS"
 """Another folder of sets, for figures on text that nobody here has seen."""
 FIRST = 5
+SOUGHT = 10
 ITEMS = RecallSettings().items
 NAIVE_FLOOR = 0.30  # of the rows that are no product of ours: a floor that a first attempt would take
 NAIVE_ITEMS = 5
@@ -70,12 +72,16 @@ class Group(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one message got: the ids in its prompt, the first of a search, and what recall considered, with scores."""
+    """What one message got: the ids in its prompt, the first of a search, and what recall considered, with scores.
+
+    `by_meaning`: the first of a search by meaning alone.
+    """
 
     ask: Ask
     shown: Sequence[str]
     found: Sequence[str]
     considered: Sequence[tuple[str, float]] = ()
+    by_meaning: Sequence[str] = ()
 
 
 def read_groups(folder: Path) -> list[Group]:
@@ -148,14 +154,17 @@ async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Ou
                     options=TurnOptions(skip_retention=True),
                 ),
             )
-            search = SearchParams(query=ask.text, limit=FIRST, context=Context(workspace_id=WORKSPACE))
-            hits = (await stage.client.call(call.MEMORY_SEARCH, search)).hits
+            found: list[list[str]] = []
+            for mode in ("hybrid", "semantic"):
+                search = SearchParams(query=ask.text, mode=mode, limit=SOUGHT, context=Context(workspace_id=WORKSPACE))
+                hits = (await stage.client.call(call.MEMORY_SEARCH, search)).hits
+                found.append([ids.get(hit.record.memory_id, "") for hit in hits])
             why = await stage.client.call(
                 call.MEMORY_EXPLAIN, ExplainParams(query=ask.text, context=Context(workspace_id=WORKSPACE))
             )
             considered = [(ids.get(one.memory_id or "", ""), one.score) for one in why.candidates]
             shown = [ids.get(memory_id, memory_id) for memory_id in turn.prompt_manifest.recall.memory_ids]
-            outcomes.append(Outcome(ask, shown, [ids.get(hit.record.memory_id, "") for hit in hits], considered))
+            outcomes.append(Outcome(ask, shown, found[0], considered, found[1]))
         return outcomes, len(ids)
     finally:
         await stage.end()
@@ -175,8 +184,8 @@ def _naive(group: Group, score: Callable[[int], np.ndarray], floor: float) -> li
     outcomes: list[Outcome] = []
     for place, ask in enumerate(group.asks):
         scores = score(place)
-        order = np.argsort(-scores, kind="stable")[:NAIVE_ITEMS]
-        shown = [names[n] for n in order if scores[n] >= floor]
+        order = np.argsort(-scores, kind="stable")[:SOUGHT]
+        shown = [names[n] for n in order[:NAIVE_ITEMS] if scores[n] >= floor]
         outcomes.append(Outcome(ask, shown, [names[n] for n in order if scores[n] > 0]))
     return outcomes
 
@@ -229,18 +238,35 @@ def figures(outcomes: Sequence[Outcome]) -> tuple[float, float, float, float]:
         mean([not one.ask.needs.isdisjoint(one.shown) for one in own]),
         mean([bool(one.shown) for one in unrelated]),
         mean([len(one.shown) for one in own]),
-        mean([not one.ask.needs.isdisjoint(one.found) for one in own]),
+        mean([not one.ask.needs.isdisjoint(one.found[:FIRST]) for one in own]),
     )
+
+
+def apart(group: Group, outcomes: Sequence[Outcome], *, by_meaning: bool = False) -> tuple[int, float, float]:
+    """Return how many messages share no word with a fact that they need, and the share of them that finds one.
+
+    Among the first five, and among the first ten.
+    """
+    lexicon = SnowballLexicon()
+    own: list[Outcome] = []
+    for one in (one for one in outcomes if one.ask.needs):
+        said = frozenset(lexicon.query_terms(one.ask.text))
+        if all(said.isdisjoint(lexicon.index_terms(group.facts[need])) for need in one.ask.needs):
+            own.append(one._replace(found=one.by_meaning) if by_meaning else one)
+
+    def share(first: int) -> float:
+        return float(np.mean([not one.ask.needs.isdisjoint(one.found[:first]) for one in own])) if own else math.nan
+
+    return len(own), share(FIRST), share(SOUGHT)
 
 
 def at_floor(outcomes: Sequence[Outcome], floor: float) -> list[Outcome]:
     """The same outcomes as another floor of recall would have made them."""
     made: list[Outcome] = []
     for one in outcomes:
-        odds = [score / max(1e-9, 1 - score) for _, score in one.considered]
-        is_shown = bool(one.considered) and one.considered[0][1] >= floor
-        shown = [name for (name, _), value in zip(one.considered, odds, strict=True) if value * RECALL_ODDS >= odds[0]]
-        made.append(one._replace(shown=shown[:ITEMS] if is_shown else ()))
+        odds = [math.log(max(1e-9, score) / max(1e-9, 1 - score)) for _, score in one.considered]
+        shown = [name for name, _ in one.considered[: recallable(odds, floor)]]
+        made.append(one._replace(shown=shown[:ITEMS]))
     return made
 
 
@@ -271,6 +297,7 @@ def main(arguments: list[str]) -> int:
     print(f"{sum(len(g.facts) for g in groups)} facts, {sum(len(g.asks) for g in groups)} messages; {machine()}")
     rows: list[tuple[object, ...]] = []
     curves: list[tuple[object, ...]] = []
+    wordless: list[tuple[object, ...]] = []
     for group in groups:
         for peer, model in [(peer, folder) for peer in given.peers if folder is not None]:
             ranked = _peer_outcomes(group, peer, partial(_embed, model), model)
@@ -280,10 +307,13 @@ def main(arguments: list[str]) -> int:
             rows.append((group.name, peer, len(group.facts), "", "", "", figures(ranked)[3]))
         for way, outcomes in _naive_rows(group, partial(_embed, folder) if folder is not None else None).items():
             rows.append((group.name, way, len(group.facts), *figures(outcomes)))
+            wordless.append((group.name, way, *apart(group, outcomes)))
         for mode in (mode for mode in given.modes if mode in modes):
             with tempfile.TemporaryDirectory() as place:
                 outcomes, count = asyncio.run(_outcomes(group, Path(place), modes[mode]))
             rows.append((group.name, f"ours, {mode}", count, *figures(outcomes)))
+            wordless.append((group.name, f"ours, {mode}, hybrid", *apart(group, outcomes)))
+            wordless.append((group.name, f"ours, {mode}, semantic", *apart(group, outcomes, by_meaning=True)))
             curve = [figures(at_floor(outcomes, floor)) for floor in FLOORS]
             curves.append((group.name, mode, *(f"{needed:.2f} / {stray:.2f}" for needed, stray, _, _ in curve)))
     heads = ("group", "way", "facts", "needed in prompt", "unrelated with any", "facts a message", "needed in first 5")
@@ -293,6 +323,8 @@ def main(arguments: list[str]) -> int:
         ("group", "mode", *map(str, FLOORS)),
         curves,
     )
+    heads = ("group", "way", "messages", "needed in first 5", "needed in first 10")
+    show_table("messages that share no word with what they need", heads, wordless)
     before = {(group, way): share for group, way, share in kept("recall").get("first_five", [])}
     now = {(str(group), str(way)): share for group, way, *_, share in rows}
     whole = [[*place, share] for place, share in (before | now).items()]

@@ -2,11 +2,13 @@
 
 Rule 1: one process of the home delivers at a time; a file goes when memory has all of it, and what is delivered twice
 is kept once.
-Rule 2: a process delivers before it serves anybody, so that a conversation stays in order; and before it forgets, which
-would miss words that are not in the home's tables yet.
+Rule 2: a message that is captured waits for what was left at the start, so that a conversation stays in order.
+Rule 3: before something is forgotten or backed up, what living proxies hold is delivered as well: those words are in
+no table of the home yet.
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -16,17 +18,19 @@ import msgspec
 from gateway.base.logs import Log
 from gateway.home.folder import Home
 from gateway.home.owners import held_in_turn
-from gateway.home.spool import STAYS_FOR, SpoolLine, drop_aside, find_spools, put_aside, read_spool
+from gateway.home.spool import STAYS_FOR, SpoolLine, drop_aside, find_spools, put_aside, read_spool, take_living
 from protocol.capture.calls import CaptureFinishParams
 from protocol.errors import GatewayError
 from protocol.methods import Bound
 from protocol.seams.ports import Spawn
 
 LOCK = "spool.lock"
-FIRST = frozenset({"gateway/drain", "memory/forget", "thread/delete", "workspace/delete"})
-"""Methods before which what is left is delivered."""
-START_SECONDS = 10.0
-"""How long a start waits for it; the rest is delivered while the process serves."""
+CAPTURING = frozenset({"capture/prepare", "capture/finish", "capture/ingest"})
+"""Methods that wait for what was left at the start."""
+FORGETTING = frozenset({"memory/forget", "thread/delete", "workspace/delete"})
+"""Methods before which what proxies hold is delivered."""
+START_SECONDS = 1.0
+"""How long a start waits for what was left: some hundred answers. The rest is delivered while the process serves."""
 
 log = Log("spool")
 
@@ -37,11 +41,18 @@ class LeftAnswers:
     def __init__(self, home: Home, finish: Callable[[CaptureFinishParams], Awaitable[object]]) -> None:
         self._home, self._finish = home, finish
         self._delivering = anyio.Lock()
+        self._begun: anyio.Event | None = None
+        """Set once what was left at the start is delivered; None where nothing was."""
 
-    async def deliver(self) -> int:
-        """Return how many answers were delivered; what cannot be delivered now stays, and the log says so."""
+    async def deliver(self, *, takes_living: bool = False) -> int:
+        """Return how many answers were delivered; what cannot be delivered now stays, and the log says so.
+
+        `takes_living`: those of living proxies as well.
+        """
         async with self._delivering:
             try:
+                if takes_living and not self._home.is_read_only:
+                    await anyio.to_thread.run_sync(take_living, self._home.root)
                 return await self._deliver_all()
             except GatewayError as error:
                 log.warning("spool_stays", reason=error.reason)
@@ -50,24 +61,39 @@ class LeftAnswers:
             return 0
 
     async def begin(self, spawn: Spawn) -> None:
-        """Deliver for some seconds; the rest goes on in the background."""
-        with anyio.move_on_after(START_SECONDS) as limit:
+        """Begin to deliver what was left, and wait a moment for it."""
+        if await anyio.to_thread.run_sync(self._is_left):
+            begun = self._begun = anyio.Event()
+            spawn(partial(self._deliver_first, begun), "spool")
+            with anyio.move_on_after(START_SECONDS):
+                await begun.wait()
+
+    async def _deliver_first(self, begun: anyio.Event) -> None:
+        try:
             await self.deliver()
-        if limit.cancelled_caught:
-            spawn(self.deliver, "spool")
+        finally:
+            begun.set()
 
     def bound(self, entry: Bound) -> Bound:
-        """Return a method that has delivered before where it has to."""
-        if entry.method.name not in FIRST:
+        """Return a method that has delivered, or waited for that, before where it has to."""
+        name = entry.method.name
+        if name not in CAPTURING | FORGETTING | {"gateway/drain"}:
             return entry
 
         async def call(params: Any) -> Any:
-            await self.deliver()
-            if entry.method.name == "memory/forget" and params.mode == "erase" and not params.dry_run:
+            if name in CAPTURING:
+                await self._wait_for_begin()
+            else:
+                await self.deliver(takes_living=name in FORGETTING)
+            if name == "memory/forget" and params.mode == "erase" and not params.dry_run:
                 await anyio.to_thread.run_sync(self._drop_torn)
             return await entry.call(params)
 
         return Bound(entry.method, call)
+
+    async def _wait_for_begin(self) -> None:
+        if self._begun is not None:
+            await self._begun.wait()
 
     def _drop_torn(self) -> None:
         """Remove torn lines: they can never be kept, and whether they hold the words cannot be told of a torn one."""

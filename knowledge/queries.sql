@@ -565,11 +565,31 @@ FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection JOIN knowle
 WHERE f.state IN ('indexed', 'partial') AND c.state <> 'unavailable' ORDER BY random() LIMIT :limit
 
 -- name: index_gaps
--- Pieces without words, words without a piece, pieces and texts of nothing.
+-- Pieces and files without words, words without a piece or file, pieces and texts of nothing.
 SELECT (SELECT count(*) FROM knowledge_chunk WHERE terms IS NOT NULL AND term_count > 0 AND id NOT IN (SELECT id FROM knowledge_fts_docsize)),
+    (SELECT count(*) FROM knowledge_file WHERE card IS NOT NULL AND id NOT IN (SELECT id FROM knowledge_card_fts_docsize)),
     (SELECT count(*) FROM knowledge_fts_docsize WHERE id NOT IN (SELECT id FROM knowledge_chunk)),
+    (SELECT count(*) FROM knowledge_card_fts_docsize WHERE id NOT IN (SELECT id FROM knowledge_file)),
     (SELECT count(*) FROM knowledge_chunk WHERE content NOT IN (SELECT id FROM knowledge_content)),
     (SELECT count(*) FROM knowledge_content WHERE id NOT IN (SELECT content FROM knowledge_file WHERE content IS NOT NULL))
+
+-- name: empty_words
+-- The full-text table of pieces is empty.
+INSERT INTO knowledge_fts (knowledge_fts) VALUES ('delete-all')
+
+-- name: empty_cards
+-- The full-text table of names is empty.
+INSERT INTO knowledge_card_fts (knowledge_card_fts) VALUES ('delete-all')
+
+-- name: pieces_without_words
+-- Some pieces whose terms are not in the index.
+SELECT k.id, n.owner, k.terms FROM knowledge_chunk AS k JOIN knowledge_content AS n ON n.id = k.content
+WHERE k.id > :after AND k.terms IS NOT NULL AND k.id NOT IN (SELECT id FROM knowledge_fts_docsize) ORDER BY k.id LIMIT :limit
+
+-- name: files_without_words
+-- Some files whose names are not in the index.
+SELECT f.id, c.owner, f.card FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection
+WHERE f.id > :after AND f.card IS NOT NULL AND f.id NOT IN (SELECT id FROM knowledge_card_fts_docsize) ORDER BY f.id LIMIT :limit
 
 -- name: old_versions
 -- Versions that were seen last before a time and are not the newest of their path.

@@ -39,6 +39,7 @@ from knowledge.rows.files import (
     renew_parts,
     retry_files,
 )
+from knowledge.rows.upkeep import FULL_TEXT, empty_surplus, refill_some
 from knowledge.scan.patterns import LeftOut
 from knowledge.scan.scanning import Scanner
 from knowledge.scan.walking import rules_at, rules_of
@@ -218,8 +219,16 @@ class KnowledgeService:
             self._means.jobs.enqueue(tx, "read", collection_id)
 
     async def queue_all(self) -> int:
-        """Have every file of every collection read again, those that failed as well; return how many collections."""
+        """Have every file of every collection read again, those that failed as well; return how many collections.
+
+        What the full-text tables lack is put in again first: reading a file anew would not notice it.
+        """
         now = self._means.clock.now()
+        await self._means.db.write(empty_surplus)
+        for table in range(len(FULL_TEXT)):
+            after: int | None = 0
+            while after is not None:
+                after = await self._means.db.write(partial(refill_some, table=table, after=after))
 
         def write(tx: Tx) -> list[str]:
             collections = list_collections(tx)

@@ -1,5 +1,6 @@
 """What is known of a text once it is read: the answer of a reader, of ranges and terms, without a sentence of it."""
 
+from collections.abc import Iterable
 from typing import Literal, Protocol, TypeAlias
 
 import msgspec
@@ -13,8 +14,14 @@ Unread: TypeAlias = Literal[
 """Why a file has no pieces, as its reader found."""
 
 
+def join_terms(terms: Iterable[str], of_headings: Iterable[str]) -> str:
+    """Return the terms of a piece as its row keeps them: sorted, and in a second line those of its headings again."""
+    named = " ".join(sorted(set(of_headings)))
+    return " ".join(sorted(terms)) + (f"\n{named}" if named else "")
+
+
 class PieceOfText(msgspec.Struct, frozen=True, array_like=True):
-    """A piece: its range in bytes, its lines from 1, the byte ranges of the headings above it, its terms, sorted."""
+    """A piece: its range in bytes, its lines from 1, byte ranges of the headings above it, its terms (`join_terms`)."""
 
     from_byte: int
     to_byte: int

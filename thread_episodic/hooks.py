@@ -136,7 +136,7 @@ class EpisodicRecall:
         if given.context.parent_thread_id is not None:
             return []  # a subagent is told what it needs
         query = EpisodicQuery(mode="workspace_threads", query=query_of(given.text))
-        return [TurnSearch(query, _strict(least), UNASKED_HITS)]
+        return [TurnSearch(query, _strict(least), UNASKED_HITS, adds_words=True)]
 
     async def _search(
         self, given: HookInput, wishes: Sequence[TurnSearch], told: list[_Told], answers: list[FoundChunks]

@@ -153,8 +153,7 @@ WHERE s.workspace = :workspace AND s.at >= :from_at AND s.at <= :to_at AND c.sta
 ORDER BY s.at DESC, s.turn_seq DESC, s.item_seq DESC, c.position LIMIT :limit
 
 -- name: sums_in_view
--- What a ranking rests on: the sums of a workspace's chunks without those of some turns, and how many exclusions there are. Nothing
--- while a chunk of another turn waits for its vector.
+-- The sums of a workspace's chunks without those of some turns, and the count of exclusions; no row while one waits for its vector.
 SELECT every.chunks - hidden.chunks, every.terms - hidden.terms, every.digest - hidden.digest, (SELECT count(*) FROM chunk_exclusion)
 FROM (
     SELECT coalesce(sum(chunk_count), 0) AS chunks, coalesce(sum(term_count), 0) AS terms, coalesce(sum(digest), 0) AS digest

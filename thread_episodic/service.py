@@ -271,7 +271,7 @@ class EpisodicService:
             floor=wish.floor, hits=wish.hits, room=min(room, query.max_chars or room),
             snippet_chars=settings.snippet_chars,
             hit_chars=settings.max_hit_chars, known_chunks=frozenset(shown.chunks), known_facts=tuple(shown.facts),
-            has_answers=True,
+            known_question=query.query if wish.adds_words else "", has_answers=True,
         )  # fmt: skip
         is_newest = query.newest or (not query.query.strip() and None not in {query.from_at, query.to_at})
         return await self._find(

@@ -188,6 +188,8 @@ class TurnSearch(NamedTuple):
     hits: int
     thread_id: str | None = None
     """The only thread that is looked into, where it is not the query that says where."""
+    adds_words: bool = False
+    """Whether what only repeats the query is left out."""
 
 
 class Shown(NamedTuple):

@@ -34,7 +34,9 @@ def known_clients() -> frozenset[str]:
     return frozenset(client_rows())
 
 
-def name_of(user_agent: str) -> str:
-    """Return the name of the program that a `User-Agent` belongs to; `unknown` for any other."""
+def name_of(user_agent: str, agent_id: str | None = None) -> str:
+    """Return the name of a program by its `User-Agent`, else by the agent that its address names; else `unknown`."""
     said = user_agent.lower()
-    return next((name for name, row in client_rows().items() if any(map(said.startswith, row.agent))), UNKNOWN)
+    named = agent_id if agent_id in client_rows() else None
+    known = (name for name, row in client_rows().items() if any(map(said.startswith, row.agent)))
+    return next(known, named) or UNKNOWN

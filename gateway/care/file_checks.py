@@ -42,7 +42,11 @@ def find_file_problems(subject: Subject) -> Iterator[Finding]:
     for name, count in gaps.items():
         if count:
             text = f"{count} {name.replace('_', ' ')} in the index of files"
-            yield Finding("files", "warning", text, "remove the collection and add it again: its folder stays as it is")
+            is_mended = "words" in name
+            advice = (
+                "--fix puts them right" if is_mended else "remove the collection and add it again: its folder stays"
+            )
+            yield Finding("files", "warning", text, advice, "files" if is_mended else None)
 
 
 def _of_collection(one: CollectionCounts) -> Iterator[Finding]:

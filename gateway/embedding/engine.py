@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, cast
 
 from gateway.base.logs import Log
 from gateway.embedding.model_files import DECIDING, ModelFiles, data_files, digest, find_in_cache, source_of
+from gateway.embedding.plain_model import PlainEngine, is_plain
 
 EmbedderReason: TypeAlias = Literal[
     "model_missing",
@@ -188,9 +189,7 @@ def open_model(order: Order) -> EmbeddingModel:
     _quieten()
     with failing_as("model_broken"):
         import onnxruntime  # noqa: PLC0415
-        from loguru import logger  # noqa: PLC0415
 
-        logger.disable("fastembed")
         runtime = cast("Any", onnxruntime)
         runtime.set_default_logger_severity(4)  # it would write to stderr itself
         runtime.disable_telemetry_events()
@@ -203,8 +202,16 @@ def open_model(order: Order) -> EmbeddingModel:
 
 
 def _engine(files: ModelFiles, known_as: str, threads: int) -> Any:
+    pooling = _pooling(files)
+    return PlainEngine(files, threads) if is_plain(files, pooling) else _of_fastembed(files, known_as, threads, pooling)
+
+
+def _of_fastembed(files: ModelFiles, known_as: str, threads: int, pooling: str) -> Any:
     from fastembed import TextEmbedding  # noqa: PLC0415
     from fastembed.common.model_description import ModelSource, PoolingType  # noqa: PLC0415
+    from loguru import logger  # noqa: PLC0415
+
+    logger.disable("fastembed")
 
     model_file = files.onnx.relative_to(files.folder).as_posix()
     name = f"local/{known_as}/{model_file}"
@@ -216,7 +223,7 @@ def _engine(files: ModelFiles, known_as: str, threads: int) -> Any:
         elif name.lower() not in known:
             TextEmbedding.add_custom_model(
                 model=name,
-                pooling=PoolingType(_pooling(files)),
+                pooling=PoolingType(pooling),
                 normalization=True,
                 sources=ModelSource(hf=name),  # never asked: the folder is named below
                 dim=1,  # never read: a probe measures it

@@ -130,7 +130,7 @@ class Embedding:
             if loaded is None:
                 return None
             try:
-                return Vector(loaded.space.id, await loaded.embedder.embed_query(text))
+                return Vector(loaded.space.id, await loaded.embedder.embed_query(text), loaded.space.kind)
             except EmbedderError as error:
                 self._health.failed(COMPONENT, error.reason)
         return None

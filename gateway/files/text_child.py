@@ -26,7 +26,7 @@ from knowledge.index.code_cutting import CodeSymbol, cut_code
 from knowledge.index.cutting import Heading, TextPiece, cut_pieces, line_starts
 from knowledge.index.hidden import HiddenPart, find_hidden, replace_parts
 from knowledge.links.finding import RawLink, find_imports, find_links
-from knowledge.structure import PieceOfText, ReadRequest, TextStructure
+from knowledge.structure import PieceOfText, ReadRequest, TextStructure, join_terms
 from promt.own_blocks import find_blocks
 from retrieval.terms import SnowballLexicon
 
@@ -215,7 +215,8 @@ class _Reader:
         found: list[PieceOfText] = []
         for one in pieces:
             above = " ".join([*title, *(said[heading.start : heading.end] for heading in one.trail)])
-            terms = [*self._lexicon.index_terms(above), *self._lexicon.index_terms(said[one.start : one.end])]
+            named = self._lexicon.index_terms(above)
+            terms = [*named, *self._lexicon.index_terms(said[one.start : one.end])]
             found.append(
                 PieceOfText(
                     at[one.start] if one.start else 0,
@@ -223,7 +224,7 @@ class _Reader:
                     one.from_line,
                     one.to_line,
                     [(at[heading.start], at[heading.end]) for heading in one.trail],
-                    " ".join(sorted(terms)),
+                    join_terms(terms, named),
                 )
             )
         return found

@@ -1,10 +1,15 @@
 """The spool of a home: answers that chat proxies have on disk until memory has them, a file for each proxy.
 
 Rule 1: a file belongs to its proxy while that lives; what an ended one left is any gateway's to deliver.
-Rule 2: a torn line is put aside, and the others are read.
+Rule 2: a gateway that is about to forget takes the files of living proxies as well: it gives them another name, and a
+proxy whose file was taken delivers nothing of it any more.
+Rule 3: a torn line is put aside, and the others are read.
 """
 
+import contextlib
 import hashlib
+import os
+import secrets
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,11 +17,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gateway.home.owners import is_free
+from gateway.home.owners import held, is_free
 from protocol.base import encode, encode_sorted
 
 FOLDER = "spool"
 QUARANTINE = "quarantine.jsonl"
+LOCK = "spool-files.lock"
+"""Held while a line is appended or a file is taken."""
 STAYS_FOR = frozenset(
     {"storage_full", "storage_read_only", "unavailable", "overloaded", "home_locked", "turn_in_progress"}
 )
@@ -33,6 +40,58 @@ class SpoolLine(msgspec.Struct, frozen=True):
     sha256: str
     finish: dict[str, Any]
     at: int
+
+
+class OwnFile:
+    """A proxy's file: it is open from its first line until all of them are delivered, so that a taken one is known."""
+
+    def __init__(self, root: Path, owner: str) -> None:
+        self._path, self._lock = path_of_spool(root, owner), root / "run" / LOCK
+        self._file: int | None = None
+        self._number = 0
+        self.size = 0
+
+    def append(self, line: bytes) -> int:
+        """Append a line and have it on disk; return the number of the file that it is in. Raises `OSError`."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with held(self._lock):
+            if self._file is None or not self.holds(self._number):
+                self.close()
+                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            os.write(self._file, line)
+            os.fsync(self._file)
+        self.size += len(line)
+        return self._number
+
+    def holds(self, number: int) -> bool:
+        """Return whether the lines of a file are still this proxy's to deliver."""
+        if self._file is None or number != self._number:
+            return False
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._file))
+        except FileNotFoundError:
+            return False
+
+    def close(self) -> None:
+        """Begin another file with the next line."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file, self.size = None, 0
+            self._number += 1
+
+    def remove(self) -> None:
+        """Remove the file: every line is delivered."""
+        if self.holds(self._number):
+            self._path.unlink(missing_ok=True)
+        self.close()
+
+
+def take_living(root: Path) -> None:
+    """Take the files of living proxies, so that they count as left; one that cannot be taken stays where it is."""
+    for file in find_spools(root):
+        if not file.is_left:
+            with held(root / "run" / LOCK), contextlib.suppress(OSError):
+                file.path.rename(file.path.with_name(f"capture-taken_{secrets.token_hex(8)}.jsonl"))
 
 
 class ReadSpool(NamedTuple):

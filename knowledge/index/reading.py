@@ -298,7 +298,7 @@ class FileReader:
             return []
         names = " ".join([*references.aliases, *references.tags])
         index_terms = self._means.lexicon.index_terms
-        return [*index_terms(path_of(file.folder, file.name)), *(index_terms(names) if names else ())]
+        return [*index_terms(file.folder), *index_terms(file.name), *(index_terms(names) if names else ())]
 
     def _fail(self, tx: Tx, read: ReadBytes, *, has_ended: bool) -> list[str]:
         """Store that a file could not be read; return the reason where it is tried no more."""

@@ -46,11 +46,11 @@ _FULL_TEXT: Mapping[FullText, _Statements] = {
 
 
 class WordChange(NamedTuple):
-    """A full-text row that comes or goes."""
+    """A full-text row that comes, goes, or is to be there."""
 
     row: int
     body: str
-    is_added: bool
+    how: Literal["add", "remove", "keep"]
 
 
 class WordChanges:
@@ -65,22 +65,31 @@ class WordChanges:
 
     def add(self, table: FullText, row: int, body: str) -> None:
         """Note a row that comes."""
-        self._changes[table].append(WordChange(row, body, is_added=True))
+        self._changes[table].append(WordChange(row, body, "add"))
+
+    def keep(self, table: FullText, row: int, body: str) -> None:
+        """Note a row that should be there: it comes where it is not, as in a table that was lost and made anew."""
+        self._changes[table].append(WordChange(row, body, "keep"))
 
     def remove(self, table: FullText, row: int, body: str) -> None:
         """Note a row that goes; one that is not there is left alone."""
-        self._changes[table].append(WordChange(row, body, is_added=False))
+        self._changes[table].append(WordChange(row, body, "remove"))
 
     def store(self, tx: Tx) -> None:
         """Make the changes, in the order of rows, as another order begins a new segment, and of one row as noted."""
         for table, statements in _FULL_TEXT.items():
             changes = sorted(self._changes[table], key=lambda one: one.row)
-            removed = json.dumps([one.row for one in changes if not one.is_added])
-            present = {row for (row,) in tx.all(statements.there, {"rows": removed})}
+            asked = json.dumps([one.row for one in changes if one.how != "add"])
+            present = {row for (row,) in tx.all(statements.there, {"rows": asked})}
             for one in changes:
-                if one.is_added or one.row in present:
-                    tx.run(statements.add if one.is_added else statements.remove, {"id": one.row, "body": one.body})
-                (present.add if one.is_added else present.discard)(one.row)
+                values = {"id": one.row, "body": one.body}
+                if one.how == "remove":
+                    if one.row in present:
+                        tx.run(statements.remove, values)
+                    present.discard(one.row)
+                elif one.how == "add" or one.row not in present:
+                    tx.run(statements.add, values)
+                    present.add(one.row)
             self._changes[table].clear()
 
 
@@ -135,10 +144,10 @@ class FoundPiece(NamedTuple):
     hidden: str
     page: int | None
 
-    @property
-    def words(self) -> list[str]:
-        """Return its terms, sorted, with repetitions."""
-        return unpack(self.terms).split()
+    def words(self) -> tuple[list[str], list[str]]:
+        """Return its terms, sorted, with repetitions; and those of the headings above it."""
+        own, _, named = unpack(self.terms).partition("\n")
+        return own.split(), named.split()
 
 
 class PlacedPiece(NamedTuple):
@@ -172,7 +181,7 @@ def add_content(
         values: dict[str, SqlValue] = piece._asdict()
         chunks.append(
             values | {"id": first + position, "content": row, "position": position, "terms": pack(piece.terms),
-                      "term_count": len(piece.terms.split())}
+                      "term_count": len(piece.terms.partition("\n")[0].split())}
         )  # fmt: skip
         if piece.terms:
             words.add("words", first + position, entry(content.owner, piece.terms))
@@ -225,6 +234,8 @@ def put_card(tx: Tx, file: int, owner: int, terms: str, words: WordChanges) -> i
     """Have the names of a file in place of those before; return how many full-text rows go."""
     before = card_of(tx, file)
     if before == terms:
+        if terms:
+            words.keep("card", file, entry(owner, terms))
         return 0
     if before:
         words.remove("card", file, entry(owner, before))

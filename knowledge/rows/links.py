@@ -232,10 +232,14 @@ def put_file(tx: Tx, row: int, references: TextReferences | None, now: int) -> N
 
 def _names_of(tx: Tx, entity: Entity) -> set[str]:
     """Return the names by which a file is called; what stands for its folder is called as that is, too."""
+    return {*aliases_of(tx, [entity.row]).get(entity.row, []), *_own_names(entity)}
+
+
+def _own_names(entity: Entity) -> set[str]:
+    """Return the names that a file has by its path."""
     stem = stem_of(entity.name)
-    names = {stem, *aliases_of(tx, [entity.row]).get(entity.row, [])}
     folder = (entity.path or "").rpartition("/")[0].rpartition("/")[2]
-    return names | ({folder} if folder and entity.kind == "code" and stem in OF_FOLDER else set())
+    return {stem, folder} if folder and entity.kind == "code" and stem in OF_FOLDER else {stem}
 
 
 def _holds(link: RawLink, file: LinkedFile) -> bool:
@@ -349,7 +353,7 @@ def move_file_in_graph(tx: Tx, row: int) -> None:
     _leave_folder(tx, file, entity.path or "")
     _drop_empty_folders(tx, file.place, entity.path or "")
     moved = entity._replace(name=file.name, path=file.path)
-    _relink(tx, file.place, {stem, *_names_of(tx, entity), *_names_of(tx, moved)})
+    _relink(tx, file.place, {stem, *_names_of(tx, entity), *_own_names(moved)})
 
 
 def forget_file(tx: Tx, row: int) -> None:

@@ -5,18 +5,24 @@ Rule 1: what lists itself as derived is made again by the next scan; a look here
 
 from typing import NamedTuple
 
+from knowledge.rows.contents import FullText, WordChanges, entry
 from knowledge.rows.statements import SQL
 from protocol.base import DAY_MS
 from protocol.seams.checks import LOOKED_AT, Check, Find, LookResult, finder, row_mender
 from protocol.seams.ports import Tx
+from retrieval.packing import unpack
 from retrieval.rows.graph import SQL as GRAPH
 
 VERSIONS_MS = 365 * DAY_MS
 """How long what a path said before is known, beside its newest version."""
 
 
-GAPS = ("pieces_without_words", "words_without_piece", "pieces_of_nothing", "texts_of_nothing")
+GAPS = (
+    "pieces_without_words", "files_without_words", "words_without_piece", "words_without_file", "pieces_of_nothing",
+    "texts_of_nothing",
+)  # fmt: skip
 """What an index that is not whole has, in the order of its statement."""
+REFILLED_AT_ONCE = 500
 
 
 class CollectionCounts(NamedTuple):
@@ -54,6 +60,41 @@ def count_index_gaps(tx: Tx) -> dict[str, int]:
     """Return how many pieces lack their words, and how much belongs to nothing; zeros where the index is whole."""
     row = tx.all(SQL["index_gaps"])[0]
     return dict(zip(GAPS, row, strict=True))
+
+
+class _FullTextGaps(NamedTuple):
+    """A full-text table with what is wrong if it is not whole, and the statements by which it is made whole."""
+
+    table: FullText
+    surplus: str
+    empty: str
+    lacking: str
+
+
+FULL_TEXT = (
+    _FullTextGaps("words", "words_without_piece", SQL["empty_words"], SQL["pieces_without_words"]),
+    _FullTextGaps("card", "words_without_file", SQL["empty_cards"], SQL["files_without_words"]),
+)
+
+
+def empty_surplus(tx: Tx) -> None:
+    """Empty a full-text table that has words of what is not there: nobody knows which they were, so all come anew."""
+    gaps = count_index_gaps(tx)
+    for one in FULL_TEXT:
+        if gaps[one.surplus]:
+            tx.run(one.empty)
+
+
+def refill_some(tx: Tx, table: int, after: int) -> int | None:
+    """Put some rows that a full-text table lacks into it, from a row on; return the last one, or None at the end."""
+    one = FULL_TEXT[table]
+    rows = tx.all(one.lacking, {"after": after, "limit": REFILLED_AT_ONCE})
+    words = WordChanges()
+    for row, owner, terms in rows:
+        if body := unpack(terms):
+            words.add(one.table, row, entry(owner, body))
+    words.store(tx)
+    return rows[-1][0] if len(rows) == REFILLED_AT_ONCE else None
 
 
 def prunings(now: int) -> list[Check]:

@@ -8,7 +8,7 @@ Rule 3: a file that is gone keeps its row until new files were looked at: it may
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -271,12 +271,14 @@ class Scanner:
         if find_collection(tx, known.collection_id) is None:
             return []
         words = WordChanges()
-        left = [one for one in gone if not self._moved(tx, known, one, counts, words)]
+        terms = cache(self._means.lexicon.index_terms)  # of folders, which many files have
+        left = [one for one in gone if not self._moved(tx, known, one, counts, words, terms)]
         words.store(tx)
         return left
 
     def _moved(
-        self, tx: Tx, known: KnownCollection, one: Gone, counts: Counter[str], words: WordChanges
+        self, tx: Tx, known: KnownCollection, one: Gone, counts: Counter[str], words: WordChanges,
+        terms: Callable[[str], Sequence[str]],
     ) -> bool:  # fmt: skip
         """Give a file that is gone the place of a new one with its inode; return whether there is one."""
         folder, row, reason = one
@@ -287,8 +289,9 @@ class Scanner:
         delete_file(tx, new)
         move_file(tx, row.id, new_folder, name, kind, language)
         path, from_path = path_of(new_folder, name), path_of(folder, row.name)
-        terms = self._means.lexicon.index_terms
-        move_card(tx, row.id, known.owner, terms(from_path), terms(path), words)
+        parts = [(folder, new_folder), *([(row.name, name)] if row.name != name else [])]
+        before, after = ([term for part in some for term in terms(part)] for some in zip(*parts, strict=True))
+        move_card(tx, row.id, known.owner, before, after, words)
         add_change(tx, known, FileChange("moved", path, from_path), self._means.clock.now())
         counts["moved"] += 1
         counts["added"] -= 1

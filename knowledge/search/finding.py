@@ -16,9 +16,19 @@ from knowledge.rows.contents import FoundPiece, cards_with, count_pieces, first_
 from knowledge.rows.files import ContentPlace, places_of
 from knowledge.rows.vectors import TABLE
 from knowledge.search.addresses import write_address
-from knowledge.search.ranking import NEAR_COSINE, card_score, topics_factor, total_of, weigh, weights_of, words_score
+from knowledge.search.ranking import (
+    NEAR_COSINE,
+    card_score,
+    heading_score,
+    topics_factor,
+    total_of,
+    weigh,
+    weights_of,
+    words_score,
+)
 from knowledge.search.visible import Part
 from protocol.files.knowledge import KnowledgeSearchArgs, ScoreParts
+from protocol.memory.values import SpaceKind
 from protocol.seams.ports import Meaning, Nearness, Tx, Vector
 from retrieval.weights import best_of, first_of
 
@@ -74,6 +84,7 @@ class _Weighing(NamedTuple):
     weights: Mapping[str, float]
     files_of_term: Mapping[str, frozenset[int]]
     near: Nearness | None
+    kind: SpaceKind
     places: dict[int, list[ContentPlace]]
     """Those of each content that was met: a file has many pieces."""
 
@@ -99,7 +110,7 @@ def find_pieces(
     weighted = [(weights[term], rows) for term, rows in found.pieces.items()]
     work = FILTERED_WORK if part is not None or args.source is not None or args.min_importance is not None else WORK
     files_of_term = {term: frozenset(rows) for term, rows in found.cards.items()}
-    weighing = _Weighing(weights, files_of_term, near, {})
+    weighing = _Weighing(weights, files_of_term, near, asked.vector.kind if asked.vector is not None else "model", {})
     rank = partial(_rank, tx, shown=shown, owners=owners, part=part, args=args, by=weighing)
     ranked = best_of(weighted, work, rank)
     known = {one.piece.id for one in ranked}
@@ -133,9 +144,11 @@ def _rank(
             continue
         topics = msgspec.json.decode(piece.topics, type=list[str])
         cards = [[term for term, files in by.files_of_term.items() if place.file in files] for place in places]
+        words, named = piece.words()
         parts = weigh(
-            words_score(piece.words, by.weights), max(card_score(present, by.weights) for present in cards),
-            cosines.get(piece.id), topics_factor(args.topics, topics),
+            words_score(words, by.weights),
+            max(card_score(present, by.weights) for present in cards) + heading_score(named, by.weights),
+            cosines.get(piece.id), topics_factor(args.topics, topics), by.kind,
         )  # fmt: skip
         ranked.append(RankedPiece(piece, places, parts, topics))
     return ranked

@@ -96,7 +96,7 @@ SENTENCES: dict[str, str] = {
     "superseded": "It was saved and replaced what was believed before: {reason}.",
     "candidate": "It waits as a candidate: {reason}.",
     "rejected": "It was not saved: {reason}.",
-    "recalled": "Recalled would be {count} of what is remembered.",
+    "recalled": "{count} of what is remembered would be recalled.",
     "not_recalled": "Nothing would be recalled: {reason}.",
     "unknown": "Nothing is stored that tells: {reason}.",
 }

@@ -50,6 +50,7 @@ class RecordQuery(NamedTuple):
     """A query.
 
     It has its words, their terms, its vector where a model is there, and whether the user asks about themselves.
+    `need`: of a prompt, how much it looks like one that needs the person; of a search, which asks for them, nothing.
     """
 
     text: str
@@ -57,11 +58,12 @@ class RecordQuery(NamedTuple):
     vector: Vector | None
     is_about_user: bool = False
     route: QueryRoute = ANY_KIND
+    need: float = 0.0
 
     @property
     def asked(self) -> QueryTerms:
         """Return the part of the query that ranking needs."""
-        return QueryTerms(self.terms, self.vector is not None, self.is_about_user)
+        return QueryTerms(self.terms, self.vector is not None, self.is_about_user, self.need)
 
 
 class Match(NamedTuple):

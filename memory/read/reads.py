@@ -39,6 +39,7 @@ from memory.rules.scopes import required
 from memory.rules.strength import Lifetime, fade_time, strength_of
 from memory.rules.visibility import ACTIVE, ALL, KEPT, View, is_visible, status_at
 from promt.person import speaks_of_self
+from promt.person_need import weigh_need
 from promt.time_words import find_time, zone_of
 from protocol.base import Diagnostic, Elsewhere, Scope
 from protocol.cursors import cursor_of, place_of
@@ -204,20 +205,25 @@ class RecordReader:
         return [Elsewhere(workspace_id=key, count=count) for key, count in counts.most_common()]
 
     async def ask(
-        self, text: str, mode: SearchMode, patience: float, time_zone: str | None, *, is_routed: bool = True
-    ) -> RecordQuery:
+        self, text: str, mode: SearchMode, patience: float, time_zone: str | None, *, is_routed: bool = True,
+        is_prompt: bool = False,
+    ) -> RecordQuery:  # fmt: skip
         """Return a query with its terms, its vector and the kind of memory that it asks for.
 
-        It has a vector if a model makes one in time.
+        It has a vector if a model makes one in time. A prompt may need nothing of the person, a search always does.
         """
-        terms = self._means.lexicon.query_terms(text)
-        is_about_user = speaks_of_self(text)
-        # not on the loop: the first date that is ever named loads what reads dates
-        route = await to_thread.run_sync(self._route, text, time_zone) if is_routed else ANY_KIND
-        if not terms or mode == "lexical":
-            return RecordQuery(text, terms, None, is_about_user, route)
+        query = RecordQuery(text, self._means.lexicon.query_terms(text), None, speaks_of_self(text))
+
+        def understood() -> RecordQuery:
+            route = self._route(text, time_zone) if is_routed else ANY_KIND
+            return query._replace(route=route, need=weigh_need(text) if is_prompt else 0.0)
+
+        # not on the loop: the first date that is ever named loads what reads dates, the first prompt reads examples
+        query = await to_thread.run_sync(understood) if is_routed or is_prompt else query
+        if not query.terms or mode == "lexical":
+            return query
         vector = await self._means.meaning.of_query(text, patience)
-        return RecordQuery(text, [] if mode == "semantic" else terms, vector, is_about_user, route)
+        return query._replace(terms=[] if mode == "semantic" else query.terms, vector=vector)
 
     def _route(self, text: str, time_zone: str | None) -> QueryRoute:
         now, zone = self._means.clock.now(), zone_of(time_zone or "UTC")

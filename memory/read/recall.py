@@ -171,7 +171,7 @@ class Recaller:
         begun = time.perf_counter()
         means, settings, prompt = self._means, self._means.recall_settings(), PromptAudience(agent_id)
         searched = query_of(text, before, lambda part: len(means.lexicon.query_terms(part)), settings.query_chars)
-        question = await self._reader.ask(searched, "hybrid", EMBEDDING_PATIENCE, time_zone)
+        question = await self._reader.ask(searched, "hybrid", EMBEDDING_PATIENCE, time_zone, is_prompt=True)
         key = means.keyed.digest(
             "recall",
             encoded(

@@ -50,6 +50,16 @@ class RecordCandidate(NamedTuple):
         return self.life.standing
 
 
+class ComparableRecord(NamedTuple):
+    """As much of a record as a statement is compared with, damaged or not. Its value is JSON."""
+
+    row: int
+    key: str
+    is_single: bool
+    content: str
+    value: str | None
+
+
 def match_of(scope_ids: Sequence[int], together: Sequence[str]) -> str:
     """Return the MATCH of records in any of the scopes that have all of the terms: quoted strings, nothing else."""
     scopes = [f"s{scope_id}" for scope_id in scope_ids]
@@ -81,10 +91,17 @@ def newest_with(tx: Tx, shelf: ScopedCategory, term: str, *, budget: int, limit:
     return [row for (row,) in rows]
 
 
-def only_comparable(tx: Tx, shelf: ScopedCategory, rows: Sequence[int]) -> set[int]:
-    """Return those of some records that are active, of a place, and have no name of the caller's."""
+def comparable_records(tx: Tx, shelf: ScopedCategory, rows: Sequence[int]) -> dict[int, ComparableRecord]:
+    """Return those of some records by row that are active, of a place, and have no name of the caller's."""
     found = tx.all(SQL["comparable_records"], {"rows": encoded(list(rows)), **shelf._asdict()})
-    return {row for (row,) in found}
+    return {
+        row: ComparableRecord(row, _text(key), bool(is_single), _text(content), value and _text(value))
+        for row, key, is_single, content, value in found
+    }
+
+
+def _text(column: bytes) -> str:
+    return column.decode("utf-8", "replace")
 
 
 def read_candidates(tx: Tx, rows: Sequence[int], asked: Mapping[str, Any]) -> dict[int, RecordCandidate]:

@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 
 from promt.language.reader import either, listed
 from promt.patterns import compile_late
-from protocol.record import Record
 
 _TOKEN: Final = compile_late(
     r"\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|er|º|ª)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]+(?:['’.][^\W\d_]+)*"
@@ -166,16 +165,16 @@ def may_add_detail(new: str) -> bool:
     return _HAS_DETAIL.search(new) is not None
 
 
-def detail_of(known: Record, content: str, value: Any, *, is_one_slot: bool) -> str | None:
-    """The detail that a proposal adds to a record: to its value where both have one, else to its words.
+def detail_of(old: str, old_value: Any, content: str, value: Any, *, is_one_slot: bool) -> str | None:
+    """Return the detail that a proposal adds to a record: to its value where both have one, else to its words.
 
     Nothing may differ otherwise.
     """
-    if known.value is None or value is None:
-        added = added_detail(known.content, content, is_one_slot=is_one_slot)
-        return added if known.value is None or (added is not None and value is not None) else None
-    if known.value == value:
-        return added_detail(known.content, content, is_one_slot=is_one_slot)
-    if not (is_one_slot and isinstance(known.value, str) and isinstance(value, str)):
+    if old_value is None or value is None:
+        added = added_detail(old, content, is_one_slot=is_one_slot)
+        return added if old_value is None or (added is not None and value is not None) else None
+    if old_value == value:
+        return added_detail(old, content, is_one_slot=is_one_slot)
+    if not (is_one_slot and isinstance(old_value, str) and isinstance(value, str)):
         return None
-    return added_detail(known.value, value, is_one_slot=True)
+    return added_detail(old_value, value, is_one_slot=True)

@@ -6,9 +6,12 @@ Rule 2: whether it is a detail is decided by `precision` alone; here is only whi
 
 from collections.abc import Sequence
 
+import msgspec
+
 from memory.proposals.proposal import Proposed
-from memory.read.shared_words import sharing_words
-from memory.rows.search import ScopedCategory
+from memory.read.shared_words import find_sharing
+from memory.rows.records import records_by_row
+from memory.rows.search import ComparableRecord, ScopedCategory
 from memory.rows.store import Stored
 from memory.rules.identity import FactIdentity, base_of
 from memory.rules.precision import detail_of, may_add_detail
@@ -27,16 +30,30 @@ def find_refined(
     now: int,
 ) -> Refined | None:
     """Return the record that gives way, and the detail that it lacks; None where there is none."""
+    is_one_slot = same_key is not None
     if same_key is not None:
         found = [same_key]
     elif identity.is_single or not may_add_detail(proposed.content):
         found = list[Stored]()
     else:
-        shared = sharing_words(tx, ScopedCategory(scope_id, proposed.semantic.category), gist)
-        found = [one for one in shared if not one.is_single and base_of(one.record.key) == base_of(identity.key)]
+        shared = find_sharing(tx, ScopedCategory(scope_id, proposed.semantic.category), gist)
+        close = [one.row for one in shared if _is_close(one, identity, proposed)]
+        whole = records_by_row(tx, close) if close else {}
+        found = [whole[row] for row in close if row in whole and whole[row].is_intact]
     for stored in found:
         record = stored.record
-        detail = detail_of(record, proposed.content, proposed.value, is_one_slot=same_key is not None)
+        detail = detail_of(record.content, record.value, proposed.content, proposed.value, is_one_slot=is_one_slot)
         if detail is not None and status_at(record, now) == "active":
             return Refined(record.memory_id, detail)
     return None
+
+
+def _is_close(one: ComparableRecord, identity: FactIdentity, proposed: Proposed) -> bool:
+    """Return whether a record's words are worth reading it whole: few are."""
+    if one.is_single or base_of(one.key) != base_of(identity.key):
+        return False
+    try:
+        value = msgspec.json.decode(one.value) if one.value is not None else None
+    except msgspec.DecodeError:  # damaged
+        return False
+    return detail_of(one.content, value, proposed.content, proposed.value, is_one_slot=False) is not None

@@ -204,6 +204,7 @@ class Vector(msgspec.Struct, frozen=True):
 
     space_id: int
     numbers: bytes
+    kind: SpaceKind = "model"
 
 
 class Coverage(NamedTuple):

@@ -16,6 +16,7 @@ import pytest
 from fault_vfs import CODES, Fault, FaultVFS, Kind, faulty
 from fresh import fresh_database
 from memory_home import HERE, MemoryHome
+from proxy_stage import Program, ProxyDen, fake_model, kept, said
 from spawned import Den, every, hello, journey, refusal, remember, take_turn
 from timed_den import DAY, TimedDen
 
@@ -388,3 +389,51 @@ def fill(path: Path) -> Path:
             while True:
                 file.write(b"x" * 512)
     return path
+
+
+class FullDen(ProxyDen):
+    """A den whose proxy lives on a small disk of its own."""
+
+    def proxy_command(self, *more: str) -> list[str]:
+        return ["unshare", "-rm", "sh", "-c", MOUNT, "sh", str(self.home), *super().proxy_command(*more)]
+
+    def on_its_disk(self, *command: str) -> list[str]:
+        """A command that sees the proxy's disk."""
+        return ["nsenter", f"--target={self.process.pid}", "--user", "--mount", "--preserve-credentials", *command]
+
+    @property
+    def disk(self) -> Path:
+        """The home as the proxy sees it."""
+        return Path(f"/proc/{self.process.pid}/root{self.home}")
+
+    @property
+    def token(self) -> str:
+        return (self.disk / "http" / "proxy_token").read_text(encoding="utf-8").strip()
+
+
+@journey
+async def test_proxy_statement_17_a_full_disk_costs_memory_only(tmp_path: Path) -> None:
+    async with fake_model() as model:
+        den = FullDen(tmp_path, config=model.config())
+        den.home.mkdir()
+        if not may_mount(den.home):
+            pytest.skip("nobody may mount a small disk here")
+        async with den.proxy():
+            program = Program(den)
+            assert (await program.ask("Is there room?")).status == 200
+            filler = fill(den.disk / "filler")
+            asked = [f"Question {number}, and no more." for number in range(6)]
+            for question in asked:
+                came = await program.ask(question)
+                assert (came.status, came.is_whole) == (200, True)
+                assert came.body == b"".join(said("chat", f"Answer {len(model.seen)}."))
+            assert await den.health() == "degraded"
+            log = (den.disk / "logs" / "gateway.log").read_text(encoding="utf-8")
+            assert log.count('"memory_missed"') + log.count('"spool_failed"') <= 1
+            filler.unlink()
+            await den.wait_for_health("ok")
+            assert (await program.ask("Is there room again?")).status == 200
+            async with await GatewayClient.start(den.on_its_disk(*den.command())) as client:
+                await hello(client)
+                (texts,) = await kept(client, len(model.seen))
+                assert [text for text in texts if text in asked] == asked

@@ -3,7 +3,9 @@
 import json
 import os
 import random
+import stat
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -386,6 +388,32 @@ async def test_knowledge_statement_10_nothing_leads_out_and_nothing_hangs(tmp_pa
 
 
 @on_posix
+@on_posix
+@journey
+async def test_knowledge_statement_10_a_device_and_a_folder_without_rights_are_counted(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "shut/b.md": "A walrus behind a door.\n"})
+    expected = {}
+    try:
+        os.mknod(folder / "null.md", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+        expected["not_regular"] = 1
+    except PermissionError:
+        assert os.geteuid() != 0 or sys.platform != "linux"  # only the system's administrator makes devices
+    (folder / "shut").chmod(0)
+    if os.geteuid() == 0:
+        (folder / "shut").chmod(0o700)  # whom no folder is closed to
+    else:
+        expected["permission_denied"] = 1
+    try:
+        async with Den(tmp_path / "den").client() as client:
+            name = await add(client, folder)
+            found = set(paths(await search(client, "walrus", max_results=50)))
+            assert found == ({"a.md", "shut/b.md"} if os.geteuid() == 0 else {"a.md"})
+            collection = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+            assert collection["files"]["skipped"] == expected
+    finally:
+        (folder / "shut").chmod(0o700)
+
+
 @journey
 async def test_knowledge_statement_11_strange_names_are_indexed_or_skipped_with_a_reason(tmp_path):
     folder = write(

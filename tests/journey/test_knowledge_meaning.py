@@ -180,7 +180,7 @@ async def test_knowledge_statement_28_a_removal_takes_the_vectors_and_those_that
 
 
 @journey
-async def test_knowledge_cache_days_ends_what_left_the_index(tmp_path, model):
+async def test_knowledge_statement_40_cache_days_ends_what_left_the_index(tmp_path, model):
     folder = write(tmp_path / "notes", {"a.md": CAR, "b.md": "Oolong.\n"})
     den = Den(tmp_path / "den", model=model, config="[gateway.knowledge]\ncache_days = 0\n")
     async with den.client() as client:

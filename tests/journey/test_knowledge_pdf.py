@@ -69,7 +69,7 @@ async def test_knowledge_statement_18_a_linked_pdf_is_shown_with_the_note_that_l
 
 
 @journey
-async def test_knowledge_pdf_settings_bound_what_is_read(tmp_path):
+async def test_knowledge_statement_40_pdf_settings_bound_what_is_read(tmp_path):
     folder = write(tmp_path / "notes", {"a.md": "A note.\n"})
     (folder / "long.pdf").write_bytes(pdf([f"Word{page} of the walrus." for page in range(6)]))
     (folder / "big.pdf").write_bytes(pdf(["x" * 9000]))

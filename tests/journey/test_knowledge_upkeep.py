@@ -117,6 +117,13 @@ def test_the_doctor_looks_at_files_and_has_them_read_again(tmp_path: Path) -> No
             await drain(client)
             assert paths(await search(client, "pelican")) == ["n3.md"]
 
+    @journey
+    async def read_again() -> None:
+        async with den.client() as client:
+            await client.request("knowledge/collections/scan", {"collection_id": "notes", "deep": True})
+            await drain(client)
+            assert (await search(client, "n7"))["hits"][0]["locations"][0]["path"] == "n7.md"
+
     prepare()
     assert [one["level"] for one in doctor(den)] == ["ok"]
     known = (folder / "n3.md").stat()
@@ -139,6 +146,24 @@ def test_the_doctor_looks_at_files_and_has_them_read_again(tmp_path: Path) -> No
     assert "1 files could not be read" in found["text"]
     doctor(den, "--fix")
     mended()
+    emptied = "INSERT INTO {0} ({0}) VALUES ('delete-all')"
+    for table in ("knowledge_fts", "knowledge_card_fts"):
+        database = apsw.Connection(str(den.home / "gateway.db"))
+        database.execute(emptied.format(table))
+        database.execute(f"INSERT INTO {table} (rowid, body) VALUES (99999, 'stray')")  # noqa: S608
+        database.close()
+        assert {one["text"].split(" ", 1)[1] for one in doctor(den)} == {
+            f"{'pieces' if table == 'knowledge_fts' else 'files'} without words in the index of files",
+            f"words without {'piece' if table == 'knowledge_fts' else 'file'} in the index of files",
+        }
+        doctor(den, "--fix")
+        assert [one["level"] for one in doctor(den)] == ["ok"]
+        mended()
+    database = apsw.Connection(str(den.home / "gateway.db"))
+    database.execute(emptied.format("knowledge_card_fts"))
+    database.close()
+    read_again()
+    assert [one["level"] for one in doctor(den)] == ["ok"]
 
 
 def fingerprint(folder: Path) -> dict[str, tuple[str, int]]:

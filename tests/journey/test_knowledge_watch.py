@@ -99,7 +99,7 @@ async def test_knowledge_statement_09_a_new_pattern_takes_files_out_without_a_re
 
 
 @journey
-async def test_knowledge_watch_is_off_where_it_is_not_wanted(tmp_path):
+async def test_knowledge_statement_40_watch_is_off_where_it_is_not_wanted(tmp_path):
     folder = write(tmp_path / "notes", {"a.md": "A walrus.\n"})
     async with Den(tmp_path / "den", config=QUICK).client() as client:
         name = await add(client, folder)
@@ -157,7 +157,7 @@ async def test_knowledge_statement_26_one_process_watches_and_another_takes_over
 
 
 @journey
-async def test_knowledge_deep_scan_reads_a_sixth_at_a_time_and_all_within_its_hours(tmp_path):
+async def test_knowledge_statement_40_a_deep_scan_reads_a_sixth_at_a_time_and_all_within_its_hours(tmp_path):
     folder = write(tmp_path / "notes", {f"n{n}.md": f"Note {n} of the walrus.\n" for n in range(12)})
     den = Den(
         tmp_path / "den",
@@ -199,7 +199,7 @@ def test_a_watch_that_is_refused_says_why(tmp_path: Path) -> None:
     assert not is_on_network(str(tmp_path), mounts)
 
 
-def test_a_path_is_due_when_it_is_quiet_or_was_noisy_for_long() -> None:
+def test_knowledge_statement_40_a_path_is_due_when_it_is_quiet_or_was_noisy_for_long() -> None:
     quiet = QuietPaths(latest=10)
     quiet.note(["a", "b"], 0.0)
     quiet.note(["a"], 0.9)

@@ -138,8 +138,7 @@ DIALECT_OF = {"claude-code": "messages", "codex": "responses"}
 def printed_address(den: ProxyDen, program: str) -> str:
     """The path of the address in the lines that `pioneer proxy url` prints for a program."""
     printed = run_to_end([*den.proxy_command("url", program, "--port", str(den.port))], env=clean_environment()).stdout
-    (found,) = re.findall(rb"http://127\.0\.0\.1:\d+(/[^\s\"]*)", printed)
-    return found.decode()
+    return re.findall(rb"http://127\.0\.0\.1:\d+(/[^\s\"]*)", printed)[0].decode()
 
 
 @pytest.mark.parametrize("program", sorted(CALLS))
@@ -170,3 +169,27 @@ async def test_proxy_statement_28_recorded_requests_complete_a_turn_with_a_call_
         first, second = (one.json["input" if dialect == "responses" else "messages"] for one in model.seen[-2:])
         without_marks = [json.dumps(part).replace(', "cache_control": {"type": "ephemeral"}', "") for part in first]
         assert [json.dumps(part) for part in second[: len(first)]] == without_marks
+
+
+@journey
+async def test_proxy_statement_28_a_program_that_sets_rules_behind_the_users_words_and_names_no_program(tmp_path):
+    """aider: its requests name the vendor's SDK, and only the newest message is followed by its rules."""
+    recorded = json.loads((PROGRAMS / "aider.json").read_text(encoding="utf-8"))["requests"]
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, BOAT)
+        async with den.proxy(), den.client("ws_default") as client:
+            base = printed_address(den, "aider")
+            assert base.endswith("/a/aider/v1")
+            came = {}
+            for one in recorded:
+                model.replies.append(Reply(said("chat", one["is"])))
+                body = json.dumps(one["body"]).encode()
+                came[one["is"]] = await fetch(den.port, "POST", base + one["path"], body, one["headers"])
+            assert [one.memory for one in came.values()] == ["recalled", "recalled", "skipped"]
+            asked = ["What is my sailing boat called?", "And how long is that boat?"]
+            assert await kept(client, 2) == [[asked[0], "first", asked[1], "second"]]
+            turn = await ended(client, came["second"].headers["x-pioneer-turn"])
+            assert turn["prompt_manifest"]["policy"]["extraction"]["reason_code"] != "unknown_client"
+        first, second = (one.json["messages"] for one in model.seen[:2])
+        assert first[-1]["content"].startswith(second[len(first) - 1]["content"])

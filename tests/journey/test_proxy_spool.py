@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import zipfile
 from functools import partial
 
 from home_bytes import files_holding
@@ -80,6 +81,36 @@ async def test_what_is_erased_is_gone_from_the_spool_as_well(tmp_path):
             (texts,) = await kept(client, 1)
             assert texts[1] == "Answer 1."
             assert "called Marigold" not in texts[0]
+        assert files_holding(den, {"called Marigold"}) == set()
+
+
+@journey
+async def test_what_a_living_proxy_holds_is_erased_and_backed_up_as_well_and_is_kept_once(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model, settings=QUICK)
+        (boat,) = await fill(den, BOAT)
+        async with den.proxy(), den.client("ws_default") as client:
+            child = den.child()
+            os.kill(child, signal.SIGSTOP)
+            program = Program(den)
+            assert (await program.ask(f"{BOAT} Where could Marigold lie?")).memory == "late"
+            await until(partial(are_lines, den, 1))
+            target = {"target": {"kind": "id", "memory_id": boat}, "mode": "erase", "include_sources": True}
+            receipt = (await client.request("memory/forget", target))["receipt"]
+            assert receipt["remaining"]["places"] == []
+            assert spools(den) == []
+            assert (await Program(den).ask(QUESTIONS[0])).memory == "late"
+            await until(partial(are_lines, den, 1))
+            archive = tmp_path / "home.backup"
+            command = [*console_script(), "backup", str(archive), "--home", str(den.home)]
+            assert (await asyncio.to_thread(run_to_end, command, env=clean_environment())).returncode == 0
+            assert spools(den) == []
+            assert QUESTIONS[0].encode() in zipfile.ZipFile(archive).read("gateway.db")
+            os.kill(child, signal.SIGKILL)
+            await den.wait_for_health("degraded")
+            await den.wait_for_health("ok")
+            assert (await program.ask(QUESTIONS[1])).status == 200
+            assert sum(map(len, await kept(client, 3))) == 6
         assert files_holding(den, {"called Marigold"}) == set()
 
 

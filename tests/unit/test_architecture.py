@@ -61,6 +61,8 @@ HOME_OF = {
     "shtab": {"gateway/doors/commands/processes/starting.py"},
     "usearch": set(),
     "fastembed": {"gateway/embedding/engine.py"},
+    "onnxruntime": {"gateway/embedding/engine.py", "gateway/embedding/plain_model.py"},
+    "tokenizers": {"gateway/embedding/plain_model.py"},
     "mcp": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
     "mcp_types": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
     "uvicorn": {"gateway/doors/http/server.py"},

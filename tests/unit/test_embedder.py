@@ -579,6 +579,28 @@ def test_loading_what_is_there_is_silent_and_touches_no_network(tiny, tmp_path):
     assert told == {"dim": 48, "told": [], "there": True}
 
 
+PLAIN = """
+import sys
+from gateway.embedding import engine
+from gateway.embedding.model_files import digest
+async def main(model, cache, download, path):
+    files = locate(EmbeddingSettings(model=model, model_path=path), Path(cache)).files
+    engine._quieten()
+    plain = engine.EmbeddingModel(engine._engine(files, digest(files), 1), files, digest(files))
+    imported = sorted({"fastembed", "huggingface_hub", "requests"} & sys.modules.keys())
+    theirs = engine.EmbeddingModel(engine._of_fastembed(files, digest(files), 1, "MEAN"), files, digest(files))
+    texts = ["one small thing", "Where did I park my automobile?", "日本語のテキスト [MASK]", "word " * 600, "x", "."]
+    batches = [texts, *([text] for text in texts)]
+    same = [plain.vectors(some, is_query=True) == theirs.vectors(some, is_query=True) for some in batches]
+    return {"imported": imported, "same": all(same) and plain.identity == theirs.identity}
+"""
+
+
+def test_the_plain_way_makes_the_vectors_of_fastembed_and_does_not_import_it(folder, tmp_path):
+    name = "sentence-transformers/all-MiniLM-L6-v2"
+    assert in_child(name, tmp_path, download=False, path=str(folder), before=PLAIN) == {"imported": [], "same": True}
+
+
 LEAVE = """
 async def main(model, cache, download, path):
     files = locate(EmbeddingSettings(model_path=path), Path(cache)).files

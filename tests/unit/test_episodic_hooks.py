@@ -271,6 +271,17 @@ def test_sizes_are_told_as_people_read_them(size: int, text: str) -> None:
     assert size_of(size) == text
 
 
+def test_a_plain_question_that_was_asked_before_brings_its_answer_and_not_itself(home: Home) -> None:
+    async def story() -> None:
+        await home.say("q1", "Where is the leaking valve?", thread="a_2", at=NOON - DAY)
+        await home.say("r1", "Behind the boiler.", thread="a_2", at=NOON - DAY + 1000, role="assistant")
+        await home.index()
+        shown = await recalled(home, given(text="Where is the leaking valve?"))
+        assert [item.text for item in shown.items] == ["Behind the boiler."]
+
+    run(story)
+
+
 def test_a_plain_question_is_shown_what_answers_it_and_no_weak_hit(home: Home) -> None:
     async def story() -> None:
         await valves(home)

@@ -9,19 +9,27 @@ from protocol.errors import REASONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
-TESTS = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "journey").glob("test_http*.py"))
+TESTS = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("*/test_*.py"))
+PLACES = {"http": "`test", "proxy": "(proxy.md#", "inspect": "(inspect.md#"}
+"""How the table says where the tests of a statement are: those of the door, of the proxy, of the page."""
+STATEMENTS = 37
 
 
 def section(title: str) -> str:
     return PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
 
-def test_every_statement_of_the_page_has_a_test_and_every_test_its_statement() -> None:
-    stated = {
-        int(number) for number in re.findall(r"^\| (\d+) \|", section("Statements and their tests"), re.MULTILINE)
-    }
-    tested = {int(number) for number in re.findall(r"def test_http_statement_(\d+)_", TESTS)}
-    assert stated == tested != set()
+def numbers_of(what: str) -> set[int]:
+    """Return the numbers that tests of the door, of the proxy or of the page have in their names."""
+    names = re.findall(rf"def test_{what}_statement_((?:\d+_)+)", TESTS)
+    return {int(number) for name in names for number in name.strip("_").split("_")}
+
+
+def test_every_statement_has_a_test_of_its_number_and_the_table_says_where() -> None:
+    rows = re.findall(r"^\| (\d+) \| .+ \| (.+) \|$", section("Statements and their tests"), re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, STATEMENTS + 1))
+    for what, mark in PLACES.items():
+        assert {int(number) for number, where in rows if mark in where} == numbers_of(what), what
 
 
 def test_the_page_names_every_route_with_its_members() -> None:

@@ -9,8 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.rules.precision import added_detail, detail_of
-from protocol.base import Scope
-from protocol.record import Provenance, Record
 
 PAIRS = [
     json.loads(line)
@@ -56,16 +54,6 @@ def test_what_is_added_stands_in_the_new_words_and_the_old_words_too(old, tail, 
     assert added is None or all(part in shown for part in added.split())
 
 
-def record_of(content, value=None):
-    return Record(
-        memory_id="mem_1", scope=Scope(kind="user", key="default"), namespace=None, category="custom", kind="semantic", key="k",
-        content=content, value=value, status="active", sensitivity="normal", confidence=1.0, importance=0.5, tags=[],
-        provenance=Provenance(), evidence_count=1, created_at=1, updated_at=1, valid_from=None, expires_at=None,
-        last_accessed_at=None, access_count=0, pinned=False, supersedes=None, superseded_by=None, contested=False, index_state="indexed",
-        metadata={},
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("known", "said", "detail"),
     [
@@ -80,8 +68,8 @@ def record_of(content, value=None):
     ],
 )
 def test_values_are_compared_where_both_have_one(known, said, detail):
-    assert detail_of(record_of(*known), *said, is_one_slot=True) == detail
+    assert detail_of(*known, *said, is_one_slot=True) == detail
 
 
 def test_two_values_of_a_set_are_two_facts():
-    assert detail_of(record_of("We meet", "Porto"), "We meet at 16:00", "Porto, Rua X", is_one_slot=False) is None
+    assert detail_of("We meet", "Porto", "We meet at 16:00", "Porto, Rua X", is_one_slot=False) is None

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from memory.read.ranking import (
     DAY_MS,
+    MOST_RECALLED,
+    NEED_GAIN,
     RECALL_FLOOR,
     RECALL_ODDS,
     SEARCH_FLOOR,
@@ -157,9 +159,21 @@ def test_what_is_recalled_is_near_the_best_and_nothing_is_where_that_is_weak(odd
         assert count == 0
     else:
         assert count >= 1
-        least = ranked[0] - math.log(RECALL_ODDS)
-        assert all(value >= least for value in ranked[:count])
-        assert all(value < least for value in ranked[count:])
+        assert 1 <= count <= MOST_RECALLED
+        behind = [(ranked[0] - value) * math.sqrt(rank) for rank, value in enumerate(ranked, 1)]
+        assert all(value <= math.log(RECALL_ODDS) + 1e-9 for value in behind[:count])
+        following = behind[count:MOST_RECALLED][:1]
+        assert all(value > math.log(RECALL_ODDS) - 1e-9 for value in following)
+
+
+def test_a_prompt_that_needs_the_person_recalls_sooner_in_the_same_order() -> None:
+    weights = rarity(["deploy", "friday"], [["deploy"], ["friday"]] * 5, 50)
+    found = [scored(["deploy"]), scored(["friday", "deploy"]), scored([])]
+    plain = score_all(QueryTerms(["deploy", "friday"]), found, weights, NOW)
+    needed = score_all(QueryTerms(["deploy", "friday"], need=1.5), found, weights, NOW)
+    gained = [one.log_odds - other.log_odds for one, other in zip(needed, plain, strict=True)]
+    assert gained == pytest.approx([1.5 * NEED_GAIN] * 3)
+    assert [one.parts for one in needed] == [one.parts for one in plain]
 
 
 def test_no_query_and_no_words_have_no_share() -> None:

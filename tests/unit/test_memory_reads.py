@@ -219,7 +219,7 @@ def test_a_damaged_row_is_hidden_and_explained(home: MemoryHome) -> None:
 
 
 def test_recall_gives_what_is_relevant_or_nothing(full: MemoryHome) -> None:
-    recall = full.do(full.service.turns.recall(full.turn(), "Tell me of the tea collection number 7", limit=5))
+    recall = full.do(full.service.turns.recall(full.turn(), "Which tea is number 7 of my collection?", limit=5))
     assert len(recall.hits) == 5
     assert recall.hits[0].record.content == "Tea number 7 of the collection"
     assert recall.reason == "recalled"

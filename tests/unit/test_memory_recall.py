@@ -93,7 +93,7 @@ def test_only_what_may_be_shown_is_read_whole(home: MemoryHome, monkeypatch: pyt
 
 
 def test_a_record_that_is_hidden_chooses_no_others(home: MemoryHome) -> None:
-    question, weaker = "Which oolong tea do I drink in the afternoon?", "My sister drinks oolong tea."
+    question, weaker = "Which oolong tea do I drink in the afternoon?", "In the afternoon my sister paints."
     best = home.remember(TEA).record
     assert best is not None
     home.remember(weaker)

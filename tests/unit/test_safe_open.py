@@ -123,7 +123,7 @@ def test_a_root_that_is_a_link_is_resolved_first(tmp_path: Path):
         SafeFolder(tmp_path / "real" / "a.md")
 
 
-def test_a_link_swapped_in_is_never_followed(tmp_path: Path):
+def test_knowledge_statement_10_a_link_swapped_in_is_never_followed(tmp_path: Path):
     """A thread swaps a folder and a link to outside as fast as it can: no byte of outside is ever read."""
     inside, outside = tmp_path / "root" / "sub", tmp_path / "outside"
     inside.mkdir(parents=True)

@@ -35,6 +35,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Chunk ids that the asker has already."""
     known_facts: tuple[str, ...] = ()
     """What the asker is told otherwise."""
+    known_question: str = ""
+    """A text to which a hit must add a word: the same question, asked before, tells nothing."""
     has_answers: bool = False
     """Whether a user's message is shown with what was said to it."""
 
@@ -88,6 +90,7 @@ class Display:
         good = (ranking.candidates[one.row] for one in ranking.ranked if one.score >= limits.floor.score)
         self._good = {(chunk.item_id, chunk.position): chunk for chunk in good}
         self._facts = [frozenset(lexicon.index_terms(fact)) for fact in limits.known_facts]
+        self._question = frozenset(lexicon.index_terms(limits.known_question))
         self.hits: list[ThreadHit] = []
         self.whole: set[str] = set()
         self.shown: set[str] = set()
@@ -118,7 +121,7 @@ class Display:
             passed += 1
             joined = self._joined(chunk)
             hit, is_whole = self._hit(one, chunk, joined, fact)
-            if self._facts and self._is_known(hit.snippet):
+            if (self._facts and self._is_known(hit.snippet)) or self._is_asked(hit.snippet):
                 continue
             if len(hit.snippet) > room:
                 self.skipped += 1
@@ -174,6 +177,9 @@ class Display:
             artifacts=[],
         )  # fmt: skip
         return hit, snippet.is_whole
+
+    def _is_asked(self, snippet: str) -> bool:
+        return bool(self._question) and self._question >= {*self._lexicon.index_terms(snippet)}
 
     def _is_known(self, snippet: str) -> bool:
         return is_said_already(self._lexicon.index_terms(snippet), self._ranking.weights, self._facts)

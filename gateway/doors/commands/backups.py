@@ -6,15 +6,18 @@ from pathlib import Path
 from gateway.base.exit_codes import DATA, OK, USAGE
 from gateway.care.backup import BadBackupError, Manifest, restore_backup, write_backup
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import home_of, require_home
+from gateway.doors.commands.door import home_of, require_home, through_door
 from gateway.doors.commands.options import add_home, add_json, path
 from gateway.doors.terminal.exits import Stop, reading, writing
 from gateway.doors.terminal.screen import plain, progress, say, show_json, size
+from gateway.home.spool import find_spools
+from gateway.home.starting import UnusableError
 
 
 def _arrange_backup(to: argparse.ArgumentParser) -> None:
     to.add_argument("file", type=path, metavar="FILE", help="where to")
     to.add_argument("--force", action="store_true", help="replace a file that is there")
+    to.set_defaults(config=None)
     add_home(to, has_config=False)
     add_json(to)
 
@@ -24,10 +27,20 @@ def _backup(given: argparse.Namespace) -> int:
     home, file = home_of(given), given.file.absolute()
     if file.exists() and not given.force:
         raise Stop(USAGE, "the file is there already; --force replaces it")
+    if find_spools(home):
+        _keep_spooled(given)
     with progress("backing up") as tell, writing(given.file):
         manifest = write_backup(home, file, tell)
     _tell(given, manifest, f"written: {size(file.stat().st_size)}")
     return OK
+
+
+def _keep_spooled(given: argparse.Namespace) -> None:
+    """Have answers kept that chat proxies hold: no table of the home has them yet."""
+    try:
+        through_door(given, lambda door: door.app.left.deliver(takes_living=True))
+    except UnusableError as error:
+        say(f"answers that chat proxies hold are not in it: {plain(error.line)}", "yellow")
 
 
 def _tell(given: argparse.Namespace, manifest: Manifest, line: str, aside: Path | None = None) -> None:

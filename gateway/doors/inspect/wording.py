@@ -41,6 +41,20 @@ GATES: Final[Mapping[GateName, str]] = {
     "already_shown": "It was not in the prompt already",
 }
 """Each gate as the condition that it asks for."""
+LEFT_OUT: Final[Mapping[GateName, str]] = {
+    "scope_active": "Its place is not in use here.",
+    "status": "It is not believed any more.",
+    "expiry": "Its time is over.",
+    "voice": "It is another agent's note.",
+    "sensitivity": "It is too sensitive to be shown unasked.",
+    "integrity": "Its bytes are not as they were written.",
+    "excluded": "It was excluded from recall.",
+    "candidate": "It does not match the question.",
+    "floor": "It does not match well enough.",
+    "budget": "There was no room for it.",
+    "already_shown": "It was in the prompt already.",
+}
+"""What kept a memory out of a prompt, by the gate that did."""
 
 REASONS: Final[Mapping[str, str]] = {
     "active_created": "It was stated clearly, and nothing spoke against it.",

@@ -89,7 +89,7 @@ class Capturing:
         mode = self.mode_of(headers)
         if mode == "ignored":
             return RecalledRequest(body, "off")
-        client = name_of(_one(headers, "user-agent"))
+        client = name_of(_one(headers, "user-agent"), _one(headers, "x-pioneer-agent") or address.agent_id)
         row = client_rows().get(client, ClientRow(agent=[]))
         try:
             request: ChatRequest = DIALECTS[language].read(body, row.wrappers)
@@ -229,8 +229,8 @@ class Capturing:
             finish["turn_id"] = capture.turn_id
         if capture.reason is not None:
             finish["recall"] = {"status": "skipped", "reason": capture.reason}
-        if text := answer.text(MAX_TEXT_CHARS):
-            finish["assistant_text"] = text.replace("\0", "")
+        if answer.text:
+            finish["assistant_text"] = answer.text.replace("\0", "")
         if status == "succeeded":
             finish["answer_hash"] = [capture.said_hash, *follow_all(capture.said_hash, answer.messages)][-1].hex()
         if usage is not None:

@@ -23,6 +23,9 @@ SHORT_SECONDS = 0.025
 WARNING_SECONDS = 60.0
 BEGIN_SECONDS = 60.0
 
+REFUSED = frozenset({"storage_full", "storage_read_only", "unavailable", "home_locked"})
+"""Reasons for which a home takes nothing in."""
+
 HELLO = {"protocol_version": PROTOCOL_VERSION, "client": {"name": "pioneer-proxy", "version": __version__}}
 
 ChildState: TypeAlias = Literal["live", "dark"]
@@ -47,6 +50,8 @@ class Child:
         self._begun: GatewayClient | None = None
         """The process, from its beginning on."""
         self._misses = 0
+        self._refuses = False
+        """The home takes nothing in: its disk is full, or it may only be read."""
         self._warned_at = -WARNING_SECONDS
         self._unwarned = 0
         self.begun = asyncio.Event()
@@ -58,8 +63,8 @@ class Child:
 
     @property
     def state(self) -> ChildState:
-        """Return whether it answers: one that let three requests wait in vain counts as dark."""
-        return "live" if self._client is not None and self._misses < MISSES else "dark"
+        """Return whether it answers: one that let three requests wait in vain, or that refuses, counts as dark."""
+        return "live" if self._client is not None and self._misses < MISSES and not self._refuses else "dark"
 
     async def run(self) -> None:
         """Keep a child until cancelled."""
@@ -69,7 +74,7 @@ class Child:
                 began = time.monotonic()
                 await self._live_once()
                 pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
-                self._warn("child_ended")
+                self.warn("child_ended")
                 await asyncio.sleep(pause / 2)
         finally:
             client, self._client = self._begun, None
@@ -129,6 +134,9 @@ class Child:
         except ConnectionClosed:
             self._miss()
             raise Down from None
+        except CallFailed:
+            self._miss()
+            raise
 
     async def _asked(
         self,
@@ -147,8 +155,13 @@ class Child:
         """Note an answer, in time or late: whoever answers is not hung."""
         if call.cancelled() or isinstance(call.exception(), ConnectionClosed):
             return
-        was_dark, self._misses = self._misses >= MISSES, 0
-        if was_dark:
+        self._hear(call.exception())
+
+    def _hear(self, error: BaseException | None) -> None:
+        """Note an answer: whoever answers is not hung, and says whether the home takes in what it is given."""
+        before, self._misses = self.state, 0
+        self._refuses = isinstance(error, CallFailed) and error.reason in REFUSED
+        if self.state != before:
             self._changed()
 
     async def deliver(self, method: str, params: Any) -> Any:
@@ -157,15 +170,20 @@ class Child:
         if client is None:
             raise Down
         try:
-            return await client.request(method, params)
+            found = await client.request(method, params)
         except ConnectionClosed:
             raise Down from None
+        except CallFailed as failed:
+            self._hear(failed)
+            raise
+        self._hear(None)
+        return found
 
     def _miss(self) -> None:
         self.late += 1
-        self._warn("memory_missed")
+        self.warn("memory_missed")
 
-    def _warn(self, event: str) -> None:
+    def warn(self, event: str) -> None:
         """Log at most one warning a minute, with the count of what it stands for."""
         self._unwarned += 1
         now = time.monotonic()

@@ -4,17 +4,17 @@ Rule 1: a line is on disk before it is delivered, and leaves the file when memor
 once.
 Rule 2: lines are delivered in their order, so that a conversation stays in order. What an ended proxy left, the spawned
 gateway delivers at its start.
+Rule 3: lines that a gateway took before it forgot something are not delivered any more: it has done so.
 """
 
 import asyncio
-import os
 from collections import deque
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.base.logs import Log
 from gateway.doors.proxy.child import Child, Down
-from gateway.home.spool import STAYS_FOR, line_of, path_of_spool
+from gateway.home.spool import STAYS_FOR, OwnFile, line_of
 from gateway.wire.client import CallFailed
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -23,16 +23,23 @@ RETRY_SECONDS = 1.0
 log = Log("proxy")
 
 
+class _Waiting(NamedTuple):
+    """A finish that waits, and the number of the file that holds its line; None where none could be written."""
+
+    finish: dict[str, Any]
+    file: int | None
+
+
 class Spool:
     """The spool of one proxy."""
 
     def __init__(self, home: Path, owner: str, child: Child) -> None:
-        self._path, self._child = path_of_spool(home, owner), child
-        self._waiting: deque[dict[str, Any]] = deque()
+        self._own, self._child = OwnFile(home, owner), child
+        self._waiting: deque[_Waiting] = deque()
         self._news = asyncio.Event()
         self._settled = asyncio.Event()
         self._settled.set()
-        self._size = self._writing = 0
+        self._writing = 0
         self.dropped = 0
 
     @property
@@ -43,29 +50,20 @@ class Spool:
     async def add(self, finish: dict[str, Any]) -> None:
         """Have a finish on disk, then deliver it; where it cannot be stored it is delivered all the same."""
         line = line_of(finish)
-        if self._size + len(line) > MAX_BYTES:
+        if self._own.size + len(line) > MAX_BYTES:
             self.dropped += 1
-            log.warning("spool_full", count=self.dropped)
+            self._child.warn("spool_full")
             return
         self._settled.clear()
         self._writing += 1
+        number: int | None = None
         try:
-            await asyncio.to_thread(self._append, line)
-        except OSError as error:
-            log.warning("spool_failed", reason=type(error).__name__)
+            number = await asyncio.to_thread(self._own.append, line)
+        except OSError:
+            self._child.warn("spool_failed")
         self._writing -= 1
-        self._waiting.append(finish)
+        self._waiting.append(_Waiting(finish, number))
         self._news.set()
-
-    def _append(self, line: bytes) -> None:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            os.write(file, line)
-            os.fsync(file)
-            self._size += len(line)
-        finally:
-            os.close(file)
 
     async def settled(self) -> None:
         """Wait until everything is delivered."""
@@ -81,8 +79,10 @@ class Spool:
                 await self._news.wait()
                 continue
             await self._child.live.wait()
+            finish, number = self._waiting[0]
             try:
-                await self._child.deliver("capture/finish", self._waiting[0])
+                if number is None or self._own.holds(number):
+                    await self._child.deliver("capture/finish", finish)
             except Down:
                 continue
             except CallFailed as failed:
@@ -95,5 +95,4 @@ class Spool:
     def _settle(self) -> None:
         """Everything was delivered: the file goes."""
         self._settled.set()
-        self._size = 0
-        self._path.unlink(missing_ok=True)
+        self._own.remove()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.doors.proxy.dialects import anthropic_messages, openai_chat, openai_responses
-from gateway.doors.proxy.dialects.reading import Answering, ChatAnswer, EventReader
+from gateway.doors.proxy.dialects.reading import AnswerReader, ChatAnswer, EventReader
 from gateway.doors.proxy.route import Language
 
 DIALECTS: Mapping[Language, Any] = {
@@ -26,7 +26,7 @@ class Tee:
         self._aside: list[bytes] = []
         self._size = 0
         self._events: EventReader | None = None
-        self._streamed: Answering = DIALECTS[language].StreamedAnswer()
+        self._streamed: AnswerReader = DIALECTS[language].begin_answer()
 
     def begin_stream(self) -> None:
         """Read what comes as events, and not as one piece."""

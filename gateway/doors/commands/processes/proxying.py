@@ -50,6 +50,8 @@ def _codex(at: ProgramAddress) -> list[str]:
     ]
 
 
+NAMED = frozenset({"aider", "open-webui", "librechat", "cline", "continue", "llm"})
+"""Programs whose requests name the vendor's SDK or nothing: their address says whose they are."""
 LINES: Mapping[str, Callable[[ProgramAddress], list[str]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
@@ -109,6 +111,7 @@ def _url(given: argparse.Namespace) -> int:
     base = f"{url}/t/{token}"
     base += f"/u/{given.upstream}" if given.upstream else ""
     base += f"/w/{workspace_id}" if workspace_id else ""
+    base += f"/a/{given.client}" if given.client in NAMED else ""
     asked = ProxyAddress(None, given.upstream, None, None, "/v1/messages")
     upstream = find_upstream(asked, frozenset(), settings.upstreams)
     address = ProgramAddress(base, upstream is not None and "api.anthropic.com" not in upstream.settings.base_url)

@@ -4,7 +4,7 @@ from typing import Any
 
 from gateway.doors.inspect.places import list_places, list_threads, lookups, name_of
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
-from gateway.doors.inspect.wording import GATES
+from gateway.doors.inspect.wording import GATES, LEFT_OUT
 from protocol import methods as m
 from protocol.errors import CallerError
 from protocol.passes import PassName
@@ -19,7 +19,7 @@ async def why(visit: Visit) -> Outcome:
     threads = await list_threads(visit)
     places = await list_places(visit, threads)
     values: dict[str, Any] = {
-        "places": places, "wanted": wanted, "question": question, "told": None, "texts": {}, "gates": GATES,
+        "places": places, "wanted": wanted, "question": question, "told": None, "texts": {}, "left_out": LEFT_OUT,
     }  # fmt: skip
     if not question:
         return FilledTemplate("why.html", "Why", values)

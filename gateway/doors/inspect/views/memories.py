@@ -17,6 +17,8 @@ from protocol.record import Kind, Record
 
 PAGE = 20
 MOST_FOUND = 40
+LOOKED_PAGES = 5
+"""Pages of changes that one look for what was forgotten reads in each place."""
 STATUSES: tuple[str, ...] = ("active", "superseded", "archived", "expired", "deleted")
 STATUS_WORDS = {"active": "believed", "superseded": "replaced", "archived": "put aside", "deleted": "forgotten"}
 KINDS: tuple[str, ...] = Kind.__args__
@@ -42,7 +44,7 @@ async def memories(visit: Visit) -> Outcome:
         "status_words": STATUS_WORDS, "once": visit.once(), "next": None, "forgotten": None, "more": False,
     }  # fmt: skip
     if chosen.get("status") == "deleted":
-        values |= {"listed": [], "forgotten": await _forgotten(visit, calls)}
+        values |= {"listed": [], **await _forgotten(visit, calls)}
     else:
         values |= await _found(visit, calls, chosen)
     return FilledTemplate("memories.html", "Memories", values)
@@ -79,22 +81,36 @@ def _of_hit(hit: Hit) -> Listed:
     return Listed(hit.record, name_of(hit.record.scope), hit.score, hit.snippet)
 
 
-async def _forgotten(visit: Visit, calls: list[Any]) -> list[tuple[MemoryChange, str]]:
-    """Return forgotten records that can be restored, each with its place, the newest first."""
+async def _forgotten(visit: Visit, calls: list[Any]) -> dict[str, Any]:
+    """Return forgotten records that can be restored, newest first, and where the look further back begins.
+
+    Places have no common cursor, so a look goes on by time: nothing is shown that is older than what each place was
+    looked through for.
+    """
+    until = visit.query.get("until", "")
     found: dict[str | None, MemoryChange] = {}
+    reached = 0
     for call in calls:
-        cursor = None
-        for _ in range(5):
-            asked = {"since_at": 0, "limit": 100, "cursor": cursor} | call.params()
+        asked: dict[str, Any] = {"since_at": 0, "limit": 100} | call.params()
+        asked |= {"until_at": int(until)} if until.isascii() and until.isdigit() else {}
+        oldest = 0
+        for _ in range(LOOKED_PAGES):
             page = await visit.ask(m.MEMORY_CHANGES, asked)
+            oldest = min((one.at for one in page.changes), default=0)
             for one in page.changes:
                 if one.event == "forgotten" and one.undo is not None:
                     found.setdefault(one.memory_id, one)
-            cursor = page.next_cursor
-            if cursor is None or len(found) >= MOST_FOUND:
+            asked["cursor"] = page.next_cursor
+            if page.next_cursor is None:
                 break
-    newest = sorted(found.values(), key=lambda one: -one.at)[:MOST_FOUND]
-    return [(one, name_of(one.scope)) for one in newest]
+        else:
+            reached = max(reached, oldest)
+    newest = sorted(found.values(), key=lambda one: -one.at)
+    if len(newest) > MOST_FOUND:
+        reached = max(reached, newest[MOST_FOUND - 1].at)
+    shown = [(one, name_of(one.scope)) for one in newest if one.at >= reached]
+    older = urlencode({"status": "deleted", "scope": visit.query.get("scope", ""), "until": reached})
+    return {"forgotten": shown, "next": older if reached else None}
 
 
 async def remember(visit: Visit) -> Outcome:

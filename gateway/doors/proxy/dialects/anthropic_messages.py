@@ -13,6 +13,7 @@ from gateway.doors.proxy.dialects.reading import (
     LongText,
     ReadMessage,
     count_of,
+    kept_words,
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
@@ -57,14 +58,13 @@ class _Block(NamedTuple):
     text: LongText
     arguments: list[str]
 
-    def whole(self) -> dict[str, Any]:
-        """Return the part as an answer in one piece has it."""
-        given = "".join(self.arguments) or self.begun.get("input")
-        return {**self.begun, "text": self.text.stripped(), "input": given}
+    def wish(self) -> ToolWish:
+        """Return the call of a tool that it is."""
+        return ToolWish(text_of(self.begun.get("name")), "".join(self.arguments) or self.begun.get("input"))
 
 
-class StreamedAnswer:
-    """An answer that comes in events. Satisfies `Answering`."""
+class MessagesStream:
+    """An answer that comes in events. Satisfies `AnswerReader`."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
@@ -93,25 +93,35 @@ class StreamedAnswer:
 
     def answer(self) -> ChatAnswer:
         """Return the answer, as far as it came."""
-        blocks = [self._blocks[place].whole() for place in sorted(self._blocks)]
-        return _answer(blocks, self._usage, is_whole=self._is_whole)
+        blocks = [self._blocks[place] for place in sorted(self._blocks)]
+        said = [one.text for one in blocks if one.begun.get("type") == "text"]
+        words = kept_words(text.kept() for text in said)
+        wishes = [one.wish() for one in blocks if one.begun.get("type") == "tool_use"]
+        messages = [ChainMessage("assistant", [text.stripped() for text in said], wishes)]
+        return ChatAnswer(words, messages, _usage(self._usage), self._is_whole)
 
 
 def fold(data: bytes) -> ChatAnswer:
     """Return an answer that came in one piece."""
     whole = table_of(value_at(data, ByteSpan(0, len(data))))
-    said = [table_of(one) for one in list_of(whole.get("content"))]
-    said = [{**one, "text": text_of(one.get("text")).strip()} for one in said]
-    return _answer(said, table_of(whole.get("usage")), is_whole=bool(whole.get("stop_reason")))
+    parts = [table_of(one) for one in list_of(whole.get("content"))]
+    texts = [text_of(one.get("text")) for one in parts if one.get("type") == "text"]
+    wishes = [ToolWish(text_of(one.get("name")), one.get("input")) for one in parts if one.get("type") == "tool_use"]
+    messages = [ChainMessage("assistant", [text.strip() for text in texts], wishes)]
+    return ChatAnswer(kept_words(texts), messages, _usage(table_of(whole.get("usage"))), bool(whole.get("stop_reason")))
 
 
-def _answer(blocks: Sequence[dict[str, Any]], usage: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
-    texts: list[str | bytearray] = [one["text"] for one in blocks if one.get("type") == "text"]
-    wishes = [ToolWish(text_of(one.get("name")), one.get("input")) for one in blocks if one.get("type") == "tool_use"]
-    cached = count_of(usage.get("cache_read_input_tokens"))
-    counted = Usage(
-        input_tokens=count_of(usage.get("input_tokens")) + cached + count_of(usage.get("cache_creation_input_tokens")),
-        output_tokens=count_of(usage.get("output_tokens")),
+def _usage(told: dict[str, Any]) -> Usage | None:
+    if not told:
+        return None
+    cached = count_of(told.get("cache_read_input_tokens"))
+    return Usage(
+        input_tokens=count_of(told.get("input_tokens")) + cached + count_of(told.get("cache_creation_input_tokens")),
+        output_tokens=count_of(told.get("output_tokens")),
         cached_tokens=cached,
     )
-    return ChatAnswer([ChainMessage("assistant", texts, wishes)], counted if usage else None, is_whole)
+
+
+def begin_answer() -> MessagesStream:
+    """Return the reader of an answer that streams, before its first event."""
+    return MessagesStream()

@@ -13,6 +13,7 @@ from gateway.doors.proxy.dialects.reading import (
     LongText,
     ReadMessage,
     count_of,
+    kept_words,
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
@@ -64,8 +65,8 @@ def _wishes(calls: Any) -> list[ToolWish]:
     return [ToolWish(text_of(one.get("name")), one.get("arguments")) for one in functions]
 
 
-class StreamedAnswer:
-    """An answer that comes in events. Satisfies `Answering`."""
+class ChatStream:
+    """An answer that comes in events. Satisfies `AnswerReader`."""
 
     def __init__(self) -> None:
         self._text = LongText()
@@ -95,7 +96,9 @@ class StreamedAnswer:
         """Return the answer, as far as it came."""
         calls = [self._calls[place] for place in sorted(self._calls)]
         wishes = [ToolWish("".join(names), "".join(arguments)) for names, arguments in calls]
-        return _answer(self._text.stripped(), wishes, self._usage, is_whole=bool(self._ended))
+        words = kept_words([self._text.kept()])
+        said = ChainMessage("assistant", [self._text.stripped()], wishes)
+        return ChatAnswer(words, [said], _usage(self._usage), bool(self._ended))
 
 
 def fold(data: bytes) -> ChatAnswer:
@@ -103,12 +106,9 @@ def fold(data: bytes) -> ChatAnswer:
     whole = table_of(value_at(data, ByteSpan(0, len(data))))
     choices = list_of(whole.get("choices"))
     message = table_of(table_of(choices[0]).get("message")) if choices else {}
-    text, wishes = text_of(message.get("content")).strip(), _wishes(message.get("tool_calls"))
-    return _answer(text, wishes, whole.get("usage"), is_whole=bool(message))
-
-
-def _answer(text: str | bytearray, wishes: Sequence[ToolWish], usage: Any, *, is_whole: bool) -> ChatAnswer:
-    return ChatAnswer([ChainMessage("assistant", [text], wishes)], _usage(usage), is_whole)
+    text, wishes = text_of(message.get("content")), _wishes(message.get("tool_calls"))
+    said = ChainMessage("assistant", [text.strip()], wishes)
+    return ChatAnswer(kept_words([text]), [said], _usage(whole.get("usage")), bool(message))
 
 
 def _usage(value: Any) -> Usage | None:
@@ -121,3 +121,8 @@ def _usage(value: Any) -> Usage | None:
         output_tokens=count_of(told.get("completion_tokens")),
         cached_tokens=count_of(details.get("cached_tokens")),
     )
+
+
+def begin_answer() -> ChatStream:
+    """Return the reader of an answer that streams, before its first event."""
+    return ChatStream()

@@ -14,6 +14,7 @@ from gateway.doors.proxy.dialects.reading import (
     ReadMessage,
     count_of,
     digest_of_value,
+    kept_words,
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
@@ -75,8 +76,8 @@ def _wish(call: dict[str, Any], kind: str) -> ToolWish:
     return ToolWish(text_of(call.get("name")) or kind, call.get("arguments", call.get("input", call.get("action"))))
 
 
-class StreamedAnswer:
-    """An answer that comes in events, and as a whole at its end. Satisfies `Answering`."""
+class ResponsesStream:
+    """An answer that comes in events, and as a whole at its end. Satisfies `AnswerReader`."""
 
     def __init__(self) -> None:
         self._text = LongText()
@@ -99,9 +100,10 @@ class StreamedAnswer:
         if self._response is not None:
             whole = self._response
             return _answer(whole if whole.get("output") else {**whole, "output": self._items}, is_whole=True)
-        begun = _answer({"output": self._items}, is_whole=False).messages
-        rest = self._text.stripped()
-        return ChatAnswer([*begun, ChainMessage("assistant", [rest])] if rest else begun)
+        begun = _answer({"output": self._items}, is_whole=False)
+        words, rest = self._text.kept(), self._text.stripped()
+        messages = [*begun.messages, ChainMessage("assistant", [rest])] if rest else begun.messages
+        return ChatAnswer(kept_words([begun.text, words]), messages)
 
 
 def fold(data: bytes) -> ChatAnswer:
@@ -110,11 +112,13 @@ def fold(data: bytes) -> ChatAnswer:
 
 
 def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
+    texts: list[str] = []
     messages: list[ChainMessage] = []
     for item in map(table_of, list_of(response.get("output"))):
         kind = item.get("type")
         if kind == "message":
             parts = [text_of(table_of(part).get("text")) for part in list_of(item.get("content"))]
+            texts += parts
             messages.append(ChainMessage("assistant", [part.strip() for part in parts]))
         elif kind in CALLS:
             messages.append(ChainMessage("assistant", (), [_wish(item, str(kind))]))
@@ -124,4 +128,9 @@ def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
         output_tokens=count_of(told.get("output_tokens")),
         cached_tokens=count_of(table_of(told.get("input_tokens_details")).get("cached_tokens")),
     )
-    return ChatAnswer(messages, usage if told else None, is_whole and bool(messages))
+    return ChatAnswer(kept_words(texts), messages, usage if told else None, is_whole and bool(messages))
+
+
+def begin_answer() -> ResponsesStream:
+    """Return the reader of an answer that streams, before its first event."""
+    return ResponsesStream()

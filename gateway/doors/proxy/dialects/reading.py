@@ -5,7 +5,7 @@ Rule 2: words of a person are what is left of a message without the wrappers tha
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
@@ -14,7 +14,7 @@ import msgspec
 from gateway.doors.proxy.body import ByteSpan, Edit, quoted
 from protocol.base import encode, encode_sorted
 from protocol.capture.chain import ChainMessage, digest_of, without_blocks
-from protocol.threads import Usage
+from protocol.threads import MAX_TEXT_CHARS, Usage
 
 Form: TypeAlias = Literal[
     "before_text", "behind_text", "part_before", "part_behind", "first_part", "member", "message", "value"
@@ -82,6 +82,8 @@ class ChatRequest(NamedTuple):
 class ChatAnswer(NamedTuple):
     """An answer as a dialect reads it."""
 
+    text: str = ""
+    """Its words as they are kept."""
     messages: Sequence[ChainMessage] = ()
     """How it will stand in the next request."""
     usage: Usage | None = None
@@ -92,19 +94,13 @@ class ChatAnswer(NamedTuple):
         """Return the names of the tools that it ends in calls of: the turn goes on."""
         return [wish.name for message in self.messages for wish in message.tools]
 
-    def text(self, max_chars: int) -> str:
-        """Return the words of the answer without blocks of ours, cut; a long text is not copied as a whole."""
-        parts: list[str] = []
-        for text in (text for message in self.messages for text in message.texts):
-            left = max_chars - sum(map(len, parts)) - 2 * len(parts)
-            if isinstance(text, bytearray) and b"</" not in text:
-                parts.append(text[: max(left, 0)].decode())
-            else:
-                parts.append(without_blocks(text if isinstance(text, str) else text.decode()))
-        return "\n\n".join(filter(None, parts))[:max_chars]
+
+def kept_words(texts: Iterable[str]) -> str:
+    """Return the texts of an answer as they are kept: without blocks of ours, and cut."""
+    return "\n\n".join(filter(None, map(without_blocks, texts)))[:MAX_TEXT_CHARS]
 
 
-class Answering(Protocol):
+class AnswerReader(Protocol):
     """An answer that is read event by event."""
 
     def take(self, event: dict[str, Any]) -> None:
@@ -130,6 +126,12 @@ class LongText:
         """Append a text."""
         self._data += text.encode("utf-8", "surrogatepass")
 
+    def kept(self) -> str:
+        """Return as much of it as is kept, or all of one that holds a block of ours."""
+        is_plain = self._data.isascii() and b"</" not in self._data
+        with memoryview(self._data) as whole, whole[: MAX_TEXT_CHARS if is_plain else len(whole)] as kept:
+            return str(kept, "utf-8", "surrogatepass")
+
     def stripped(self) -> str | bytearray:
         """Return the whole without blanks at its ends, in ASCII as it is held; the text is empty after that."""
         data, self._data = self._data, bytearray()
@@ -150,6 +152,10 @@ _ENDS = re.compile(rb"\r?\n\r?\n")
 """Ends of events in a stream."""
 
 
+TAIL = "..."
+"""Begins a wrapper that is no tag: the words with which a program's text behind the user's begins."""
+
+
 @cache
 def _wrapper(names: tuple[str, ...]) -> re.Pattern[str]:
     tags = "|".join(re.escape(name) for name in names)
@@ -157,10 +163,14 @@ def _wrapper(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def unwrapped(text: str, wrappers: Sequence[str]) -> str:
-    """Return a text without what its program wrapped into it."""
-    if not wrappers or "<" not in text:
-        return text
-    return _wrapper(tuple(wrappers)).sub("", text).strip()
+    """Return a text without what its program wrapped into it, or set behind it."""
+    tags = tuple(one for one in wrappers if not one.startswith(TAIL))
+    if tags and "<" in text:
+        text = _wrapper(tags).sub("", text).strip()
+    for tail in wrappers:
+        if tail.startswith(TAIL) and (place := text.find(f"\n\n{tail.removeprefix(TAIL)}")) > 0:
+            text = text[:place]
+    return text
 
 
 def without_passing(value: Any) -> Any:
