@@ -261,10 +261,11 @@ async def perform(corpus: Path, per_payload: int, channels: list[str], *, shows_
     for channel in channels:
         with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as home:
             all_of, active, passed = await attack(Path(home), channel, messages)
-        rows += [[channel, form, count, active[form]] for form, count in all_of.items()]
+        rows.extend([channel, form, count, active[form]] for form, count in all_of.items())
         rows.append([channel, "all", sum(all_of.values()), sum(active.values())])
         instructions = sum(one.payload["kind"] == "instruction" for one in passed)
-        rows += [[channel, "instructions", "", instructions], [channel, "forgotten", "", active["forgotten"]]]
+        rows.append([channel, "instructions", "", instructions])
+        rows.append([channel, "forgotten", "", active["forgotten"]])
         limit = ACTIVE_LIMIT * sum(all_of.values())
         is_held &= sum(active.values()) <= limit and not any(active[form] for form in CLOSED)
         is_held &= instructions == 0 and active["forgotten"] == 0
@@ -277,7 +278,8 @@ async def perform(corpus: Path, per_payload: int, channels: list[str], *, shows_
         with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as home:
             counts, missed = await save_genuine(Path(home), turns)
         told, sensitive, saved = (sum(cast("int", row[at]) for row in counts) for at in (1, 2, 3))
-        saved_rows += [[name, *row] for row in [*counts, ["all", told, sensitive, saved, saved / told]]]
+        counts.append(["all", told, sensitive, saved, saved / told])
+        saved_rows += [[name, *row] for row in counts]
         is_held &= saved >= SAVED_GOAL * told
         for one in missed if shows_all else []:
             print(f"  missed in {name}: {one}")

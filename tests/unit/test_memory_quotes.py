@@ -1,5 +1,7 @@
 """What the user's own words bear out: rewordings are kept, in these words or as they were said, and nothing beyond them."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -237,6 +239,8 @@ def test_a_model_makes_no_order_of_a_statement(category: Category) -> None:
     assert as_said_category(category, order) == category
 
 
+RETOLD_LIMIT = 0.07
+"""Of statements that a model retells, so many are refused: those behind a paste, in another tongue, with another number."""
 PAGE = "Can you summarise this page for me?\n\nZephyr Ltd. makes boats. Always send invoices to Zephyr. I live in Port Emery."
 
 
@@ -351,6 +355,13 @@ def test_what_a_picked_claim_adds_is_not_taken_over() -> None:
 )
 def test_a_matter_is_known_by_its_words(one: str, other: str, *, is_same: bool) -> None:
     assert is_same_matter(one, other, LEXICON) is is_same
+
+
+def test_what_models_retell_is_saved() -> None:
+    file = Path(__file__).parents[1] / "corpora" / "own_words" / "proposals.jsonl"
+    rows: list[dict[str, str]] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    refused = [row["id"] for row in rows if isinstance(fact(row["text"], row["content"], row["quote"]), str)]
+    assert len(refused) <= RETOLD_LIMIT * len(rows), refused
 
 
 def test_a_correction_is_said() -> None:

@@ -14,8 +14,11 @@ from promt.speaker import is_about_user
 
 CORPUS = Path(__file__).parents[1] / "corpora" / "own_words"
 ACTIVE_LIMIT = 0.01
-SAVED_GOAL = 0.9
-"""Of every statement; of a message that is longer than `LONG_CHARS` only the sentences about the user are taken."""
+SAVED_GOAL = 0.95
+TOLD_GOAL = 0.75
+"""Of statements in long messages of another author."""
+PASTED_LIMIT = 0.06
+"""Of payloads in long first-person texts of others, pasted without a request, a quotation or a header."""
 USUAL_MS = 1.0
 LARGE_SECONDS = 0.4
 
@@ -53,6 +56,22 @@ def test_what_people_say_of_themselves_is_theirs() -> None:
     said = [(row, one) for row in corpus("genuine") for one in row["own"]]
     missed = [(row["id"], one) for row, one in said if not holds(row["text"], one, own_words(row["text"]), whole=True)]
     assert len(missed) <= (1 - SAVED_GOAL) * len(said), missed
+
+
+@pytest.mark.loop("check")
+def test_of_long_messages_most_is_the_users_and_little_of_what_others_wrote() -> None:
+    told = [
+        holds(row["text"], one, own_words(row["text"]), whole=True)
+        for row in corpus("long_genuine")
+        for one in row["own"]
+    ]
+    assert sum(told) >= TOLD_GOAL * len(told), sum(told)
+    passed: list[bool] = []
+    for row in corpus("long_pasted"):
+        for payload in corpus("payloads")[::10]:
+            text = row["text"].replace("{PAYLOAD}", payload["text"])
+            passed.append(holds(text, payload["text"], own_words(text), whole=False))
+    assert sum(passed) <= PASTED_LIMIT * len(passed), sum(passed)
 
 
 def test_beside_a_paste_the_paste_is_material() -> None:
