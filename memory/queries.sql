@@ -142,7 +142,7 @@ SELECT id FROM record WHERE scope_id IN (SELECT value FROM json_each(:scope_ids)
 ORDER BY id DESC LIMIT :limit
 
 -- name: comparable_records
--- Those of some records that are active, of a scope and category, and have no name of the caller's, as far as a statement is compared with them.
+-- Active records among some, of a scope and category, without a name of the caller's, as far as a statement is compared with them.
 SELECT record.id, CAST(record.key AS BLOB), is_single, CAST(content AS BLOB), CAST(record.value AS BLOB)
 FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value
 WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
