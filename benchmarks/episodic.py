@@ -88,7 +88,7 @@ class LoadedMeaning:
     def to_fill(self, tx: Tx) -> list[Space]:  # noqa: ARG002
         return self.spaces
 
-    async def filled(self) -> None:
+    async def adopt_filled_space(self) -> None:
         """No other space waits."""
 
     def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> Nearness:

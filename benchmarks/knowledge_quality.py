@@ -22,7 +22,7 @@ from benchmarks.report import show_table
 from gateway.embedding.choice import choose
 from gateway.embedding.embedder import Embedder
 from gateway.wire.client import GatewayClient, console_script
-from knowledge.index.vectors import embedded_text
+from knowledge.index.vectors import build_embedded_text
 from knowledge.rows.vectors import LackingPiece
 from knowledge.search.searching import HITS_OF_A_FILE
 from protocol.settings import EmbeddingSettings
@@ -252,7 +252,7 @@ def _pieces(database: Path, collection: str, root: Path) -> list[_Piece]:
             piece, path = LackingPiece(*rest), f"{folder}/{name}" if folder else name
             data = (root / path).read_bytes()
             text = data[piece.from_byte : piece.to_byte].decode(piece.encoding, "replace")
-            found.append(_Piece(RankedPlace(path, text, first, last), embedded_text(piece, data)))
+            found.append(_Piece(RankedPlace(path, text, first, last), build_embedded_text(piece, data)))
     return found
 
 

@@ -17,7 +17,7 @@ from benchmarks.report import percentile, show_table
 from benchmarks.wire import cpu_ms, spent
 from gateway.files.safe_open import SafeFolder
 from gateway.wire.client import GatewayClient, console_script
-from knowledge.collections import imagined
+from knowledge.collections import build_rowless_collection
 from knowledge.rows.contents import FoundPiece
 from knowledge.rows.files import ContentPlace
 from knowledge.search.current_rules import CurrentRules
@@ -166,7 +166,7 @@ def verify_cost(home: Path, root: Path) -> float:
             )
         )
         places.append(ContentPlace("notes", folder, name, str(root), "live", 0, 1, 1, "indexed"))
-    known = imagined("notes", "ws_default", CHOICES, 0)._replace(id=1)
+    known = build_rowless_collection("notes", "ws_default", CHOICES, 0)._replace(id=1)
     begun = time.process_time()
     with Disk(SafeFolder, _hash_of, CurrentRules([known]), {}) as disk:
         shown = [disk.show(piece, [place]) for piece, place in zip(pieces, places, strict=True)]

@@ -116,7 +116,7 @@ def _by_sketch(connection: Handle, count: int) -> Searched:
 
     def search(query: bytes) -> list[int]:
         near = flat.nearness(tx, TABLE, segments, Vector(1, query))
-        return [row for (row, _), _ in zip(near.ranked(ALL), range(BEST), strict=False)]
+        return [row for (row, _), _ in zip(near.rank(ALL), range(BEST), strict=False)]
 
     return search
 

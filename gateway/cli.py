@@ -67,6 +67,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gc.enable()
     if not COMMANDS[options.command].is_guarded:
         return command.run(options)
-    from gateway.doors.commands.ending import guarded  # noqa: PLC0415
+    from gateway.doors.commands.ending import run_command  # noqa: PLC0415
 
-    return guarded(command.run, options)
+    return run_command(command.run, options)

@@ -120,7 +120,7 @@ async def _key_of(home: Home, database: Database, ids: SortableIds) -> HomeKey:
     """Return the home's key: a new one for a new home, else the one with which the home was made."""
     home_id, key_id = await database.read(lambda tx: (fact_of_home(tx, "home_id"), fact_of_home(tx, "key_id")))
     is_new = home_id is None and not home.is_read_only
-    key = HomeKey.load(home.keys) if is_new else HomeKey.known(home.keys, key_id)
+    key = HomeKey.load(home.keys) if is_new else HomeKey.load_existing(home.keys, key_id)
     if key.is_lost:
         log.error("key_lost")
     elif key_id is None and not home.is_read_only:

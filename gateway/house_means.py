@@ -19,7 +19,7 @@ from agent.threads.unstored import Unstored
 from agent.turns.background import Background
 from agent.turns.pipeline import Pipeline
 from agent.turns.turns import Turns
-from gateway.base.chat_programs import known_clients
+from gateway.base.chat_programs import list_clients
 from gateway.files.code_structure import has_grammars
 from gateway.files.folder_watch import watch_folders
 from gateway.files.guidance_files import AgentFolders, InstructionFiles, agents_folder
@@ -75,7 +75,7 @@ def build_captures(
         marks=marks,
         neighbours=neighbours,
         settings=lambda: base.config.config,
-        known_clients=known_clients,
+        known_clients=list_clients,
         project_rules=memory.turns.project_rules,
     )
     captures = Captures(means)

@@ -17,7 +17,7 @@ import msgspec
 
 from gateway.base.logs import Log
 from gateway.home.folder import Home
-from gateway.home.owners import held_in_turn
+from gateway.home.owners import hold_lock_in_turn
 from gateway.home.spool import STAYS_FOR, SpoolLine, drop_aside, find_spools, put_aside, read_spool, take_living
 from protocol.capture.calls import CaptureFinishParams
 from protocol.errors import GatewayError
@@ -107,7 +107,7 @@ class LeftAnswers:
         root, count = self._home.root, 0
         if self._home.is_read_only or not await anyio.to_thread.run_sync(self._is_left):
             return 0
-        async with held_in_turn(self._home.run / LOCK):
+        async with hold_lock_in_turn(self._home.run / LOCK):
             for file in await anyio.to_thread.run_sync(find_spools, root):
                 if not file.is_left:
                     continue

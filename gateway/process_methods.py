@@ -140,7 +140,7 @@ class Shell:
                 indexing_enabled=config.thread_episodic.indexing_enabled,
                 recall_enabled=config.thread_episodic.recall_enabled,
             ),
-            search=self._embedding.shown(),
+            search=self._embedding.get_search_state(),
             home_id=await self._home_id(),
             workspace_id=params.workspace_id or DEFAULT_WORKSPACE,
             limits=WireLimits(
@@ -184,9 +184,9 @@ class Shell:
             queues={
                 kind: QueueCounts(**{state: states.get(state, 0) for state in shown}) for kind, states in queues.items()
             },
-            search=self._embedding.shown(),
+            search=self._embedding.get_search_state(),
             providers=self._providers.states(),
-            degraded=self._health.degraded(),
+            degraded=self._health.list_degraded(),
             last_errors=self._health.last_errors(),
             storage=StorageState(db_bytes=db_bytes, wal_bytes=wal_bytes),
             repair=await self._repair(),

@@ -411,7 +411,7 @@ def _index_gate(config: GatewayConfig) -> tuple[str, str] | None:
 
 def _after(first: Callable[[], None], entry: Bound, foreground: Foreground) -> Bound:
     """Return the method with `first` called before it: settings of another process are then in force for it."""
-    waiting = foreground.asked if entry.method.urgency == "first" else nullcontext
+    waiting = foreground.count_waiting_caller if entry.method.urgency == "first" else nullcontext
 
     async def call(params: Any) -> Any:
         first()

@@ -85,9 +85,11 @@ class Collections:
             name = params.name or root.path.rstrip("/\\").replace("\\", "/").rpartition("/")[2][:80] or "files"
             choices |= {"name": name, "path": root.path}
             if params.dry_run:
-                known = await self._means.db.read(lambda tx: self._imagined(tx, params, workspace, choices))
+                known = await self._means.db.read(
+                    lambda tx: self._build_rowless_collection(tx, params, workspace, choices)
+                )
                 seen = await anyio.to_thread.run_sync(preview, root, known, self._means.settings())
-                return CollectionAddResult(collection=_unscanned(known), preview=seen)
+                return CollectionAddResult(collection=_to_unscanned(known), preview=seen)
         finally:
             root.close()
         return CollectionAddResult(
@@ -106,7 +108,7 @@ class Collections:
             raise CallerError("unsafe_root", f"{problem}.")
         return root
 
-    def _checked(self, tx: Tx, workspace: str, path: str, but: str | None = None) -> None:
+    def _check_place(self, tx: Tx, workspace: str, path: str, but: str | None = None) -> None:
         if workspace != USER and not self._means.workspace_exists(tx, workspace):
             raise CallerError.missing("workspace")
         others = [one.path for one in list_collections(tx, [workspace]) if one.collection_id != but]
@@ -124,19 +126,21 @@ class Collections:
             number += 1
         return base if number == 1 else f"{base}-{number}"
 
-    def _imagined(
+    def _build_rowless_collection(
         self, tx: Tx, params: CollectionAddParams, workspace: str, choices: Mapping[str, Any]
     ) -> KnownCollection:
         """Return the collection as it would be, without a row."""
-        self._checked(tx, workspace, choices["path"])
-        return imagined(self._new_id(tx, params, choices["name"]), workspace, choices, self._means.clock.now())
+        self._check_place(tx, workspace, choices["path"])
+        return build_rowless_collection(
+            self._new_id(tx, params, choices["name"]), workspace, choices, self._means.clock.now()
+        )
 
     def _add(self, tx: Tx, params: CollectionAddParams, workspace: str, choices: Mapping[str, Any]) -> Collection:
         for one in list_collections(tx, [workspace]):
             is_asked = params.collection_id in {None, one.collection_id}
             if one.path == choices["path"] and one.choices() == choices and is_asked:
                 return to_wire(tx, one)
-        self._checked(tx, workspace, choices["path"])
+        self._check_place(tx, workspace, choices["path"])
         if count_collections(tx) >= MOST_COLLECTIONS:
             raise Refused("conflict", f"There are {MOST_COLLECTIONS} collections already.")
         collection_id, now = self._new_id(tx, params, choices["name"]), self._means.clock.now()
@@ -176,7 +180,7 @@ class Collections:
         def write(tx: Tx) -> CollectionResult:
             known = require(tx, params.collection_id)
             if "path" in changes:
-                self._checked(tx, known.workspace_id, changes["path"], but=known.collection_id)
+                self._check_place(tx, known.workspace_id, changes["path"], but=known.collection_id)
             change_collection(tx, known.id, known.choices() | changes)
             self._scanner.queue(tx, known.collection_id)
             return CollectionResult(collection=to_wire(tx, require(tx, params.collection_id)))
@@ -278,7 +282,9 @@ def require(tx: Tx, collection_id: str) -> KnownCollection:
     return known
 
 
-def imagined(collection_id: str, workspace: str, choices: Mapping[str, Any], now: int) -> KnownCollection:
+def build_rowless_collection(
+    collection_id: str, workspace: str, choices: Mapping[str, Any], now: int
+) -> KnownCollection:
     """Return a collection that has no row."""
     stored: dict[str, Any] = {
         name: json.dumps(value) if isinstance(value, list) else value for name, value in choices.items()
@@ -290,7 +296,7 @@ def imagined(collection_id: str, workspace: str, choices: Mapping[str, Any], now
     )  # fmt: skip
 
 
-def _unscanned(known: KnownCollection) -> Collection:
+def _to_unscanned(known: KnownCollection) -> Collection:
     return Collection(
         collection_id=known.collection_id, workspace_id=known.workspace_id or None,
         scope="workspace" if known.workspace_id else "user", **known.choices(), state="new", reason=None,

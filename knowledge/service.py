@@ -125,11 +125,11 @@ class KnowledgeService:
     def bindings(self) -> list[Bound]:
         """Return the methods of the wire that are answered here."""
         return [
-            bind(m.COLLECTIONS_ADD, self._while_on(self._arranged(self.collections.add))),
+            bind(m.COLLECTIONS_ADD, self._while_on(self._refresh_after(self.collections.add))),
             bind(m.COLLECTIONS_LIST, self.collections.list),
             bind(m.COLLECTIONS_GET, self.collections.get),
-            bind(m.COLLECTIONS_UPDATE, self._while_on(self._arranged(self.collections.update))),
-            bind(m.COLLECTIONS_REMOVE, self._arranged(self.collections.remove)),
+            bind(m.COLLECTIONS_UPDATE, self._while_on(self._refresh_after(self.collections.update))),
+            bind(m.COLLECTIONS_REMOVE, self._refresh_after(self.collections.remove)),
             bind(m.COLLECTIONS_SCAN, self._while_on(self.collections.scan)),
             bind(m.KNOWLEDGE_ENTITIES, self.graph.entities),
             bind(m.KNOWLEDGE_EDGES, self.graph.edges),
@@ -150,7 +150,7 @@ class KnowledgeService:
 
         return answer
 
-    def _arranged(self, call: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+    def _refresh_after(self, call: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
         """Return a method after which there may be other collections than before."""
 
         async def answer(params: Any) -> Any:
@@ -294,7 +294,7 @@ class KnowledgeService:
             )  # fmt: skip
             page = rows[: params.limit]
             more = cursor_of(page[-1].id) if len(rows) > len(page) else None
-            return FilesResult(files=[_known_file(tx, known, row) for row in page], next_cursor=more)
+            return FilesResult(files=[_to_known_file(tx, known, row) for row in page], next_cursor=more)
 
         return await self._means.db.read(read)
 
@@ -442,14 +442,14 @@ VISIBLE = ("indexed", "pending", "partial", "failed", "skipped")
 """States of a file that is there; one that is gone waits a moment for coming up elsewhere."""
 
 
-def _left_out(row: FileRow) -> list[int] | None:
+def _find_left_out_lines(row: FileRow) -> list[int] | None:
     """Return the first and last line that have no piece; None where there are none, or only pages were left out."""
     if row.left_from is None or row.lines is None or row.left_from > row.lines:
         return None
     return [row.left_from, row.lines]
 
 
-def _known_file(tx: Tx, known: KnownCollection, row: FileRow) -> KnownFile:
+def _to_known_file(tx: Tx, known: KnownCollection, row: FileRow) -> KnownFile:
     places = places_of(tx, row.content) if row.content is not None else []
     also = [
         place.path if place.collection == known.id else f"{place.collection_id}:{place.path}"
@@ -463,5 +463,5 @@ def _known_file(tx: Tx, known: KnownCollection, row: FileRow) -> KnownFile:
         changed_at=row.mtime_ns // 1_000_000, indexed_at=row.indexed_at, attempt_count=row.attempts,
         next_run_at=row.next_run_at if row.state == "pending" else None,
         last_error=FileError(code=row.error) if row.error else None,
-        left_out=_left_out(row), also=also,
+        left_out=_find_left_out_lines(row), also=also,
     )  # fmt: skip

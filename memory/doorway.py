@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from memory.ports import Collaborators
 from memory.rows.forgetting import read_generation
-from memory.rules.scopes import of_context, required
+from memory.rules.scopes import of_context, require_scope
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import ReadThread, ThreadFact
@@ -68,7 +68,7 @@ class Doorway:
         """Raise for a thread that may not write, a scope that is not active, or one that does not exist."""
         self.require_normal_thread(tx, context)
         if scope is not None:
-            required(scopes, scope)
+            require_scope(scopes, scope)
         written = scope or next((s for s in scopes if s.kind == "workspace"), None)
         if written is not None and written.kind == "workspace" and not self._means.workspace_exists(tx, written.key):
             raise CallerError.missing("workspace")

@@ -109,6 +109,6 @@ class MemoryForTurns(Protocol):
         """Return the statistics of an earlier attempt of the run that was committed, or None."""
         ...
 
-    async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
+    async def find_related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
         """Active and candidate memory near the text: `{memory_id | candidate_id, category, key, content}`."""
         ...

@@ -20,7 +20,7 @@ from memory.read.similar import Similar
 from memory.rows.evidence import evidence_of_record
 from memory.rows.recent_history import read_history, read_stats, words_are_unwanted
 from memory.rows.store import get_record
-from memory.rules.scopes import narrowed
+from memory.rules.scopes import narrow_scopes
 from protocol import methods as m
 from protocol.errors import CallerError
 from protocol.memory.changes import HistoryParams, HistoryResult, MemoryChangesParams, MemoryChangesResult
@@ -76,7 +76,7 @@ class MemoryQuestions:
     async def search(self, params: SearchParams) -> SearchResult:
         """Hits, best first."""
         self._door.require_enabled()
-        scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
+        scopes = narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
         return await self._reader.search(params, scopes)
 
     async def get(self, params: GetParams) -> GetResult:
@@ -110,7 +110,7 @@ class MemoryQuestions:
     async def similar(self, params: SimilarParams) -> SimilarResult:
         """Pairs of records that look alike."""
         self._door.require_enabled()
-        scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
+        scopes = narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
         return await self._similar.pairs(params, scopes)
 
     async def links(self, params: LinksParams) -> LinksResult:
@@ -121,7 +121,7 @@ class MemoryQuestions:
     async def list_records(self, params: ListParams) -> ListResult:
         """Records in an order."""
         return await self._reader.list_records(
-            params, narrowed((await self._door.place(params.context)).scopes, params.scopes)
+            params, narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
         )
 
     async def history(self, params: HistoryParams) -> HistoryResult:
@@ -172,7 +172,7 @@ class MemoryQuestions:
 
     async def changes(self, params: MemoryChangesParams) -> MemoryChangesResult:
         """Return the changes of a time, newest first. Goes on while memory is switched off."""
-        scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
+        scopes = narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
         return await self._changes.changes(params, scopes)
 
 

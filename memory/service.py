@@ -32,9 +32,9 @@ from memory.rows.notices import changes_after
 from memory.rows.store import Stored
 from memory.rows.text_scan import TEXT_CHECKS, doubt
 from memory.rows.withheld import is_looked_through, note_looked_through, withheld_ids
-from memory.rules.scopes import narrowed
+from memory.rules.scopes import narrow_scopes
 from memory.turn_memory import TurnMemory
-from memory.write.answers import remembered
+from memory.write.answers import build_remember_result
 from memory.write.idempotency import tell_after, write_once
 from memory.write.updating import Updater
 from memory.write.writing import Outcome
@@ -122,10 +122,10 @@ class MemoryService:
             files = self._means.files
             is_there = files is not None and await files.state_of(source, params.context) == "same"
             wish = quoting(wish, is_there=is_there)
-        proposed = await self.vectors.meant(msgspec.structs.replace(wish, began=place.began))
+        proposed = await self.vectors.add_vector(msgspec.structs.replace(wish, began=place.began))
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         outcome = await write_once(self._means, params.idempotency_key, ["remember", params], place.workspace_id, write)
-        return remembered(outcome)
+        return build_remember_result(outcome)
 
     async def write(self, params: WriteParams) -> WriteResult:
         """Decide on a proposal; a refusal is a result."""
@@ -135,7 +135,7 @@ class MemoryService:
             raise CallerError.at("$.provenance.collection_id", "Only a wish of the user is taken from a file")
         place = await self._door.place(params.context, writes=True)
         given = msgspec.structs.replace(from_write(params, place.workspace_id), began=place.began)
-        proposed = await self.vectors.meant(given)
+        proposed = await self.vectors.add_vector(given)
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         return (
             await write_once(self._means, params.idempotency_key, ["write", params], place.workspace_id, write)
@@ -196,7 +196,7 @@ class MemoryService:
     async def export_bundle(self, params: ExportParams) -> ExportResult:
         """Return a page of everything in the scopes. Goes on while memory is switched off."""
         return await self._exporter.export(
-            params, narrowed((await self._door.place(params.context)).scopes, params.scopes)
+            params, narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
         )
 
     async def import_bundle(self, params: ImportParams) -> ImportResult:

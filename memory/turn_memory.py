@@ -23,9 +23,9 @@ from memory.rows.answers import KeptAnswer, find_answer, keep_answer
 from memory.rows.candidates import waiting_in
 from memory.rows.forgetting import read_generation
 from memory.rows.records import marks_of
-from memory.rows.store import active_in, encoded, scope_ids_of
+from memory.rows.store import active_in, scope_ids_of, to_column
 from memory.rules.categories import PROJECT_RULES
-from memory.rules.scopes import narrowed, of_turn, required
+from memory.rules.scopes import narrow_scopes, of_turn, require_scope
 from memory.write.answers import manifest_entry
 from memory.write.idempotency import tell_after, write_once
 from memory.write.writing import Outcome
@@ -74,7 +74,7 @@ class TurnMemory:
     async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
         """Hits within a turn's scopes."""
         self._door.require_enabled()
-        return await self._reader.search(params, narrowed(self.turn_scopes(turn), params.scopes))
+        return await self._reader.search(params, narrow_scopes(self.turn_scopes(turn), params.scopes))
 
     async def get_in_turn(self, turn: TurnContext, params: GetParams) -> GetResult:
         """Return one record within a turn's scopes; it counts as a read once a thread and day."""
@@ -95,7 +95,7 @@ class TurnMemory:
 
     async def list_in_turn(self, turn: TurnContext, params: ListParams) -> ListResult:
         """Records within a turn's scopes."""
-        return await self._reader.list_records(params, narrowed(self.turn_scopes(turn), params.scopes))
+        return await self._reader.list_records(params, narrow_scopes(self.turn_scopes(turn), params.scopes))
 
     def marks(self, tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
         """Return by id a mark of each memory's words; forgotten memories have none."""
@@ -121,7 +121,7 @@ class TurnMemory:
         """Return the block that stands in every prompt of the turn's scopes."""
         return await self._standing.read(self.turn_scopes(turn))
 
-    async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
+    async def find_related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
         """Return active and waiting memory near a text, for the extractor.
 
         Agents' notes are left out: the user did not say them.
@@ -151,12 +151,12 @@ class TurnMemory:
         check_bounds(params.content, params.value, params.metadata, params.path)
         scopes = self.turn_scopes(turn)
         if params.scope is not None:
-            required(scopes, params.scope)
+            require_scope(scopes, params.scope)
         began = await self._means.db.read(read_generation)
         proposed = msgspec.structs.replace(from_tool(turn, params, explicit=explicit, said=said), began=began)
         if is_note:
             proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
-        proposed = await self._vectors.meant(proposed)
+        proposed = await self._vectors.add_vector(proposed)
         write = partial(self._write_in_turn, proposed=proposed, scopes=scopes)
         return (
             await write_once(self._means, params.idempotency_key, ["tool", params], turn.workspace_id, write)
@@ -179,7 +179,7 @@ class TurnMemory:
         scopes = self.turn_scopes(turn)
         outcomes: list[Outcome] = []
         take = partial(from_fact, lexicon=self._means.lexicon, policy_allows=policy_allows, is_by_rule=is_by_rule)
-        proposals = [await self._vectors.meant(take(turn, fact, run_id, user_items)) for fact in facts]
+        proposals = [await self._vectors.add_vector(take(turn, fact, run_id, user_items)) for fact in facts]
 
         def apply(tx: Tx) -> None:
             key = f"run:{run_id}"
@@ -191,7 +191,7 @@ class TurnMemory:
                 outcomes.append(self._writer.write(tx, msgspec.structs.replace(proposed, began=began), scopes))
                 tell_after(tx, self._means, outcomes[-1].notices)
             stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
-            keep_answer(tx, key, KeptAnswer(b"", encoded(stats)), self._means.clock.now())
+            keep_answer(tx, key, KeptAnswer(b"", to_column(stats)), self._means.clock.now())
 
         await self._means.db.write(apply)
         return [outcome.result for outcome in outcomes]

@@ -118,7 +118,7 @@ class _Reader:
         self._known: dict[str, _Pattern] = {}
 
     def phrase(self, source: str) -> "_Phrase":
-        return _Phrase(self._sequence(deque(_SYNTAX.findall(_folded(source)))), spaced=self._spaced)
+        return _Phrase(self._sequence(deque(_SYNTAX.findall(_fold_text(source)))), spaced=self._spaced)
 
     def _sequence(self, parts: deque[str]) -> _Pattern:
         """Return the pattern up to the end of the group or of its alternative."""
@@ -136,7 +136,7 @@ class _Reader:
         if part in self._marks:
             read = _Pattern((self._marks[part],))
         elif part[0] == "<":
-            read = self._group("(", deque([*_SYNTAX.findall(_folded(self._sources[part[1:-1]])), ")"]))
+            read = self._group("(", deque([*_SYNTAX.findall(_fold_text(self._sources[part[1:-1]])), ")"]))
         elif part[0] == "(":
             words = part[1:-1]
             longest = [max(choice.split(), key=len) for choice in words.split("|")]
@@ -219,7 +219,7 @@ class _Phrase:
         return all(map(text.contains, self.needs)) and self.regex.search(text.clauses) is not None
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     """Lower case without accents on letters that have a form without; kana keep their marks."""
     lowered = unicodedata.normalize("NFKC", text).casefold().translate(_CURLY)
     if lowered.isascii():
@@ -241,7 +241,7 @@ def _tokens(text: str) -> Iterator[str]:
 def _clauses(text: str) -> str:
     """The words of a message, one blank after each, with `,` and `¦` where a clause ends."""
     lines = mask_quotes(UNSEEN.sub("", text.translate(_CURLY))).replace("\n", " ¦ ")
-    return " ¦ " + " ".join(_tokens(_folded(lines))) + " ¦ "
+    return " ¦ " + " ".join(_tokens(_fold_text(lines))) + " ¦ "
 
 
 class _Language:
@@ -287,7 +287,7 @@ def _occurs(language: _Language, intent: str, text: _Text, *others: str) -> bool
     return cleared is text or any(phrase.occurs(cleared) for phrase in language.phrases(intent))
 
 
-def _heard(language: _Language, text: _Text) -> list[str]:
+def _find_intents(language: _Language, text: _Text) -> list[str]:
     heard: list[str] = []
     for intent, stronger in _YIELDS_TO.items():
         others = [other for other in stronger if other in heard]
@@ -342,7 +342,7 @@ def _detect(text: str) -> Intents:
     found: set[str] = set()
     for language in _languages():
         if language.may_be(folded):
-            intents = _heard(language, folded)
+            intents = _find_intents(language, folded)
             found.update(intents)
             said[language.name] += len(intents)
     if "no_save" not in found and own != text and _denies_keeping(edges(text)):

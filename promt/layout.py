@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from promt.language.reader import either, listed
+from promt.language.reader import either, list_words
 from promt.patterns import compile_late
 
 Span: TypeAlias = tuple[int, int]
@@ -35,7 +35,7 @@ QUOTED = compile_late(
 
 
 def _sentence_end() -> str:
-    known = "".join(rf"(?<!\b{re.escape(word)})" for word in listed("layout", "ends_no_sentence"))
+    known = "".join(rf"(?<!\b{re.escape(word)})" for word in list_words("layout", "ends_no_sentence"))
     return rf"{known}(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+|(?<=[。！？])|\n+"
 
 
@@ -154,7 +154,7 @@ def _lines(text: str, blocked: Sequence[Span]) -> Iterator[tuple[int, int, bool]
 def blocks_of(text: str, blocked: Sequence[Span]) -> list[TextBlock]:
     """Paragraphs of prose and stretches with a form, in order."""
     lines = list(_lines(text, blocked))
-    formed = _formed(text, lines)
+    formed = _find_formed_lines(text, lines)
     blocks: list[TextBlock] = []
     begun = False
     goes_on = False
@@ -172,7 +172,7 @@ def blocks_of(text: str, blocked: Sequence[Span]) -> list[TextBlock]:
     return blocks
 
 
-def _formed(text: str, lines: Sequence[tuple[int, int, bool]]) -> list[bool]:
+def _find_formed_lines(text: str, lines: Sequence[tuple[int, int, bool]]) -> list[bool]:
     """Of each line, whether it has a form that is no prose, or stands between two such lines of one text."""
     formed = [is_blocked for _, _, is_blocked in lines]
     said = {at: text[start:end] for at, (start, end, is_blocked) in enumerate(lines) if not is_blocked}
@@ -184,7 +184,7 @@ def _formed(text: str, lines: Sequence[tuple[int, int, bool]]) -> list[bool]:
         if _STRONG.match(line) or _MARKUP.search(line) or _ROLE.match(line):
             formed[at] = True
             joined += [at] * (not line.lstrip().startswith(">"))
-    for counted in _counted(said):
+    for counted in _group_weak_lines(said):
         joined += [at for near in _near(counted, COUNTED_LINES) if len(near) >= COUNTED_LINES for at in near]
     for near in _near(sorted(joined), JOINED_LINES):
         formed[near[0] : near[-1] + 1] = [True] * (near[-1] + 1 - near[0])
@@ -204,7 +204,7 @@ def _mail_begins(said: Mapping[int, str]) -> int | None:
     return None
 
 
-def _counted(said: Mapping[int, str]) -> Iterator[list[int]]:
+def _group_weak_lines(said: Mapping[int, str]) -> Iterator[list[int]]:
     """The lines of each form that a single line may have by chance."""
     for pattern in _WEAK:
         yield [at for at, line in said.items() if pattern.match(line)]

@@ -165,8 +165,8 @@ def _spans(text: str) -> tuple[Span, ...]:
     is_long = size > LONG_CHARS or len(text) > READ_CHARS
     is_framed = len(prose) > 2 and size > FRAMED_CHARS  # something stands between first and last
     told = is_framed and is_told(text, prose)
-    for start, end in _told(text, prose) if told else _spoken(text, blocks):
-        spans += _unquoted(text, start, end)
+    for start, end in _find_telling(text, prose) if told else _spoken(text, blocks):
+        spans += _find_unquoted(text, start, end)
     if is_long:
         spans = list(_of_long(text, spans, is_meant=told, is_closed=not told and is_document(text, prose)))
     return tuple(spans)
@@ -228,7 +228,7 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
         is_lead = is_lead and (
             _asks(text, blocks[lead]) or _COLON.search(_last_sentence(text, blocks[lead])) is not None
         )
-        prose = prose if is_lead else [*_said_before(text, blocks, lead, prose[-1]), prose[-1]]
+        prose = prose if is_lead else [*_find_material_before(text, blocks, lead, prose[-1]), prose[-1]]
     for number, at in enumerate(prose):
         block = blocks[at]
         cover = _cover(text, block)
@@ -260,7 +260,7 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
     yield from _without_cover(text, [blocks[at] for at in prose])
 
 
-def _told(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
+def _find_telling(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
     """The stretches of a message that tells the assistant about its user: all but what it hands over on the way."""
     for number, block in enumerate(prose):
         cover = _cover(text, block)
@@ -328,7 +328,7 @@ def _last_sentence(text: str, block: TextBlock) -> str:
     return text[start:end]
 
 
-def _said_before(text: str, blocks: Sequence[TextBlock], first: int, last: int) -> Iterator[int]:
+def _find_material_before(text: str, blocks: Sequence[TextBlock], first: int, last: int) -> Iterator[int]:
     """The first paragraph, if a text with a form of its own follows it up to the last one, which points at that."""
     between = blocks[first + 1 : last]
     if first == 0 and between and all(one.is_formed for one in between) and not _asks(text, blocks[first]):
@@ -346,7 +346,7 @@ def _is_mostly_about_user(text: str, block: TextBlock) -> bool:
     return 2 * sum(said) >= len(said)
 
 
-def _unquoted(text: str, start: int, end: int) -> Iterator[Span]:
+def _find_unquoted(text: str, start: int, end: int) -> Iterator[Span]:
     """The stretch without quoted texts; a quoted name, term or short saying of a sentence of one's own stays."""
     place = start
     for found in QUOTED.finditer(text, start, end):
@@ -355,10 +355,10 @@ def _unquoted(text: str, start: int, end: int) -> Iterator[Span]:
         after = [text[first:until] for first, until in sentences(text, found.end(), end)][:1]
         if not _is_mentioned(found[0][1:-1], " ".join([*before, *after])):
             if text[place : found.start()].strip():
-                yield _trimmed(text, place, found.start())
+                yield _trim_span(text, place, found.start())
             place = found.end()
     if text[place:end].strip():
-        yield _trimmed(text, place, end)
+        yield _trim_span(text, place, end)
 
 
 def _is_mentioned(quoted: str, around: str) -> bool:
@@ -371,7 +371,7 @@ def _is_mentioned(quoted: str, around: str) -> bool:
     return not (is_about_user(quoted) or _ALWAYS.search(quoted) or _works().search(around) or _QUESTION.search(around))
 
 
-def _trimmed(text: str, start: int, end: int) -> Span:
+def _trim_span(text: str, start: int, end: int) -> Span:
     said = text[start:end]
     return start + len(said) - len(said.lstrip()), end - (len(said) - len(said.rstrip()))
 
@@ -406,8 +406,8 @@ def _without(text: str, spans: Sequence[Span], material: Sequence[Span]) -> list
             if until <= place or first >= end:
                 continue
             if text[place : max(place, first)].strip():
-                kept.append(_trimmed(text, place, first))
+                kept.append(_trim_span(text, place, first))
             place = max(place, until)
         if place < end and text[place:end].strip():
-            kept.append(_trimmed(text, place, end))
+            kept.append(_trim_span(text, place, end))
     return kept

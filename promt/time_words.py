@@ -166,7 +166,7 @@ def _rule(phrase: str, days_of: Callable[[re.Match[str], _Asked], Days | None], 
     return _Rule(re.compile(rf"(?<![\w-])(?:{spaced})(?![\w-])"), anchors, days_of, words)
 
 
-def _written(match: re.Match[str], asked: _Asked) -> Days | None:
+def _read_written_date(match: re.Match[str], asked: _Asked) -> Days | None:
     """The days of a date: of a month, all of it."""
     start, end = match.span("month" if "month" in match.re.groupindex else 0)
     found = asked.read_date(asked.text[start:end], asked.today)
@@ -176,7 +176,7 @@ def _written(match: re.Match[str], asked: _Asked) -> Days | None:
     return (_month_start(day, 0), _month_start(day, -1)) if period == "month" else (day, day + _DAY)
 
 
-def _named(days: Callable[[date], Days]) -> Callable[[re.Match[str], _Asked], Days]:
+def _build_reader(days: Callable[[date], Days]) -> Callable[[re.Match[str], _Asked], Days]:
     return lambda _, asked: days(asked.today)
 
 
@@ -188,20 +188,20 @@ def _rules_of(words: _Words) -> list[_Rule]:
 
     def ago(match: re.Match[str], asked: _Asked) -> Days:
         name = next(name for name in words.units if match[name])
-        count = int(match["digits"] or _picked(match, "n", default=1))
+        count = int(match["digits"] or _pick_number(match, "n", default=1))
         return (_few(name) if match["few"] else _around(name, min(count, MAX_COUNT)))(asked.today)
 
     def on_weekday(match: re.Match[str], asked: _Asked) -> Days:
-        return _weekday(_picked(match, "w"))(asked.today)
+        return _weekday(_pick_number(match, "w"))(asked.today)
 
     return [
-        *(_rule(phrase, _named(_SPANS[unit](count))) for phrase, unit, count in words.named),
+        *(_rule(phrase, _build_reader(_SPANS[unit](count))) for phrase, unit, count in words.named),
         _rule(words.ago.format(number=number, unit=unit), ago, "|".join(words.units.values())),
         _rule(words.on_weekday.format(weekday=weekday), on_weekday, "|".join(words.weekdays)),
     ]
 
 
-def _picked(match: re.Match[str], letter: str, default: int = 0) -> int:
+def _pick_number(match: re.Match[str], letter: str, default: int = 0) -> int:
     """The number in the name of the one group of a kind that matched."""
     names = (name for name, value in match.groupdict().items() if value and re.fullmatch(rf"{letter}\d+", name))
     name = next(names, None)
@@ -212,7 +212,7 @@ def _picked(match: re.Match[str], letter: str, default: int = 0) -> int:
 def _rules() -> list[_Rule]:
     """Made when first needed: a process that meets no question of time does not pay for them."""
     return [
-        *(_rule(phrase, _written, anchored) for phrase, anchored in _dates()),
+        *(_rule(phrase, _read_written_date, anchored) for phrase, anchored in _dates()),
         *(
             rule
             for table in tables("time").values()

@@ -15,7 +15,7 @@ _LATIN = compile_late(r"[\x20-\x7e]+")
 _ALPHABETIC = compile_late(r"[\x80-\u1fff]+")
 
 
-def estimated_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Return the estimate: a part of a token for each letter of an alphabet, a whole one for any other character."""
     latin = sum(len(run) for run in _LATIN.findall(text))
     alphabetic = sum(len(run) for run in _ALPHABETIC.findall(text))

@@ -423,7 +423,7 @@ Marks: TypeAlias = Callable[[Tx, Sequence[SourceRef]], Mapping[str, bytes]]
 forgotten, excluded, muted or removed has none."""
 
 
-def recalled_in(contributions: Sequence[Contribution]) -> Recalled:
+def collect_recalled(contributions: Sequence[Contribution]) -> Recalled:
     """Return the items and sections that contributions put into the prompt."""
     items = [item for c in contributions if isinstance(c, PromptContext) for item in c.items]
     lines = [line for c in contributions if isinstance(c, SectionContribution) for line in c.lines]

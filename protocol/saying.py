@@ -50,14 +50,14 @@ def _clusters(text: str) -> Iterator[tuple[int, int]]:
             start = place
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Return a text as it is compared."""
     if text.isascii():
         return " ".join(text.lower().split())
     return " ".join(unicodedata.normalize("NFKC", text.translate(TYPOGRAPHY)).casefold().split())
 
 
-def _placed(text: str) -> tuple[str, list[tuple[int, int]]]:
+def _fold_with_ranges(text: str) -> tuple[str, list[tuple[int, int]]]:
     """Return a text as it is compared, and for each of its characters the range of the original that it stands for."""
     letters: list[str] = []
     ranges: list[tuple[int, int]] = []
@@ -93,7 +93,7 @@ class Saying:
     """Phrases that are looked for in texts: any number at the cost of a few."""
 
     def __init__(self, phrases: Iterable[str]) -> None:
-        self.phrases = frozenset(phrase for text in phrases if (phrase := folded(text).strip(_TERMINAL)))
+        self.phrases = frozenset(phrase for text in phrases if (phrase := fold_text(text).strip(_TERMINAL)))
         """The phrases as they are compared."""
         self._anchored: dict[str, list[str]] = {}
         for phrase in sorted(self.phrases):
@@ -103,11 +103,11 @@ class Saying:
         """Return the same but for some phrases."""
         return Saying(self.phrases.difference(phrases))
 
-    def said_in(self, text: str) -> frozenset[str]:
+    def find_phrases(self, text: str) -> frozenset[str]:
         """Return the phrases that a text says."""
         if not text or self._has_none(text):
             return NOTHING
-        flat = folded(text)
+        flat = fold_text(text)
         anchors = self._anchored.keys() & {*_anchors_of(flat), ""}
         phrases = (phrase for anchor in anchors for phrase in self._anchored[anchor])
         return frozenset(phrase for phrase in phrases if next(_places(flat, phrase), None) is not None)
@@ -119,12 +119,12 @@ class Saying:
         plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
         return not any(anchor in plain for anchor in self._anchored)
 
-    def taken_out(self, text: str) -> str:
+    def take_out(self, text: str) -> str:
         """Return the text with a mark in the place of every phrase."""
-        said = self.said_in(text)
+        said = self.find_phrases(text)
         if not said:
             return text
-        flat, ranges = _placed(text)
+        flat, ranges = _fold_with_ranges(text)
         spans = sorted(
             (ranges[place][0], ranges[place + len(phrase) - 1][1]) for phrase in said for place in _places(flat, phrase)
         )
@@ -136,49 +136,49 @@ class Saying:
             done = max(done, end)
         return "".join([*parts, text[done:]])
 
-    def taken_out_of_json(self, text: str, free: Collection[str]) -> str:
+    def take_out_of_json(self, text: str, free: Collection[str]) -> str:
         """Return a JSON text without the phrases in members of these names; other texts are changed as a whole."""
         if not self.phrases:
             return text
         try:
             value = _decode(text)
         except msgspec.DecodeError:
-            return self.taken_out(text)
-        changed = self._taken_out_of(value, free)
+            return self.take_out(text)
+        changed = self._take_out_of(value, free)
         return text if changed == value else encode(changed).decode()
 
-    def _taken_out_of(self, value: Any, free: Collection[str]) -> Any:
+    def _take_out_of(self, value: Any, free: Collection[str]) -> Any:
         def free_too(inner: Any) -> Any:
-            return mapped(inner, self.taken_out)
+            return map_texts(inner, self.take_out)
 
         if isinstance(value, list):
-            return [self._taken_out_of(entry, free) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+            return [self._take_out_of(entry, free) for entry in value]  # pyright: ignore[reportUnknownVariableType]
         if isinstance(value, dict):
             return {
-                name: free_too(entry) if name in free else self._taken_out_of(entry, free)
+                name: free_too(entry) if name in free else self._take_out_of(entry, free)
                 for name, entry in value.items()  # pyright: ignore[reportUnknownVariableType]
             }
         return value
 
-    def said_in_json(self, text: str, free: Collection[str]) -> frozenset[str]:
+    def find_phrases_in_json(self, text: str, free: Collection[str]) -> frozenset[str]:
         """Return the phrases that those members say."""
         try:
             value = _decode(text)
         except msgspec.DecodeError:
-            return self.said_in(text)
-        return frozenset(phrase for part in _free_texts(value, free) for phrase in self.said_in(part))
+            return self.find_phrases(text)
+        return frozenset(phrase for part in _free_texts(value, free) for phrase in self.find_phrases(part))
 
 
-def mapped(value: Any, of_text: Callable[[str], str]) -> Any:
+def map_texts(value: Any, of_text: Callable[[str], str]) -> Any:
     """Return a JSON value with its texts and its names changed."""
     if isinstance(value, str):
         return of_text(value)
     if isinstance(value, list):
-        return [mapped(entry, of_text) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+        return [map_texts(entry, of_text) for entry in value]  # pyright: ignore[reportUnknownVariableType]
     if _is_number(value):
         return value if of_text(str(value)) == str(value) else MARK
     if isinstance(value, dict):
-        return {of_text(str(name)): mapped(entry, of_text) for name, entry in value.items()}  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+        return {of_text(str(name)): map_texts(entry, of_text) for name, entry in value.items()}  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
     return value
 
 

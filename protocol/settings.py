@@ -449,7 +449,7 @@ def _second_default(proxy: ProxySettings) -> tuple[str, str] | None:
     return None
 
 
-def patched(config: GatewayConfig, update: msgspec.Struct) -> GatewayConfig:
+def apply_patch(config: GatewayConfig, update: msgspec.Struct) -> GatewayConfig:
     """Return the settings with a patch applied; null members take their default again."""
     changes: dict[str, Any] = {}
     for group_name in PATCHABLE:

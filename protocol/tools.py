@@ -213,28 +213,28 @@ ADMIN_TOOLS: dict[str, tuple[Domain, type[Params]]] = {
 """The tools of a door that was opened for administration; no turn has them."""
 
 
-def _inlined(schema: object, components: dict[str, Any]) -> Any:
+def _inline_references(schema: object, components: dict[str, Any]) -> Any:
     """Return the schema with every `$ref` replaced: some providers' tool dialects know none."""
     if isinstance(schema, dict):
         node = cast("dict[str, object]", schema)
         if "$ref" in node:
-            return _inlined(components[str(node["$ref"]).rsplit("/", 1)[-1]], components)
-        return {key: _inlined(value, components) for key, value in node.items()}
+            return _inline_references(components[str(node["$ref"]).rsplit("/", 1)[-1]], components)
+        return {key: _inline_references(value, components) for key, value in node.items()}
     if isinstance(schema, list):
-        return [_inlined(value, components) for value in cast("list[object]", schema)]
+        return [_inline_references(value, components) for value in cast("list[object]", schema)]
     return schema
 
 
 _NAMES: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
-def _typed(schema: object) -> Any:
+def _add_types(schema: object) -> Any:
     """Return the schema with the type beside each enumeration, which some vendors refuse without."""
     if isinstance(schema, list):
-        return [_typed(value) for value in cast("list[object]", schema)]
+        return [_add_types(value) for value in cast("list[object]", schema)]
     if not isinstance(schema, dict):
         return schema
-    node = {key: _typed(value) for key, value in cast("dict[str, object]", schema).items()}
+    node = {key: _add_types(value) for key, value in cast("dict[str, object]", schema).items()}
     values = node.get("enum")
     if isinstance(values, list) and "type" not in node:
         (name,) = {_NAMES[type(value)] for value in cast("list[object]", values)}
@@ -245,7 +245,7 @@ def _typed(schema: object) -> Any:
 def whole_schema(kind: type) -> dict[str, Any]:
     """Return a type's JSON Schema with every reference replaced by what it names, and a type for every value."""
     (schema,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    return portable(_typed(_inlined(schema, components)))
+    return portable(_add_types(_inline_references(schema, components)))
 
 
 @cache

@@ -102,23 +102,26 @@ def audit(index: AuditedIndex) -> Generator[None, Tx, bool]:
         rows += len(page)
         after = page[-1][0]
         tx = yield
-    doubted = yield from _unlisted(index, kept)
-    unbalanced = yield from _unbalanced(index, kept)
+    doubted = yield from _find_unlisted(index, kept)
+    unbalanced = yield from _find_unbalanced(index, kept)
     if unbalanced is None:
         return True
     tx = yield
     is_still = tx.one(index.last_change) == begun
-    if is_still and believed_totals(tx, index) != [rows, terms]:  # the sums of a home that was written to are not known
+    if is_still and read_believed_totals(tx, index) != [
+        rows,
+        terms,
+    ]:  # the sums of a home that was written to are not known
         return True
     places = sorted(doubted | unbalanced)
     for first in range(0, len(places), ROWS):
         tx = yield
-        if any(_kept_sum(tx, index, row) == kept[row] for row in places[first : first + ROWS]):
+        if any(_read_kept_sum(tx, index, row) == kept[row] for row in places[first : first + ROWS]):
             return True
     return False
 
 
-def _unlisted(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int]]:
+def _find_unlisted(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int]]:
     """Yield rows that the index does not count as its own, or that it alone knows."""
     wrong, after = set[int](), 0
     expected = kept.rows()
@@ -139,7 +142,7 @@ def _unlisted(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int]]
         after = rows[-1]
 
 
-def _unbalanced(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int] | None]:
+def _find_unbalanced(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int] | None]:
     """Find rows whose terms in the index differ from the kept ones; None for a term that no search finds."""
     balance, strange = kept.copy(), set[int]()
     place: dict[str, SqlValue] = {"term": "", "row": 0}
@@ -165,12 +168,12 @@ def _sum_of(words: Sequence[str]) -> int:
     return sum(map(hash, set(words))) & MOST
 
 
-def _kept_sum(tx: Tx, index: AuditedIndex, row: int) -> int:
+def _read_kept_sum(tx: Tx, index: AuditedIndex, row: int) -> int:
     found = tx.one(index.kept_of, {"row": row})
     return _sum_of(index.body_of(found)[1].split()) if found is not None else 0
 
 
-def believed_totals(tx: Tx, index: AuditedIndex) -> list[int]:
+def read_believed_totals(tx: Tx, index: AuditedIndex) -> list[int]:
     """Return the index's own counts: rows, and terms of them."""
     sums = tx.one(index.totals)
     return _varints(sums[0] if sums else b"") or [0, 0]

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from promt.language.reader import listed
+from promt.language.reader import list_words
 from promt.patterns import compile_late
 
 Range: TypeAlias = tuple[int, int]
@@ -51,7 +51,7 @@ _SENTENCE = compile_late(
 
 
 def _not_an_end() -> str:
-    known = "|".join(map(re.escape, listed("chunks", "ends_no_sentence")))
+    known = "|".join(map(re.escape, list_words("chunks", "ends_no_sentence")))
     return rf"(?:\b(?:[^\W\d_]|{known})|(?<!\S)\d{{1,3}})\.$"
 
 

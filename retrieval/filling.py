@@ -91,7 +91,7 @@ class VectorFilling(ABC, Generic[RowT]):
     async def texts_of(self, rows: Sequence[RowT]) -> Sequence[str | None]:
         """Return the text of each row for the model; None where a row gets no vector before it is indexed anew."""
 
-    async def known_vectors(self, space: Space, texts: Sequence[tuple[RowT, str]]) -> Mapping[int, bytes]:  # noqa: ARG002
+    async def find_known_vectors(self, space: Space, texts: Sequence[tuple[RowT, str]]) -> Mapping[int, bytes]:  # noqa: ARG002
         """Return vectors that are known already, by the place of their text; a house without a cache has none."""
         return {}
 
@@ -133,7 +133,7 @@ class VectorFilling(ABC, Generic[RowT]):
                     await self._fill(space, is_searched=place == 0)
             except ModelChanged:
                 continue
-            await self._meaning.filled()
+            await self._meaning.adopt_filled_space()
             return
 
     async def _fill(self, space: Space, *, is_searched: bool) -> None:
@@ -145,7 +145,7 @@ class VectorFilling(ABC, Generic[RowT]):
             if rows:
                 texts = list(zip(rows, await self.texts_of(rows), strict=True))
                 said = [(row, text) for row, text in texts if text is not None]
-                known = await self.known_vectors(space, said)
+                known = await self.find_known_vectors(space, said)
                 made = [Made(said[place][0], numbers) for place, numbers in known.items()]
                 made += await self._make(space, [one for place, one in enumerate(said) if place not in known])
                 made += [Made(row, None) for row, text in texts if text is None]

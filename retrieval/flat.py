@@ -40,7 +40,7 @@ RESCORED = 160
 SIFTED = 2 * RESCORED
 """The number of best sketches, by differing signs, that are put in order by the query's own numbers.
 
-A sign means more where the number is large, so 160 hold what 256 did in the other order. A step of `ranked` ends with
+A sign means more where the number is large, so 160 hold what 256 did in the other order. A step of `rank` ends with
 them.
 """
 DEEPER = 1  # growth of each further step, when the steps before were not enough
@@ -101,7 +101,7 @@ class _Copy:
     def nbytes(self) -> int:
         return int(self._words.nbytes + self._rows.nbytes + self._subjects.nbytes)
 
-    def held(self) -> "tuple[Rows, Words]":
+    def take_view(self) -> "tuple[Rows, Words]":
         """Return subject rows and sketches; later additions do not change them."""
         return self._subjects[: self._size], self._words[:, : self._size]
 
@@ -213,7 +213,7 @@ class FlatNearness:
         self._known: dict[int, float | None] = {}
         self._compared: dict[int, Floats] = {}
 
-    def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
+    def rank(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
         """Yield subject rows and cosines of at least so much, nearest first, equal ones by row.
 
         First of those whose sketches are best, then of more and more further ones, until none of a step's further half
@@ -326,7 +326,7 @@ class FlatVectors:
             copy = self._copy(key, len(query.numbers) // 2, table.number_bytes)
             with copy.lock:
                 read, is_all = copy.follow(tx, table, key, max(room, LOOKED_AHEAD))
-                subjects, words = copy.held()
+                subjects, words = copy.take_view()
             room -= read
             is_whole &= is_all
             if not is_all:

@@ -72,7 +72,7 @@ class TurnReader:
             facts = self._read_items(tx, self._turn_items(tx, [turn_id])[turn_id]).values()
             return [(fact, self._hidden_in(tx, fact)) for fact in facts if fact.indexable and fact.role != "tool"]
 
-        said = [self._shown(fact, hidden) for fact, hidden in await self._db.read(look)]
+        said = [self._to_shown_message(fact, hidden) for fact, hidden in await self._db.read(look)]
         if not said:
             raise CallerError.missing("turn")
         return said
@@ -94,7 +94,7 @@ class TurnReader:
         excluded = [_Hidden(*place, EXCLUDED) for place in exclusions_of(tx, fact.item_id)]
         return excluded + [_Hidden(*place, INJECTED) for place in self._echo_spans(tx, fact.workspace_id, fact.text)]
 
-    def _shown(self, fact: ItemFact, hidden: list[_Hidden]) -> ShownMessage:
+    def _to_shown_message(self, fact: ItemFact, hidden: list[_Hidden]) -> ShownMessage:
         spans = self._scanner.find(fact.text)
         return ShownMessage(fact.item_id, fact.role, fact.at, _without(fact.text, spans, hidden))
 

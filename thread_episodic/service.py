@@ -59,7 +59,7 @@ from thread_episodic.rows.scopes import find_scope, list_workspaces
 from thread_episodic.search.display import Limits
 from thread_episodic.search.elsewhere import MOST_ELSEWHERE, count_hits
 from thread_episodic.search.finding import ChunkQuery
-from thread_episodic.search.pointing import named_thread, subject_of, understood, without_times
+from thread_episodic.search.pointing import find_named_thread, subject_of, understood, without_times
 from thread_episodic.search.search import ChunkSearch, FoundChunks, Searcher, is_vague
 from thread_episodic.search.vectors import ChunkVectors
 from thread_episodic.values import Filter, Shown, TurnSearch
@@ -226,7 +226,7 @@ class EpisodicService:
         is_newest = when is not None and not subject_of(query)
 
         def find(key: str) -> Awaitable[FoundChunks]:
-            return self._found(
+            return self._find_chunks(
                 structs.replace(wanted, workspace_id=key), query, limits, RECALL_PATIENCE, is_newest=is_newest
             )
 
@@ -292,7 +292,7 @@ class EpisodicService:
             if said
             else {}
         )
-        named = named_thread(said, names)
+        named = find_named_thread(said, names)
         if named is None:
             return None
         rest = " ".join(word for word in query.query.split() if not names[named].issuperset(terms_of(word)))
@@ -303,7 +303,9 @@ class EpisodicService:
         is_newest: bool = False, cache_seconds: int = 0,
     ) -> FoundChunks:  # fmt: skip
         began = self._means.clock.monotonic()
-        found = await self._found(wanted, query, limits, patience, is_newest=is_newest, cache_seconds=cache_seconds)
+        found = await self._find_chunks(
+            wanted, query, limits, patience, is_newest=is_newest, cache_seconds=cache_seconds
+        )
         now = self._means.clock.now()
         event = {
             "event_id": self._means.ids.new("rec"), "at": now, "workspace_id": wanted.workspace_id,
@@ -315,7 +317,7 @@ class EpisodicService:
         self._means.db.trace(partial(add_recall_event, event=event, before=now - KEEP_EVENTS_MS))
         return found
 
-    async def _found(
+    async def _find_chunks(
         self, wanted: Filter, query: str, limits: Limits, patience: float, *, is_newest: bool, cache_seconds: int = 0
     ) -> FoundChunks:  # fmt: skip
         settings = self._means.settings()
@@ -331,13 +333,13 @@ class EpisodicService:
             cache_seconds=cache_seconds, is_looked_through=self.repair.doubts_words,
         )  # fmt: skip
         try:
-            return await self._searched(request)
+            return await self._search_around_damage(request)
         except IndexDamaged:
             return FoundChunks(hits=[], status="partial", diagnostics=["index_pending"], cut_reason="unavailable")
         except Unavailable:
             return FoundChunks(hits=[], status="unavailable", diagnostics=[], cut_reason="unavailable")
 
-    async def _searched(self, request: ChunkSearch) -> FoundChunks:
+    async def _search_around_damage(self, request: ChunkSearch) -> FoundChunks:
         """The hits of a request, by other means where an index is damaged; they say that they may lack something."""
         try:
             found = await self._means.db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)

@@ -20,7 +20,7 @@ WHOLE_ITEM = 2**31
 """The end of an exclusion that covers all of a message, however long it becomes."""
 
 
-def placed(workspace: int, terms: str) -> str:
+def prefix_terms(workspace: int, terms: str) -> str:
     """Terms, a blank between two, as the index has them.
 
     With their workspace, so that no search comes upon another's places.
@@ -42,7 +42,7 @@ class IndexSource(NamedTuple):
 
     def entry(self, terms: str) -> str:
         """Return the full-text entry of a chunk: where it was said, and its terms, each with its workspace."""
-        return f"{of_thread(self.thread)} {placed(self.workspace, terms)}"
+        return f"{of_thread(self.thread)} {prefix_terms(self.workspace, terms)}"
 
 
 class SourceState(NamedTuple):

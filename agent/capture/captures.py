@@ -110,7 +110,7 @@ class Captures:
             return NOTHING
         is_first = not found.is_continuation and found.row not in self._locks
         async with self._lock(found.row):
-            now = found if is_first else await self._means.db.read(lambda tx: _refreshed(tx, found))
+            now = found if is_first else await self._means.db.read(lambda tx: _refresh(tx, found))
             return await self._prepare(params, now)
 
     async def _prepare(self, params: CapturePrepareParams, found: FoundMessage) -> CapturePrepareResult:
@@ -142,7 +142,7 @@ class Captures:
             return None
         return await self._means.db.write(partial(self._find_in, params=params, mode=mode, answer=answer))
 
-    def asked(self, params: CapturePrepareParams) -> AskedMessage:
+    def to_asked_message(self, params: CapturePrepareParams) -> AskedMessage:
         """Return a message as it is looked for."""
         chain = [self.digest(bytes.fromhex(link.hash)) for link in params.chain]
         return AskedMessage(chain, params.user_index, self.session_of(params.source), params.source.thread_id)
@@ -168,14 +168,14 @@ class Captures:
         now = self._means.clock.now()
         for turn_id in idle_captures(tx, now - IDLE_MS, QUOTED_TURNS):
             self._means.background.interrupt(tx, turn_id)
-        asked = self.asked(params)
+        asked = self.to_asked_message(params)
         workspace_id = self.workspace_of(tx, params.source)
         answers = [answer] if answer is not None else []
         known = find_captures(tx, workspace_id, asked.newest(NEAR), answers, asked.session)
         if answer is not None:
             done = [one for one in known if one.user_hash == asked.user_hash and one.answer_hash == answer]
             if done:
-                return _found_of(done[0], workspace_id, asked)
+                return _to_found_message(done[0], workspace_id, asked)
         elif self._quotes_turn(tx, workspace_id, params.user_text, now):
             return None
         near = set(asked.newest(NEAR))
@@ -184,7 +184,7 @@ class Captures:
         place = find_place(asked, known)
         if isinstance(place, Continues):
             see_capture(tx, place.known.row, now)
-            return _found_of(place.known, workspace_id, asked)
+            return _to_found_message(place.known, workspace_id, asked)
         keeps = mode == "normal" and params.source.role == "main" and not isinstance(place, OfSubagent)
         return self._make(tx, params, FoundMessage(
             0, workspace_id, self._thread_of(tx, place, workspace_id), self._means.ids.new("trn") if keeps else None,
@@ -309,7 +309,7 @@ class Captures:
         if seen is None:
             return CaptureFinishResult(turn=None)
         async with self._lock(seen.row):
-            found = await self._means.db.read(lambda tx: _refreshed(tx, seen))
+            found = await self._means.db.read(lambda tx: _refresh(tx, seen))
             if found.turn_id is not None and not found.is_stored:
                 await self._begin(params.capture, found, found.turn_id, shows=False)
             return CaptureFinishResult(turn=await self._end(params, found.row, found.turn_id, answer))
@@ -361,7 +361,7 @@ class Captures:
                 at=now, name=None, artifacts=[], tool=None,
             )  # fmt: skip
             add_item(tx, item, len(known))
-        events = self._means.turns.masked_events(end.events)
+        events = self._means.turns.mask_events(end.events)
         left = msgspec.structs.replace(stored.turn, usage=end.usage or stored.turn.usage)
         end_turn(tx, turn_id, before, event, now, TurnLeft(left, stored.last_seq, events))
         facts = read_items(tx, turn_items(tx, [turn_id])[turn_id]).values()
@@ -382,14 +382,14 @@ class Captures:
         await self._means.db.note(work)
 
 
-def _found_of(one: KnownCapture, workspace_id: str, asked: AskedMessage) -> FoundMessage:
+def _to_found_message(one: KnownCapture, workspace_id: str, asked: AskedMessage) -> FoundMessage:
     return FoundMessage(
         one.row, workspace_id, one.thread_id, one.turn_id, asked, is_continuation=True,
         is_stored=one.status is not None, recall=one.recall,
     )  # fmt: skip
 
 
-def _refreshed(tx: Tx, found: FoundMessage) -> FoundMessage:
+def _refresh(tx: Tx, found: FoundMessage) -> FoundMessage:
     """Return a message as it is now: another request with it may have come first."""
     now = get_capture(tx, found.row)
     if now is None:

@@ -121,7 +121,7 @@ def _longest_prefix(asked: AskedMessage, known: Sequence[KnownCapture]) -> Known
     return min(best, key=lambda one: (one.session != asked.session, not one.is_newest, one.is_superseded, -one.row))
 
 
-def replayed(asked: AskedMessage, shown: Sequence[ShownCapture], threads: Sequence[str]) -> dict[int, int]:
+def find_replayed(asked: AskedMessage, shown: Sequence[ShownCapture], threads: Sequence[str]) -> dict[int, int]:
     """Return the row of each earlier message of the user that is shown something, by its place in the chain.
 
     `threads` are the conversation and those that it left, the nearest first: nothing is shown of any other one.

@@ -63,11 +63,11 @@ class _Work:
     def __init__(self, captures: Captures, means: CaptureMeans, params: CaptureIngestParams) -> None:
         self._captures, self._means, self.params = captures, means, params
         self.session = captures.session_of(params.source)
-        self.said = self._chained()
+        self.said = self._build_chain()
         self.thread_id = ""
         self.turns = 0
 
-    def _chained(self) -> list[SaidOnce]:
+    def _build_chain(self) -> list[SaidOnce]:
         found: list[SaidOnce] = []
         before = START
         for messages, at in split(self.params):
@@ -103,7 +103,7 @@ class _Work:
         newest = newest_capture(tx, workspace_id, session=self.session, user_hash=self.said[0].user_hash)
         thread_id = source.thread_id or (newest.thread_id if newest is not None else None)
         known = captures_in(tx, thread_id) if thread_id is not None else []
-        shared = _shared(known, self.said)
+        shared = _count_shared_turns(known, self.said)
         has_left = source.thread_id is None and shared < min(len(known), len(self.said))
         is_other = thread_id is None or has_left
         self.thread_id = self._means.ids.new("thr") if is_other else thread_id or ""
@@ -145,7 +145,7 @@ class _Work:
             add_item(tx, item, place)
 
 
-def _shared(known: Sequence[KnownCapture], said: Sequence[SaidOnce]) -> int:
+def _count_shared_turns(known: Sequence[KnownCapture], said: Sequence[SaidOnce]) -> int:
     """Return how many turns a conversation and a transcript have in common from their beginnings."""
     count = 0
     for one, other in zip(known, said, strict=False):

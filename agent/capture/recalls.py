@@ -8,10 +8,10 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from agent.capture.identity import (
-    replayed,
+    find_replayed,
 )
 from agent.capture.means import CaptureMeans, FoundMessage, options_of
-from agent.capture.shown import BETWEEN, behind, cut, gone_of, half_to_drop, rejoin, within
+from agent.capture.shown import BETWEEN, behind, cut, find_gone_pieces, half_to_drop, rejoin, within
 from agent.rows.captures import (
     BlockPiece,
     add_shown,
@@ -19,9 +19,9 @@ from agent.rows.captures import (
     first_shown,
     get_capture,
     keep_recall,
+    list_shown_sources,
     read_shown,
     remove_shown,
-    shown_sources,
 )
 from agent.rows.threads import get_thread
 from agent.rows.turns import get_turn
@@ -115,7 +115,7 @@ class Recalls:
                 rules = [BlockPiece(line.text, line.ref) for line in given.project]
                 add_shown(tx, found.row, "brief", within(behind(pieces, rules), BRIEF_CHARS), marks)
         else:
-            told = shown_sources(tx, found.thread_id)
+            told = list_shown_sources(tx, found.thread_id)
             new = [piece for piece in pieces if piece.source is not None and piece.source.id not in told]
             add_shown(tx, found.row, "standing", behind([], new), marks)
         there = read_shown(tx, [first]).get(first) or []
@@ -152,7 +152,7 @@ class Recalls:
     def _gather(self, tx: Tx, found: FoundMessage, room: int) -> _Gathered:
         """Read what a message and those before it are given, without what may not be shown now."""
         threads = _with_ancestors(tx, found.thread_id) if room >= 0 else []
-        earlier = replayed(found.asked, captures_with_shown(tx, found.workspace_id, threads), threads)
+        earlier = find_replayed(found.asked, captures_with_shown(tx, found.workspace_id, threads), threads)
         first = first_shown(tx, found.thread_id)
         rows = dict(sorted(earlier.items())) | {found.asked.user_index: found.row}
         shown = read_shown(tx, [*dict.fromkeys([*rows.values(), *([first] if first is not None else [])])])
@@ -164,7 +164,7 @@ class Recalls:
             parts: list[str] = []
             for block in blocks:
                 pieces = [piece for piece in shown.get(row or 0, ()) if piece.block == block]
-                joined = rejoin(pieces, gone_of(pieces, marks))
+                joined = rejoin(pieces, find_gone_pieces(pieces, marks))
                 lost.extend(joined.lost)
                 parts.append(joined.text)
             return BETWEEN.join(part for part in parts if part)

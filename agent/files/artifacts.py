@@ -27,7 +27,7 @@ from agent.rows.artifacts import (
 )
 from agent.rows.statements import LAST
 from agent.rows.threads import get_thread
-from agent.threads.imports import derived_id
+from agent.threads.imports import derive_id
 from protocol import methods as m
 from protocol.base import Diagnostic
 from protocol.cursors import cursor_of, place_of
@@ -125,23 +125,23 @@ class Artifacts:
                 raise ContentGoneError
 
     async def _one(self, path: str, file: ArtifactInput, workspace_id: str) -> Received:
-        kept = await self._kept(path, file)
+        kept = await self._keep_content(path, file)
         if kept is None:
-            return Received(await self._known(path, file, workspace_id), has_bytes=False)
+            return Received(await self._find_known(path, file, workspace_id), has_bytes=False)
         artifact_id = file.artifact_id or self._ids.new("art")
         ref = ArtifactRef(
-            artifact_id=artifact_id, version_id=derived_id("ver", artifact_id, kept.sha256), name=file.name,
+            artifact_id=artifact_id, version_id=derive_id("ver", artifact_id, kept.sha256), name=file.name,
             kind=file.kind or kind_of(file.mime), mime=file.mime, size_bytes=kept.size, role="user", sha256=kept.sha256,
         )  # fmt: skip
         return Received(ref, has_bytes=True)
 
-    async def _kept(self, path: str, file: ArtifactInput) -> KeptContent | None:
+    async def _keep_content(self, path: str, file: ArtifactInput) -> KeptContent | None:
         settings, given, name = self._settings(), file.data_base64, file.path
         if given is not None and name is not None:
             raise CallerError.at(path, "Give `path` or `data_base64`, not both")
         if given is not None:
             member, limit = f"{path}.data_base64", min(settings.max_inline_bytes, settings.max_bytes)
-            return await anyio.to_thread.run_sync(lambda: self._files.put(_decoded(given, member, limit)))
+            return await anyio.to_thread.run_sync(lambda: self._files.put(_decode_base64(given, member, limit)))
         if name is None:
             return None
         try:
@@ -149,7 +149,7 @@ class Artifacts:
         except FileRefusedError as refused:
             raise CallerError.at(f"{path}.path", str(refused)) from None
 
-    async def _known(self, path: str, file: ArtifactInput, workspace_id: str) -> ArtifactRef:
+    async def _find_known(self, path: str, file: ArtifactInput, workspace_id: str) -> ArtifactRef:
         artifact_id = file.artifact_id
         if artifact_id is None:
             raise CallerError.at(path, "Give `path`, `data_base64` or a known `artifact_id`")
@@ -258,7 +258,7 @@ class Artifacts:
         return len(unneeded)
 
 
-def _decoded(text: str, member: str, limit: int) -> bytes:
+def _decode_base64(text: str, member: str, limit: int) -> bytes:
     """Inline bytes. Raises `CallerError` for what is not base64, or more than `limit`."""
     if len(text) * 3 // 4 - 2 > limit:
         raise CallerError.at(member, f"The file is larger than {limit} bytes")

@@ -41,7 +41,7 @@ class Document(NamedTuple):
     is_whole: bool = False
     has_words: bool = False
 
-    def extended(self, read: PdfPages) -> "Document":
+    def extend(self, read: PdfPages) -> "Document":
         """With the pages that follow."""
         pieces = [page_text(number, text) for number, text in enumerate(read.pages, self.pages + 1)]
         text, pages = self.text + "".join(pieces), self.pages + len(read.pages)

@@ -101,7 +101,7 @@ class Reading:
 
         return await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
 
-    async def opened(self, ref: ArtifactRef) -> BinaryIO | None:
+    async def open_content(self, ref: ArtifactRef) -> BinaryIO | None:
         """Return the bytes, to be read and closed; None where they are not kept."""
         return await anyio.to_thread.run_sync(self._files.open, ref.sha256) if ref.sha256 is not None else None
 

@@ -120,7 +120,7 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
         yield block
 
 
-def _indexed(file: BinaryIO, encoding: str, start: int, *, is_guess: bool) -> TextIndex:
+def _index_text(file: BinaryIO, encoding: str, start: int, *, is_guess: bool) -> TextIndex:
     decoder = codecs.getincrementaldecoder(encoding)()
     file.seek(start)
     marks, chars, place = [(0, start)], 0, start
@@ -146,7 +146,7 @@ def index_text(file: BinaryIO, *, is_declared: bool) -> TextIndex | None:
     guesses = [marked] if marked else [(name, 0) for name in (GUESSES if is_declared else GUESSES[:1])]
     for encoding, start in guesses:
         try:
-            return _indexed(file, encoding, start, is_guess=encoding not in {"utf-8", *(name for _, name in BOMS)})
+            return _index_text(file, encoding, start, is_guess=encoding not in {"utf-8", *(name for _, name in BOMS)})
         except _NoTextError:
             return None
         except UnicodeDecodeError:
@@ -171,7 +171,7 @@ def read_text(file: BinaryIO, index: TextIndex, offset: int, limit: int) -> str:
     return "".join(pieces)[offset - before : offset - before + limit]
 
 
-def masked(text: str, spans: Sequence[SecretSpan], start: int, end: int) -> str:
+def mask_spans(text: str, spans: Sequence[SecretSpan], start: int, end: int) -> str:
     """Return a part of the text without what the spans cover, also where a span only reaches into it."""
     pieces: list[str] = []
     place = start

@@ -13,7 +13,7 @@ import msgspec
 
 from agent.files.pages import READ_AHEAD_CHARS, Document, Documents, PdfProblem, ReadPdf
 from agent.files.reading import Reading, TextWindow
-from agent.files.text import delimiter_of, essence_of, fields_of, masked, records_of
+from agent.files.text import delimiter_of, essence_of, fields_of, mask_spans, records_of
 from agent.rows.artifacts import find_kept
 from agent.tools import failure, fits, most_that_fits
 from protocol.hooks import HookInput, HookOutput, Subscription, ToolBundle, ToolCall, ToolContext
@@ -102,13 +102,13 @@ class ArtifactTool:
         if window.is_guess:
             about["encoding"] = "guessed"
 
-        def shown(count: int) -> dict[str, Any]:
+        def build_page(count: int) -> dict[str, Any]:
             end = wanted.offset + count
-            text = masked(window.text, spans, start, start + count)
+            text = mask_spans(window.text, spans, start, start + count)
             return about | {"text": text, "next_offset": end if has_more or end < window.total else None}
 
         most = max(0, min(wanted.limit, len(window.text) - start))
-        return ToolReply(ok=True, data=shown(most_that_fits(most, lambda count: fits(shown(count)))))
+        return ToolReply(ok=True, data=build_page(most_that_fits(most, lambda count: fits(build_page(count)))))
 
     async def _document(self, ref: ArtifactRef, wanted: ArtifactReadArgs) -> ToolReply | None:
         sha256, end = ref.sha256 or "", wanted.offset + wanted.limit
@@ -116,12 +116,12 @@ class ArtifactTool:
         problem: PdfProblem | None = None
         if len(document.text) < end and not document.is_whole:
             chars = max(end - len(document.text), READ_AHEAD_CHARS)
-            file = await self._reading.opened(ref)
+            file = await self._reading.open_content(ref)
             if file is None:
                 return None
             with closing(file):
                 read = await self._read_pdf(file, document.pages, chars)
-            document, problem = document.extended(read), read.problem
+            document, problem = document.extend(read), read.problem
             self._documents.put(sha256, document)
         return self._of_document(ref, wanted, document, problem)
 
@@ -149,17 +149,17 @@ class ArtifactTool:
             return self._text(ref, wanted, window)
         spans = self._scanner.find(window.text)
         delimiter = "\t" if essence_of(ref.mime).startswith("text/tab") else delimiter_of(head)
-        fields = [fields_of(masked(window.text, spans, start + a, start + b), delimiter) for a, b in records]
+        fields = [fields_of(mask_spans(window.text, spans, start + a, start + b), delimiter) for a, b in records]
         about = self._about(ref, wanted) | {"total": window.total}
         if wanted.offset:
             about["columns"] = fields_of(self._scanner.mask(head), delimiter)
 
-        def shown(count: int) -> dict[str, Any]:
+        def build_page(count: int) -> dict[str, Any]:
             end = wanted.offset + (records[count - 1][1] if count else 0)
             return about | {"rows": fields[:count], "next_offset": end if end < window.total else None}
 
-        count = most_that_fits(len(records), lambda count: fits(shown(count)))
-        return ToolReply(ok=True, data=shown(count)) if count else self._text(ref, wanted, window)
+        count = most_that_fits(len(records), lambda count: fits(build_page(count)))
+        return ToolReply(ok=True, data=build_page(count)) if count else self._text(ref, wanted, window)
 
     async def _header(self, ref: ArtifactRef, wanted: ArtifactReadArgs, window: TextWindow) -> str | None:
         """A table's first record; None where it is too long to go with every page."""

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import anyio
 
 from agent.files.reading import Files
-from agent.rows.artifacts import kept_files
+from agent.rows.artifacts import list_kept_files
 from agent.rows.items import read_items, turn_items
 from agent.rows.statements import SQL
 from agent.rows.turns import thread_turns
@@ -52,7 +52,7 @@ HEAD_BYTES = 1024
 def conversation(on_redacted: Callable[[Tx, Sequence[ItemFact]], None]) -> Shelves:
     """The shelves of this house; who is told hears of every message that says, or is called, something else now."""
 
-    def changed(tx: Tx, found: Sequence[SayingRow]) -> None:
+    def notify_redacted(tx: Tx, found: Sequence[SayingRow]) -> None:
         turns = [one.id for one in found if one.place == "turn"]
         for one in found:
             if one.place == "thread":  # each message is found by the name of its thread, too
@@ -61,7 +61,7 @@ def conversation(on_redacted: Callable[[Tx, Sequence[ItemFact]], None]) -> Shelv
         items += [item_id for of_turn in turn_items(tx, turns).values() for item_id in of_turn]
         on_redacted(tx, list(read_items(tx, dict.fromkeys(items)).values()))
 
-    return Shelves(SQL, SHELVES, changed)
+    return Shelves(SQL, SHELVES, notify_redacted)
 
 
 class KeptFiles:
@@ -73,7 +73,7 @@ class KeptFiles:
 
     async def say(self, saying: Saying) -> list[str]:
         """Return the ids of the files whose bytes say it. Pictures, sounds and films are not read."""
-        kept = await self._db.read(kept_files)
+        kept = await self._db.read(list_kept_files)
         says: dict[str, bool] = {}
         for sha256 in {sha256 for _, sha256 in kept}:
             says[sha256] = await anyio.to_thread.run_sync(self._says, sha256, saying)
@@ -90,7 +90,7 @@ class KeptFiles:
 
 def _is_in(file: BinaryIO, encoding: str, saying: Saying) -> bool:
     file.seek(0)
-    return any(saying.said_in(text) for text in _texts(file, encoding))
+    return any(saying.find_phrases(text) for text in _texts(file, encoding))
 
 
 def _texts(file: BinaryIO, encoding: str) -> Iterator[str]:

@@ -26,13 +26,13 @@ SPOKEN = ("arguments",)
 """What of a call is somebody's words."""
 
 
-def _mapped(value: Any, of_object: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Any:
+def _map_objects(value: Any, of_object: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Any:
     """A JSON value with the objects replaced that have a replacement."""
     if isinstance(value, list):
-        return [_mapped(entry, of_object) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_map_objects(entry, of_object) for entry in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, dict):
         replaced = of_object(value)  # pyright: ignore[reportUnknownArgumentType]
-        return replaced or {name: _mapped(entry, of_object) for name, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return replaced or {name: _map_objects(entry, of_object) for name, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
     return value
 
 
@@ -52,12 +52,12 @@ def _forget_in_turn(tx: Tx, turn_id: str, texts: Mapping[str, Sequence[str]]) ->
         named = memories_named(item.text) & texts.keys()
         if named:
             call_id = msgspec.json.decode(item.tool)["call_id"] if item.tool is not None else None
-            redact_item(tx, item._replace(text=emptied(item.text, named)))
+            redact_item(tx, item._replace(text=empty_answer(item.text, named)))
             copies += 1 + _redact_call(tx, turn_id, call_id, [word for name in sorted(named) for word in texts[name]])
     for call_id, result in replies_of_turn(tx, turn_id):
         named = memories_named(result) & texts.keys()
         if named:
-            copies += redact_reply(tx, turn_id, call_id, emptied(result, named))
+            copies += redact_reply(tx, turn_id, call_id, empty_answer(result, named))
     return copies
 
 
@@ -66,7 +66,7 @@ def memories_named(text: str) -> set[str]:
     return set(MEMORY_ID.findall(text))
 
 
-def emptied(text: str, named: set[str]) -> str:
+def empty_answer(text: str, named: set[str]) -> str:
     """Return a tool's answer without the memories; one that was cut short, and so is no JSON, is emptied as a whole."""
 
     def empty(entry: dict[str, Any]) -> dict[str, Any] | None:
@@ -74,7 +74,7 @@ def emptied(text: str, named: set[str]) -> str:
         return {"memory_id": found, "forgotten": True} if found in named else None
 
     try:
-        return to_json(_mapped(msgspec.json.decode(text), empty))
+        return to_json(_map_objects(msgspec.json.decode(text), empty))
     except msgspec.DecodeError:
         return MARK
 
@@ -85,7 +85,7 @@ def _redact_call(tx: Tx, turn_id: str, call_id: str | None, texts: Sequence[str]
     changed = 0
     for item in texts_of_turn(tx, turn_id):
         if item.tool is not None and msgspec.json.decode(item.tool)["call_id"] == call_id:
-            clean = saying.taken_out_of_json(item.tool, SPOKEN)
+            clean = saying.take_out_of_json(item.tool, SPOKEN)
             if clean != item.tool:
                 changed += redact_item(tx, item._replace(tool=clean))
     return changed

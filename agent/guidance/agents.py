@@ -205,10 +205,10 @@ class Agents:
             if isinstance(one, HelperDefinition)
         ]
 
-        def shown(count: int) -> dict[str, Any]:
+        def build_data(count: int) -> dict[str, Any]:
             return {"agents": rows[:count], "truncated": count < len(rows)}
 
-        return ToolReply(ok=True, data=shown(most_that_fits(len(rows), lambda count: fits(shown(count)))))
+        return ToolReply(ok=True, data=build_data(most_that_fits(len(rows), lambda count: fits(build_data(count)))))
 
     async def _tool_info(self, _context: ToolContext, _name: str, arguments: dict[str, Any]) -> ToolReply:
         try:
@@ -222,11 +222,11 @@ class Agents:
             return failure("agent_invalid", "The definition of that agent is not valid.")
         about, text = found.about, take_out_hidden(found.text)[0]
 
-        def shown(count: int) -> dict[str, Any]:
+        def build_data(count: int) -> dict[str, Any]:
             data = {"slug": about.slug, "name": about.name, "description": about.description, "text": text[:count]}
             return {**data, "truncated": count < len(text)}
 
-        return ToolReply(ok=True, data=shown(most_that_fits(len(text), lambda count: fits(shown(count)))))
+        return ToolReply(ok=True, data=build_data(most_that_fits(len(text), lambda count: fits(build_data(count)))))
 
 
 def _parts(definition: HelperDefinition, settings: AgentFileSettings) -> list[_Part]:

@@ -68,7 +68,7 @@ def fit(pieces: Sequence[SteeringText], limit: int) -> Fitted:
             used -= len(texts[number]) - len(shorter[0])
             texts[number], cuts[number] = shorter
     if used > limit:
-        return Fitted([""] * len(pieces), [_left_out(piece, 0) for piece in pieces])
+        return Fitted([""] * len(pieces), [_build_line_cut(piece, 0) for piece in pieces])
     return Fitted(texts, [cuts[number] for number in sorted(cuts)])
 
 
@@ -76,7 +76,7 @@ def _whole(piece: SteeringText) -> str:
     return f"{piece.heading}{piece.text}{'' if piece.text.endswith(chr(10)) else chr(10)}"
 
 
-def _left_out(piece: SteeringText, kept: int) -> LineCut:
+def _build_line_cut(piece: SteeringText, kept: int) -> LineCut:
     lines = piece.text.count("\n") + (not piece.text.endswith("\n"))
     return LineCut(piece.path, piece.text.count("\n", 0, kept) + 1, max(1, lines), len(piece.text) - kept)
 
@@ -86,14 +86,14 @@ def _cut(piece: SteeringText, room: int) -> tuple[str, LineCut]:
     for ends in (_ends_of_paragraphs(piece.text), (found.end() for found in _LINE.finditer(piece.text))):
         best: tuple[str, LineCut] | None = None
         for kept in ends:
-            cut = _left_out(piece, kept)
+            cut = _build_line_cut(piece, kept)
             if len(piece.heading) + kept + len(cut.notice) > room:
                 break
             if kept < len(piece.text):
                 best = f"{piece.heading}{piece.text[:kept]}{cut.notice}", cut
         if best is not None:
             return best
-    cut = _left_out(piece, 0)
+    cut = _build_line_cut(piece, 0)
     return cut.notice, cut
 
 

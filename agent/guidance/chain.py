@@ -165,7 +165,7 @@ class _Walk:
         """Yield the files, each followed by what it includes."""
         for file in self._own:
             yield file
-            yield from self._included(file, 1, (file.path,))
+            yield from self._walk_includes(file, 1, (file.path,))
 
     def _is_new(self, file: LoadedFile) -> bool:
         """Note a file; False where the same text is there already."""
@@ -175,14 +175,14 @@ class _Walk:
         self._digests.add(digest)
         return is_new
 
-    def _included(self, by: LoadedFile, depth: int, trail: tuple[str, ...]) -> Iterator[LoadedFile]:
+    def _walk_includes(self, by: LoadedFile, depth: int, trail: tuple[str, ...]) -> Iterator[LoadedFile]:
         for token in by.source.tokens if by.source is not None else ():
             found = self._include(by, token, depth, trail)
             if found is None:
                 continue
             yield found
             if found.source is not None:
-                yield from self._included(found, depth + 1, (*trail, found.path))
+                yield from self._walk_includes(found, depth + 1, (*trail, found.path))
 
     def _include(self, by: LoadedFile, token: IncludeToken, depth: int, trail: tuple[str, ...]) -> LoadedFile | None:
         """Return the file that a token includes, or its refusal; None for a file that is there already or a name."""

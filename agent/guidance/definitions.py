@@ -86,7 +86,7 @@ def judge(folder: AgentFolder) -> Judged:
     if not problems and (agents is None or not (agents.text or "").strip()):
         problems.append(problem("missing" if agents is None else "empty", AGENTS_FILE))
     if problems or config is None or agents is None:
-        return InvalidAgent(slug=_shown(folder.slug), layer=folder.layer, problems=problems)
+        return InvalidAgent(slug=_to_printable(folder.slug), layer=folder.layer, problems=problems)
     about = Agent(
         slug=folder.slug, layer=folder.layer, name=config.name.strip(), description=config.description.strip(),
         model_role=config.model_role, memory_mode=config.memory_mode, instructions=config.instructions,
@@ -109,7 +109,7 @@ def judge_whole(folder: AgentFolder) -> TopDefinition | InvalidAgent:
     )  # fmt: skip
 
 
-def _shown(slug: str) -> str:
+def _to_printable(slug: str) -> str:
     """Return a folder's name as an answer can hold it."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in slug)[:128]
 

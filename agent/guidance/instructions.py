@@ -143,33 +143,33 @@ class InstructionReader:
     def diagnostics(self, given: Instructions) -> list[DiagnosticContribution]:
         """Return the diagnostics for a person: cuts, refusals, hidden characters, secrets."""
         if given.off is not None:
-            return [self._told("instructions_off", None, reason=given.off)]
-        found = [self._told("cwd_missing", None)] if given.is_missing else []
+            return [self._build_diagnostic("instructions_off", None, reason=given.off)]
+        found = [self._build_diagnostic("cwd_missing", None)] if given.is_missing else []
         if given.fitted.cuts:
             cuts = "; ".join(f"{cut.path}: lines {cut.from_line}-{cut.to_line}" for cut in given.fitted.cuts)
             count, chars = len(given.fitted.cuts), sum(cut.chars for cut in given.fitted.cuts)
-            found.append(self._told("instructions_cut", cuts, count=count, chars=chars))
+            found.append(self._build_diagnostic("instructions_cut", cuts, count=count, chars=chars))
         refused = [file for file in given.chain.files if file.problem is not None]
         found += [self._refusal(file) for file in refused[:MAX_TOLD]]
         if len(refused) > MAX_TOLD:
-            found.append(self._told("include_refused", None, count=len(refused) - MAX_TOLD))
+            found.append(self._build_diagnostic("include_refused", None, count=len(refused) - MAX_TOLD))
         for file in given.loaded[:MAX_TOLD]:
             if file.source is not None and file.source.hidden:
                 lines = ", ".join(map(str, file.source.hidden))
                 count = sum(file.source.hidden.values())
-                found.append(self._told("hidden_characters", f"{file.path}: lines {lines}", count=count))
+                found.append(self._build_diagnostic("hidden_characters", f"{file.path}: lines {lines}", count=count))
         with_secrets = [(file.path, count) for file in given.loaded if (count := self._count_secrets(file))]
         if with_secrets:
             paths, count = ", ".join(path for path, _ in with_secrets), sum(count for _, count in with_secrets)
-            found.append(self._told("secret_in_instructions", paths, count=count))
+            found.append(self._build_diagnostic("secret_in_instructions", paths, count=count))
         return found[: 2 * MAX_TOLD - 8]
 
     def _refusal(self, file: LoadedFile) -> DiagnosticContribution:
         if file.included_by is None:
-            return self._told("instructions_unreadable", file.path, reason=file.problem)
-        return self._told("include_refused", f"{file.path} in {file.included_by}", reason=file.problem)
+            return self._build_diagnostic("instructions_unreadable", file.path, reason=file.problem)
+        return self._build_diagnostic("include_refused", f"{file.path} in {file.included_by}", reason=file.problem)
 
-    def _told(self, code: str, message: str | None, **data: object) -> DiagnosticContribution:
+    def _build_diagnostic(self, code: str, message: str | None, **data: object) -> DiagnosticContribution:
         said = shorten(self._scanner.mask(message), MAX_MESSAGE_CHARS) if message is not None else None
         return DiagnosticContribution(code=code, message=said, data=dict(data) or None)
 

@@ -135,7 +135,7 @@ class Guidance:
             if found is None:  # the turn is refused where it would begin
                 return None
             has_folder = params.cwd is not None or found.folder.cwd is not None or found.folder.files == "auto"
-            return found, self._wanted(tx, found, params.cwd) if has_folder else None
+            return found, self._read_wanted(tx, found, params.cwd) if has_folder else None
 
         looked = await self._db.read(look)
         if looked is None or (looked[1] is None and looked[0].thread.agent is None):
@@ -143,7 +143,7 @@ class Guidance:
         found, wanted = looked
         return await anyio.to_thread.run_sync(self._gather, found, wanted, params.provider, driver)
 
-    def _wanted(self, tx: Tx, found: StoredThread, cwd: str | None) -> Wanted:
+    def _read_wanted(self, tx: Tx, found: StoredThread, cwd: str | None) -> Wanted:
         workspace_id = found.thread.workspace_id
         workspace = get_workspace(tx, workspace_id)
         state = read_instruction_state(tx, workspace_id)
@@ -206,7 +206,7 @@ class Guidance:
             found = self._known.find_thread(tx, params.thread_id)
             if found is None:
                 raise CallerError.missing("thread")
-            return self._wanted(tx, found, params.cwd), found
+            return self._read_wanted(tx, found, params.cwd), found
 
         wanted, found = await self._db.read(look)
         if params.profile is not None:

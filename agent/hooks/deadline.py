@@ -93,7 +93,7 @@ class _Call:
         self._watch = _Watch()
         self._task = self._loop.create_task(self._driven(call))
         self._timer = self._loop.call_later(max(seconds - CANCEL_GRACE_SECONDS, seconds / 2), self._expire)
-        self._task.add_done_callback(self._done)
+        self._task.add_done_callback(self._finish)
         self.ended: asyncio.Future[CallEnd] = self._loop.create_future()
 
     async def _driven(self, call: Callable[[], Awaitable[Any]]) -> Any:
@@ -106,7 +106,7 @@ class _Call:
         self._task.cancel()
         self._timer = self._loop.call_later(CANCEL_GRACE_SECONDS, self.leave)
 
-    def _done(self, task: "asyncio.Task[Any]") -> None:
+    def _finish(self, task: "asyncio.Task[Any]") -> None:
         self._timer.cancel()
         result, error = _outcome(task)
         self._tell(result, error)

@@ -45,7 +45,7 @@ def _check_phase(phase: Phase, subscriptions: Sequence[Subscription]) -> None:
         raise RegistrationError(f"dependencies of {phase} form a circle") from error
 
 
-def _sorted_into_batches(enabled: Sequence[Subscription]) -> list[list[Subscription]]:
+def _sort_into_batches(enabled: Sequence[Subscription]) -> list[list[Subscription]]:
     ids = {s.hook_id for s in enabled}
     sorter = TopologicalSorter({s.hook_id: set(s.after) & ids for s in enabled})
     sorter.prepare()
@@ -70,7 +70,7 @@ class Registry:
             _check_phase(phase, found)
         self._batches: dict[Phase, tuple[tuple[str, ...], list[list[Subscription]]]] = {}
 
-    def enabled(self, phase: Phase) -> list[Subscription]:
+    def list_enabled(self, phase: Phase) -> list[Subscription]:
         """The hooks that a setting has not switched off, in order."""
         return [s for s in self._by_phase[phase] if s.enabled()]
 
@@ -80,11 +80,11 @@ class Registry:
 
     def batches(self, phase: Phase) -> list[list[Subscription]]:
         """Enabled hooks in batches: those of a batch run side by side, a later batch after an earlier one."""
-        enabled = self.enabled(phase)
+        enabled = self.list_enabled(phase)
         ids = tuple(s.hook_id for s in enabled)
         sorted_for, batches = self._batches.get(phase, ((), []))
         if sorted_for != ids:  # settings changed since
-            batches = _sorted_into_batches(enabled)
+            batches = _sort_into_batches(enabled)
             self._batches[phase] = ids, batches
         return batches
 
@@ -109,5 +109,5 @@ class Registry:
                 enabled=True,
             )
             for phase in PHASES
-            for s in self.enabled(phase)
+            for s in self.list_enabled(phase)
         ]

@@ -30,7 +30,7 @@ from protocol.hooks import (
     HookOutput,
     SkipRun,
     Subscription,
-    recalled_in,
+    collect_recalled,
 )
 from protocol.seams.ports import Clock, Ids
 from protocol.threads import ManifestRun, Phase, RunStatus
@@ -79,7 +79,7 @@ def manifest_run(run: HookRun) -> ManifestRun:
     )
 
 
-def ended(
+def end_run(
     run: HookRun, verdict: HookOutcome, *, attempts: int, started_at: int, completed_at: int, duration_ms: int
 ) -> HookRun:
     """Return the run with its end written in: hashes of what it gave, never contents."""
@@ -97,54 +97,54 @@ def ended(
     )
 
 
-def failed(code: str, *, retryable: bool = False, status: RunStatus = "failed") -> HookOutcome:
+def build_failure(code: str, *, retryable: bool = False, status: RunStatus = "failed") -> HookOutcome:
     """Return a run that failed, with the code as its diagnostic too."""
     return HookOutcome(status, [], RunError(code=code, retryable=retryable), [Diagnostic(code=code)], [])
 
 
-def settled(subscription: Subscription, verdict: HookOutcome) -> HookOutcome:
+def apply_failure_policy(subscription: Subscription, verdict: HookOutcome) -> HookOutcome:
     """Return the final verdict: the failure of a hook whose policy is `skip` counts as not having run."""
     has_failed = verdict.error is not None and subscription.failure_policy == "skip"
     return verdict._replace(status="skipped", error=None) if has_failed else verdict
 
 
-def skipped(code: str) -> HookOutcome:
+def build_skip(code: str) -> HookOutcome:
     """Return a run that did not apply."""
     return HookOutcome("skipped", [], None, [Diagnostic(code=code)], [])
 
 
-def _kept(phase: Phase, output: Any) -> HookOutcome:
+def _check_output(phase: Phase, output: Any) -> HookOutcome:
     """Return the outcome of a hook's output, failed where its phase does not allow it.
 
     The contributions are copies that the hook does not hold.
     """
     if not isinstance(output, HookOutput) or not isinstance(cast("object", output.contributions), list):
-        return failed("bad_output")
+        return build_failure("bad_output")
     if len(output.contributions) > MAX_CONTRIBUTIONS:
-        return failed("too_many_contributions")
+        return build_failure("too_many_contributions")
     if not all(isinstance(contribution, ALLOWED[phase]) for contribution in output.contributions):
-        return failed("contribution_not_allowed")
+        return build_failure("contribution_not_allowed")
     try:  # a Struct does not look at what it is made of
         texts = [encode(contribution) for contribution in output.contributions]
         if sum(map(len, texts)) > MAX_OUTPUT_BYTES:
-            return failed("output_too_large")
+            return build_failure("output_too_large")
         kept = [
             msgspec.json.decode(text, type=type(given)) for text, given in zip(texts, output.contributions, strict=True)
         ]
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return failed("bad_output")
+        return build_failure("bad_output")
     return HookOutcome("succeeded", kept, None, [], [hashlib.sha256(text).hexdigest() for text in texts])
 
 
-def _told_failure(error: BaseException, incident: Callable[[BaseException], str]) -> HookOutcome:
+def _to_failure(error: BaseException, incident: Callable[[BaseException], str]) -> HookOutcome:
     if isinstance(error, asyncio.CancelledError):
-        return failed("cancelled_itself")
+        return build_failure("cancelled_itself")
     if isinstance(error, SkipRun):
-        return skipped(error.code)
+        return build_skip(error.code)
     if isinstance(error, HookFailure):
-        return failed(error.code, retryable=error.retryable)
+        return build_failure(error.code, retryable=error.retryable)
     incident(error)
-    return failed("hook_crashed")
+    return build_failure("hook_crashed")
 
 
 class HookRuntime:
@@ -193,20 +193,20 @@ class HookRuntime:
         return self._verdict(subscription.phase, ended)
 
     def _verdict(self, phase: Phase, ended: CallEnd) -> HookOutcome:
-        verdict = self._judged(phase, ended)
+        verdict = self._judge(phase, ended)
         if ended.is_running or ended.held_seconds > HELD_SECONDS:
             verdict.diagnostics.append(Diagnostic(code=UNRESPONSIVE))
         return verdict
 
-    def _judged(self, phase: Phase, ended: CallEnd) -> HookOutcome:
+    def _judge(self, phase: Phase, ended: CallEnd) -> HookOutcome:
         if ended.is_late:
-            return failed("deadline_exceeded", retryable=True, status="timed_out")
+            return build_failure("deadline_exceeded", retryable=True, status="timed_out")
         if ended.error is not None:
-            return _told_failure(ended.error, self._incident)
-        verdict = _kept(phase, ended.result)
+            return _to_failure(ended.error, self._incident)
+        verdict = _check_output(phase, ended.result)
         vetted = vet(verdict.contributions, self._mask)
         if self._is_strict() and not vetted.is_clean:
-            return failed("bad_diagnostic")
+            return build_failure("bad_diagnostic")
         return verdict._replace(diagnostics=[*verdict.diagnostics, *vetted.diagnostics])
 
     async def dispatch(self, phase: Phase, given: HookInput, own: Sequence[Subscription] = ()) -> PhaseResult:
@@ -219,7 +219,7 @@ class HookRuntime:
         first = [s for s in own if s.phase == phase]
         for batch in ([first] if first else []) + self.registry.batches(phase):
             fresh = [entry.contribution for entry in contributed]
-            recalled = given.recalled.joined(recalled_in(fresh))
+            recalled = given.recalled.join(collect_recalled(fresh))
             seen = msgspec.structs.replace(given, contributions=[*given.contributions, *fresh], recalled=recalled)
             outcomes = await self._batch(batch, seen)
             for subscription, (run, contributions) in zip(batch, outcomes, strict=True):
@@ -228,7 +228,7 @@ class HookRuntime:
             for subscription, (run, _) in zip(batch, outcomes, strict=True):
                 if subscription.failure_policy == "required" and run.status in {"failed", "timed_out"}:
                     raise RequiredHookFailedError(subscription.hook_id, runs)
-        order = {s.hook_id: index for index, s in enumerate([*first, *self.registry.enabled(phase)])}
+        order = {s.hook_id: index for index, s in enumerate([*first, *self.registry.list_enabled(phase)])}
         return PhaseResult(
             sorted(runs, key=lambda run: order.get(run.hook_id, len(order))),
             sorted(contributed, key=lambda entry: order.get(entry.hook_id, len(order))),
@@ -246,9 +246,9 @@ class HookRuntime:
         all_ended_at = self._clock.now()
         outcomes: list[tuple[HookRun, list[Contribution]]] = []
         for subscription, run, call in zip(batch, runs, calls, strict=True):
-            verdict = settled(subscription, self._verdict(subscription.phase, call))
+            verdict = apply_failure_policy(subscription, self._verdict(subscription.phase, call))
             duration = int(call.took_seconds * 1000)
-            done = ended(
+            done = end_run(
                 run,
                 verdict,
                 attempts=1,

@@ -13,7 +13,7 @@ import msgspec
 
 from agent.values import Contributed, History, Injected
 from promt.render import Rendered, render_block, shorten
-from promt.tokens import estimated_tokens
+from promt.tokens import estimate_tokens
 from protocol.hooks import PromptContext, SectionContribution, ShownLine
 from protocol.models import Message, Picture
 from protocol.threads import (
@@ -119,7 +119,7 @@ def budgets_of(kind: str, limit: int, texts: Sequence[str]) -> list[ManifestBudg
     """
     return [
         ManifestBudget(name=f"{kind}_chars", limit=limit, used=sum(len(text) for text in texts)),
-        ManifestBudget(name=f"{kind}_tokens", limit=limit, used=sum(estimated_tokens(text) for text in texts)),
+        ManifestBudget(name=f"{kind}_tokens", limit=limit, used=sum(estimate_tokens(text) for text in texts)),
     ]
 
 
@@ -213,7 +213,7 @@ def _refs(blocks: Sequence[RenderedContext]) -> list[SourceRef]:
     return [ref for block in blocks for ref in block.rendered.refs]
 
 
-def injected(compiled: Compiled) -> list[Injected]:
+def list_injected(compiled: Compiled) -> list[Injected]:
     """Return each stored thing that the prompt shows, as the ledger stores it."""
     return [
         *(

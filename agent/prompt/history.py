@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from agent.rows.items import messages_of_turns
-from agent.rows.turns import ended_turns
+from agent.rows.turns import list_ended_turns
 from agent.values import History, SaidTurn
 from protocol.models import Message
 from protocol.seams.ports import Tx
@@ -103,7 +103,7 @@ def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved:
 
     A turn stays for sure where there is room for it beside what is reserved for the rest of the request.
     """
-    rows = ended_turns(tx, thread_id, position, MAX_TURNS)
+    rows = list_ended_turns(tx, thread_id, position, MAX_TURNS)
     failed = [turn_id for turn_id, status in rows if status == "failed"]
     answered = [turn_id for turn_id, status in rows if status != "failed"]
     chosen: list[SaidTurn] = []

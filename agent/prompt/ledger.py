@@ -19,7 +19,7 @@ HASH_DOMAIN = "injected-line"
 _ITEM_LINE = compile_late(r"^[ \t>]*(?P<line>- \[[^\]\n]{4,400}\]: [^\n]+)$", re.MULTILINE)
 
 
-def normalised(line: str) -> str:
+def normalise_line(line: str) -> str:
     """Return a line as it is compared: NFKC, case and white space folded."""
     return " ".join(unicodedata.normalize("NFKC", line).casefold().split())
 
@@ -31,7 +31,7 @@ class Ledger:
         self._keyed = keyed
 
     def _hash(self, line: str) -> bytes:
-        return self._keyed.digest(HASH_DOMAIN, normalised(line))
+        return self._keyed.digest(HASH_DOMAIN, normalise_line(line))
 
     def record(self, tx: Tx, place: tuple[str, str, str], blocks: Sequence[Injected]) -> None:
         """Note every line of the blocks; `place` is (workspace, thread, turn)."""
@@ -53,7 +53,7 @@ class Ledger:
                 spans.append((start, end))
         return sorted(spans)
 
-    def said(self, tx: Tx, workspace_id: str, text: str) -> str:
+    def remove_injected(self, tx: Tx, workspace_id: str, text: str) -> str:
         """Return the text without what was injected."""
         return without(text, self.echo_spans(tx, workspace_id, text))
 

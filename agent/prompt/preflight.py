@@ -47,7 +47,7 @@ class Planners(NamedTuple):
     files: ProposeFiles = plan_no_files
 
 
-def shown(plan: RecallPlan) -> dict[str, Any]:
+def to_manifest_plan(plan: RecallPlan) -> dict[str, Any]:
     """Return a plan as the manifest shows it, without words.
 
     A manifest is kept, and an erase does not read it for every way to say a thing.
@@ -78,4 +78,4 @@ def plan_turn(text: str, context: TurnContext, planners: Planners, *, is_enabled
     says_nothing = durable == DurablePlan() and episodic == EpisodicPlan() and not tools
     is_unsure = says_nothing and context.memory_mode != "ignored" and says(text, "hints")
     reason = ("unsure" if is_unsure else "trivial") if says_nothing else "phrases"
-    return Preflight(plan, ManifestPreflight(source="local", reason=reason, plan=shown(plan)), is_unsure)
+    return Preflight(plan, ManifestPreflight(source="local", reason=reason, plan=to_manifest_plan(plan)), is_unsure)

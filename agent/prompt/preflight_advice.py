@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import anyio
 import msgspec
 
-from agent.prompt.preflight import Preflight, shown
+from agent.prompt.preflight import Preflight, to_manifest_plan
 from agent.prompt.preflight_answer import PlanFault, UnusablePlanError, read_plan
 from promt import load
 from protocol.errors import GatewayError
@@ -107,7 +107,7 @@ async def advise(
     reason: PlanFault = "unavailable"
     try:
         plan = await _advice(case, advisor, settings.timeout_ms)
-        return Preflight(plan, ManifestPreflight(source="model", reason="unsure", plan=shown(plan)))
+        return Preflight(plan, ManifestPreflight(source="model", reason="unsure", plan=to_manifest_plan(plan)))
     except UnusablePlanError as unusable:
         reason = unusable.reason
     except GatewayError:  # the store has no time for this, say

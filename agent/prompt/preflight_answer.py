@@ -91,7 +91,7 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
     knowledge: _Files = msgspec.field(default_factory=_Files)
 
 
-def _decoded(text: str) -> _Answer:
+def _decode_answer(text: str) -> _Answer:
     if len(text) > MAX_ANSWER_CHARS:
         raise UnusablePlanError("too_broad")
     fenced = _FENCED.match(text)
@@ -179,7 +179,7 @@ def _files(asked: _Files) -> FilesPlan:
 
 def read_plan(text: str, known_tools: Collection[str], now: int) -> RecallPlan:
     """Return the plan of a model's answer. Raises `UnusablePlanError`."""
-    answer = _decoded(text)
+    answer = _decode_answer(text)
     recall = answer.memory.active_recall
     return RecallPlan(
         visible_tools=_tools(answer.tools, known_tools),

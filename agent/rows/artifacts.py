@@ -73,7 +73,7 @@ def find_unneeded(tx: Tx, digests: Sequence[str]) -> list[str]:
     return [sha256 for sha256 in dict.fromkeys(digests) if not tx.one(SQL["content_is_needed"], {"sha256": sha256})]
 
 
-def needed_contents(tx: Tx) -> list[str]:
+def list_needed_contents(tx: Tx) -> list[str]:
     """Return the digest of every content that something refers to."""
     return [sha256 for (sha256,) in tx.all(SQL["needed_contents"])]
 
@@ -83,6 +83,6 @@ def keeps_bytes(tx: Tx, thread_id: str) -> bool:
     return tx.one(SQL["thread_keeps_bytes"], {"thread_id": thread_id}) is not None
 
 
-def kept_files(tx: Tx) -> list[tuple[str, str]]:
+def list_kept_files(tx: Tx) -> list[tuple[str, str]]:
     """Return every file with words whose bytes are kept as (artifact id, digest), a row for each of its contents."""
     return [(artifact_id, sha256) for artifact_id, sha256 in tx.all(SQL["kept_files"])]

@@ -31,7 +31,7 @@ class KnownCapture(NamedTuple):
     recall: RecallStatus | None
 
 
-def _known_of(row: Row) -> KnownCapture:
+def _to_known_capture(row: Row) -> KnownCapture:
     thread, turn, session, root, user, answer, status, is_superseded, is_newest, recall = row[1:]
     found = (row[0], thread, turn, session, root, user, answer, status, bool(is_superseded), bool(is_newest), recall)
     return KnownCapture(*found)
@@ -69,7 +69,7 @@ def find_captures(
         "workspace_id": workspace_id, "said": json.dumps([one.hex() for one in said]),
         "answers": json.dumps([one.hex() for one in answers]), "session": session, "limit": MOST_KNOWN,
     }  # fmt: skip
-    return [_known_of(row) for row in tx.all(SQL["captures_of_chain"], values)]
+    return [_to_known_capture(row) for row in tx.all(SQL["captures_of_chain"], values)]
 
 
 def captures_with_shown(tx: Tx, workspace_id: str, threads: Sequence[str]) -> list[ShownCapture]:
@@ -81,12 +81,12 @@ def captures_with_shown(tx: Tx, workspace_id: str, threads: Sequence[str]) -> li
 def get_capture(tx: Tx, row: int) -> KnownCapture | None:
     """Return a captured message by its row."""
     found = tx.one(SQL["get_capture"], {"row": row})
-    return _known_of(found) if found else None
+    return _to_known_capture(found) if found else None
 
 
 def captures_in(tx: Tx, thread_id: str) -> list[KnownCapture]:
     """Return a thread's captured messages in order."""
-    return [_known_of(row) for row in tx.all(SQL["captures_of_thread"], {"thread_id": thread_id})]
+    return [_to_known_capture(row) for row in tx.all(SQL["captures_of_thread"], {"thread_id": thread_id})]
 
 
 def newest_capture(tx: Tx, workspace_id: str, *, session: bytes | None, user_hash: bytes) -> KnownCapture | None:
@@ -203,7 +203,7 @@ def copy_brief(tx: Tx, row: int, to: int) -> None:
     tx.run(SQL["copy_brief"], {"row": row, "to": to})
 
 
-def shown_sources(tx: Tx, thread_id: str) -> set[str]:
+def list_shown_sources(tx: Tx, thread_id: str) -> set[str]:
     """Return the ids of everything that messages of a thread were given."""
     return {name for (name,) in tx.all(SQL["shown_sources_of_thread"], {"thread_id": thread_id})}
 

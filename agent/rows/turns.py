@@ -10,7 +10,7 @@ import msgspec
 
 from agent.rows.statements import SQL, to_json
 from agent.states import BEGINNINGS, TURNS, TurnDriver, TurnEvent
-from protocol.seams.callers import RequestCaller, caller_of, stored_caller
+from protocol.seams.callers import RequestCaller, caller_of, encode_caller
 from protocol.seams.ports import Row, Tx
 from protocol.seams.transitions import after
 from protocol.threads import (
@@ -89,7 +89,7 @@ def turns_by_source(tx: Tx, thread_id: str) -> list[KnownTurn]:
     return [KnownTurn(*row) for row in tx.all(SQL["turns_of_thread"], {"thread_id": thread_id})]
 
 
-def ended_turns(tx: Tx, thread_id: str, position: int, limit: int) -> list[tuple[str, TurnStatus]]:
+def list_ended_turns(tx: Tx, thread_id: str, position: int, limit: int) -> list[tuple[str, TurnStatus]]:
     """Return the turns of a thread that ended before a position as (turn id, status), newest first."""
     values = {"thread_id": thread_id, "position": position, "limit": limit}
     return [(turn_id, status) for turn_id, status in tx.all(SQL["ended_turns_of_thread"], values)]
@@ -157,7 +157,7 @@ def add_turn(tx: Tx, new: NewTurn) -> None:
     """Store a turn in the first status of its driver."""
     tx.run(SQL["add_turn"], new._asdict() | {
         "status": BEGINNINGS[new.driver], "options": "{}" if new.options is None else to_json(new.options),
-        "completed_at": new.started_at if new.owner is None else None, "caller": stored_caller(),
+        "completed_at": new.started_at if new.owner is None else None, "caller": encode_caller(),
     })  # fmt: skip
 
 

@@ -45,7 +45,7 @@ from protocol.threads import (
 KINDS: Mapping[str, ItemKind] = {"user": "user_message", "assistant": "agent_message"}
 
 
-def derived_id(prefix: str, *parts: str) -> str:
+def derive_id(prefix: str, *parts: str) -> str:
     """Return an id that is the same for the same parts, and different for any others."""
     digest = hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
     return f"{prefix}_{digest[:26]}"
@@ -79,7 +79,7 @@ Words: TypeAlias = tuple[tuple[str, str], ...]
 """What a turn says, message by message with its role, without what was injected."""
 
 
-def echoed(live: Mapping[str, Words], incoming: Sequence[tuple[str | None, Words | None]]) -> set[int]:
+def find_echoes(live: Mapping[str, Words], incoming: Sequence[tuple[str | None, Words | None]]) -> set[int]:
     """Places of the incoming turns that say nothing of their own, or give back a live turn (each one at most)."""
     there: dict[Words, list[str]] = {}
     for turn_id, words in live.items():
@@ -142,7 +142,7 @@ def plan_import(
     return ThreadImportPlan(add, changed, remove, len(incoming) - len(add) - len(changed), order, is_moving=is_moving)
 
 
-def identified(
+def identify_turns(
     known: Sequence[KnownTurn],
     turns: Sequence[ImportTurn],
     source: Sequence[str],
@@ -165,12 +165,12 @@ def identified(
         if index in echoes:
             continue
         content, place = content_hash(turn), str(index + (offset or 0))
-        turn_id = turn.turn_id or derived_id("trn", *source, place)
+        turn_id = turn.turn_id or derive_id("trn", *source, place)
         if turn.turn_id is None and not is_replacing:
             if offset is None and there.get(content):
                 turn_id = there[content].pop(0)
             elif turn_id in taken and turn_id not in there.get(content, []):
-                turn_id = derived_id("trn", *source, place, content.hex())
+                turn_id = derive_id("trn", *source, place, content.hex())
         incoming.append(Incoming(turn_id, turn, content))
     return incoming
 
@@ -196,7 +196,7 @@ class Imports:
     async def thread_import(self, params: ThreadImportParams) -> ThreadImportResult:
         """Bring turns in; importing twice changes nothing."""
         source = (params.source.kind, params.source.id)
-        thread_id = params.thread_id or derived_id("thr", params.workspace_id, *source)
+        thread_id = params.thread_id or derive_id("thr", params.workspace_id, *source)
         began = await self._db.read(self._forgettings.generation) if params.generation is None else params.generation
         work = _Import(params, thread_id, self._ledger, self._neighbours, self._clock.now(), began)
 
@@ -217,7 +217,7 @@ class _Import:
         self._began = began
         self._params = params
         self._thread_id = thread_id
-        self._origin = derived_id("src", params.source.kind, params.source.id)
+        self._origin = derive_id("src", params.source.kind, params.source.id)
         self._ledger = ledger
         self._neighbours = neighbours
         self._now = now
@@ -234,7 +234,7 @@ class _Import:
         turns = self._params.turns
         echoes = self._echoes(tx, known, turns)
         offset = self._params.offset
-        incoming = identified(known, turns, place, is_replacing=is_replacing, echoes=echoes, offset=offset)
+        incoming = identify_turns(known, turns, place, is_replacing=is_replacing, echoes=echoes, offset=offset)
         plan = plan_import(
             known, incoming, is_replacing=is_replacing, source=self._origin, offset=offset or 0,
             has_more=self._params.has_more,
@@ -250,10 +250,13 @@ class _Import:
         given = [
             (turn.turn_id, None if content_hash(turn) in imported else self._words(tx, turn.items)) for turn in turns
         ]
-        return echoed(words, given)
+        return find_echoes(words, given)
 
     def _words(self, tx: Tx, messages: Sequence[Item | ImportItem]) -> Words:
-        said = [(one.role, one.text, self._ledger.said(tx, self._params.workspace_id, one.text)) for one in messages]
+        said = [
+            (one.role, one.text, self._ledger.remove_injected(tx, self._params.workspace_id, one.text))
+            for one in messages
+        ]
         return tuple((role, words.strip()) for role, text, words in said if words.strip() or text == words)
 
     def rehearse(self, tx: Tx) -> ThreadImportResult:
@@ -293,7 +296,7 @@ class _Import:
         place = (entry.turn_id, self._thread_id, position)
         add_turn(tx, NewTurn(*place, "import", "agent", entry.content, at, origin=self._origin))
         for index, said in enumerate(entry.turn.items):
-            item_id = said.item_id or derived_id("itm", entry.turn_id, str(index))
+            item_id = said.item_id or derive_id("itm", entry.turn_id, str(index))
             if read_items(tx, [item_id]):
                 raise Refused("conflict", "An item of that id exists already.")
             add_item(tx, _item(said, item_id, entry.turn_id, self._thread_id, at), index)
@@ -324,7 +327,7 @@ def _item(said: ImportItem, item_id: str, turn_id: str, thread_id: str, at: int)
 
 def artifact_ref(given: ArtifactRefInput) -> ArtifactRef:
     """Return a reference as stored; a missing version is named after the file."""
-    version = given.version_id or derived_id("ver", given.artifact_id, given.sha256 or given.name)
+    version = given.version_id or derive_id("ver", given.artifact_id, given.sha256 or given.name)
     return ArtifactRef(
         artifact_id=given.artifact_id, version_id=version, name=given.name, kind=given.kind, mime=given.mime,
         size_bytes=given.size_bytes, role=given.role, sha256=given.sha256,

@@ -170,7 +170,7 @@ class Threads:
         definition = await self._define(params)
 
         def start(tx: Tx) -> Thread:
-            planned = self._planned(tx, params, thread_id, definition)
+            planned = self._plan_thread(tx, params, thread_id, definition)
             if not isinstance(planned, Thread):
                 if params.parent_thread_id is not None:
                     self._unstored.store_thread(tx, params.parent_thread_id)
@@ -181,7 +181,7 @@ class Threads:
             return planned
 
         def start_unstored(tx: Tx, why: NotStored) -> Thread:
-            planned = self._planned(tx, params, thread_id, definition)
+            planned = self._plan_thread(tx, params, thread_id, definition)
             if isinstance(planned, Thread):
                 return planned
             return self._unstored.keep_thread(planned._replace(thread=replace(planned.thread, not_stored=why)))
@@ -193,13 +193,13 @@ class Threads:
                 raise
         return ThreadResult(thread=await self._db.read(partial(start_unstored, why=why)))
 
-    def _planned(
+    def _plan_thread(
         self, tx: Tx, params: ThreadStartParams, thread_id: str, definition: Judged | None
     ) -> Thread | StoredThread:
         """Return the thread of that id, or a new one as it is to be stored. Raises `CallerError` and `Refused`."""
         found = self._unstored.find_thread(tx, thread_id)
         if found is not None:
-            return _confirmed(found.thread, params)
+            return _require_same_place(found.thread, params)
         parent = self._unstored.find_thread(tx, params.parent_thread_id) if params.parent_thread_id else None
         if params.parent_thread_id and parent is None:
             raise CallerError.missing("parent thread")
@@ -324,7 +324,7 @@ class Threads:
         return HooksRunsResult(runs=[run for _, run in page], next_cursor=following)
 
 
-def _confirmed(thread: Thread, params: ThreadStartParams) -> Thread:
+def _require_same_place(thread: Thread, params: ThreadStartParams) -> Thread:
     """An existing thread is returned unchanged, unless the caller means another place."""
     other_workspace = params.workspace_id not in {None, thread.workspace_id}
     other_parent = params.parent_thread_id not in {None, thread.parent_thread_id}

@@ -121,7 +121,7 @@ class ActiveTurn:
     def _item(self, method: str, item: Item) -> None:
         self._tell(method, ItemNotice(**self._next(), item_id=item.item_id, item=item))
 
-    def started(self) -> None:
+    def notify_started(self) -> None:
         """Tell that the turn began, and with which words of the user, which are stored."""
         self._tell("turn/started", TurnNotice(**self._next(), turn=self.turn))
         self.begin(self.user_item)
@@ -155,7 +155,7 @@ class ActiveTurn:
             self._said.clear()
             self._tell("item/agent_message/reset", ResetNotice(**self._next(), item_id=self.partial.item_id))
 
-    def answered(self, text: str) -> None:
+    def complete_answer(self, text: str) -> None:
         """The answer of a round is whole."""
         if not text and self.partial is None:
             return

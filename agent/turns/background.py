@@ -15,7 +15,15 @@ import anyio
 import msgspec
 
 from agent.guidance.definitions import stricter
-from agent.hooks.runtime import HookOutcome, HookRuntime, ended, failed, manifest_run, settled, skipped
+from agent.hooks.runtime import (
+    HookOutcome,
+    HookRuntime,
+    apply_failure_policy,
+    build_failure,
+    build_skip,
+    end_run,
+    manifest_run,
+)
 from agent.prompt.ledger import Ledger
 from agent.rows.items import items_of_turn, read_items, turn_items
 from agent.rows.runs import add_run, change_run, contract_of_run, read_run, runs_of_turn, skip_waiting_runs
@@ -90,14 +98,16 @@ def post_runs(tx: Tx, turn_id: str) -> list[HookRun]:
     return [run for run in runs_of_turn(tx, turn_id) if run.phase == "TurnPostTurn"]
 
 
-def _admitted(run: HookRun, subscription: Subscription | None, contract_version: int) -> Subscription | HookOutcome:
+def _admit_attempt(
+    run: HookRun, subscription: Subscription | None, contract_version: int
+) -> Subscription | HookOutcome:
     """The subscription that makes the attempt, or why it is not made."""
     if subscription is None or not subscription.enabled():
-        return skipped("hook_disabled")
+        return build_skip("hook_disabled")
     if contract_version != subscription.contract_version:
-        return skipped("contract_changed")
+        return build_skip("contract_changed")
     if run.attempt_count > subscription.retry.attempts + MAX_LOST_ATTEMPTS:
-        return failed("process_lost")
+        return build_failure("process_lost")
     return subscription
 
 
@@ -125,7 +135,7 @@ class Background:
 
     def queue(self, tx: Tx, thread_id: str, turn_id: str) -> None:
         """Store the runs of a turn that ends in this transaction, with the jobs of those that wait for no other."""
-        subscriptions = self._runtime.registry.enabled("TurnPostTurn")
+        subscriptions = self._runtime.registry.list_enabled("TurnPostTurn")
         runs = [self._runtime.new_run(subscription, (thread_id, turn_id)) for subscription in subscriptions]
         for run in runs:
             add_run(tx, run)
@@ -173,9 +183,9 @@ class Background:
         before, given, version = gathered
         run = msgspec.structs.replace(before, status="running", attempt_count=before.attempt_count + 1, started_at=now)
         begun = time.perf_counter()
-        admitted = _admitted(run, self._runtime.registry.find(run.phase, run.hook_id), version)
+        admitted = _admit_attempt(run, self._runtime.registry.find(run.phase, run.hook_id), version)
         verdict = admitted if isinstance(admitted, HookOutcome) else await self._attempt(admitted, before, run, given)
-        done = ended(
+        done = end_run(
             run,
             verdict,
             attempts=run.attempt_count,
@@ -196,8 +206,8 @@ class Background:
         """End runs as skipped, whether they wait or are at work; what waits for them goes on. Satisfies `EndRuns`."""
         now = self._clock.now()
         for run in filter(None, (read_run(tx, run_id) for run_id in run_ids)):
-            change_run(tx, ended(
-                run, skipped(code), attempts=run.attempt_count, started_at=run.started_at or now, completed_at=now,
+            change_run(tx, end_run(
+                run, build_skip(code), attempts=run.attempt_count, started_at=run.started_at or now, completed_at=now,
                 duration_ms=0,
             ))  # fmt: skip
             self._jobs.cancel(tx, kind="hook_run", subject=run.run_id)
@@ -220,7 +230,7 @@ class Background:
             waiting = msgspec.structs.replace(run, status="queued", diagnostics=verdict.diagnostics, error=error)
             await self._db.write(lambda tx: change_run(tx, waiting))
             raise RetryJob(error.code)
-        return settled(subscription, verdict)
+        return apply_failure_policy(subscription, verdict)
 
     def _gather(self, tx: Tx, run_id: str, now: int) -> tuple[HookRun, HookInput, int] | None:
         run = read_run(tx, run_id)
@@ -245,7 +255,7 @@ class Background:
 
     def _transcript(self, tx: Tx, stored: StoredTurn) -> list[TranscriptItem]:
         said = [
-            (item, self._ledger.said(tx, stored.turn.workspace_id, item.text))
+            (item, self._ledger.remove_injected(tx, stored.turn.workspace_id, item.text))
             for item in items_of_turn(tx, stored.turn.turn_id)
             if item.kind in {"user_message", "agent_message"} and item.status == "completed"
         ]

@@ -66,7 +66,7 @@ class Beginnings:
         self._unstored = unstored
         self._stranded = stranded
 
-    def known(self, tx: Tx, asked: AskedTurn) -> Turn | None:
+    def find_known_turn(self, tx: Tx, asked: AskedTurn) -> Turn | None:
         """Return the turn of that id. Raises `Refused` where it has other input."""
         stored = get_turn(tx, asked.turn_id)
         found = (stored.input_hash, stored.turn) if stored is not None else self._unstored.find_turn(asked.turn_id)
@@ -86,7 +86,7 @@ class Beginnings:
         found = self._unstored.open_thread(tx, thread_id)
         if found is None:
             raise CallerError.missing("thread")
-        if self.known(tx, asked) is not None:
+        if self.find_known_turn(tx, asked) is not None:
             return None
         asked.admit(found)
         running = running_turn(tx, thread_id)
@@ -118,7 +118,9 @@ class Beginnings:
             status="completed", text=asked.text, at=now, name=None, artifacts=[one.ref for one in received], tool=None,
         )  # fmt: skip
         context = context_in(found.thread, turn, params.options, now, asked.guidance.memory_mode)
-        said = self._said_before(tx, asked, found, position, sum(one.ref.kind == "image" for one in received))
+        said = self._read_earlier_conversation(
+            tx, asked, found, position, sum(one.ref.kind == "image" for one in received)
+        )
         return StoredBeginning(turn, context, item, said), position
 
     def store(self, tx: Tx, asked: AskedTurn, received: Sequence[Received]) -> StoredBeginning:
@@ -150,7 +152,7 @@ class Beginnings:
         self, tx: Tx, *, asked: AskedTurn, received: Sequence[Received], why: NotStored
     ) -> StoredBeginning:
         """Return a turn that goes on without being stored. Raises `Unavailable` where its message brings a file."""
-        known = self.known(tx, asked)
+        known = self.find_known_turn(tx, asked)
         if known is not None:
             return StoredBeginning(known)
         if received:  # what is not stored could not be read again
@@ -158,7 +160,9 @@ class Beginnings:
         self.admit(tx, asked)
         return self.plan(tx, asked, received, why)[0]
 
-    def _said_before(self, tx: Tx, asked: AskedTurn, found: StoredThread, position: int, pictures: int) -> History:
+    def _read_earlier_conversation(
+        self, tx: Tx, asked: AskedTurn, found: StoredThread, position: int, pictures: int
+    ) -> History:
         """Return the earlier conversation that may go into the request, by the sizes known so far."""
         settings = self._settings().agent
         words = f"{settings.system_prompt or ''}{found.instructions or ''}{asked.text}"
@@ -173,4 +177,4 @@ class Beginnings:
             min_turns=settings.history_turns_min,
         )
         # a model that repeated its context does not read it again as its own words
-        return rewritten(history, partial(self._ledger.said, tx, found.thread.workspace_id))
+        return rewritten(history, partial(self._ledger.remove_injected, tx, found.thread.workspace_id))

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from agent.files.artifacts import Artifacts, ContentGoneError
 from agent.guidance.steering import NO_GUIDANCE, TurnGuidance
-from agent.prompt.compiler import injected
+from agent.prompt.compiler import list_injected
 from agent.prompt.ledger import Ledger
 from agent.rows.items import add_item, read_items, turn_items
 from agent.rows.runs import add_run
@@ -84,7 +84,7 @@ class TurnLifecycle:
         self._beginnings = Beginnings(
             clock=means.clock, ids=means.ids, ledger=means.ledger, settings=means.settings, owner=means.owner,
             unstored=means.unstored,
-            stranded=lambda tx, thread_id, turn_id: self._stranded(tx, thread_id, beginning=turn_id),
+            stranded=lambda tx, thread_id, turn_id: self._find_stranded(tx, thread_id, beginning=turn_id),
         )  # fmt: skip
         self.running: dict[str, ActiveTurn] = {}
         """Turns that run in this process, by id."""
@@ -141,9 +141,9 @@ class TurnLifecycle:
         received = await self._means.artifacts.receive(files, workspace_id) if workspace_id is not None else []
 
         def begin(tx: Tx) -> StoredBeginning:
-            for left in self._stranded(tx, params.thread_id, beginning=turn_id):
+            for left in self._find_stranded(tx, params.thread_id, beginning=turn_id):
                 self._settle(tx, left)
-            known = self._beginnings.known(tx, asked)
+            known = self._beginnings.find_known_turn(tx, asked)
             if known is not None:
                 return StoredBeginning(known)
             self.unstored.store_thread(tx, params.thread_id)
@@ -154,7 +154,7 @@ class TurnLifecycle:
         stored: StoredBeginning | None = None
         with anyio.CancelScope(shield=True):  # a beginning that is stored must have someone who ends it
             try:
-                stored = await self._stored_or_not(
+                stored = await self._store_if_possible(
                     begin, partial(self._beginnings.begin_unstored, asked=asked, received=received)
                 )
             except BaseException:
@@ -173,7 +173,7 @@ class TurnLifecycle:
         )  # fmt: skip
         return Begun(stored.turn, active, stored.history)
 
-    async def _stored_or_not(
+    async def _store_if_possible(
         self, begin: Callable[[Tx], StoredBeginning], begin_unstored: Callable[..., StoredBeginning]
     ) -> StoredBeginning:
         """Store a beginning; where the store takes nothing, the turn goes on without it."""
@@ -190,13 +190,13 @@ class TurnLifecycle:
         """End each turn that is stored as this process's and that it does not run: its end could not be stored."""
 
         def settle(tx: Tx, turn_id: str) -> None:
-            if turn_id in self._stranded(tx):
+            if turn_id in self._find_stranded(tx):
                 self._settle(tx, turn_id)
 
-        for turn_id in await self._means.db.read(self._stranded):
+        for turn_id in await self._means.db.read(self._find_stranded):
             await self._means.db.write(partial(settle, turn_id=turn_id))
 
-    def _stranded(self, tx: Tx, thread_id: str | None = None, *, beginning: str | None = None) -> list[str]:
+    def _find_stranded(self, tx: Tx, thread_id: str | None = None, *, beginning: str | None = None) -> list[str]:
         """Return the ids of turns stored as this process's that are neither begun nor run here; of one thread, or all.
 
         `beginning` is the id of the turn that the caller begins: a stored turn of that id is left from a failed
@@ -321,7 +321,9 @@ class TurnLifecycle:
         for run in fresh.runs if fresh is not None else runs:
             add_run(tx, run)
         if fresh is not None:
-            self._means.ledger.record(tx, (turn.workspace_id, turn.thread_id, turn.turn_id), injected(fresh.compiled))
+            self._means.ledger.record(
+                tx, (turn.workspace_id, turn.thread_id, turn.turn_id), list_injected(fresh.compiled)
+            )
 
     def _follow(self, tx: Tx, turn: Turn) -> None:
         """Queue what follows a turn that is stored as ended."""

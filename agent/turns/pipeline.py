@@ -26,7 +26,7 @@ from protocol.hooks import (
     Subscription,
     ToolBundle,
     TurnContext,
-    recalled_in,
+    collect_recalled,
 )
 from protocol.settings import GatewayConfig
 from protocol.threads import (
@@ -114,8 +114,8 @@ class _Run:
         """Add members to the input of the phases that follow."""
         self.base = msgspec.structs.replace(self.base, **members)
 
-    def recalled(self) -> Recalled:
-        return recalled_in([entry.contribution for entry in self.contributed])
+    def collect_recalled(self) -> Recalled:
+        return collect_recalled([entry.contribution for entry in self.contributed])
 
     def recall_failed(self) -> bool:
         return any(run.phase in RECALL_PHASES and run.status in {"failed", "timed_out"} for run in self.runs)
@@ -163,11 +163,11 @@ class Pipeline:
             partial(plan_turn, text, context, self._planners, is_enabled=settings.enabled), abandon_on_cancel=True
         )  # not on the loop: the first date that is ever named loads what reads dates
         preflight = await advise(
-            local, Case(text, context, len(run.recalled().memory_ids)), policy, self._advisor, settings
+            local, Case(text, context, len(run.collect_recalled().memory_ids)), policy, self._advisor, settings
         )
-        run.tell(plan=preflight.plan, recalled=run.recalled())
+        run.tell(plan=preflight.plan, recalled=run.collect_recalled())
         await run.phase("TurnPostPreflightPromptContext")
-        run.tell(recalled=run.recalled())
+        run.tell(recalled=run.collect_recalled())
         await run.phase("TurnPreToolMaterialization")
         bundles = [c for _, c in run.contributed if isinstance(c, ToolBundle)] if calls_tools else []
         toolset = Toolset(bundles, preflight.plan.visible_tools if preflight.plan else [], guidance.tools)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from agent.forget.redaction import emptied, memories_named
+from agent.forget.redaction import empty_answer, memories_named
 from agent.prompt.compiler import Compiled, RenderedContext
 from agent.rows.artifacts import find_kept
 from agent.tools import failure
@@ -38,16 +38,16 @@ class Again:
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
 
-    def hosted(self, tx: Tx, prepared: PreparedTurn) -> Hosted:
+    def to_hosted(self, tx: Tx, prepared: PreparedTurn) -> Hosted:
         """Return a prepared turn as it may be sent again."""
-        return Hosted(prepared, self._marks(tx, _shown_in(prepared.compiled)))
+        return Hosted(prepared, self._marks(tx, _list_shown_sources(prepared.compiled)))
 
-    def prepared(self, tx: Tx, hosted: Hosted) -> PreparedTurn:
+    def prepare_again(self, tx: Tx, hosted: Hosted) -> PreparedTurn:
         """Return the turn as it was prepared, without the lines whose source changed since or may not be shown."""
         compiled = hosted.prepared.compiled
-        now = self._marks(tx, _shown_in(compiled))
+        now = self._marks(tx, _list_shown_sources(compiled))
         kept = {name for name, mark in now.items() if hosted.marks.get(name) == mark}
-        blocks = [again for block in compiled.blocks if (again := _rendered_again(block, kept)) is not None]
+        blocks = [again for block in compiled.blocks if (again := _render_again(block, kept)) is not None]
         sections = [again for section in compiled.sections if (again := _section_again(section, compiled, kept))]
         return hosted.prepared._replace(compiled=compiled._replace(blocks=blocks, sections=sections))
 
@@ -55,14 +55,14 @@ class Again:
         """Return a stored answer of a tool, without the memories and the files that are not there any more."""
         named = memories_named(result)
         gone = named - self._marks(tx, [SourceRef(kind="memory", id=name) for name in sorted(named)]).keys()
-        reply = _REPLY.decode(emptied(result, gone) if gone else result)
+        reply = _REPLY.decode(empty_answer(result, gone) if gone else result)
         file = _file_of(reply.data)
         if file is not None and find_kept(tx, *file, workspace_id) is None:
             return failure("not_found", "There is no such artifact here.")
         return reply
 
 
-def _shown_in(compiled: Compiled) -> list[SourceRef]:
+def _list_shown_sources(compiled: Compiled) -> list[SourceRef]:
     """The sources of everything that the prompt shows."""
     lines = [line for of_section in compiled.lines.values() for line in of_section]
     return [*(line.ref for line in lines), *(ref for block in compiled.blocks for ref in block.rendered.refs)]
@@ -83,7 +83,7 @@ def _section_again(section: PromptSection, compiled: Compiled, kept: set[str]) -
     return msgspec.structs.replace(section, text=text)
 
 
-def _rendered_again(block: RenderedContext, kept: set[str]) -> RenderedContext | None:
+def _render_again(block: RenderedContext, kept: set[str]) -> RenderedContext | None:
     """The block with those of its lines whose source is kept; None where none is."""
     shown = {ref.id for ref in block.rendered.refs}
     if shown <= kept:

@@ -66,10 +66,10 @@ async def run_tool(
     ended = await call_within(lambda: call(context, request.name, arguments), TOOL_SECONDS)
     if ended.is_late:
         return failure("deadline_exceeded", "The tool took too long.")
-    return _told(ended, tools.incident)
+    return _to_reply(ended, tools.incident)
 
 
-def _told(ended: CallEnd, incident: Callable[[BaseException], str]) -> ToolReply:
+def _to_reply(ended: CallEnd, incident: Callable[[BaseException], str]) -> ToolReply:
     """Return the reply that the model gets of a call: the tool's own, or a failure."""
     if isinstance(ended.error, GatewayError):
         return failure(ended.error.reason, ended.error.message)
@@ -103,8 +103,8 @@ async def run_rounds(active: ActiveTurn, tools: Tools, model: Model, request: Mo
         offered = tools.toolset.visible() if model.calls_tools("main", request.provider) and not is_last else []
         asked = msgspec.structs.replace(request, messages=messages, round=number, tools=offered)
         reply = await model.complete(asked, active)
-        active.usage = _added(active.usage, reply.usage)
-        active.answered(reply.text)
+        active.usage = _add_usage(active.usage, reply.usage)
+        active.complete_answer(reply.text)
         if not reply.tool_calls:
             return True
         if is_last:
@@ -158,7 +158,7 @@ async def _run_calls(
     return list(zip(calls, texts, shown, strict=True))
 
 
-def _added(total: Usage | None, more: Usage | None) -> Usage | None:
+def _add_usage(total: Usage | None, more: Usage | None) -> Usage | None:
     if total is None or more is None:
         return total or more
     return Usage(

@@ -13,7 +13,7 @@ import msgspec
 
 from agent.guidance.steering import Guidance, TurnGuidance
 from agent.hooks.runtime import RequiredHookFailedError
-from agent.prompt.compiler import context_blocks, injected, messages_of, system_text
+from agent.prompt.compiler import context_blocks, list_injected, messages_of, system_text
 from agent.prompt.history import fit_history, room_of
 from agent.rows.items import StoredReply, add_tool_reply, find_tool_reply
 from agent.rows.runs import add_run
@@ -148,11 +148,11 @@ class Turns:
         runs: list[HookRun] = []
         try:
             with active.scope:
-                active.started()
+                active.notify_started()
                 found = await self._means.db.read(lambda tx: self._life.unstored.find_thread(tx, active.turn.thread_id))
                 provider = _provider_of(params, found, guidance)
                 calls_tools = self._model.calls_tools("main", provider)
-                prepared = await self._prepared(active, history, guidance, calls_tools=calls_tools)
+                prepared = await self._prepare_turn(active, history, guidance, calls_tools=calls_tools)
                 request, prepared = await self._request(
                     active, prepared, history, model=params.model, provider=provider, found=found, guidance=guidance
                 )
@@ -174,7 +174,7 @@ class Turns:
         finally:
             await self._life.end(active, event, prepared, error=error, runs=runs)
 
-    async def _prepared(
+    async def _prepare_turn(
         self, active: ActiveTurn, history: History, guidance: TurnGuidance, *, calls_tools: bool
     ) -> PreparedTurn:
         """Everything before the model, for both drivers."""
@@ -231,12 +231,14 @@ class Turns:
         begun = await self._life.begin(params, "host", lambda _thread: guidance.require_sound(), guidance)
         if begun.active is not None:
             prepared = await self._prepare_for_host(begun.active, begun.history, guidance)
-            return self._prepared_result(begun.active, prepared)
+            return self._build_prepare_result(begun.active, prepared)
         active = self._life.running.get(begun.turn.turn_id)
         hosted = active.hosted if active is not None else None
         if active is None or hosted is None:
             raise Refused("conflict", "That turn has ended, or another process runs it.")
-        return self._prepared_result(active, await self._means.db.read(lambda tx: self._again.prepared(tx, hosted)))
+        return self._build_prepare_result(
+            active, await self._means.db.read(lambda tx: self._again.prepare_again(tx, hosted))
+        )
 
     async def _prepare_for_host(self, active: ActiveTurn, history: History, guidance: TurnGuidance) -> PreparedTurn:
         """Let the host call its model, once all that led to this is stored; else the turn is ended."""
@@ -247,8 +249,8 @@ class Turns:
         runs: list[HookRun] = []
         try:
             with active.scope:
-                active.started()
-                prepared = await self._prepared(active, history, guidance, calls_tools=True)
+                active.notify_started()
+                prepared = await self._prepare_turn(active, history, guidance, calls_tools=True)
                 with anyio.CancelScope(shield=True):
                     hosted = await self._store_prepared(active, prepared)
             if active.scope.cancel_called:
@@ -277,18 +279,18 @@ class Turns:
             for run in prepared.runs:
                 add_run(tx, run)
             place = (turn.workspace_id, turn.thread_id, turn.turn_id)
-            self._means.ledger.record(tx, place, injected(prepared.compiled))
+            self._means.ledger.record(tx, place, list_injected(prepared.compiled))
             keep_prepared(tx, turn, active.seq)
-            return self._again.hosted(tx, prepared)
+            return self._again.to_hosted(tx, prepared)
 
         if turn.not_stored is None:
             hosted = await self._means.db.write(store)
         else:
-            hosted = await self._means.db.read(lambda tx: self._again.hosted(tx, prepared))
+            hosted = await self._means.db.read(lambda tx: self._again.to_hosted(tx, prepared))
         active.turn = turn
         return hosted
 
-    def _prepared_result(self, active: ActiveTurn, prepared: PreparedTurn) -> PrepareResult:
+    def _build_prepare_result(self, active: ActiveTurn, prepared: PreparedTurn) -> PrepareResult:
         manifest = prepared.manifest()
         return PrepareResult(
             turn=active.turn,
@@ -336,14 +338,14 @@ class Turns:
             await active.ended.wait()
         elif active is not None and active.hosted is not None:
             return TurnResult(turn=await self._finish(active, active.hosted.prepared, params))
-        found = await self._ended(params.turn_id)
+        found = await self._get_ended_turn(params.turn_id)
         if found.driver != "host":
             raise Refused("conflict", "The gateway runs that turn.")
         if found.completed_at is None:
             raise Refused("conflict", "Another process runs that turn.")
         return TurnResult(turn=found)
 
-    async def _ended(self, turn_id: str) -> Turn:
+    async def _get_ended_turn(self, turn_id: str) -> Turn:
         """Return a turn that does not run here. Raises `CallerError` where there is none."""
         unstored = self._life.unstored.find_turn(turn_id)
         if unstored is not None:
@@ -364,10 +366,10 @@ class Turns:
             active.begin(item)
             active.complete(item)
         error = FINISH_ERRORS.get(params.status)
-        events = [self._masked(event) for event in params.tool_events]
+        events = [self._mask_event(event) for event in params.tool_events]
         return await self._life.end(active, event, prepared, error=error, tool_events=events)
 
-    def _masked(self, event: ToolEvent) -> ToolEvent:
+    def _mask_event(self, event: ToolEvent) -> ToolEvent:
         """A host's tool event as it is kept: what a tool said is no message of the user, so no secret of it stays."""
         summary = self._mask(event.summary) if event.summary is not None else None
         return msgspec.structs.replace(event, name=self._mask(event.name), summary=summary)
@@ -392,12 +394,16 @@ class Turns:
         if end.recall is not None:
             prepared = prepared._replace(compiled=prepared.compiled._replace(recall=end.recall))
         return await self._life.end(
-            active, event, prepared, error=FINISH_ERRORS.get(end.status), tool_events=[*map(self._masked, end.events)]
+            active,
+            event,
+            prepared,
+            error=FINISH_ERRORS.get(end.status),
+            tool_events=[*map(self._mask_event, end.events)],
         )
 
-    def masked_events(self, events: Sequence[ToolEvent]) -> list[ToolEvent]:
+    def mask_events(self, events: Sequence[ToolEvent]) -> list[ToolEvent]:
         """Return a host's tool events as they are kept."""
-        return [self._masked(event) for event in events]
+        return [self._mask_event(event) for event in events]
 
     async def interrupt(self, turn_id: str) -> bool:
         """Interrupt a turn; return whether it runs in this process."""
@@ -421,7 +427,7 @@ class Turns:
         if active is not None:
             await self._stop(active, "cancel")
             return TurnResult(turn=active.turn)
-        found = await self._ended(params.turn_id)
+        found = await self._get_ended_turn(params.turn_id)
         if found.completed_at is None:
             raise Refused("conflict", "Another process runs that turn.")
         return TurnResult(turn=found)

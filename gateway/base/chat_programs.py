@@ -29,7 +29,7 @@ def client_rows() -> Mapping[str, ClientRow]:
     return msgspec.convert(tomllib.loads(text), dict[str, ClientRow])
 
 
-def known_clients() -> frozenset[str]:
+def list_clients() -> frozenset[str]:
     """Return the names of known programs."""
     return frozenset(client_rows())
 

@@ -57,11 +57,11 @@ class Health:
         known = dict.fromkeys((entry.component, entry.reason) for entry in self._degraded.values())
         return [to_announcement("gateway/degraded", GatewayDegraded(component=of, reason=why)) for of, why in known]
 
-    def degraded(self) -> list[Degraded]:
+    def list_degraded(self) -> list[Degraded]:
         """Return the components that do not work, in the order in which they were noted."""
         return list(self._degraded.values())
 
-    def failed(self, component: str, reason: str, incident_id: str | None = None) -> None:
+    def add_failure(self, component: str, reason: str, incident_id: str | None = None) -> None:
         """Note one failure; the component may go on working."""
         self._errors.appendleft(
             LastError(at=self._clock.now(), component=component, reason=reason, incident_id=incident_id)

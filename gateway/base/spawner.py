@@ -30,7 +30,7 @@ class Spawner:
         try:
             async with anyio.create_task_group() as self._tasks:
                 for work, name in self._early:
-                    self._tasks.start_soon(self._guarded, work, name=name)
+                    self._tasks.start_soon(self._run_guarded, work, name=name)
                 self._early.clear()
                 yield self._tasks
         finally:
@@ -43,11 +43,11 @@ class Spawner:
         Notifications of the work come after the reply to the request that started it.
         """
         if self._tasks is not None:
-            self._tasks.start_soon(self._guarded, work, name=name)
+            self._tasks.start_soon(self._run_guarded, work, name=name)
         elif not self._is_over:
             self._early.append((work, name))
 
-    async def _guarded(self, work: Callable[[], Any]) -> None:
+    async def _run_guarded(self, work: Callable[[], Any]) -> None:
         try:
             await work()
         except GatewayError as error:

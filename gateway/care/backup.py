@@ -19,7 +19,7 @@ from typing import Annotated, BinaryIO, Literal
 import msgspec
 from msgspec import Meta
 
-from agent.rows.artifacts import needed_contents
+from agent.rows.artifacts import list_needed_contents
 from gateway import __version__
 from gateway.base.durable_file import sync_folder
 from gateway.files.artifact_files import ArtifactFiles
@@ -102,7 +102,7 @@ def _write_archive(home: Path, file: BinaryIO, snapshot: Path, on_progress: OnPr
     for _ in range(TRIES):
         snapshot.unlink(missing_ok=True)
         copy(home / "gateway.db", snapshot, on_progress)
-        needed = _needed(snapshot)
+        needed = _find_needed_digests(snapshot)
         missing = [sha256 for sha256 in needed if not ArtifactFiles(home / "artifacts").holds(sha256)]
         if not missing:
             break
@@ -125,12 +125,12 @@ def _write_archive(home: Path, file: BinaryIO, snapshot: Path, on_progress: OnPr
     return manifest
 
 
-def _needed(snapshot: Path) -> list[str]:
+def _find_needed_digests(snapshot: Path) -> list[str]:
     """Return the digests of the contents that a database refers to."""
     if read_version(snapshot) == 0:
         return []
     with open_snapshot(snapshot) as tx:
-        return needed_contents(tx)
+        return list_needed_contents(tx)
 
 
 def _put(archive: zipfile.ZipFile, name: str, path: Path) -> Member:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from agent.guidance.definitions import AGENTS_FILE, judge
-from agent.rows.artifacts import needed_contents
+from agent.rows.artifacts import list_needed_contents
 from agent.rows.items import items_after, read_items
 from gateway.care.damage_checks import (
     REPAIRED,
@@ -26,7 +26,7 @@ from gateway.care.damage_checks import (
 from gateway.care.file_checks import find_file_problems
 from gateway.care.findings import Finding, Subject
 from gateway.embedding.choice import choose
-from gateway.embedding.spaces import find_current, known_spaces
+from gateway.embedding.spaces import find_current, list_spaces
 from gateway.files.artifact_files import ArtifactFiles
 from gateway.files.guidance_files import AgentFolders, agents_folder
 from gateway.home.config_check import find_environment_problems, find_problems
@@ -125,7 +125,7 @@ def _key(subject: Subject) -> Iterator[Finding]:
     if key.is_file() and key.stat().st_size != KEY_BYTES:
         yield Finding("key", "error", "the home's key is damaged", "restore a backup")
         return
-    expected = _expected_key(subject)
+    expected = _read_expected_key(subject)
     is_other = key.is_file() and expected is not None and HomeKey(key.read_bytes()).id != expected
     if is_other or (subject.database.is_file() and not key.is_file()):
         yield Finding(
@@ -139,7 +139,7 @@ def _key(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _expected_key(subject: Subject) -> str | None:
+def _read_expected_key(subject: Subject) -> str | None:
     """Return the id of the key that the home was made with; None where the database does not know it."""
     try:
         if not is_readable(subject):
@@ -281,7 +281,7 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
     with open_snapshot(subject.database) as tx:
         counts = counts_by_status(tx, None, None)
         kept = ArtifactFiles(subject.root / "artifacts")
-        missing = [sha256 for sha256 in needed_contents(tx) if not kept.holds(sha256)]
+        missing = [sha256 for sha256 in list_needed_contents(tx) if not kept.holds(sha256)]
     if waiting := counts.get("pending", 0):
         yield Finding("conversation", "note", f"{waiting} pieces wait to be indexed", "a running gateway does that")
     finds = episodic_finds(lexicon_digest(SnowballLexicon())) | {
@@ -358,7 +358,7 @@ def _vectors(subject: Subject) -> Iterator[Finding]:
     if not subject.config().embedding.enabled or not is_readable(subject):
         return
     with open_snapshot(subject.database) as tx:
-        searched = find_current(known_spaces(tx))
+        searched = find_current(list_spaces(tx))
         space_id = searched.space.id if searched is not None else 0
         facts, pieces = facts_with_vector(tx, space_id).lacking, chunks_with_vector(tx, space_id).lacking
     if facts or pieces:

@@ -142,7 +142,7 @@ class _Worker:
         if not self._fetching.is_set():  # a wait for the network may be cut off
             self._thread.join(EXIT_SECONDS)
 
-    def _progressed(self, done: int, total: int | None) -> None:
+    def _report_progress(self, done: int, total: int | None) -> None:
         if self.closed_for is None:
             self._on_progress(done, total)
 
@@ -157,7 +157,7 @@ class _Worker:
         return self.closed_for is None
 
     def _report(self, done: int, total: int | None) -> None:
-        self._call_in_loop(self._progressed, done, total)
+        self._call_in_loop(self._report_progress, done, total)
 
     def _run(self, open_: Callable[[], EmbeddingModel | StaticModel]) -> None:
         try:

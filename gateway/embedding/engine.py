@@ -122,8 +122,8 @@ class EmbeddingModel:
         self._engine = engine
         with failing_as("model_broken"):
             self._check_tokenizer(files.folder)
-        alone = self._checked(PROBES[:1], is_query=False)
-        together = self._checked(PROBES, is_query=False)
+        alone = self._embed_checked(PROBES[:1], is_query=False)
+        together = self._embed_checked(PROBES, is_query=False)
         self.is_steady = float(alone[0] @ together[0]) >= STEADY
         self.identity = ModelIdentity(files.name, alone.shape[1], digest_)
 
@@ -132,13 +132,13 @@ class EmbeddingModel:
         batches = [texts] if self.is_steady else [[text] for text in texts]
         found: list[bytes] = []
         for batch in batches:
-            checked = self._checked(batch, is_query=is_query)
+            checked = self._embed_checked(batch, is_query=is_query)
             if checked.shape[1] != self.identity.dim:
                 raise EmbedderError("wrong_dimension")
             found += [row.tobytes() for row in checked.astype("<f2")]
         return found
 
-    def _checked(self, texts: Sequence[str], *, is_query: bool) -> Any:
+    def _embed_checked(self, texts: Sequence[str], *, is_query: bool) -> Any:
         import numpy as np  # noqa: PLC0415
 
         run = self._engine.query_embed if is_query else self._engine.passage_embed

@@ -21,7 +21,7 @@ from gateway.base.logs import Log
 from gateway.base.signals import Signal
 from gateway.embedding.choice import Choice, choose
 from gateway.embedding.embedder import Embedder, EmbedderError
-from gateway.embedding.spaces import SpaceIdentity, adopt, find_current, find_outdated, known_spaces, switch
+from gateway.embedding.spaces import SpaceIdentity, adopt, find_current, find_outdated, list_spaces, switch
 from gateway.embedding.vector_houses import Houses
 from gateway.home.owners import SQL
 from protocol.errors import GatewayError
@@ -102,13 +102,13 @@ class Embedding:
             return "ready"
         return "pending" if self._is_loadable() else "off"
 
-    def searched(self) -> Space | None:
+    def get_searched_space(self) -> Space | None:
         """Return the space that this process searches; None where no model is in memory."""
         return self._serving.space if self._serving is not None else None
 
-    def shown(self) -> SearchState:
+    def get_search_state(self) -> SearchState:
         """Return the state of search as `initialize` and `gateway/status` report it."""
-        space = self.searched()
+        space = self.get_searched_space()
         if space is None:
             return SearchState(lexical=True, semantic=self.state())
         return SearchState(lexical=True, semantic=self.state(), model=space.model, dim=space.dim, kind=space.kind)
@@ -132,7 +132,7 @@ class Embedding:
             try:
                 return Vector(loaded.space.id, await loaded.embedder.embed_query(text), loaded.space.kind)
             except EmbedderError as error:
-                self._health.failed(COMPONENT, error.reason)
+                self._health.add_failure(COMPONENT, error.reason)
         return None
 
     async def of_texts(self, space: Space, texts: Sequence[str]) -> list[bytes]:
@@ -140,22 +140,22 @@ class Embedding:
 
         Raises `ModelChanged`, `GiveUpJob` for a text without a vector, `PauseQueue` for a model that does not work.
         """
-        loaded = self._loaded(space)
+        loaded = self._find_loaded(space)
         if loaded is None:
             raise ModelChanged(COMPONENT, "model_changed")
         try:
             made = await loaded.embedder.embed(texts)
         except EmbedderError as error:
-            if self._loaded(space) is not loaded:
+            if self._find_loaded(space) is not loaded:
                 raise ModelChanged(COMPONENT, "model_changed") from error
-            self._health.failed(COMPONENT, error.reason)
+            self._health.add_failure(COMPONENT, error.reason)
             if error.reason in OF_THE_TEXT:
                 raise GiveUpJob(error.reason) from error
             raise PauseQueue(COMPONENT, error.reason) from error
         self.made.send(len(made))
         return made
 
-    def _loaded(self, space: Space) -> _Loaded | None:
+    def _find_loaded(self, space: Space) -> _Loaded | None:
         return next((one for one in (self._serving, self._incoming) if one is not None and one.space == space), None)
 
     async def load_all(self) -> Sequence[Space]:
@@ -169,7 +169,7 @@ class Embedding:
     def to_fill(self, tx: Tx) -> list[Space]:
         """Return the spaces of the models in memory that are searched or being filled."""
         loaded = [one.space for one in (self._serving, self._incoming) if one is not None]
-        wanted = {known.space.id for known in known_spaces(tx) if known.state != "retired"} if loaded else set[int]()
+        wanted = {known.space.id for known in list_spaces(tx) if known.state != "retired"} if loaded else set[int]()
         return [space for space in loaded if space.id in wanted]
 
     def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> Nearness:
@@ -280,7 +280,7 @@ class Embedding:
             return False
         if not choice.has_model:
             return True
-        searched = find_current(await self._db.read(known_spaces))
+        searched = find_current(await self._db.read(list_spaces))
         return searched is not None and searched.space.kind == "static"
 
     async def _attempt(self, step: Callable[[], Awaitable[None]]) -> None:
@@ -324,7 +324,7 @@ class Embedding:
     async def _adopt(self, identity: SpaceIdentity) -> tuple[Space, bool]:
         """Adopt the space of a model and queue the vectors that it lacks; return it, and whether it is searched."""
         has_serving = self._serving is not None
-        searched = find_current(await self._db.read(known_spaces))
+        searched = find_current(await self._db.read(list_spaces))
         lacking = None
         if searched is not None and searched.digest == identity.digest:
             lacking = await self._houses().lacking(searched.space)
@@ -343,7 +343,7 @@ class Embedding:
         """Load at the start the model of the home's vectors; the static model only where none of its vectors exist."""
         if self._choice is None or not self._is_loadable():
             return
-        searched = find_current(await self._db.read(known_spaces))
+        searched = find_current(await self._db.read(list_spaces))
         if self._choice.is_model_reachable:
             is_due = searched is not None
         elif searched is None:
@@ -355,7 +355,7 @@ class Embedding:
 
     async def attach(self) -> bool:
         """Load the model of the current space without a change to the home; False where that model is not here."""
-        searched, choice = find_current(await self._db.read(known_spaces)), self._choice
+        searched, choice = find_current(await self._db.read(list_spaces)), self._choice
         if searched is None or choice is None:
             return False
         try:
@@ -387,7 +387,7 @@ class Embedding:
         incoming = self._incoming
         if incoming is None:
             return
-        serving = find_current(await self._db.read(known_spaces))
+        serving = find_current(await self._db.read(list_spaces))
         if serving is not None and serving.space == incoming.space:
             self._take_over(incoming)
 
@@ -396,7 +396,7 @@ class Embedding:
         if before is not None:
             before.embedder.close()
 
-    async def filled(self) -> None:
+    async def adopt_filled_space(self) -> None:
         """Make a new space that lacks no vector current, after a house filled its part, and drop outdated spaces."""
         incoming = self._incoming
         if incoming is not None and not await self._houses().lacking(incoming.space):
@@ -407,6 +407,6 @@ class Embedding:
 
             if await self._db.write(take_over) and self._incoming is incoming:
                 self._take_over(incoming)
-        for space in find_outdated(await self._db.read(known_spaces)):
+        for space in find_outdated(await self._db.read(list_spaces)):
             await self._houses().drop(space)
             await self._db.write(lambda tx, space=space: tx.run(SQL["drop_space"], {"id": space.id}))

@@ -41,7 +41,7 @@ def kind_of(model: str) -> SpaceKind:
     return "static" if model == STATIC_NAME else "model"
 
 
-def known_spaces(tx: Tx) -> list[StoredSpace]:
+def list_spaces(tx: Tx) -> list[StoredSpace]:
     """Return every space, latest change last."""
     return [
         StoredSpace(Space(row, model, dim, kind_of(model)), digest, state)
@@ -56,7 +56,7 @@ def find_current(spaces: Sequence[StoredSpace]) -> StoredSpace | None:
 
 def current_row(tx: Tx) -> int | None:
     """Return the row of the space that is searched, loaded or not; None without one."""
-    found = find_current(known_spaces(tx))
+    found = find_current(list_spaces(tx))
     return found.space.id if found is not None else None
 
 
@@ -72,7 +72,7 @@ def target_state(spaces: Sequence[StoredSpace], digest: str, *, keeps_current: b
 
 def adopt(tx: Tx, identity: SpaceIdentity, now: int, *, keeps_current: bool) -> StoredSpace:
     """Make the model's space current or building, retire the space that it displaces, and return the model's space."""
-    spaces = known_spaces(tx)
+    spaces = list_spaces(tx)
     state = target_state(spaces, identity.digest, keeps_current=keeps_current)
     for other in spaces:
         if other.digest != identity.digest and other.state in {"building", state}:
@@ -88,7 +88,7 @@ def adopt(tx: Tx, identity: SpaceIdentity, now: int, *, keeps_current: bool) -> 
 
 def switch(tx: Tx, space: Space, now: int) -> bool:
     """Search the space that was being filled; False when it is not being filled any more."""
-    spaces = known_spaces(tx)
+    spaces = list_spaces(tx)
     if not any(known.space.id == space.id and known.state == "building" for known in spaces):
         return False
     serving = find_current(spaces)

@@ -24,50 +24,58 @@ class _Grammar(NamedTuple):
     symbols: Mapping[str, str]
 
 
-def _named(kinds: str, **other: str) -> dict[str, str]:
+def _map_kinds_to_name(kinds: str, **other: str) -> dict[str, str]:
     return {**dict.fromkeys(kinds.split(), "name"), **other}
 
 
-_SCRIPT = _named(
+_SCRIPT = _map_kinds_to_name(
     "function_declaration generator_function_declaration class_declaration method_definition variable_declarator"
 )
-_TYPED = _SCRIPT | _named("abstract_class_declaration interface_declaration enum_declaration internal_module")
-_C = {"function_definition": "declarator", **_named("struct_specifier union_specifier enum_specifier")}
+_TYPED = _SCRIPT | _map_kinds_to_name(
+    "abstract_class_declaration interface_declaration enum_declaration internal_module"
+)
+_C = {"function_definition": "declarator", **_map_kinds_to_name("struct_specifier union_specifier enum_specifier")}
 
 GRAMMARS: Mapping[str, tuple[_Grammar, ...]] = {
     "c": (_Grammar("tree_sitter_c", "language", _C),),
     "cpp": (
-        _Grammar("tree_sitter_cpp", "language", _C | _named("class_specifier namespace_definition concept_definition")),
+        _Grammar(
+            "tree_sitter_cpp",
+            "language",
+            _C | _map_kinds_to_name("class_specifier namespace_definition concept_definition"),
+        ),
     ),
     "csharp": (
         _Grammar(
             "tree_sitter_c_sharp",
             "language",
-            _named(
+            _map_kinds_to_name(
                 "class_declaration interface_declaration struct_declaration record_declaration enum_declaration "
                 "method_declaration constructor_declaration property_declaration local_function_statement"
             ),
         ),
     ),
-    "go": (_Grammar("tree_sitter_go", "language", _named("function_declaration method_declaration type_spec")),),
+    "go": (
+        _Grammar("tree_sitter_go", "language", _map_kinds_to_name("function_declaration method_declaration type_spec")),
+    ),
     "java": (
         _Grammar(
             "tree_sitter_java",
             "language",
-            _named(
+            _map_kinds_to_name(
                 "class_declaration interface_declaration enum_declaration record_declaration method_declaration "
                 "constructor_declaration annotation_type_declaration"
             ),
         ),
     ),
     "javascript": (_Grammar("tree_sitter_javascript", "language", _SCRIPT),),
-    "python": (_Grammar("tree_sitter_python", "language", _named("function_definition class_definition")),),
-    "ruby": (_Grammar("tree_sitter_ruby", "language", _named("method singleton_method class module")),),
+    "python": (_Grammar("tree_sitter_python", "language", _map_kinds_to_name("function_definition class_definition")),),
+    "ruby": (_Grammar("tree_sitter_ruby", "language", _map_kinds_to_name("method singleton_method class module")),),
     "rust": (
         _Grammar(
             "tree_sitter_rust",
             "language",
-            _named(
+            _map_kinds_to_name(
                 "function_item struct_item enum_item trait_item mod_item union_item macro_definition", impl_item="type"
             ),
         ),

@@ -89,7 +89,7 @@ class SafeFolder:
         with _refusing():
             parts = split_path(path) if path else []
             if not self._by_descriptor:
-                return _entries(self._checked(parts))
+                return _entries(self._check_path(parts))
             with self._folder(parts) as descriptor:
                 return _entries(descriptor)
 
@@ -101,7 +101,7 @@ class SafeFolder:
         with _refusing():
             parts = split_path(path)
             if not self._by_descriptor:
-                return _count(self._checked(parts), until, MAX_LEVELS)
+                return _count(self._check_path(parts), until, MAX_LEVELS)
             with self._folder(parts) as descriptor:
                 return _count(descriptor, until, MAX_LEVELS)
 
@@ -110,7 +110,7 @@ class SafeFolder:
         with _refusing():
             parts = split_path(path)
             if not self._by_descriptor:
-                folder = self._checked(parts[:-1])
+                folder = self._check_path(parts[:-1])
                 return _entry(parts[-1], os.lstat(os.path.join(folder, parts[-1])))  # noqa: PTH118
             with self._folder(parts[:-1]) as descriptor:
                 return _entry(parts[-1], os.stat(parts[-1], dir_fd=descriptor, follow_symlinks=False))
@@ -154,11 +154,11 @@ class SafeFolder:
             return self._open_by_path(parts)
         with self._folder(parts[:-1]) as parent:
             self._require_plain(os.stat(parts[-1], dir_fd=parent, follow_symlinks=False))
-            return self._checked_descriptor(os.open(parts[-1], _FILE_FLAGS, dir_fd=parent))
+            return self._check_descriptor(os.open(parts[-1], _FILE_FLAGS, dir_fd=parent))
 
     # -- by names, where there are no descriptors of folders -------------------------------------------------------
 
-    def _checked(self, parts: list[str]) -> str:
+    def _check_path(self, parts: list[str]) -> str:
         """Return the full path of a folder below the root, of which no component is a link."""
         path = self.path
         for part in parts:
@@ -168,10 +168,10 @@ class SafeFolder:
         return path
 
     def _open_by_path(self, parts: list[str]) -> int:
-        path = os.path.join(self._checked(parts[:-1]), parts[-1])  # noqa: PTH118
+        path = os.path.join(self._check_path(parts[:-1]), parts[-1])  # noqa: PTH118
         before = os.lstat(path)
         self._require_plain(before)
-        descriptor = self._checked_descriptor(os.open(path, _FILE_FLAGS))
+        descriptor = self._check_descriptor(os.open(path, _FILE_FLAGS))
         with suppress(OSError):
             if os.path.samestat(before, os.fstat(descriptor)) and _is_same_path(os.path.realpath(path), path):
                 return descriptor
@@ -180,7 +180,7 @@ class SafeFolder:
 
     # -- both ----------------------------------------------------------------------------------------------------
 
-    def _checked_descriptor(self, descriptor: int) -> int:
+    def _check_descriptor(self, descriptor: int) -> int:
         try:
             self._require_plain(os.fstat(descriptor))
         except BaseException:
@@ -207,7 +207,7 @@ class SafeFolder:
             with self._folder(parts[:-1]) as parent:
                 target = os.readlink(parts[-1], dir_fd=parent)
         else:
-            target = os.readlink(os.path.join(self._checked(parts[:-1]), parts[-1]))  # noqa: PTH115, PTH118
+            target = os.readlink(os.path.join(self._check_path(parts[:-1]), parts[-1]))  # noqa: PTH115, PTH118
         if os.path.isabs(target):  # noqa: PTH117
             if not target.startswith(self.path + os.sep):
                 raise UnsafeFileError("link")

@@ -144,9 +144,9 @@ class _Reader:
             pieces=self._pieces(kept, said, decoded, title),
             importance=_importance(front.fields.get("importance")),
             topics=_topics(front.fields),
-            title=next(iter(self._said(title[:1])), ""),
-            aliases=self._said(title + _words_of(front.fields.get("aliases"))),
-            tags=self._said(_words_of(front.fields.get("tags"))),
+            title=next(iter(self._drop_secret_names(title[:1])), ""),
+            aliases=self._drop_secret_names(title + _words_of(front.fields.get("aliases"))),
+            tags=self._drop_secret_names(_words_of(front.fields.get("tags"))),
             links=self._links(text, front, request) if not request.is_plain else [],
             hidden=_in_bytes(decoded, hidden),
         )
@@ -167,7 +167,7 @@ class _Reader:
         begun, parts, starts, size = time.process_time(), list[str](), list[int](), 0
         for page in pdf.page_texts(opened.reader, 0, min(opened.total, request.max_pages)):
             starts.append(size)
-            parts.append(self._masked(page or "").strip() + "\n")
+            parts.append(self._mask(page or "").strip() + "\n")
             size += len(parts[-1])
             if size > MAX_PDF_CHARS or time.process_time() - begun > PDF_SECONDS * PDF_ENOUGH:
                 break
@@ -187,7 +187,7 @@ class _Reader:
             text=text,
         )
 
-    def _said(self, words: Sequence[str]) -> list[str]:
+    def _drop_secret_names(self, words: Sequence[str]) -> list[str]:
         """Return names as they were written, but for those that hold a credential."""
         kept = (one.strip()[:MAX_NAME_CHARS] for one in words)
         return [one for one in dict.fromkeys(kept) if one and self._scanner.mask(one) == one][:MAX_NAMES]
@@ -203,8 +203,8 @@ class _Reader:
         """Return the parts of a text that are neither indexed nor shown, in characters and in order."""
         return find_hidden(self._scanner.find(text), find_blocks(text))
 
-    def _masked(self, text: str) -> str:
-        return _replaced(text, self._hidden_in(text))
+    def _mask(self, text: str) -> str:
+        return _replace_hidden(text, self._hidden_in(text))
 
     def _pieces(
         self, pieces: Sequence[TextPiece], said: str, decoded: _Decoded, title: Sequence[str]
@@ -232,10 +232,10 @@ class _Reader:
 
 def blank(text: str, hidden: Sequence[HiddenPart]) -> str:
     """Return a text of the same length with blanks in place of its hidden parts."""
-    return _replaced(text, [(start, end, " " * (end - start)) for start, end, _ in hidden])
+    return _replace_hidden(text, [(start, end, " " * (end - start)) for start, end, _ in hidden])
 
 
-def _replaced(text: str, parts: Sequence[HiddenPart]) -> str:
+def _replace_hidden(text: str, parts: Sequence[HiddenPart]) -> str:
     return replace_parts(parts, 0, len(text), lambda start, end: text[start:end])
 
 

@@ -35,8 +35,8 @@ from protocol.settings import (
     ProviderConfig,
     ProviderView,
     Settings,
+    apply_patch,
     contradiction,
-    patched,
 )
 
 LOCK_SECONDS = 5.0
@@ -169,7 +169,7 @@ def patch_text(text: str, update: msgspec.Struct) -> str:
     return tomlkit.dumps(document)
 
 
-def shown_url(url: str | None) -> str | None:
+def strip_url_credentials(url: str | None) -> str | None:
     """Return an address without the parts that may hold a credential."""
     if url is None:
         return None
@@ -262,14 +262,14 @@ class ConfigStore:
             name: ProviderView(
                 kind=provider.kind,
                 model=provider.model,
-                base_url=shown_url(provider.base_url),
+                base_url=strip_url_credentials(provider.base_url),
                 has_key=bool(provider.api_key_env and os.environ.get(provider.api_key_env)),
             )
             for name, provider in config.providers.items()
         }
         groups = {name: getattr(config, name) for name in config.__struct_fields__ if name != "providers"}
         upstreams = {
-            name: msgspec.structs.replace(one, base_url=shown_url(one.base_url) or "")
+            name: msgspec.structs.replace(one, base_url=strip_url_credentials(one.base_url) or "")
             for name, one in config.proxy.upstreams.items()
         }
         groups["proxy"] = msgspec.structs.replace(config.proxy, upstreams=upstreams)
@@ -298,7 +298,7 @@ class ConfigStore:
         self.refresh()
         if self.problem is not None:
             raise ConfigError(self.problem)
-        config = patched(self._filed, patch)
+        config = apply_patch(self._filed, patch)
         if found := problem_of(config):
             raise CallerError.at(f"$.update.{found[0]}", found[1])
         before = self._text()

@@ -69,14 +69,14 @@ def _problem_of_unknown(one: UnknownKey) -> Problem:
     return Problem(one.line, one.key, "there is no such setting", hint)
 
 
-def _known(key: str) -> str:
+def _to_table_key(key: str) -> str:
     """Return a key of the file as the table of settings names it: all providers are alike."""
     parts = key.removeprefix("gateway.").split(".")
     return f"providers.{parts[-1]}" if parts[0] == "providers" and len(parts) > 2 else ".".join(parts)
 
 
 def _hint(key: str) -> str:
-    known = next((setting for setting in settings() if setting.key == _known(key)), None)
+    known = next((setting for setting in settings() if setting.key == _to_table_key(key)), None)
     return f"{known.allowed}; default: {known.shown_default}" if known is not None else ""
 
 

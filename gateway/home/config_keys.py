@@ -62,7 +62,7 @@ def find_nearest(key: str) -> str | None:
 
     bare = key.removeprefix(_ROOT)
     table, _, name = bare.rpartition(".")
-    known = _known_beside(bare)
+    known = _list_possible_names(bare)
     if bare in known:
         return _ROOT + bare
     namesakes = [one for one in known if one.rpartition(".")[2] == name]
@@ -74,7 +74,7 @@ def find_nearest(key: str) -> str | None:
     return _ROOT + candidates[near[0]] if near else None
 
 
-def _known_beside(bare: str) -> list[str]:
+def _list_possible_names(bare: str) -> list[str]:
     """Return every name that could be meant: of a provider its own keys, else all tables and keys."""
     parts = bare.split(".")
     if parts[0] == "providers" and len(parts) > 2:

@@ -50,6 +50,6 @@ class HomeFiles:
 def _says(path: Path, saying: Saying) -> bool:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return any(saying.said_in(line) for line in file)
+            return any(saying.find_phrases(line) for line in file)
     except OSError:
         return False

@@ -34,7 +34,7 @@ class HomeKey:
         return cls(key)
 
     @classmethod
-    def known(cls, folder: Path, key_id: str | None) -> "HomeKey":
+    def load_existing(cls, folder: Path, key_id: str | None) -> "HomeKey":
         """Return the key of a home that has one, if its id is `key_id`; else a `LostKey`."""
         if not (folder / KEY_FILE).is_file():
             return LostKey()

@@ -41,14 +41,14 @@ def is_free(lock: Path) -> bool:
 
 
 @contextlib.contextmanager
-def held(lock: Path) -> Generator[None]:
+def hold_lock(lock: Path) -> Generator[None]:
     """Hold a lock for a while, or for the rest of this process's life."""
     with FileLock(lock, mode=0o600, thread_local=False):
         yield
 
 
 @contextlib.asynccontextmanager
-async def held_in_turn(lock: Path) -> AsyncGenerator[None]:
+async def hold_lock_in_turn(lock: Path) -> AsyncGenerator[None]:
     """Hold a lock as soon as no other process does; the loop goes on meanwhile."""
     from filelock import AsyncFileLock  # noqa: PLC0415  # it loads a dozen modules that few processes need
 

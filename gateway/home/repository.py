@@ -67,7 +67,7 @@ def normalise_remote(url: str) -> str | None:
     host = found["host"]
     bracketed = _BRACKETED.fullmatch(host)
     port = int(bracketed["port"]) if bracketed else None
-    return _joined("ssh", bracketed["host"] if bracketed else host.strip("[]"), port, found["path"])
+    return _build_address("ssh", bracketed["host"] if bracketed else host.strip("[]"), port, found["path"])
 
 
 def _of_address(text: str) -> str | None:
@@ -79,10 +79,10 @@ def _of_address(text: str) -> str | None:
     scheme = parts.scheme.lower()
     if not host or scheme not in SSH | HTTP | {"git"}:
         return None
-    return _joined(scheme, host, port, parts.path)
+    return _build_address(scheme, host, port, parts.path)
 
 
-def _joined(scheme: str, host: str, port: int | None, path: str) -> str | None:
+def _build_address(scheme: str, host: str, port: int | None, path: str) -> str | None:
     name = unquote(host).rstrip(".").lower()
     name = SAME_HOST.get(name, name)
     if _UNSEEN.search(name) or "@" in name:  # escaped bytes of a user name, or worse
@@ -158,7 +158,7 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _pointed(base: Path, text: str | None) -> Path | None:
+def _follow_pointer(base: Path, text: str | None) -> Path | None:
     """Return the folder that a pointer file names, from where the file is."""
     named = text.strip() if text else ""
     return base / named if named and not _UNSEEN.search(named) else None
@@ -172,12 +172,12 @@ def git_folder(folder: Path) -> Path | None:
             found: Path | None = entry
         elif entry.is_file():
             text = _text(entry) or ""
-            found = _pointed(place, text.removeprefix("gitdir:")) if text.startswith("gitdir:") else None
+            found = _follow_pointer(place, text.removeprefix("gitdir:")) if text.startswith("gitdir:") else None
         else:
             continue
         if found is None or not (found / "HEAD").is_file():
             return None
-        return _pointed(found, _text(found / "commondir")) or found
+        return _follow_pointer(found, _text(found / "commondir")) or found
     return None
 
 

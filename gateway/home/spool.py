@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gateway.home.owners import held, is_free
+from gateway.home.owners import hold_lock, is_free
 from protocol.base import encode, encode_sorted
 
 FOLDER = "spool"
@@ -54,7 +54,7 @@ class OwnFile:
     def append(self, line: bytes) -> int:
         """Append a line and have it on disk; return the number of the file that it is in. Raises `OSError`."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with held(self._lock):
+        with hold_lock(self._lock):
             if self._file is None or not self.holds(self._number):
                 self.close()
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -90,7 +90,7 @@ def take_living(root: Path) -> None:
     """Take the files of living proxies, so that they count as left; one that cannot be taken stays where it is."""
     for file in find_spools(root):
         if not file.is_left:
-            with held(root / "run" / LOCK), contextlib.suppress(OSError):
+            with hold_lock(root / "run" / LOCK), contextlib.suppress(OSError):
                 file.path.rename(file.path.with_name(f"capture-taken_{secrets.token_hex(8)}.jsonl"))
 
 
@@ -139,7 +139,7 @@ def read_spool(path: Path) -> ReadSpool:
         return ReadSpool([], [])
     lines, torn = list[SpoolLine](), list[bytes]()
     for line in filter(None, data.split(b"\n")):
-        found = _decoded(line)
+        found = _decode_line(line)
         if found is not None:
             lines.append(found)
         else:
@@ -147,7 +147,7 @@ def read_spool(path: Path) -> ReadSpool:
     return ReadSpool(lines, torn)
 
 
-def _decoded(line: bytes) -> SpoolLine | None:
+def _decode_line(line: bytes) -> SpoolLine | None:
     try:
         found = msgspec.json.decode(line, type=SpoolLine)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from agent.threads.imports import derived_id
+from agent.threads.imports import derive_id
 from gateway.base.exit_codes import DATA, INTERRUPTED, NO_INPUT, UNAVAILABLE, USAGE
 from gateway.home.repository import Project, project_of_session
-from gateway.imports.formats.draft import Conversation, Skipped, Unreadable, shown, stable_id
+from gateway.imports.formats.draft import Conversation, Skipped, Unreadable, stable_id, to_printable
 from gateway.imports.formats.sources import ImportFile, read, walk
 from gateway.imports.formats.turns import Sizes, requests, turns
 from gateway.imports.report import ImportCounts, Outcome, Ticker
@@ -142,13 +142,13 @@ class ConversationImporter:
         if found is not None or not conversation.cwd:
             return found or Project(self._wish.workspace_id, "")
         source = conversation.kind, _source_id(conversation)
-        known = await self._known_threads()
+        known = await self._read_known_threads()
         for workspace_id in {*known.values()}:
-            if derived_id("thr", workspace_id, *source) in known:
+            if derive_id("thr", workspace_id, *source) in known:
                 return Project(workspace_id, "")
         return Project(self._wish.workspace_id, "")
 
-    async def _known_threads(self) -> Mapping[str, str]:
+    async def _read_known_threads(self) -> Mapping[str, str]:
         """Return every thread of the home with its workspace, as they were when the first conversation asked."""
         if self._threads is None:
             threads: dict[str, str] = {}
@@ -354,7 +354,7 @@ def main(wish: ImportOptions) -> int:
     """Import the conversations of a path; return the exit code. Raises `Stopped` where none was begun."""
     report = ImportCounts(wish.workspace_id, is_dry_run=wish.is_dry_run)
     if not wish.path.exists():
-        raise Stopped(NO_INPUT, f"there is no such file or folder: {shown(str(wish.path))}")
+        raise Stopped(NO_INPUT, f"there is no such file or folder: {to_printable(str(wish.path))}")
     if not re.fullmatch(ID_TEXT, wish.workspace_id):
         raise Stopped(USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
     problem: Stopped | None = None

@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from gateway.imports.formats.draft import Conversation, Skipped, shown
+from gateway.imports.formats.draft import Conversation, Skipped, to_printable
 
 Outcome: TypeAlias = Literal["new", "changed", "unchanged"]
 
@@ -89,7 +89,7 @@ class ImportCounts:
         """Note something that was passed over."""
         self.reasons[skipped.reason] += 1
         if len(self.skipped) < MAX_NAMED:
-            self.skipped.append(skipped._replace(place=shown(skipped.place)))
+            self.skipped.append(skipped._replace(place=to_printable(skipped.place)))
 
     def add(
         self,

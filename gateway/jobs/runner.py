@@ -71,9 +71,9 @@ class _Claimed:
     def finish(self, tx: Tx) -> None:
         """Mark the job done in this transaction, unless its lease was lost meanwhile."""
         _move(tx, self.job, "finish", owner=self._owner)
-        tx.after_commit(self._finished)
+        tx.after_commit(self._mark_finished)
 
-    def _finished(self) -> None:
+    def _mark_finished(self) -> None:
         self.is_finished = True
 
 
@@ -187,7 +187,7 @@ class JobRunner:
         room: dict[JobKind, int] = {
             kind: free for kind, free in open_kinds.items() if 2 * free >= CONCURRENCY.get(kind, 1)
         }
-        runnable, waits = await self._db.read(partial(_seen, kinds=tuple(room), now=self._clock.now()))
+        runnable, waits = await self._db.read(partial(_find_work, kinds=tuple(room), now=self._clock.now()))
         if runnable:
             claimed = await self._db.note(partial(self._claim, room={kind: room[kind] for kind in runnable}))
             self._start(group, claimed)
@@ -404,7 +404,7 @@ def _runnable(tx: Tx, kinds: Sequence[JobKind], now: int) -> list[JobKind]:
     return [kind for (kind,) in tx.all(SQL["runnable_kinds"], {"kinds": json.dumps(kinds), "now": now})]
 
 
-def _seen(tx: Tx, kinds: Sequence[JobKind], now: int) -> tuple[list[JobKind], bool]:
+def _find_work(tx: Tx, kinds: Sequence[JobKind], now: int) -> tuple[list[JobKind], bool]:
     """Return the kinds that have work for now, and whether any job waits for later."""
     return _runnable(tx, kinds, now), tx.one(SQL["next_retry"]) is not None
 

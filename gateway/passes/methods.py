@@ -68,8 +68,8 @@ class Passes:
             return [
                 Pass(
                     name=name, enabled=row.is_enabled(settings), uses_model=row.uses_model,
-                    interval_ms=row.interval_ms(settings), next_run_at=rows.planned(tx, name),
-                    waiting_for=self._scheduler.waiting_for(name, rows.planned(tx, name)),
+                    interval_ms=row.interval_ms(settings), next_run_at=rows.find_planned_time(tx, name),
+                    waiting_for=self._scheduler.waiting_for(name, rows.find_planned_time(tx, name)),
                     last_run=rows.last_run(tx, name),
                 )
                 for name, row in PASSES.items()
@@ -98,7 +98,7 @@ class Passes:
             workspace_id = params.workspace_id or DEFAULT_WORKSPACE
             if workspace_id != DEFAULT_WORKSPACE and not self._workspace_exists(tx, workspace_id):
                 raise CallerError.missing("workspace")
-            return rows.unfinished_run(tx, params.pass_)
+            return rows.find_unfinished_run(tx, params.pass_)
 
         if params.dry_run:
             if await self._db.read(running) is not None:
@@ -112,9 +112,9 @@ class Passes:
             return new.run_id
 
         run_id = await self._db.write(queue)
-        return RunResult(run=await self._ended(run_id, time.monotonic() + params.timeout_ms / 1000))
+        return RunResult(run=await self._wait_for_end(run_id, time.monotonic() + params.timeout_ms / 1000))
 
-    async def _ended(self, run_id: str, until: float) -> Run:
+    async def _wait_for_end(self, run_id: str, until: float) -> Run:
         """Return the run once it has ended, or as it is at a time of the machine's clock."""
         while True:
             stored = await self._db.read(lambda tx: rows.find_run(tx, run_id))

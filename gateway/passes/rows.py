@@ -81,7 +81,7 @@ def find_run(tx: Tx, run_id: str) -> StoredRun | None:
     return run_of(row) if row else None
 
 
-def unfinished_run(tx: Tx, name: PassName | None = None) -> StoredRun | None:
+def find_unfinished_run(tx: Tx, name: PassName | None = None) -> StoredRun | None:
     """Return the oldest run, of a pass or of any, that is queued or running."""
     row = tx.one(SQL["unfinished_run"], {"name": name})
     return run_of(row) if row else None
@@ -141,7 +141,7 @@ def mark_undone(tx: Tx, number: int) -> None:
     tx.run(SQL["mark_change"], {"id": number})
 
 
-def planned(tx: Tx, name: str) -> int | None:
+def find_planned_time(tx: Tx, name: str) -> int | None:
     """Return when a pass is planned to run next."""
     row = tx.one(SQL["planned_pass"], {"name": name})
     return row[0] if row else None

@@ -53,7 +53,7 @@ class Runs:
 
     async def work(self, handle: JobHandle) -> None:  # noqa: ARG002  # a handler's signature
         """Work on every run of the home that is queued or was left: the handler of `pass` jobs."""
-        while (stored := await self._means.db.read(rows.unfinished_run)) is not None:
+        while (stored := await self._means.db.read(rows.find_unfinished_run)) is not None:
             await self._go_on(stored.run.run_id)
 
     async def rehearse(self, new: NewRun) -> Run:
@@ -62,10 +62,10 @@ class Runs:
         def all_slices(tx: Tx) -> StoredRun:
             now = self._means.clock.now()
             rows.add_run(tx, new, now)
-            stored = _begun(_found(tx, new.run_id), now)
+            stored = _begin_run(_get_run(tx, new.run_id), now)
             while stored.stage < len(stored.run.stages):
-                stored = self._sliced(tx, stored)
-            ended = _ended(stored, self._means.clock.now())
+                stored = self._run_slice(tx, stored)
+            ended = _end_run(stored, self._means.clock.now())
             return ended._replace(run=msgspec.structs.replace(ended.run, reversible_until=None))
 
         def keep(tx: Tx) -> None:
@@ -100,10 +100,10 @@ class Runs:
         notify("passes/completed", PassCompleted(run=ended))
 
     def _begin(self, tx: Tx, run_id: str) -> StoredRun:
-        stored = _found(tx, run_id)
+        stored = _get_run(tx, run_id)
         if stored.run.state == "running":  # a process died in it
             return stored
-        stored = _begun(stored, self._means.clock.now())
+        stored = _begin_run(stored, self._means.clock.now())
         rows.put_run(tx, stored)
         run = stored.run
         started = PassStarted(run_id=run.run_id, pass_=run.pass_, trigger=run.trigger)
@@ -111,11 +111,11 @@ class Runs:
         return stored
 
     def _slice(self, tx: Tx, run_id: str) -> StoredRun:
-        stored = self._sliced(tx, _found(tx, run_id))
+        stored = self._run_slice(tx, _get_run(tx, run_id))
         rows.put_run(tx, stored)
         return stored
 
-    def _sliced(self, tx: Tx, stored: StoredRun) -> StoredRun:
+    def _run_slice(self, tx: Tx, stored: StoredRun) -> StoredRun:
         """Do a slice of the stage that a run is at; return the run with what came of it."""
         began, run = time.perf_counter(), stored.run
         stage, shown = self._means.stages[run.pass_][stored.stage], run.stages[stored.stage]
@@ -126,15 +126,15 @@ class Runs:
         done = stage.work(tx, given)
         if done.changes:
             rows.add_changes(tx, run.run_id, done.changes)
-        return _moved(
+        return _move_stage(
             stored, _grown(shown, done, time.perf_counter() - began), done.place, run.changes + len(done.changes)
         )
 
     async def _fail(self, run_id: str, reason: str) -> StoredRun:
         def fail(tx: Tx) -> StoredRun:
-            stored = _found(tx, run_id)
+            stored = _get_run(tx, run_id)
             failed = msgspec.structs.replace(stored.run.stages[stored.stage], state="failed", reason=reason)
-            stored = _moved(stored, failed, None, stored.run.changes)
+            stored = _move_stage(stored, failed, None, stored.run.changes)
             rows.put_run(tx, stored)
             return stored
 
@@ -143,7 +143,7 @@ class Runs:
     def _close(self, tx: Tx, run_id: str, **outcome: Any) -> Run:
         """Store the end of a run, and plan the next one; `outcome` stands for that of its stages."""
         now = self._means.clock.now()
-        stored = _ended(_found(tx, run_id), now)
+        stored = _end_run(_get_run(tx, run_id), now)
         stored = stored._replace(run=msgspec.structs.replace(stored.run, **outcome))
         rows.put_run(tx, stored)
         self._means.plan_next(tx, stored.run.pass_, now)
@@ -155,17 +155,17 @@ def rest_after(seconds: float, *, is_busy: bool) -> float:
     return min(RESTS * seconds, MOST_REST_SECONDS) if is_busy else 0.0
 
 
-def _found(tx: Tx, run_id: str) -> StoredRun:
+def _get_run(tx: Tx, run_id: str) -> StoredRun:
     stored = rows.find_run(tx, run_id)
     assert stored is not None  # noqa: S101  # a run that has not ended is dropped by nothing
     return stored
 
 
-def _begun(stored: StoredRun, now: int) -> StoredRun:
+def _begin_run(stored: StoredRun, now: int) -> StoredRun:
     return stored._replace(run=msgspec.structs.replace(stored.run, state="running", started_at=now))
 
 
-def _moved(stored: StoredRun, shown: RunStage, place: str | None, changes: int) -> StoredRun:
+def _move_stage(stored: StoredRun, shown: RunStage, place: str | None, changes: int) -> StoredRun:
     """Return a run whose stage is at another place, or over where there is none, with the stage as it is shown."""
     stages = [shown if number == stored.stage else one for number, one in enumerate(stored.run.stages)]
     run = msgspec.structs.replace(stored.run, stages=stages, changes=changes)
@@ -185,7 +185,7 @@ def _grown(shown: RunStage, done: StageSlice, seconds: float) -> RunStage:
     )  # fmt: skip
 
 
-def _ended(stored: StoredRun, now: int) -> StoredRun:
+def _end_run(stored: StoredRun, now: int) -> StoredRun:
     """Return a run whose stages have all ended: partial where one of them failed."""
     run = stored.run
     state = "partial" if any(stage.state == "failed" for stage in run.stages) else "completed"

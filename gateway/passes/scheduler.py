@@ -73,7 +73,7 @@ class Scheduler:
             return
         activity = self._activity() if waits_for_idle else None
         names: list[PassName] = [name for name, row in PASSES.items() if row.is_enabled(self._means.settings())]
-        planned = await self._means.db.read(lambda tx: [rows.planned(tx, name) for name in (*names, SWEEP)])
+        planned = await self._means.db.read(lambda tx: [rows.find_planned_time(tx, name) for name in (*names, SWEEP)])
         intervals = [*(PASSES[name].interval_ms(self._means.settings()) for name in names), DAY_MS]
         if any(self._is_ready(one, now, at, activity) for one, at in zip(intervals, planned, strict=True)):
             planned = await self._means.db.note(
@@ -108,11 +108,15 @@ class Scheduler:
 
     def _queue(self, tx: Tx, name: PassName, now: int, activity: Activity | None) -> int:
         """Plan the pass or queue its run, where there is reason for it still; return when it is looked at next."""
-        interval, planned = PASSES[name].interval_ms(self._means.settings()), rows.planned(tx, name)
+        interval, planned = PASSES[name].interval_ms(self._means.settings()), rows.find_planned_time(tx, name)
         if planned is not None and not self._is_ready(interval, now, planned, activity):
             return planned
         following = self._after(tx, name, self._started_at if planned is None else now)
-        if planned is not None and outlook(now, planned, interval) == "due" and rows.unfinished_run(tx, name) is None:
+        if (
+            planned is not None
+            and outlook(now, planned, interval) == "due"
+            and rows.find_unfinished_run(tx, name) is None
+        ):
             trigger = trigger_of(now, planned, interval)
             self.queue_run(tx, NewRun(self._means.ids.new("run"), name, trigger, self._means.stages(name)))
         rows.plan(tx, name, following)
@@ -120,7 +124,7 @@ class Scheduler:
 
     def _sweep(self, tx: Tx, now: int, activity: Activity | None) -> int:
         """Plan the daily sweep or queue its job, as with a pass."""
-        planned = rows.planned(tx, SWEEP)
+        planned = rows.find_planned_time(tx, SWEEP)
         if planned is not None and not self._is_ready(DAY_MS, now, planned, activity):
             return planned
         if planned is not None and outlook(now, planned, DAY_MS) == "due":

@@ -49,13 +49,13 @@ class Undoing:
         """Undo a run. Raises `CallerError("not_found")`, and `Refused("conflict")` where nothing can be undone."""
         own_id, db = self._means.ids.new("run"), self._means.db
         if is_dry:
-            result = _joined(await rehearse(db, lambda tx: self._all_parts(tx, run_id, own_id)))
+            result = _join_parts(await rehearse(db, lambda tx: self._all_parts(tx, run_id, own_id)))
             return msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, dry_run=True))
         parts = [await db.write(lambda tx: self._part(tx, run_id, own_id))]
         while not parts[-1].is_last:
             await db.calm()
             parts.append(await db.write(lambda tx: self._part(tx, run_id, own_id)))
-        return _joined(parts)
+        return _join_parts(parts)
 
     def _all_parts(self, tx: Tx, run_id: str, own_id: str) -> list[_Part]:
         parts = [self._part(tx, run_id, own_id)]
@@ -105,7 +105,7 @@ class Undoing:
         return run
 
 
-def _joined(parts: Sequence[_Part]) -> PassesUndoResult:
+def _join_parts(parts: Sequence[_Part]) -> PassesUndoResult:
     return PassesUndoResult(
         run=parts[-1].run,
         undone=sum(part.undone for part in parts),

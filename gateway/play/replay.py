@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from gateway.base.durable_file import publish
-from gateway.play.replay_pattern import BadPattern, Mismatch, filled, match, shown
+from gateway.play.replay_pattern import BadPattern, Mismatch, fill_references, format_value, match
 from gateway.wire.client import ConnectionClosed, GatewayClient, console_script
 
 STEP_SECONDS = 10.0
@@ -122,7 +122,7 @@ class Player:
         self._matched: set[int] = set()
         self._verbs: dict[str, Callable[[Any], Awaitable[None]]] = {
             "setup": self._prepare,
-            "send": lambda given: self._send(msgspec.json.encode(filled(given, self._bound))),
+            "send": lambda given: self._send(msgspec.json.encode(fill_references(given, self._bound))),
             "send_raw": lambda given: self._send(given.encode()),
             "expect": self._expect,
             "notification": self._notification,
@@ -142,7 +142,7 @@ class Player:
         except ConnectionClosed as error:
             return f"{error}\n{await self._last_words()}"
         except TimeoutError:
-            return f"nothing that fits came within {STEP_SECONDS:g} s\n{self._unmatched(step)}"
+            return f"nothing that fits came within {STEP_SECONDS:g} s\n{self._describe_unmatched(step)}"
         return None
 
     async def end(self) -> str | None:
@@ -206,7 +206,7 @@ class Player:
     async def _expect(self, pattern: Any) -> None:
         ask: Any = pattern
         if isinstance(pattern, dict) and "id" in pattern:
-            ask = filled({"id": pattern["id"]}, self._bound)
+            ask = fill_references({"id": pattern["id"]}, self._bound)
         place = 0
         while True:
             if place == len(self._replies):
@@ -263,12 +263,12 @@ class Player:
         received = [] if self._client is None else self._client.received
         return [{"method": name, "params": params} for name, params in received if id(params) not in self._matched]
 
-    def _unmatched(self, step: PlacedStep) -> str:
+    def _describe_unmatched(self, step: PlacedStep) -> str:
         """Return the notifications that did come, in words: whole where one could have been meant."""
         fresh = self._fresh()
         wanted: Any = step.given.get("method") if step.verb == "notification" else None
         near = [came for came in fresh if came["method"] == wanted] or self._replies
-        lines = [f"    expected: {shown(step.given)}", *(f"    came:     {shown(came)}" for came in near)]
+        lines = [f"    expected: {format_value(step.given)}", *(f"    came:     {format_value(came)}" for came in near)]
         others = [came["method"] for came in fresh if came["method"] != wanted]
         return "\n".join([*lines, f"    notifications not matched: {', '.join(others) or 'none'}"])
 

@@ -40,36 +40,36 @@ class Mismatch(Exception):
 
     def __init__(self, path: Path, expected: str, came: Any) -> None:
         self.path = path
-        super().__init__(f"at {path}\n    expected: {expected}\n    came:     {shown(came)}")
+        super().__init__(f"at {path}\n    expected: {expected}\n    came:     {format_value(came)}")
 
 
 class BadPattern(Exception):
     """The pattern itself means nothing: an operator that does not exist, a reference that is not bound."""
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as a person reads it."""
     text = repr(value) if value is ABSENT else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]} …"
 
 
-def referred(name: Any, bound: Bound) -> Any:
+def resolve_reference(name: Any, bound: Bound) -> Any:
     """Return the value to which a name was bound."""
     if name not in bound:
-        raise BadPattern(f"nothing was captured as {shown(name)}")
+        raise BadPattern(f"nothing was captured as {format_value(name)}")
     return bound[name]
 
 
-def filled(value: Any, bound: Bound) -> Any:
+def fill_references(value: Any, bound: Bound) -> Any:
     """Return a value to send, with every `{"$ref": name}` replaced by the captured value."""
     if isinstance(value, list):
-        return [filled(item, bound) for item in cast("list[Any]", value)]
+        return [fill_references(item, bound) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     members = cast("dict[str, Any]", value)
     if members.keys() == {"$ref"}:
-        return referred(members["$ref"], bound)
-    return {name: filled(member, bound) for name, member in members.items()}
+        return resolve_reference(members["$ref"], bound)
+    return {name: fill_references(member, bound) for name, member in members.items()}
 
 
 def match(pattern: Any, value: Any, bound: Bound, path: Path = "$") -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _match_members(pattern: dict[str, Any], value: Any, bound: Bound, path: Path
 
 
 def _equal(wanted: Any, value: Any, bound: Bound, path: Path) -> dict[str, Any]:
-    _require(_is_same(wanted, value), path, shown(wanted), value)
+    _require(_is_same(wanted, value), path, format_value(wanted), value)
     return dict(bound)
 
 
@@ -140,7 +140,7 @@ def _any(_given: Any, value: Any, bound: Bound, path: Path) -> dict[str, Any]:
 
 def _type(given: Any, value: Any, bound: Bound, path: Path) -> dict[str, Any]:
     if given not in TYPES:
-        raise BadPattern(f"there is no type {shown(given)}")
+        raise BadPattern(f"there is no type {format_value(given)}")
     _require(TYPES[given](value), path, f"a value of type {given}", value)
     return dict(bound)
 
@@ -151,7 +151,7 @@ def _capture(given: Any, value: Any, bound: Bound, path: Path) -> dict[str, Any]
 
 
 def _ref(given: Any, value: Any, bound: Bound, path: Path) -> dict[str, Any]:
-    return _equal(referred(given, bound), value, bound, path)
+    return _equal(resolve_reference(given, bound), value, bound, path)
 
 
 def _contains(given: Any, value: Any, bound: Bound, path: Path) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _contains(given: Any, value: Any, bound: Bound, path: Path) -> dict[str, Any
             except Mismatch:
                 continue
         else:
-            raise Mismatch(path, f"an element like {shown(wanted)}", value)
+            raise Mismatch(path, f"an element like {format_value(wanted)}", value)
     return dict(bound)
 
 
@@ -172,7 +172,7 @@ def _matches(given: Any, value: Any, bound: Bound, path: Path) -> dict[str, Any]
     try:
         _require(isinstance(value, str) and bool(re.search(given, value)), path, f"text that matches {given}", value)
     except re.error as error:
-        raise BadPattern(f"{shown(given)} is not a regular expression: {error}") from None
+        raise BadPattern(f"{format_value(given)} is not a regular expression: {error}") from None
     return dict(bound)
 
 

@@ -197,10 +197,10 @@ def _blocks(message: Message, thoughts: Thoughts) -> list[dict[str, Any]]:
     thought = thoughts.of(message)
     if thought is None:
         return [*shown, *said, *calls.values()]
-    return [block for one in thought if (block := calls.get(one["id"]) or _returned_block(one)) is not None]
+    return [block for one in thought if (block := calls.get(one["id"]) or _build_returned_block(one)) is not None]
 
 
-def _returned_block(block: Mapping[str, str]) -> dict[str, Any] | None:
+def _build_returned_block(block: Mapping[str, str]) -> dict[str, Any] | None:
     """Return a block of an earlier answer; None for an empty text, and for a block that may not be sent back."""
     names = BLOCKS.get(block["type"], ())
     if not names or (block["type"] == "text" and not block["text"].strip()):

@@ -148,13 +148,13 @@ def messages_of(messages: Sequence[Message], thoughts: Thoughts) -> list[dict[st
     for message in _move_pictures(messages):
         last = told[-1] if told else None
         if last is not None and last.role == message.role and message.role in SPEAKERS and not last.tool_calls:
-            told[-1] = _joined(last, message)
+            told[-1] = _join_messages(last, message)
         else:
             told.append(message)
     return [_message(message, thoughts) for message in told]
 
 
-def _joined(first: Message, second: Message) -> Message:
+def _join_messages(first: Message, second: Message) -> Message:
     content = "\n\n".join(message.content for message in (first, second) if message.content.strip())
     return msgspec.structs.replace(second, content=content, pictures=[*first.pictures, *second.pictures])
 

@@ -60,7 +60,7 @@ class Provider(Protocol):
         ...
 
 
-def _scripted(config: ProviderConfig, folder: Path, clock: Clock, _mark: Path | None) -> Provider:
+def _build_scripted(config: ProviderConfig, folder: Path, clock: Clock, _mark: Path | None) -> Provider:
     from gateway.providers.scripted import Recorder, Script, ScriptedModel  # noqa: PLC0415
 
     recorder = Recorder(folder / config.record, clock) if config.record is not None else None
@@ -82,7 +82,7 @@ def _anthropic(config: ProviderConfig, _folder: Path, _clock: Clock, mark: Path 
 
 
 FACTORIES: Mapping[ProviderKind, Callable[[ProviderConfig, Path, Clock, Path | None], Provider]] = {
-    "scripted": _scripted,
+    "scripted": _build_scripted,
     "openai": _openai,
     "anthropic": _anthropic,
 }

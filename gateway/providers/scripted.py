@@ -98,7 +98,7 @@ class Recorder:
             turn_id=request.turn_id,
             round=request.round,
             attempt=attempt,
-            messages=[_recorded(message) for message in request.messages],
+            messages=[_to_recorded_message(message) for message in request.messages],
             tools=[
                 RecordedTool(name=t.name, description=t.description, parameters=t.parameters) for t in request.tools
             ],
@@ -109,7 +109,7 @@ class Recorder:
             file.flush()
 
 
-def _recorded(message: Message) -> RecordedMessage:
+def _to_recorded_message(message: Message) -> RecordedMessage:
     pictures = [
         RecordedPicture(mime=picture.mime, size_bytes=len(picture.data), sha256=sha256(picture.data).hexdigest())
         for picture in message.pictures
@@ -138,9 +138,9 @@ class ScriptedModel:
             rule = ScriptRule(role="main", respond=ScriptedAnswer(text="OK."))
         if rule.delay_ms:
             await anyio.sleep(rule.delay_ms / 1000)
-        return await self._given(rule, deltas)
+        return await self._answer_by_rule(rule, deltas)
 
-    async def _given(self, rule: ScriptRule, deltas: Deltas | None) -> ModelReply:
+    async def _answer_by_rule(self, rule: ScriptRule, deltas: Deltas | None) -> ModelReply:
         answer = rule.respond
         if answer.error is not None:
             if answer.error == "disconnect" and answer.text and deltas is not None:

@@ -159,7 +159,7 @@ class _Call:
 
     def request(self) -> ToolRequest:
         text = sound("".join(self.arguments)).strip()
-        value = _decoded(text or "{}")
+        value = _decode_json(text or "{}")
         arguments = cast("dict[str, Any]", value) if isinstance(value, dict) else None  # the model gets a tool error
         return ToolRequest(call_id=self.call_id or f"call_{uuid.uuid4().hex}", name=self.name, arguments=arguments)
 
@@ -173,12 +173,12 @@ def json_in(text: str) -> str:
     starts = [0, bare.rfind("</think>") + len("</think>") if "</think>" in bare else 0]
     for start in starts:
         begin, end = bare.find("{", start), bare.rfind("}") + 1
-        if 0 <= begin < end and _decoded(bare[begin:end]) is not None:
+        if 0 <= begin < end and _decode_json(bare[begin:end]) is not None:
             return bare[begin:end]
     raise ProviderFailed("bad_json")
 
 
-def _decoded(text: str) -> Any:
+def _decode_json(text: str) -> Any:
     """Return the value of a JSON text; None where it is none, or nested deeper than any message may be."""
     try:
         value = msgspec.json.decode(text)

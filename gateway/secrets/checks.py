@@ -166,7 +166,7 @@ def _is_mixed(value: str) -> bool:
     return has_letter and (has_sign or any(c.isdigit() for c in value))
 
 
-def _trimmed(found: RuleMatch) -> Range:
+def _trim_punctuation(found: RuleMatch) -> Range:
     """Without the punctuation of the sentence around; an exclamation mark may be the password's own."""
     end = found.end
     while end > found.start and found.text[end - 1] in ".,;:)]}\"'`、。":
@@ -265,7 +265,7 @@ def quoted_password(found: RuleMatch) -> Range | None:
 
 def stated_password(found: RuleMatch) -> Range | None:
     """Return the range of a value that no dictionary has, after `password is` in any language; None for any other."""
-    start, end = _trimmed(found)
+    start, end = _trim_punctuation(found)
     value = found.text[start:end]
     if end - start < 4 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value) or _is_fingerprint(value):
         return None
@@ -283,7 +283,7 @@ def strange(found: RuleMatch) -> Range | None:
 
     It stands somewhere after a name for a password. It has three kinds of characters, or two mixed as by chance.
     """
-    start, end = _trimmed(found)
+    start, end = _trim_punctuation(found)
     value = found.text[start:end]
     if end - start < 6 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value) or _is_fingerprint(value):
         return None
@@ -302,7 +302,7 @@ def worded_password(found: RuleMatch) -> Range | None:
 
     Return None for a word of forms and for an adjective.
     """
-    start, end = _trimmed(found)
+    start, end = _trim_punctuation(found)
     value = found.text[start:end]
     if end - start < 5 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value):
         return None
@@ -344,7 +344,7 @@ def assigned_key(found: RuleMatch) -> Range | None:
 
     Return None for an identifier, a path or a placeholder.
     """
-    start, end = _trimmed(found)
+    start, end = _trim_punctuation(found)
     if parameter := re.search(r"&[A-Za-z_]+=", found.text[start:end]):  # the next one of an address
         end = start + parameter.start()
     value = found.text[start:end]

@@ -21,12 +21,12 @@ NAMED_CHARS = 48
 """A number is named in the same breath."""
 
 
-def _called(name: str) -> Pattern:
+def _build_pattern(name: str) -> Pattern:
     """Return the pattern of words that stand in `words.toml`."""
     return Pattern(partial(any_word, name))
 
 
-OTHER_NUMBERS = _called("other_number")
+OTHER_NUMBERS = _build_pattern("other_number")
 """Names of what is counted, sent, called and stored: their numbers pass a check digit by chance."""
 
 
@@ -138,19 +138,19 @@ class _Id(msgspec.Struct, frozen=True):
 
 _SPACED_4 = Pattern(r"^[0-9]{4}([ -])[0-9]{4}[ -][0-9]{4}$")
 _IDS = (
-    _Id(11, Pattern(r"^[0-9]{2} [0-9]{3} [0-9]{3} [0-9]{3}$"), _german, _called("of_german")),
-    _Id(11, Pattern(r"^$"), _polish, _called("of_polish")),
-    _Id(11, Pattern(r"^[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}$"), _snils, _called("of_snils")),
-    _Id(11, Pattern(r"^[0-9]{3}\.[0-9]{3}\.[0-9]{3}[-/.][0-9]{2}$"), _brazilian, _called("of_brazilian")),
-    _Id(12, Pattern(r"^$"), _inn, _called("of_inn")),
-    _Id(10, Pattern(r"^$"), _inn, _called("of_inn"), "name"),
-    _Id(12, _SPACED_4, _indian, _called("of_indian"), "groups"),
-    _Id(12, _SPACED_4, _japanese, _called("of_japanese"), "groups"),
-    _Id(9, Pattern(r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$"), _american, _called("of_american"), "name"),
+    _Id(11, Pattern(r"^[0-9]{2} [0-9]{3} [0-9]{3} [0-9]{3}$"), _german, _build_pattern("of_german")),
+    _Id(11, Pattern(r"^$"), _polish, _build_pattern("of_polish")),
+    _Id(11, Pattern(r"^[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}$"), _snils, _build_pattern("of_snils")),
+    _Id(11, Pattern(r"^[0-9]{3}\.[0-9]{3}\.[0-9]{3}[-/.][0-9]{2}$"), _brazilian, _build_pattern("of_brazilian")),
+    _Id(12, Pattern(r"^$"), _inn, _build_pattern("of_inn")),
+    _Id(10, Pattern(r"^$"), _inn, _build_pattern("of_inn"), "name"),
+    _Id(12, _SPACED_4, _indian, _build_pattern("of_indian"), "groups"),
+    _Id(12, _SPACED_4, _japanese, _build_pattern("of_japanese"), "groups"),
+    _Id(9, Pattern(r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$"), _american, _build_pattern("of_american"), "name"),
 )  # fmt: skip
 _PHONE = Pattern("^(?:[78]9[0-9]{9}|1[2-9][0-9]{9})$")
 """A mobile phone of Russia, any phone of North America."""
-_ANY_PERSON = _called("person")
+_ANY_PERSON = _build_pattern("person")
 """What any such number may be called."""
 
 
@@ -173,7 +173,7 @@ def around(found: RuleMatch) -> str:
     )
 
 
-def named_otherwise(found: RuleMatch) -> bool:
+def is_named_otherwise(found: RuleMatch) -> bool:
     """Return whether the words before the number, on its line, give it to another thing."""
     near = found.lowered[max(0, found.begin - NAMED_CHARS) : found.start]
     line = near[near.rfind("\n") + 1 :]
@@ -190,7 +190,7 @@ def national_number(found: RuleMatch) -> Range | None:
     around_it = found.text[max(0, found.start - 2) : found.start], found.text[found.end : found.end + 2]
     is_part = " " in found.value and any(re.fullmatch(r"\d | \d", side) for side in around_it)
     is_phone = found.value.isdecimal() and _PHONE.occurs(digits)
-    is_plain = not (is_part or is_phone) and stands_alone(found, found.end) and not named_otherwise(found)
+    is_plain = not (is_part or is_phone) and stands_alone(found, found.end) and not is_named_otherwise(found)
     for row in rows:
         is_named = row.names.occurs(near)
         is_grouped = row.groups.occurs(found.value)
@@ -255,5 +255,5 @@ def british_number(found: RuleMatch) -> Range | None:
 
 
 def _unless_other(found: RuleMatch) -> Range | None:
-    is_plain = stands_alone(found, found.end) and not named_otherwise(found)
+    is_plain = stands_alone(found, found.end) and not is_named_otherwise(found)
     return (found.start, found.end) if is_plain or _ANY_PERSON.occurs(around(found)) else None

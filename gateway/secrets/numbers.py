@@ -9,7 +9,7 @@ from functools import partial
 
 from gateway.secrets.checks import MIN_ENTROPY, NOT_ITSELF, Range, RuleMatch, entropy, is_jagged
 from gateway.secrets.engine import Pattern
-from gateway.secrets.ids import around, named_otherwise, stands_alone
+from gateway.secrets.ids import around, is_named_otherwise, stands_alone
 from gateway.secrets.tables import any_word
 
 _CARD_WORDS = Pattern(partial(any_word, "card"))
@@ -100,7 +100,9 @@ def card_number(found: RuleMatch) -> Range | None:
             continue
         end = found.start + len(digits) + count - 1
         is_grouped = [len(group) for group in groups[:count]] in _CARD_GROUPS
-        is_bare = count == 1 and _CARD_FORMS.occurs(digits) and stands_alone(found, end) and not named_otherwise(found)
+        is_bare = (
+            count == 1 and _CARD_FORMS.occurs(digits) and stands_alone(found, end) and not is_named_otherwise(found)
+        )
         if is_grouped or is_bare or _CARD_WORDS.occurs(around(found)):
             return found.start, end
     return None

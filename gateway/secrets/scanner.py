@@ -115,7 +115,7 @@ class _View:
         """Return the range in the text as it was given."""
         return start, end
 
-    def edited(self, edits: Iterable[Edit]) -> "_View | None":
+    def apply_edits(self, edits: Iterable[Edit]) -> "_View | None":
         """Return the view after the edits, which are in order; None when there are none."""
         done: list[Edit] = []
         pieces: list[str] = []
@@ -168,7 +168,7 @@ class _Edited(_View):
         return self._base.original(self._places[start][0], self._places[end - 1][1])
 
 
-def _cleaned(text: str) -> _View:
+def _build_view(text: str) -> _View:
     plain = _PLAIN_ASCII.fullmatch(text) is not None
     read = text if plain else text.translate(_READING)
     if "[secret:" in read:
@@ -305,7 +305,7 @@ class _Ranked(NamedTuple):
 
 
 @cache
-def _ranked() -> _Ranked:
+def _rank_rules() -> _Ranked:
     ranked = list(enumerate(find_rules()))
     return _Ranked(
         _Rules(one for one in ranked if one[1].group != WALLET),
@@ -314,7 +314,7 @@ def _ranked() -> _Ranked:
     )
 
 
-def _packed_hits(view: _View) -> Iterator[Hit]:
+def _find_packed_hits(view: _View) -> Iterator[Hit]:
     """A run of base64 or hex is a secret when what it encodes is readable and holds a token."""
     if _PACKED_SEEN.find(view.data) is None:
         return
@@ -329,22 +329,22 @@ def _packed_hits(view: _View) -> Iterator[Hit]:
             inner = raw.decode("ascii")
         except (binascii.Error, ValueError):
             continue
-        if _PLAIN_ASCII.fullmatch(inner) and (hit := next(_ranked().usual.hits(_View(inner)), None)):
+        if _PLAIN_ASCII.fullmatch(inner) and (hit := next(_rank_rules().usual.hits(_View(inner)), None)):
             yield *view.original(m.start(), m.end()), hit[2]
 
 
-def _listed_hits(view: _View) -> Iterator[Hit]:
+def _find_listed_hits(view: _View) -> Iterator[Hit]:
     """Words in a row that may be the words of a wallet, as their lengths tell.
 
     Most texts have a shorter word, or a longer one, among twelve.
     """
     if _WORDS.search(view.words()[2]) or view.text.count("\n") >= MIN_LISTED:
-        wallet = _ranked().wallet
+        wallet = _rank_rules().wallet
         for start, end in _matches(find_rules()[wallet], view):
             yield *view.original(start, end), wallet
 
 
-def _merged(hits: list[Hit]) -> list[Hit]:
+def _merge_hits(hits: list[Hit]) -> list[Hit]:
     """Overlapping hits become one, under the most telling rule's name, so that masking leaves no remainder."""
     merged: list[Hit] = []
     for start, end, rank in sorted(hits):
@@ -388,19 +388,19 @@ class RuleScanner:
 
     def find(self, text: str) -> list[SecretSpan]:
         """Spans in order, not overlapping; a marker that `mask` wrote is never part of one."""
-        view = _cleaned(text)
-        hits = list(_ranked().usual.hits(view))
-        known = _merged(hits)
+        view = _build_view(text)
+        hits = list(_rank_rules().usual.hits(view))
+        known = _merge_hits(hits)
         for edits in (_joints, _escapes, _spaces):
-            if (undone := view.edited(edits(view))) is not None:
-                hits += [hit for hit in _ranked().tokens.hits(undone) if _adds(hit, known, text)]
-        hits += _packed_hits(view)
-        hits += _listed_hits(view)
+            if (undone := view.apply_edits(edits(view))) is not None:
+                hits += [hit for hit in _rank_rules().tokens.hits(undone) if _adds(hit, known, text)]
+        hits += _find_packed_hits(view)
+        hits += _find_listed_hits(view)
         if "[secret:" in text:
             hits = list(_beside_markers(hits, text))
         return [
             SecretSpan(kind=find_rules()[rank].kind, start=start, end=end)
-            for start, end, rank in _merged(hits)
+            for start, end, rank in _merge_hits(hits)
             if not is_documented(text[start:end])
         ]
 

@@ -30,7 +30,7 @@ class ReadableRows(NamedTuple):
 
 def rows_of(connection: Handle, table: str) -> ReadableRows:
     """Read every row of a table that can be read."""
-    known = _known_rows(connection, table)
+    known = _read_known_rows(connection, table)
     whole = [row for row in known if _is_readable(connection, table, row)]
     found = set(whole)
     hit = sorted({label for row, label in known.items() if row not in found})
@@ -43,7 +43,7 @@ def describe_hit(rows: ReadableRows) -> str:
     return ", ".join(rows.hit[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _known_rows(connection: Handle, table: str) -> dict[int, str]:
+def _read_known_rows(connection: Handle, table: str) -> dict[int, str]:
     """Return rows by number, each with its name, from the table's indexes; else as far as the table can be walked."""
     known: dict[int, str] = {}
     for column, index in _indexes(connection, table):

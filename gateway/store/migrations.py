@@ -33,7 +33,7 @@ def version_of(connection: Handle) -> int:
     return int(connection.execute("PRAGMA user_version").fetchall()[0][0])
 
 
-def stored_version(path: Path) -> int:
+def read_stored_version(path: Path) -> int:
     """Return the version of a file without a change to it: not even its write-ahead log is moved into it.
 
     Raises `Unavailable` for a database that is not ours.
@@ -121,7 +121,7 @@ def migrate(path: Path, run: Path, backups: Path) -> list[str]:
     """
     try:
         with FileLock(run / "migrate.lock", timeout=MIGRATE_SECONDS, mode=0o600):
-            found = stored_version(path)
+            found = read_stored_version(path)
             if found > SCHEMA_VERSION:
                 raise Refused("schema_too_new")
             if found == SCHEMA_VERSION:

@@ -87,7 +87,7 @@ class Foreground:
         self._idle = anyio.Event()
 
     @contextmanager
-    def asked(self) -> Generator[None]:
+    def count_waiting_caller(self) -> Generator[None]:
         """Count a waiting caller until the block ends."""
         self._waiting += 1
         before = _is_waited_for.set(True)

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gateway.home.owners import held, is_free
+from gateway.home.owners import hold_lock, is_free
 
 PREFIX = ".pioneer-staging."
 LOCK = "lock"
@@ -44,7 +44,7 @@ def staging(parent: Path) -> Generator[Path]:
     sweep(parent)
     folder = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
     try:
-        with held(folder / LOCK):
+        with hold_lock(folder / LOCK):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -231,9 +231,9 @@ class Dispatcher:
         self._success, self._asked, self._dispatch = _library()
         self._incident = incident
         self.table = {name: entry.method for name, entry in bound.items()}
-        self._methods: Any = {name: self._wrapped(entry) for name, entry in bound.items()}
+        self._methods: Any = {name: self._wrap_method(entry) for name, entry in bound.items()}
 
-    def _wrapped(self, entry: Bound) -> Callable[..., Awaitable[Any]]:
+    def _wrap_method(self, entry: Bound) -> Callable[..., Awaitable[Any]]:
         """Return a method as jsonrpcserver calls it: it never sees an exception, so it has nothing to leak."""
 
         async def call(*, params: Any, fill: Fill) -> Any:
@@ -251,9 +251,9 @@ class Dispatcher:
             return Reply(error_reply(request.request_id, "method_not_found"), succeeded=False)
         asked = self._asked(request.method, {"params": request.params, "fill": fill}, request.request_id)
         _, answer = await self._dispatch(self._methods, request=asked)
-        return self._encoded(request.request_id, answer)
+        return self._encode_reply(request.request_id, answer)
 
-    def _encoded(self, request_id: RequestId | None, answer: Any) -> Reply:
+    def _encode_reply(self, request_id: RequestId | None, answer: Any) -> Reply:
         result = answer._value.result  # noqa: SLF001  # the library's Either has no public accessor
         try:
             if not isinstance(result, ErrorObject):

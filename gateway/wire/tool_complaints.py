@@ -31,14 +31,14 @@ def word_complaints(tools: Mapping[str, ToolCall]) -> dict[str, ToolCall]:
 
 
 def _wrap(call: ToolCall) -> ToolCall:
-    async def called(context: ToolContext, name: str, arguments: dict[str, Any]) -> ToolReply:
+    async def call_and_explain(context: ToolContext, name: str, arguments: dict[str, Any]) -> ToolReply:
         reply = await call(context, name, arguments)
         if reply.error is None or reply.error.code != "invalid_params":
             return reply
         message = refusal_of(reply.error.message).message + _choices(name, reply.error.message)
         return msgspec.structs.replace(reply, error=msgspec.structs.replace(reply.error, message=message))
 
-    return called
+    return call_and_explain
 
 
 def _choices(tool: str, complaint: str) -> str:

@@ -40,7 +40,7 @@ def cut_code(text: str, symbols: Sequence[CodeSymbol]) -> list[TextPiece]:
         return []
     starts = line_starts(text)
     whole = [_whole_lines(text, starts, one) for one in symbols]
-    segments = _joined(_segments(len(text), whole, symbols))
+    segments = _join_segments(_segments(len(text), whole, symbols))
     return [
         _to_piece(start, end, one.trail, starts)
         for one in segments
@@ -80,7 +80,7 @@ def _segments(size: int, whole: Sequence[tuple[int, int]], symbols: Sequence[Cod
     return found
 
 
-def _joined(segments: Sequence[_Segment]) -> list[_Segment]:
+def _join_segments(segments: Sequence[_Segment]) -> list[_Segment]:
     """Join small neighbours of one parent, and a symbol's head with what stands first in it."""
     found: list[_Segment] = []
     for one in segments:

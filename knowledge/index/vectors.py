@@ -12,13 +12,13 @@ import anyio.to_thread
 import msgspec
 
 from knowledge.index.hidden import blank_hidden
-from knowledge.rows.contents import packed_text_of, unpack_text
+from knowledge.rows.contents import read_packed_text, unpack_text
 from knowledge.rows.files import ContentPlace, places_of
 from knowledge.rows.vectors import (
     FILLING,
     LackingPiece,
     add_vector,
-    known_of_texts,
+    find_vectors_of_texts,
     lacking_pieces,
     refuse_vector,
     settle_vector,
@@ -78,7 +78,7 @@ class PieceVectors(VectorFilling[LackingPiece]):
 
         def look(tx: Tx) -> tuple[dict[int, list[ContentPlace]], dict[int, bytes | None]]:
             places = {content: places_of(tx, content) for content, kind in wanted.items() if kind != "pdf"}
-            return places, {content: packed_text_of(tx, content) for content, kind in wanted.items() if kind == "pdf"}
+            return places, {content: read_packed_text(tx, content) for content, kind in wanted.items() if kind == "pdf"}
 
         places, packed = await self._db.read(look)
         return await anyio.to_thread.run_sync(self._texts, rows, places, packed)
@@ -96,7 +96,7 @@ class PieceVectors(VectorFilling[LackingPiece]):
                 is_kept = one.content in packed
                 data[key] = unpack_text(packed[one.content]) if is_kept else self._read(one, places[one.content])
             said = data[key]
-            texts.append(embedded_text(one, said) if said is not None else None)
+            texts.append(build_embedded_text(one, said) if said is not None else None)
             self._last = {key: said} if said is not None else {}
         return texts
 
@@ -112,11 +112,11 @@ class PieceVectors(VectorFilling[LackingPiece]):
                 return data
         return None
 
-    async def known_vectors(self, space: Space, texts: Sequence[tuple[LackingPiece, str]]) -> Mapping[int, bytes]:
+    async def find_known_vectors(self, space: Space, texts: Sequence[tuple[LackingPiece, str]]) -> Mapping[int, bytes]:
         """Return the vectors of texts that any piece has or had."""
         hashes = [self._keyed.digest(TEXT_DOMAIN, text) for _, text in texts]
         self._hashes = {one.row: text_hash for (one, _), text_hash in zip(texts, hashes, strict=True)}
-        return await self._db.read(lambda tx: known_of_texts(tx, space.id, hashes))
+        return await self._db.read(lambda tx: find_vectors_of_texts(tx, space.id, hashes))
 
     def keep_made(self, tx: Tx, space: Space, made: Sequence[Made[LackingPiece]], *, is_searched: bool) -> None:
         """Keep the vectors. A piece never changes, and one that is gone meanwhile takes none."""
@@ -130,7 +130,7 @@ class PieceVectors(VectorFilling[LackingPiece]):
                 settle_vector(tx, one.row)
 
 
-def embedded_text(piece: LackingPiece, data: bytes) -> str:
+def build_embedded_text(piece: LackingPiece, data: bytes) -> str:
     """Return the text of a piece that a model gets, of the bytes of its content."""
     above = [
         blank_hidden(data, start, end, piece.hidden, piece.encoding).strip()

@@ -68,12 +68,12 @@ def find_links(text: str, fields: Mapping[str, Any], begin: int) -> list[RawLink
     in_front = [
         _Said(form, target, 1) for name, form in STATED_IN_FRONT.items() for target in names_of(fields.get(name))
     ]
-    return _counted([*in_front, *_in_lines(text[begin:].split("\n"), first)])
+    return _count_links([*in_front, *_in_lines(text[begin:].split("\n"), first)])
 
 
 def find_imports(text: str) -> list[RawLink]:
     """Return the imports of a text of code, by every language's way: which one holds is known by the file's name."""
-    return _counted(said for number, line in enumerate(text.split("\n"), 1) for said in _imports_of(line, number))
+    return _count_links(said for number, line in enumerate(text.split("\n"), 1) for said in _imports_of(line, number))
 
 
 def names_of(value: Any) -> list[str]:
@@ -155,7 +155,7 @@ _BY_LINE: Mapping[LinkForm, re.Pattern[str]] = {
 }
 
 
-def _counted(said: Iterable[_Said]) -> list[RawLink]:
+def _count_links(said: Iterable[_Said]) -> list[RawLink]:
     """Return each target of a form once, with the line where it stands first."""
     found: dict[tuple[str, str], list[int]] = {}
     forms: dict[tuple[str, str], LinkForm] = {}

@@ -38,7 +38,7 @@ def kind_of_root(name: str) -> FolderKind | None:
     return KINDS.get(_NUMBERED.sub("", name).strip().casefold())
 
 
-def ordered_folders(path: str) -> list[FolderEntity]:
+def list_folders_above(path: str) -> list[FolderEntity]:
     """Return the folders above a file that have a kind by their outermost one, the outermost first."""
     parts = path.split("/")[:-1]
     kind = kind_of_root(parts[0]) if parts else None
@@ -51,4 +51,4 @@ def folder_of_index(path: str) -> FolderEntity | None:
     kind = kind_of(name)
     is_note = kind is not None and kind.kind != "code"
     is_index = bool(folder) and is_note and stem_of(name).casefold() in INDEX_NOTES
-    return FolderEntity(folder, "folder") if is_index and not ordered_folders(path) else None
+    return FolderEntity(folder, "folder") if is_index and not list_folders_above(path) else None

@@ -286,7 +286,7 @@ def first_pieces(tx: Tx, files: Sequence[int]) -> dict[int, int]:
     return {file: piece for piece, file in tx.all(SQL["first_chunks_of_files"], {"rows": json.dumps(list(files))})}
 
 
-def packed_text_of(tx: Tx, content: int) -> bytes | None:
+def read_packed_text(tx: Tx, content: int) -> bytes | None:
     """Return the text of a PDF as its row keeps it, for `unpack_text`; None where there is none."""
     row = tx.one(SQL["get_pdf_text"], {"content": content})
     return row[0] if row is not None else None
@@ -299,13 +299,13 @@ def unpack_text(packed: bytes | None) -> bytes | None:
     return None
 
 
-def packed_texts(tx: Tx, pieces: Iterable[FoundPiece], most: int) -> dict[int, bytes]:
+def read_packed_texts(tx: Tx, pieces: Iterable[FoundPiece], most: int) -> dict[int, bytes]:
     """Return the texts of the first contents of PDF files among some pieces, by the contents' rows, for `unpack_text`.
 
     They stay packed: most of what is found is not shown, and a book takes megabytes.
     """
     contents = islice(dict.fromkeys(one.content for one in pieces if one.kind == "pdf"), most)
-    return {content: packed for content in contents if (packed := packed_text_of(tx, content)) is not None}
+    return {content: packed for content in contents if (packed := read_packed_text(tx, content)) is not None}
 
 
 def pieces_of(tx: Tx, content: int) -> list[PlacedPiece]:

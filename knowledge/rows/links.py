@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from knowledge.links.finding import LinkForm, RawLink
-from knowledge.links.folders import FolderEntity, folder_of_index, ordered_folders
+from knowledge.links.folders import FolderEntity, folder_of_index, list_folders_above
 from knowledge.links.resolving import Named, Names, Resolved, key_of, resolve, stem_of
 from knowledge.rows.statements import SQL
 from protocol.base import encode
@@ -33,12 +33,12 @@ from retrieval.rows.links import (
     add_edge,
     aliases_of,
     also_called,
-    called,
     drop_edge,
     drop_entity,
     drop_kinds,
     entity_at,
     entity_of,
+    find_named_entities,
     lead_to,
     links_by_key,
     links_of,
@@ -169,7 +169,7 @@ def _file_of(tx: Tx, row: int) -> LinkedFile | None:
     return LinkedFile(*found) if found else None
 
 
-def _named(entities: Sequence[Entity]) -> list[Named]:
+def _to_named(entities: Sequence[Entity]) -> list[Named]:
     return [Named(one.row, one.entity_id) for one in entities]
 
 
@@ -183,10 +183,10 @@ def names_in(tx: Tx, place: str, *, only_code: bool = False) -> Names:
         return Named(found.row, found.entity_id)
 
     def by_name(name: str) -> list[Named]:
-        return _named(called(tx, HOUSE, place, name))
+        return _to_named(find_named_entities(tx, HOUSE, place, name))
 
     def by_alias(name: str) -> list[Named]:
-        return _named(also_called(tx, HOUSE, place, name))
+        return _to_named(also_called(tx, HOUSE, place, name))
 
     return Names(by_path, by_name, by_alias)
 
@@ -273,7 +273,7 @@ def _folder(tx: Tx, place: str, folder: FolderEntity, subject: str | None) -> En
 def _put_folders(tx: Tx, file: LinkedFile, entity: Entity, now: int) -> None:
     """Have a file belong to the folder that it lies in, where that is an entity."""
     drop_kinds(tx, HOUSE, file.file_id, [MEMBER_OF])
-    ordered = [_folder(tx, file.place, folder, None) for folder in ordered_folders(file.path)]
+    ordered = [_folder(tx, file.place, folder, None) for folder in list_folders_above(file.path)]
     own = folder_of_index(file.path)
     if own is not None:
         is_new = entity_at(tx, HOUSE, file.place, own.path) is None
@@ -391,7 +391,7 @@ def _leave_folder(tx: Tx, file: LinkedFile, path: str, *, is_gone: bool = False)
 
 def _drop_empty_folders(tx: Tx, place: str, path: str) -> None:
     """Drop the folders above a path that have no file any more."""
-    for folder in reversed(ordered_folders(path)):
+    for folder in reversed(list_folders_above(path)):
         entity = entity_at(tx, HOUSE, place, folder.path)
         if entity is None or tx.one(SQL["has_other_files"], {"place": place, "folder": folder.path, "path": path}):
             return

@@ -12,7 +12,7 @@ from protocol.base import encode
 from protocol.seams.checks import digest_of
 from protocol.seams.ports import Coverage, SqlValue, Tx, VectorTable
 from retrieval.filling import FillingStatements, count_coverage
-from retrieval.rows.embedding_cache import LeftVector, cached_vectors, keep_left, listed, take_back
+from retrieval.rows.embedding_cache import LeftVector, encode_hashes, find_cached_vectors, keep_left, take_back
 
 HOUSE = "knowledge"
 
@@ -50,10 +50,10 @@ def lacking_pieces(tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> li
     return [LackingPiece(*row) for row in tx.all(statement, values)]
 
 
-def known_of_texts(tx: Tx, space: int, hashes: Sequence[bytes]) -> dict[int, bytes]:
+def find_vectors_of_texts(tx: Tx, space: int, hashes: Sequence[bytes]) -> dict[int, bytes]:
     """Return the vectors of texts that any piece has or had, by the place of the text's hash."""
-    left = cached_vectors(tx, space, hashes)
-    return left | dict(tx.all(SQL["vectors_of_texts"], {"space": space, "texts": listed(hashes)}))
+    left = find_cached_vectors(tx, space, hashes)
+    return left | dict(tx.all(SQL["vectors_of_texts"], {"space": space, "texts": encode_hashes(hashes)}))
 
 
 def add_vector(tx: Tx, space: int, row: int, text_hash: bytes, numbers: bytes) -> None:

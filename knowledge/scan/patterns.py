@@ -100,7 +100,7 @@ class _Deciding(NamedTuple):
 
 
 @cache
-def _fixed(file: str, lines: tuple[str, ...]) -> PatternList:
+def _build_fixed_list(file: str, lines: tuple[str, ...]) -> PatternList:
     """Return a list that no collection changes, compiled once."""
     return PatternList(file, "", lines)
 
@@ -111,8 +111,8 @@ class Rules:
     def __init__(
         self, include: Sequence[str], exclude: Sequence[str], git_exclude: Sequence[str], *, follows_git: bool
     ) -> None:
-        self._safety = _fixed("safety", tuple(SECRET_FILES))
-        self._defaults = _fixed("defaults", DEFAULTS)
+        self._safety = _build_fixed_list("safety", tuple(SECRET_FILES))
+        self._defaults = _build_fixed_list("defaults", DEFAULTS)
         self._exclude = PatternList("exclude", "", exclude)
         self._include = PatternList("include", "", include)
         self._follows_git = follows_git

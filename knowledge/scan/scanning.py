@@ -75,7 +75,7 @@ class SeenFolders(NamedTuple):
     gone: frozenset[str]
 
 
-def _seen(sights: Sequence[FolderSight]) -> SeenFolders:
+def _to_seen_folders(sights: Sequence[FolderSight]) -> SeenFolders:
     gone = frozenset(sight.folder for sight in sights if sight.is_missing)
     return SeenFolders(frozenset(sight.folder for sight in sights if not sight.is_unreadable) - gone, gone)
 
@@ -143,7 +143,7 @@ class Scanner:
                 break
             await means.db.calm()
         if room >= 0:
-            gone += await means.db.read(lambda tx: _gone_folders(tx, known.id, walked, walk.unreadable))
+            gone += await means.db.read(lambda tx: _list_gone_files(tx, known.id, walked, walk.unreadable))
         await self._end(known, walk, gone, counts, is_over=room < 0)
 
     async def _store(self, known: KnownCollection, folder: str, plan: FolderPlan) -> None:
@@ -194,7 +194,7 @@ class Scanner:
         is_bare = any(not (sight.folder or sight.files or sight.left_out) for sight in sights) and bool(gone)
         if not sights or len(gone) > MASS or is_bare:
             await means.db.jot(lambda tx: self.queue(tx, collection_id))
-            return _seen(sights)
+            return _to_seen_folders(sights)
         counts: Counter[str] = Counter()
         for sight, plan in plans:
             counts["added"] += len(plan.new)
@@ -203,7 +203,7 @@ class Scanner:
         if plans:
             await means.db.note(lambda tx: self._take_away(tx, known, gone, counts))
             self._notices.count(known.collection_id, counts)
-        return _seen(sights)
+        return _to_seen_folders(sights)
 
     def _take_away(self, tx: Tx, known: KnownCollection, gone: Sequence[Gone], counts: Counter[str]) -> None:
         """Move or miss what is gone of some folders; have what waits be read."""
@@ -272,11 +272,11 @@ class Scanner:
             return []
         words = WordChanges()
         terms = cache(self._means.lexicon.index_terms)  # of folders, which many files have
-        left = [one for one in gone if not self._moved(tx, known, one, counts, words, terms)]
+        left = [one for one in gone if not self._move_to_twin(tx, known, one, counts, words, terms)]
         words.store(tx)
         return left
 
-    def _moved(
+    def _move_to_twin(
         self, tx: Tx, known: KnownCollection, one: Gone, counts: Counter[str], words: WordChanges,
         terms: Callable[[str], Sequence[str]],
     ) -> bool:  # fmt: skip
@@ -384,7 +384,7 @@ def _compare_all(tx: Tx, collection: int, sights: Sequence[FolderSight]) -> list
     return [(sight, plan) for sight, plan in plans if plan]
 
 
-def _gone_folders(tx: Tx, collection: int, walked: set[str], unreadable: Sequence[str]) -> list[Gone]:
+def _list_gone_files(tx: Tx, collection: int, walked: set[str], unreadable: Sequence[str]) -> list[Gone]:
     """Return the files of folders that the walk did not come to."""
     return [
         (folder, row, None)

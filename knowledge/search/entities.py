@@ -58,7 +58,7 @@ def find_entities(tx: Tx, collections: Sequence[KnownCollection], text: str) -> 
         found = entity_at(tx, HOUSE, part.collection_id, part.path)
         return [found] if found is not None else []
     by_path = [one for place in places if (one := entity_at(tx, HOUSE, place, text.strip("/"))) is not None]
-    found = by_path or _named(tx, places, text.strip())
+    found = by_path or _find_named(tx, places, text.strip())
     if len(found) > 1 and {one.kind for one in found} != {"tag"}:
         candidates = [{"entity_id": one.entity_id, "entity": _full_name(one), "kind": one.kind} for one in found]
         problem = "Several have that name"
@@ -67,7 +67,7 @@ def find_entities(tx: Tx, collections: Sequence[KnownCollection], text: str) -> 
     return found
 
 
-def _named(tx: Tx, places: Sequence[str], name: str) -> list[Entity]:
+def _find_named(tx: Tx, places: Sequence[str], name: str) -> list[Entity]:
     wanted = dict.fromkeys(one for one in (name, stem_of(name), name.removeprefix("#")) if one)
     found = {one.row: one for place in places for each in wanted for one in entities_named(tx, HOUSE, place, each)}
     return list(found.values())
@@ -119,7 +119,7 @@ class EntityReader:
             page = found[: params.limit]
             aliases = aliases_of(tx, [one.row for one in page])
             more = cursor_of(page[-1].row) if len(found) > len(page) else None
-            shown = [_shown_entity(tx, one, aliases.get(one.row, [])) for one in page]
+            shown = [_to_file_entity(tx, one, aliases.get(one.row, [])) for one in page]
             return EntitiesResult(entities=shown, next_cursor=more)
 
         return await self._means.db.read(read)
@@ -136,12 +136,12 @@ class EntityReader:
             )  # fmt: skip
             page = found[: params.limit]
             more = cursor_of(page[-1].id) if len(found) > len(page) else None
-            return EdgesResult(edges=[_shown_edge(tx, edge) for edge in page], next_cursor=more)
+            return EdgesResult(edges=[_to_file_edge(tx, edge) for edge in page], next_cursor=more)
 
         return await self._means.db.read(read)
 
 
-def _shown_entity(tx: Tx, entity: Entity, aliases: list[str]) -> FileEntity:
+def _to_file_entity(tx: Tx, entity: Entity, aliases: list[str]) -> FileEntity:
     files = 1
     if entity.kind == "tag":
         files = len(subjects_leading_to(tx, entity.row, TAGGED))
@@ -153,7 +153,7 @@ def _shown_entity(tx: Tx, entity: Entity, aliases: list[str]) -> FileEntity:
     )  # fmt: skip
 
 
-def _shown_edge(tx: Tx, edge: ShownEdge) -> FileEdge:
+def _to_file_edge(tx: Tx, edge: ShownEdge) -> FileEdge:
     source = entity_of(tx, HOUSE, edge.subject)
     path = source.path if source is not None and source.path is not None else ""
     form, line = form_and_line(edge.address) if edge.address is not None else ("", 0)

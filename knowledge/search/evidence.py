@@ -35,7 +35,7 @@ class _Found(NamedTuple):
     file: FileRow
 
 
-def folded(text: str) -> str:
+def fold_quotation(text: str) -> str:
     """Return a text as quotations are compared."""
     plain = _MARKS.sub(" ", unicodedata.normalize("NFKC", text)).casefold()
     return _BLANKS.sub(" ", plain).strip().rstrip(".!?")
@@ -43,16 +43,16 @@ def folded(text: str) -> str:
 
 def state_in(text: str, place: FilePlace) -> PlaceState:
     """Return where in a file's text the words of a place stand; pure."""
-    quote = folded(place.quote)
+    quote = fold_quotation(place.quote)
     if place.from_line is not None:
         starts = line_starts(text) if text else []
         last = place.to_line or place.from_line
         begin = starts[place.from_line - 1] if place.from_line <= len(starts) else len(text)
         end = starts[last] if last < len(starts) else len(text)
-        if quote in folded(text[begin:end]):
+        if quote in fold_quotation(text[begin:end]):
             return "same"
-        return "moved" if quote in folded(text) else "changed"
-    return "same" if quote in folded(text) else "changed"
+        return "moved" if quote in fold_quotation(text) else "changed"
+    return "same" if quote in fold_quotation(text) else "changed"
 
 
 class EvidenceReader:
@@ -66,7 +66,7 @@ class EvidenceReader:
 
         def look(tx: Tx) -> _Found | None:
             visible = {known.collection_id: known for known in visible_collections(tx, self._means, context)}
-            return _found(tx, visible.get(place.collection_id), place)
+            return _find_readable(tx, visible.get(place.collection_id), place)
 
         found = await self._means.db.read(look)
         return "gone" if found is None else await anyio.to_thread.run_sync(partial(self._state, found, place))
@@ -75,7 +75,7 @@ class EvidenceReader:
         """Return those places whose files still hold the words, wherever in them."""
 
         def look(tx: Tx) -> Sequence[_Found | None]:
-            return [_found(tx, find_collection(tx, place.collection_id), place) for place in places]
+            return [_find_readable(tx, find_collection(tx, place.collection_id), place) for place in places]
 
         kept: list[FilePlace] = []
         for place, found in zip(places, await self._means.db.read(look), strict=True):
@@ -93,7 +93,7 @@ class EvidenceReader:
         return state_in(decode_part(data, found.file.encoding or "utf-8"), place)
 
 
-def _found(tx: Tx, known: KnownCollection | None, place: FilePlace) -> _Found | None:
+def _find_readable(tx: Tx, known: KnownCollection | None, place: FilePlace) -> _Found | None:
     file = find_file(tx, known.id, place.path) if known is not None else None
     is_there = file is not None and file.state in READABLE and file.content is not None
     return _Found(known, file) if known is not None and file is not None and is_there else None

@@ -115,7 +115,7 @@ def find_pieces(
     ranked = best_of(weighted, work, rank)
     known = {one.piece.id for one in ranked}
     if near is not None:
-        by_meaning = (row for row, _ in islice(near.ranked(NEAR_COSINE), work * NEAR_WORK // WORK * 4))
+        by_meaning = (row for row, _ in islice(near.rank(NEAR_COSINE), work * NEAR_WORK // WORK * 4))
         ranked += first_of((row for row in by_meaning if row not in known), work * NEAR_WORK // WORK, rank)
         known = {one.piece.id for one in ranked}
     ranked += rank([row for row in dict.fromkeys(named.values()) if row not in known])

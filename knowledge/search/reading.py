@@ -19,7 +19,7 @@ from knowledge.index.hidden import decode_part, find_hidden, replace_parts
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
-from knowledge.rows.contents import PlacedPiece, packed_text_of, pieces_of, unpack_text
+from knowledge.rows.contents import PlacedPiece, pieces_of, read_packed_text, unpack_text
 from knowledge.rows.files import FileRow, find_file, hurry_files
 from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address
 from knowledge.search.current_rules import CurrentRules
@@ -74,7 +74,7 @@ class PlaceReader:
             file = find_file(tx, known.id, address.path) if known is not None else None
             if known is None or file is None or file.state not in READABLE or file.content is None:
                 return None
-            packed = packed_text_of(tx, file.content) if file.kind == "pdf" else None
+            packed = read_packed_text(tx, file.content) if file.kind == "pdf" else None
             return _Wanted(known, file, pieces_of(tx, file.content), packed)
 
         wanted = await means.db.read(look)
@@ -135,7 +135,7 @@ class PlaceReader:
             inner = starts[bisect_right(starts, cut) - 1]
             cut = inner if inner > begin else cut
         shown_to = bisect_right(starts, max(begin, cut - 1)) if starts else 0
-        masked = self._masked(text, begin, cut)
+        masked = self._mask_part(text, begin, cut)
         return KnowledgeReadResult(
             text=masked, collection_id=wanted.known.collection_id, path=file.path, from_line=first, to_line=shown_to,
             total_lines=len(starts), next_line=shown_to + 1 if shown_to < len(starts) else None,
@@ -155,7 +155,7 @@ class PlaceReader:
             raise UnsafeFileError("unreadable")  # it is read again first
         return text
 
-    def _masked(self, text: str, begin: int, end: int) -> str:
+    def _mask_part(self, text: str, begin: int, end: int) -> str:
         """Return a part without credentials and context blocks of ours, also those that its edges cut."""
         parts = find_hidden(self._means.scanner.find(text), find_blocks(text))
         return replace_parts(parts, begin, end, lambda start, stop: text[start:stop])

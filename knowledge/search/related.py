@@ -103,7 +103,7 @@ def show_related(disk: Disk, one: RelatedPieces) -> tuple[FoundPiece, ShownPiece
     return first
 
 
-def raised(hit: KnowledgeHit, related: Related) -> KnowledgeHit:
+def add_related_score(hit: KnowledgeHit, related: Related) -> KnowledgeHit:
     """Return a hit that is also a neighbour of another one."""
     if hit.breakdown.related >= related.score:
         return hit

@@ -15,7 +15,7 @@ import msgspec
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
-from knowledge.rows.contents import packed_texts
+from knowledge.rows.contents import read_packed_texts
 from knowledge.rows.files import count_pending, hurry_files
 from knowledge.rows.vectors import has_waiting
 from knowledge.search.addresses import write_address
@@ -26,10 +26,10 @@ from knowledge.search.others import SNIPPET_CHARS, in_order, of_conversation, of
 from knowledge.search.related import (
     Related,
     RelatedPieces,
+    add_related_score,
     entities_of,
     find_related,
     parts_of_related,
-    raised,
     read_related,
     show_related,
     titles_of_hits,
@@ -135,7 +135,7 @@ class KnowledgeSearcher:
             ranked = find_pieces(tx, asked, means.meaning, wanted, part, params) if is_known else []
             ranked = [one for one in ranked if one.score >= wish.floor and one.address() not in wish.shown]
             pending = count_pending(tx, [known.id for known in wanted])
-            packed = packed_texts(tx, (one.piece for one in ranked), MOST_PDFS)
+            packed = read_packed_texts(tx, (one.piece for one in ranked), MOST_PDFS)
             semantic = self._semantic(tx, wanted, asked)
             return _Snapshot(wanted, ranked, pending, semantic, packed, CurrentRules(wanted), part)
 
@@ -167,7 +167,7 @@ class KnowledgeSearcher:
             there = {(at.collection_id, at.path) for hit in found.hits for at in hit.locations}
             fresh = [one for key, one in related.items() if key not in there and one.score >= least]
             pieces = [one for each in fresh if (one := read_related(tx, each, params)) is not None]
-            return related, pieces, packed_texts(tx, (one.pieces[0] for one in pieces), MOST_PDFS)
+            return related, pieces, read_packed_texts(tx, (one.pieces[0] for one in pieces), MOST_PDFS)
 
         def show(others: Sequence[RelatedPieces], packed: Mapping[int, bytes]) -> list[KnowledgeHit]:
             hits: list[KnowledgeHit] = []
@@ -182,7 +182,7 @@ class KnowledgeSearcher:
 
         related, others, packed = await self._means.db.read(read)
         hits = [
-            raised(hit, related[key])
+            add_related_score(hit, related[key])
             if (key := (hit.locations[0].collection_id, hit.locations[0].path)) in related
             else hit
             for hit in found.hits

@@ -122,7 +122,7 @@ class Disk:
         if self._hash_of(data) == piece.text_hash:
             ranges = msgspec.json.decode(piece.headings, type=list[tuple[int, int]])
             headings = [decode_part(read_range(file, start, end - start), piece.encoding) for start, end in ranges]
-            return ShownPiece(_masked(data, piece), piece.from_line, piece.to_line, headings, [])
+            return ShownPiece(_mask_piece(data, piece), piece.from_line, piece.to_line, headings, [])
         whole = read_range(file, 0, REREAD_BYTES + 1)
         if len(whole) > REREAD_BYTES:
             return None
@@ -130,11 +130,11 @@ class Disk:
         if start is None:
             return None
         from_line = count_lines(whole[:start], piece.encoding) + 1
-        text = _masked(whole[start : start + size], piece)
+        text = _mask_piece(whole[start : start + size], piece)
         return ShownPiece(text, from_line, from_line + piece.to_line - piece.from_line, [], [])
 
 
-def _masked(data: bytes, piece: FoundPiece) -> str:
+def _mask_piece(data: bytes, piece: FoundPiece) -> str:
     """Return the text of a piece without its hidden parts: it says what was indexed, wherever it stands now."""
     return mask_hidden(data, piece.from_byte, parts_of(piece.hidden), piece.encoding)
 

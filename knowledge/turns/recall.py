@@ -74,7 +74,7 @@ class _FileRecall:
         self._searcher = searcher
         self._settings = settings
 
-    async def _recalled(self, given: HookInput, wishes: Sequence[_Asked]) -> HookOutput:
+    async def _recall(self, given: HookInput, wishes: Sequence[_Asked]) -> HookOutput:
         """Search in order; what one found is not shown by the next one again."""
         settings = self._settings()
         found: list[KnowledgeHit] = []
@@ -154,7 +154,7 @@ class FileRecall(_FileRecall):
             return self._output(given, [], "skipped", denied)
         settings = self._settings()
         query = FileQuery(query=given.text)
-        return await self._recalled(given, [_Asked(query, settings.min_relevancy, settings.prompt_chars)])
+        return await self._recall(given, [_Asked(query, settings.min_relevancy, settings.prompt_chars)])
 
 
 class ActiveFileRecall(_FileRecall):
@@ -171,7 +171,7 @@ class ActiveFileRecall(_FileRecall):
             return self._output(given, [], "skipped", denied)
         settings = self._settings()
         floor = settings.min_relevancy * ASKED_FLOOR_PART
-        return await self._recalled(
+        return await self._recall(
             given,
             [
                 _Asked(query, floor, min(query.max_chars or settings.prompt_chars, settings.prompt_chars))

@@ -11,7 +11,7 @@ from memory.doorway import Doorway
 from memory.ports import Collaborators
 from memory.read.reads import at_time
 from memory.rows import aging as rows
-from memory.rows.notices import archive, changed, note_change
+from memory.rows.notices import archive, build_changed_notice, note_change
 from memory.rows.records import current_record, reinforce
 from memory.rows.store import Change, Stored, add_event, scope_ids_of
 from memory.rows.withheld import find_kept, is_shown
@@ -56,8 +56,8 @@ class Aging:
             reinforce(tx, params.memory_id, now)
             add_event(tx, params.memory_id, now, Change("reinforced", USER_ACTOR))
             note_change(tx, self._means, stored.scope_id)
-            record = self._shown(tx, stored, now)
-            tell_after(tx, self._means, [changed(record, "updated", None)])
+            record = self._to_current_record(tx, stored, now)
+            tell_after(tx, self._means, [build_changed_notice(record, "updated", None)])
             return RecordResult(record=record)
 
         return await self._means.db.write(keep)
@@ -70,7 +70,7 @@ class Aging:
         def put_away(tx: Tx) -> RecordResult:
             stored, now = self._active(tx, params, scopes), self._means.clock.now()
             tell_after(tx, self._means, [archive(tx, self._means, stored, USER_ACTOR)])
-            return RecordResult(record=self._shown(tx, stored, now))
+            return RecordResult(record=self._to_current_record(tx, stored, now))
 
         return await self._means.db.write(put_away)
 
@@ -83,7 +83,7 @@ class Aging:
             raise Refused("conflict", "Only an active memory ages.")
         return stored
 
-    def _shown(self, tx: Tx, stored: Stored, now: int) -> Record:
+    def _to_current_record(self, tx: Tx, stored: Stored, now: int) -> Record:
         return at_time(current_record(tx, stored), now, self._means.settings().aging)
 
     async def review(self, params: PassesReviewParams) -> PassesReviewResult:
@@ -99,7 +99,7 @@ class Aging:
         def read(tx: Tx) -> PassesReviewResult:
             ids = scope_ids_of(tx, scopes)
             view = View(frozenset(ids), ACTIVE, now, shows_regulated=False)
-            found = rows.faded_user_records(tx, list(ids), (place[0], place[1]), now, params.limit + 1, is_faded)
+            found = rows.list_faded_user_records(tx, list(ids), (place[0], place[1]), now, params.limit + 1, is_faded)
             page = found[: params.limit]
             following = (
                 cursor_of(page[-1][0].life.fades_at or 0, page[-1][0].row) if len(found) > params.limit else None

@@ -14,7 +14,7 @@ import msgspec
 from memory.candidates.decisions import Candidates
 from memory.forget.erasing import Eraser, RecordEraser
 from memory.ports import Collaborators
-from memory.proposals.kept_proposals import KeptProposal, approved_proposal, proposal_of
+from memory.proposals.kept_proposals import KeptProposal, build_approved_proposal, proposal_of
 from memory.rows import aging as rows
 from memory.rows.candidates import reopen_candidate
 from memory.rows.evidence import evidence_of_candidate
@@ -26,11 +26,11 @@ from memory.rows.store import (
     StoredCandidate,
     add_event,
     earlier_turns,
+    get_any_candidate,
     get_record,
-    known_candidate,
     scope_id_of,
 )
-from memory.rules.admission import said_in_turns
+from memory.rules.admission import rescore_repetition
 from memory.rules.strength import has_faded
 from memory.write.idempotency import tell_after
 from memory.write.writing import RecordWriter
@@ -136,19 +136,19 @@ class Consolidation:
     def _promote_one(self, tx: Tx, found: StoredCandidate, now: int) -> StageChange | str:
         """Return the change, or why the candidate stays."""
         kept, candidate = proposal_of(found), found.candidate
-        if reason := _held(found, kept):
+        if reason := _find_hold_reason(found, kept):
             return reason
         turns = earlier_turns(tx, found.scope_id, found.text_hash, found.fingerprint)
         factors = self._candidates.factors_of(tx, candidate.candidate_id)
         evidence = evidence_of_candidate(tx, candidate.candidate_id)
         turns |= {one.turn_id for one in evidence if one.turn_id is not None}
-        if said_in_turns(factors, len(turns)).bucket != "high":
+        if rescore_repetition(factors, len(turns)).bucket != "high":
             return "low_score"
         threads = [one.thread_id for one in evidence if one.thread_id is not None]
         thread = self._means.read_thread(tx, threads[0]) if threads else None
         workspace_id = thread.workspace_id if thread is not None else None
         is_explicit = kept.semantic.intent == "explicit_store" and kept.semantic.explicitness == "explicit"
-        as_a_person = approved_proposal(tx, found, candidate.content, candidate.value, workspace_id)
+        as_a_person = build_approved_proposal(tx, found, candidate.content, candidate.value, workspace_id)
         proposed = msgspec.structs.replace(
             as_a_person, provenance=kept.provenance, approves=None, is_explicit=is_explicit,
             disposition="route_to_candidate_policy",
@@ -169,7 +169,7 @@ class Consolidation:
         part, _, after = (run.place or "archive:0").partition(":")
         aging = self._means.settings().aging
         if part == "archive":
-            ended, following = self._ended(tx, run, scope_id, int(after))
+            ended, following = self._find_ended_records(tx, run, scope_id, int(after))
             changes, notices = self._archive(tx, ended, run.now)
             self._tell(tx, notices, run.changes + len(changes))
             place = f"archive:{following}" if following is not None else "erase:0"
@@ -185,13 +185,15 @@ class Consolidation:
         faded = 0 if aging == "off" else rows.count_faded(tx, scope_id, run.now)
         return StageSlice(seen=len(over), moved=len(over), counts=counts | {"faded": faded})
 
-    def _ended(self, tx: Tx, run: StageRun, scope_id: int | None, after: int) -> tuple[list[Stored], int | None]:
+    def _find_ended_records(
+        self, tx: Tx, run: StageRun, scope_id: int | None, after: int
+    ) -> tuple[list[Stored], int | None]:
         """Return machines' records whose lifetime has ended, and the row to go on after; None at the end."""
         aging = self._means.settings().aging
         if aging == "off":
             return [], None
         if aging == "reinforced":
-            found = rows.faded_machine_records(tx, scope_id, run.now, run.limit)
+            found = rows.list_faded_machine_records(tx, scope_id, run.now, run.limit)
             return found, 0 if len(found) == run.limit else None
         page = rows.aging_machine_records(tx, scope_id, after, run.limit)
         due = [one.memory_id for one in page if has_faded(aging, one.life, run.now)]
@@ -269,7 +271,7 @@ class Consolidation:
         return None
 
     def _undo_candidate(self, tx: Tx, change: StageChange) -> UndoSkip | None:
-        found = known_candidate(tx, change.subject)
+        found = get_any_candidate(tx, change.subject)
         if found is None:
             return "erased"
         if found.is_forgotten:
@@ -280,7 +282,7 @@ class Consolidation:
         return None
 
 
-def _held(found: StoredCandidate, kept: KeptProposal) -> str | None:
+def _find_hold_reason(found: StoredCandidate, kept: KeptProposal) -> str | None:
     """Return why no pass may promote a candidate."""
     if found.candidate.contested_memory_id is not None:
         return "contested"

@@ -11,16 +11,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from memory.bundles.text import PAGE_BYTES, counted, parts_of, seal
+from memory.bundles.text import PAGE_BYTES, count_entries, parts_of, seal
 from memory.ports import Collaborators
 from memory.rows.bundles import (
     candidates_from,
     forgotten_from,
     hanging_on_candidate,
     hanging_on_record,
+    read_touch_time,
     records_from,
     tombstones_from,
-    touched_at,
 )
 from memory.rows.store import Stored, StoredCandidate, scope_ids_of
 from memory.rows.withheld import holds_number, is_shown
@@ -93,7 +93,7 @@ class _Walk(NamedTuple):
             if holds_number(found.candidate, self.scanner):
                 continue
             hanging = hanging_on_candidate(self.tx, found.candidate.candidate_id)
-            yield row, msgspec.structs.replace(bare_candidate(found, touched_at(self.tx, found)), **hanging)
+            yield row, msgspec.structs.replace(bare_candidate(found, read_touch_time(self.tx, found)), **hanging)
 
     def forgotten(self, begin: int) -> Entries:
         """Return the forgotten records that are not erased yet: to any other home both are the same."""
@@ -105,7 +105,7 @@ class _Walk(NamedTuple):
                 key_hash=key_hash(self.keyed, r.scope, r.key).hex(),
             )  # fmt: skip
 
-    def erased(self, begin: int) -> Entries:
+    def list_tombstones(self, begin: int) -> Entries:
         """Tombstones of what was erased, those that came in a bundle included."""
         for one in tombstones_from(self.tx, self.view.scope_ids, begin):
             yield one.row, BundleTombstone(
@@ -116,7 +116,7 @@ class _Walk(NamedTuple):
 
 
 _PHASES: tuple[Callable[[_Walk, int], Entries], ...] = (
-    _Walk.records, _Walk.candidates, _Walk.forgotten, _Walk.erased,
+    _Walk.records, _Walk.candidates, _Walk.forgotten, _Walk.list_tombstones,
 )  # fmt: skip
 
 
@@ -169,10 +169,12 @@ def _page(walk: _Walk, begin: ExportCursor) -> ExportResult:
         lines.append(line)
         size += len(line)
     return ExportResult(
-        bundle=seal(lines, counted(entries), walk.view.now), next_cursor=following, diagnostics=_told(walk)
+        bundle=seal(lines, count_entries(entries), walk.view.now),
+        next_cursor=following,
+        diagnostics=_build_diagnostics(walk),
     )
 
 
-def _told(walk: _Walk) -> list[Diagnostic]:
+def _build_diagnostics(walk: _Walk) -> list[Diagnostic]:
     left_out = (("damaged_left_out", walk.damaged), ("withheld_left_out", walk.withheld))
     return [Diagnostic(code=code, data={"memory_ids": memory_ids}) for code, memory_ids in left_out if memory_ids]

@@ -16,7 +16,7 @@ from memory.ports import Collaborators
 from memory.read.vectors import RecordVectors
 from memory.rows.forgetting import read_generation
 from memory.rows.record_columns import texts_of_details
-from memory.rows.store import encoded
+from memory.rows.store import to_column
 from memory.rules.identity import FactIdentity, identify, identity_at, value_text
 from memory.rules.sensitivity import clean, judge
 from promt.render import carries_own_block
@@ -63,9 +63,9 @@ class BundleImporter:
         return tally.result()
 
     def _prepare(self, bundle: str) -> list[PreparedEntry]:
-        return [self._prepared(entry, number) for number, entry in enumerate(open_bundle(bundle), 1)]
+        return [self._prepare_entry(entry, number) for number, entry in enumerate(open_bundle(bundle), 1)]
 
-    def _prepared(self, entry: BundleEntry, number: int) -> PreparedEntry:
+    def _prepare_entry(self, entry: BundleEntry, number: int) -> PreparedEntry:
         if isinstance(entry, BundleTombstone):
             return PreparedEntry(entry)
         content = clean(entry.content)
@@ -78,9 +78,9 @@ class BundleImporter:
             return PreparedEntry(entry, None, "secret_detected")
         if carries_own_block(content):
             return PreparedEntry(entry, None, "own_context_block")
-        return PreparedEntry(self._levelled(entry), _identity_of(entry, self._means.keyed))
+        return PreparedEntry(self._mark_regulated(entry), _identity_of(entry, self._means.keyed))
 
-    def _levelled(self, entry: BundleRecord | BundleCandidate) -> BundleRecord | BundleCandidate:
+    def _mark_regulated(self, entry: BundleRecord | BundleCandidate) -> BundleRecord | BundleCandidate:
         """The entry, marked as regulated where its own words are, whatever the bundle says."""
         if not isinstance(entry, BundleRecord):
             return entry
@@ -99,7 +99,7 @@ def _texts(entry: BundleRecord | BundleCandidate) -> Iterator[str]:
     yield from texts_of_details(about)
     yield (about.provenance.created_by.id or "") if about.provenance.created_by is not None else ""
     yield from (one.quote for one in entry.evidence)
-    yield from (encoded(decision.factors) for decision in entry.decisions if decision.factors)
+    yield from (to_column(decision.factors) for decision in entry.decisions if decision.factors)
     if isinstance(entry, BundleRecord):
         yield from (event.actor.id for event in entry.events if event.actor.id is not None)
     else:

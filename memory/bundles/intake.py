@@ -19,7 +19,7 @@ from memory.rows.bundles import (
     import_candidate,
     import_decision,
     import_event,
-    touched_at,
+    read_touch_time,
 )
 from memory.rows.evidence import add_evidence
 from memory.rows.notices import expire, note_change
@@ -33,11 +33,11 @@ from memory.rows.store import (
     add_event,
     add_first_text,
     add_record,
-    encoded,
     ensure_scope,
+    get_any_candidate,
     get_record,
-    known_candidate,
     pending_candidate,
+    to_column,
 )
 from memory.rows.tombstones import import_tombstone, is_buried
 from memory.rules.identity import FactIdentity
@@ -153,7 +153,7 @@ class Intake:
         if found is not None:
             return nothing._replace(twin=self._twin_of_record(entry, found))
         is_active = status_at(entry, self._now) == "active"
-        value = encoded(entry.value) if entry.value is not None else None
+        value = to_column(entry.value) if entry.value is not None else None
         duplicate = holder = path_holder = None
         if is_active and (path := entry.path) is not None:
             path_holder = self._live(lambda: active_by_path(self._tx, path))
@@ -168,7 +168,7 @@ class Intake:
             or self._is_late(entry, entry.provenance, identity),
             duplicate=duplicate.record.memory_id if duplicate is not None else None,
             key_holder=holder.record.memory_id if holder is not None else None,
-            path_holder=self._shown_id(path_holder) if path_holder is not None else None,
+            path_holder=self._to_shown_id(path_holder) if path_holder is not None else None,
         )
 
     def _twin_of_record(self, entry: BundleRecord, found: Stored) -> Twin:
@@ -188,7 +188,7 @@ class Intake:
             memory_id=found.record.memory_id if ours.scope in self._scopes else None,
         )
 
-    def _shown_id(self, found: Stored) -> str:
+    def _to_shown_id(self, found: Stored) -> str:
         return found.record.memory_id if found.record.scope in self._scopes else ""
 
     def _live(self, find: Callable[[], Stored | None]) -> Stored | None:
@@ -237,7 +237,7 @@ class Intake:
         twin = self._twin_of_candidate(entry)
         if twin is not None:
             return nothing._replace(twin=twin)
-        value = encoded(entry.value) if entry.value is not None else None
+        value = to_column(entry.value) if entry.value is not None else None
         duplicate = None
         if entry.status == "pending":
             said = self._live(lambda: active_duplicate(self._tx, scope_id, identity, value))
@@ -252,10 +252,10 @@ class Intake:
         )
 
     def _twin_of_candidate(self, entry: BundleCandidate) -> Twin | None:
-        found = known_candidate(self._tx, entry.candidate_id)
+        found = get_any_candidate(self._tx, entry.candidate_id)
         if found is None:
             return None
-        ours = bare_candidate(found, touched_at(self._tx, found))
+        ours = bare_candidate(found, read_touch_time(self._tx, found))
         is_unchanged = ours.touched_at == entry.touched_at
         is_same = (ours.scope, ours.key, ours.content) == (entry.scope, entry.key, entry.content)
         if is_unchanged:
@@ -274,7 +274,7 @@ class Intake:
         )  # fmt: skip
         import_candidate(self._tx, {
             **{name: getattr(entry, name) for name in names}, "scope_id": self._scope_id(entry.scope),
-            "value": encoded(entry.value) if entry.value is not None else None, "proposal": encoded(entry.proposal),
+            "value": to_column(entry.value) if entry.value is not None else None, "proposal": to_column(entry.proposal),
             "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
         })  # fmt: skip
         self._attach(entry, candidate_id=entry.candidate_id, is_new=True)
@@ -296,7 +296,7 @@ class Intake:
             add_evidence(self._tx, {**owner, **msgspec.structs.asdict(one)}, is_new=is_new)
         scope_id = self._scope_id(entry.scope)
         for one in entry.decisions:
-            values = {**msgspec.structs.asdict(one), **owner, "scope_id": scope_id, "factors": encoded(one.factors)}
+            values = {**msgspec.structs.asdict(one), **owner, "scope_id": scope_id, "factors": to_column(one.factors)}
             values["candidate_id"] = candidate_id or one.candidate_id
             import_decision(self._tx, values, is_new=is_new)
         if isinstance(entry, BundleRecord):

@@ -84,7 +84,7 @@ def parts_of(entry: BundleEntry, begin: int = 0) -> Iterator[tuple[int, bytes]]:
             return
 
 
-def counted(entries: Sequence[BundleEntry]) -> BundleCounts:
+def count_entries(entries: Sequence[BundleEntry]) -> BundleCounts:
     """Return how many entries of each kind there are."""
     of_kind = [sum(isinstance(entry, kind) for entry in entries) for kind in (BundleRecord, BundleCandidate)]
     return BundleCounts(records=of_kind[0], candidates=of_kind[1], tombstones=len(entries) - sum(of_kind))
@@ -103,12 +103,12 @@ def open_bundle(text: str) -> list[BundleEntry]:
     lines = data.removesuffix(b"\n").split(b"\n")
     _check_version(lines[0])
     _check_sum(lines)
-    header, *entries, _ = [_decoded(line, number) for number, line in enumerate(lines)]
+    header, *entries, _ = [_decode_line(line, number) for number, line in enumerate(lines)]
     for number, entry in enumerate(entries, 1):
         if isinstance(entry, (BundleHeader, BundleEnd)):
             raise _wrong(number, "type", "A header is first and an end is last, and there is one of each")
     checked = cast("list[BundleEntry]", entries)
-    if not isinstance(header, BundleHeader) or header.counts != counted(checked):
+    if not isinstance(header, BundleHeader) or header.counts != count_entries(checked):
         raise _wrong(0, "counts", "The header does not count what follows it")
     for number, entry in enumerate(checked, 1):
         _check_entry(entry, number)
@@ -136,7 +136,7 @@ def _check_sum(lines: Sequence[bytes]) -> None:
         raise CallerError("checksum_mismatch")
 
 
-def _decoded(line: bytes, number: int) -> BundleEntry | BundleHeader | BundleEnd:
+def _decode_line(line: bytes, number: int) -> BundleEntry | BundleHeader | BundleEnd:
     try:
         return _lines.decode(line)
     except msgspec.ValidationError as error:

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from memory.doorway import Doorway
 from memory.ports import Collaborators
-from memory.proposals.kept_proposals import approved_proposal
+from memory.proposals.kept_proposals import build_approved_proposal
 from memory.proposals.proposal_sources import check_bounds
-from memory.read.pages import listed, mark_of
+from memory.read.pages import mark_of, to_csv
 from memory.read.reads import at_time
 from memory.rows.candidates import (
     End,
@@ -26,12 +26,12 @@ from memory.rows.candidates import (
     first_touched,
     lift_doubt,
     list_candidates,
+    list_untouched_candidates,
     rescore_candidate,
-    untouched_since,
 )
 from memory.rows.decisions import Decided, add_decision, decisions_of_candidate
 from memory.rows.evidence import recount_evidence
-from memory.rows.notices import Notice, changed, note_change
+from memory.rows.notices import Notice, build_changed_notice, note_change
 from memory.rows.store import (
     Change,
     StoredCandidate,
@@ -44,12 +44,12 @@ from memory.rows.store import (
 )
 from memory.rows.tombstones import add_tombstone
 from memory.rows.withheld import find_kept, holds_number
-from memory.rules.admission import said_in_turns
+from memory.rules.admission import rescore_repetition
 from memory.rules.lifecycle import CANDIDATES, CandidateEvent
-from memory.rules.scopes import narrowed
+from memory.rules.scopes import narrow_scopes
 from memory.rules.sensitivity import clean, judge
 from memory.rules.visibility import status_at
-from memory.write.answers import kept
+from memory.write.answers import require_record
 from memory.write.idempotency import tell_after
 from memory.write.writing import Outcome, RecordWriter
 from protocol import methods as m
@@ -112,13 +112,13 @@ class Candidates:
 
     async def list_candidates(self, params: CandidateListParams) -> CandidateListResult:
         """Candidates, newest first."""
-        scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
+        scopes = narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
         mark = mark_of(params)
         start, marked = place_of(params.cursor, (LAST, mark))
         if marked != mark:
             raise CallerError.at("$.cursor", "This cursor belongs to another query")
         values = {
-            "statuses": listed(params.statuses), "categories": listed(params.categories), "row": start,
+            "statuses": to_csv(params.statuses), "categories": to_csv(params.categories), "row": start,
             "limit": params.limit + 1,
         }  # fmt: skip
 
@@ -137,7 +137,7 @@ class Candidates:
         scopes = (await self._door.place(params.context)).scopes
 
         def read(tx: Tx) -> CandidateResult:
-            found = _found(tx, params.candidate_id, scopes)
+            found = _require_candidate(tx, params.candidate_id, scopes)
             if holds_number(found.candidate, self._means.scanner):
                 raise CallerError.missing("candidate")
             return self._result(tx, found, scopes)
@@ -184,7 +184,7 @@ class Candidates:
                 notices = self._into_candidate(tx, found, params.target_candidate_id or "", params, scopes)
             note_change(tx, self._means, found.scope_id)
             tell_after(tx, self._means, notices)
-            return self._result(tx, _found(tx, params.candidate_id, scopes), scopes)
+            return self._result(tx, _require_candidate(tx, params.candidate_id, scopes), scopes)
 
         return await self._means.db.write(merge)
 
@@ -204,13 +204,15 @@ class Candidates:
         def approve(tx: Tx) -> tuple[Outcome, StoredCandidate]:
             found = self._pending(tx, params, scopes)
             content, value = (edit.content, edit.value) if edit else (found.candidate.content, found.candidate.value)
-            proposed = replace(approved_proposal(tx, found, content, value, workspace_id), began=began)
+            proposed = replace(build_approved_proposal(tx, found, content, value, workspace_id), began=began)
             outcome = self._writer.write(tx, proposed, scopes)
             tell_after(tx, self._means, outcome.notices)
-            return outcome, _found(tx, params.candidate_id, scopes)
+            return outcome, _require_candidate(tx, params.candidate_id, scopes)
 
         outcome, after = await self._means.db.write(approve)
-        return CandidateResult(candidate=after.candidate, record=kept(outcome))  # a refusal is stored before it is told
+        return CandidateResult(
+            candidate=after.candidate, record=require_record(outcome)
+        )  # a refusal is stored before it is told
 
     async def _close(self, params: CandidateReasonParams, event: CandidateEvent) -> CandidateResult:
         self._door.require_enabled()
@@ -224,7 +226,7 @@ class Candidates:
             notices = [notice for one in closed for notice in self._end(tx, one, End(event, USER), params.reason)]
             note_change(tx, self._means, found.scope_id)
             tell_after(tx, self._means, notices)
-            return CandidateResult(candidate=_found(tx, params.candidate_id, scopes).candidate)
+            return CandidateResult(candidate=_require_candidate(tx, params.candidate_id, scopes).candidate)
 
         return await self._means.db.write(close)
 
@@ -278,7 +280,7 @@ class Candidates:
         note_turns(
             tx, target.scope_id, hashes, earlier_turns(tx, found.scope_id, found.text_hash, found.fingerprint), now
         )
-        verdict = said_in_turns(self.factors_of(tx, target_id), len(earlier_turns(tx, target.scope_id, *hashes)))
+        verdict = rescore_repetition(self.factors_of(tx, target_id), len(earlier_turns(tx, target.scope_id, *hashes)))
         rescored = Decision(
             action="candidate", score=verdict.score, bucket=verdict.bucket, reason_code="duplicate_candidate",
             factors=verdict.factors,
@@ -304,7 +306,7 @@ class Candidates:
         self._note_merge(tx, found, params, "duplicate_active")
         lifted = lift_doubt(tx, found.candidate.contested_memory_id, USER_ACTOR, now)
         others = [] if found.candidate.contested_memory_id == memory_id else lifted
-        return [*others, changed(_record(tx, memory_id), "updated", "duplicate_active")]
+        return [*others, build_changed_notice(_record(tx, memory_id), "updated", "duplicate_active")]
 
     # -- what is answered ------------------------------------------------------------------------------------------
 
@@ -324,7 +326,7 @@ class Candidates:
         """Let go what nobody decided for the time of retention; erase what was decided that long ago."""
         before = self._means.clock.now() - retention_days * DAY_MS
         notices: list[Notice] = []
-        due = untouched_since(tx, before, SWEEP_LIMIT)
+        due = list_untouched_candidates(tx, before, SWEEP_LIMIT)
         for found in due:
             if found.candidate.status == "pending":
                 notices += self.let_go(tx, found)
@@ -363,7 +365,7 @@ class Candidates:
             erase_candidate(tx, candidate_id)
 
 
-def _found(tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> StoredCandidate:
+def _require_candidate(tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> StoredCandidate:
     found = get_candidate(tx, candidate_id)
     if found is None or found.candidate.scope not in scopes:
         raise CallerError.missing("candidate")
@@ -371,7 +373,7 @@ def _found(tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> StoredCandidat
 
 
 def _waiting(tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> StoredCandidate:
-    found = _found(tx, candidate_id, scopes)
+    found = _require_candidate(tx, candidate_id, scopes)
     c = found.candidate
     if c.status != "pending":
         told = {

@@ -17,7 +17,7 @@ from memory.rows.store import Stored
 from memory.rows.withheld import find_kept
 from memory.rules.notes import is_note
 from memory.rules.visibility import status_at
-from memory.write.answers import kept
+from memory.write.answers import require_record
 from memory.write.idempotency import write_once
 from memory.write.writing import Outcome, RecordWriter
 from protocol.base import Scope
@@ -50,10 +50,12 @@ class Merger:
         outcome = await write_once(self._means, params.idempotency_key, request, workspace_id, work)
         if outcome.result.superseded_memory_id is None:
             raise Defect
-        return MergeResult(record=kept(outcome), merged_memory_id=outcome.result.superseded_memory_id)
+        return MergeResult(record=require_record(outcome), merged_memory_id=outcome.result.superseded_memory_id)
 
     def _merge(self, tx: Tx, *, params: MergeParams, scopes: Sequence[Scope]) -> Outcome:
-        merged, into = (self._found(tx, memory_id, scopes) for memory_id in (params.memory_id, params.into_memory_id))
+        merged, into = (
+            self._require_active(tx, memory_id, scopes) for memory_id in (params.memory_id, params.into_memory_id)
+        )
         self._door.require_writable(tx, params.context, into.record.scope, scopes)
         if is_note(into.record):
             raise Refused("conflict", "An agent's note is confirmed before anything is merged into it.")
@@ -64,10 +66,10 @@ class Merger:
         )  # fmt: skip
         proposed = explicit_wish(wish, Provenance(thread_id=params.context.thread_id), params.context.workspace_id)
         outcome = self._writer.write(tx, replace(proposed, same_as=stays.memory_id), scopes)
-        kept(outcome)  # a refusal changes nothing
+        require_record(outcome)  # a refusal changes nothing
         return outcome
 
-    def _found(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Stored:
+    def _require_active(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Stored:
         found = find_kept(tx, self._means, memory_id, scopes)
         if found is None:
             raise CallerError.missing("memory")

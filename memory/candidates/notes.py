@@ -19,7 +19,7 @@ from memory.proposals.proposal import Proposed
 from memory.proposals.proposal_sources import check_bounds
 from memory.read.vectors import RecordVectors
 from memory.rows.decisions import Decided, add_decision
-from memory.rows.notices import changed, note_change
+from memory.rows.notices import build_changed_notice, note_change
 from memory.rows.record_columns import ADOPTED
 from memory.rows.store import Change, Stored
 from memory.rows.withheld import find_kept
@@ -71,7 +71,7 @@ class Notes:
         context = msgspec.structs.replace(params.context, agent_id=agent_id)
         scopes, workspace_id, began = await self._door.place(context, writes=True)
         noted = await to_thread.run_sync(from_note, params, scopes, workspace_id)
-        proposed = await self._vectors.meant(msgspec.structs.replace(noted, began=began))
+        proposed = await self._vectors.add_vector(msgspec.structs.replace(noted, began=began))
         write = partial(self._write, proposed=proposed, context=context, scopes=scopes)
         request = ["note", msgspec.structs.replace(params, context=context)]
         outcome = await write_once(self._means, params.idempotency_key, request, workspace_id, write)
@@ -91,12 +91,12 @@ class Notes:
 
         def confirm(tx: Tx) -> ConfirmResult:
             self._door.require_writable(tx, params.context, None, scopes)
-            found = self._found(tx, params.memory_id, scopes)
+            found = self._require_active(tx, params.memory_id, scopes)
             return ConfirmResult(record=self._take(tx, found) if is_note(found.record) else found.record)
 
         return await self._means.db.write(confirm)
 
-    def _found(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Stored:
+    def _require_active(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Stored:
         found = find_kept(tx, self._means, memory_id, scopes)
         if found is None:
             raise CallerError.missing("memory")
@@ -116,5 +116,5 @@ class Notes:
         record = adopt(tx, old.memory_id, values, change, now, self._means.lexicon).record
         add_decision(tx, Decided(note.scope_id, old.memory_id), CONFIRMED, now)
         note_change(tx, self._means, note.scope_id)
-        tell_after(tx, self._means, [changed(record, "updated", CONFIRMED.reason_code)])
+        tell_after(tx, self._means, [build_changed_notice(record, "updated", CONFIRMED.reason_code)])
         return record

@@ -183,11 +183,11 @@ def _statement(sentence: str, masked: str, tongue: Tongue, start: int = 0) -> Cl
     return None
 
 
-def _remembered(found: ClauseStatement, sentence: str, masked: str) -> ClauseStatement:
+def _unwrap_request(found: ClauseStatement, sentence: str, masked: str) -> ClauseStatement:
     """Return the statement within a request to keep it: "remember that my name is Anna" states a name."""
     inner = _statement(sentence, masked, found.tongue, found.begins)
     if inner is not None and inner.kind != "remember":
-        return _refined(inner, sentence)._replace(begins=found.begins, ends=found.ends, is_asked=True)
+        return _refine_kind(inner, sentence)._replace(begins=found.begins, ends=found.ends, is_asked=True)
     said = sentence[found.begins : found.ends]
     is_project = found.tongue.project.search(said) is not None
     kind: Kind = (
@@ -196,7 +196,7 @@ def _remembered(found: ClauseStatement, sentence: str, masked: str) -> ClauseSta
     return found._replace(kind=kind)
 
 
-def _refined(found: ClauseStatement, sentence: str) -> ClauseStatement:
+def _refine_kind(found: ClauseStatement, sentence: str) -> ClauseStatement:
     """The statement under the kind that its words call for."""
     said = sentence[found.begins : found.ends]
     if found.kind == "preference" and found.tongue.answers.search(said):
@@ -224,10 +224,10 @@ def _statements(said: _Said) -> list[ClauseStatement]:
         if found is None:
             continue
         if found.kind == "remember":
-            return [_remembered(found, body, own)]
+            return [_unwrap_request(found, body, own)]
         stated: list[ClauseStatement] = []
         while found is not None and len(stated) < MAX_STATEMENTS:
-            stated.append(_refined(found, body))
+            stated.append(_refine_kind(found, body))
             gap = _GAP.match(own, found.ends)
             found = _statement(body, own, tongue, gap.end()) if gap and gap.end() > found.ends else None
         return stated
@@ -277,7 +277,7 @@ def _asks_to_keep(said: _Said) -> Tongue | None:
     return None
 
 
-def _stated_in(item_id: str, text: str) -> Iterator[Fact]:
+def _find_facts(item_id: str, text: str) -> Iterator[Fact]:
     own = _own_words(text)
     all_said = [
         _Said(start, end, text[start:end].replace("’", "'"), own[start:end], spoken(own[start:end], own))
@@ -292,7 +292,7 @@ def _stated_in(item_id: str, text: str) -> Iterator[Fact]:
         if tongue is not None and before is not None:
             whole = None if is_question(before.sentence) else _whole(before.sentence, before.masked, tongue)
             if whole is not None:
-                kept = _remembered(whole, before.sentence, before.masked)
+                kept = _unwrap_request(whole, before.sentence, before.masked)
                 yield _fact(item_id, text[before.start : before.end], kept)
             before = None
             continue
@@ -315,7 +315,7 @@ def extract_statements(user_items: Mapping[str, str]) -> list[Fact]:
     """
     facts: dict[str, Fact] = {}
     for item_id, text in user_items.items():
-        stated = list(_stated_in(item_id, text[:MAX_ITEM_CHARS]))
+        stated = list(_find_facts(item_id, text[:MAX_ITEM_CHARS]))
         if stated and detect(text).no_save:
             continue
         for fact in stated:

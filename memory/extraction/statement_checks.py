@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from memory.extraction.wordings import Kind, Tongue, and_, no_names, spoken
-from promt.language.reader import either, listed
+from promt.language.reader import either, list_words
 from promt.layout import MASK
 from promt.patterns import compile_late
 
@@ -103,7 +103,7 @@ def _is_cased_like_a_name(value: str, sentence: str, *, strict: bool) -> bool:
 @cache
 def _particles() -> frozenset[str]:
     """Return the small words within names."""
-    return frozenset(listed("extraction", "name_particles"))
+    return frozenset(list_words("extraction", "name_particles"))
 
 
 def _is_name(value: str) -> bool:

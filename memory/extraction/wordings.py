@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from promt.language.reader import Language, either, languages, listed, tables
+from promt.language.reader import Language, either, languages, list_words, tables
 from promt.own_words import statements
 from promt.patterns import compile_late
 
@@ -41,7 +41,7 @@ def _parts() -> Mapping[str, str]:
     """Return the patterns that replace names in braces, which any language may use."""
     nowhere = rf"(?:{either('extraction', 'nowhere')})\b"  # what one lives in without living there
     stop = r",.;:!?，。；！？"
-    particles = "".join(listed("extraction", "ends_place"))
+    particles = "".join(list_words("extraction", "ends_place"))
     return {
         "rest": r"(?P<value>.+)",
         "thing": rf"(?P<value>[^{stop}]{{1,80}})",
@@ -170,7 +170,7 @@ def _tongue(rows: Mapping[str, Any]) -> Tongue:
 
     then = rf"(?:[,;:.，。；—–-]+\s*|\s+(?=(?:{either('extraction', 'begins_next')}) ))"
 
-    def filled(row: str) -> str:
+    def fill(row: str) -> str:
         for name, part in parts.items():
             row = row.replace(f"{{{name}}}", f"(?:{part})" if name == "do" else str(part))
         return row
@@ -205,8 +205,8 @@ def _tongue(rows: Mapping[str, Any]) -> Tongue:
         you=_any(rows.get("you", [])),
         joke=_any(rows.get("joke", [])),
         saying=_any(rows.get("saying", [])),
-        answer_in=_any([filled(row) for row in rows.get("answer_in", [])]),
-        rows=tuple((kind, _pattern(filled(row))) for kind in _ROWS for row in rows.get(kind, [])),
+        answer_in=_any([fill(row) for row in rows.get("answer_in", [])]),
+        rows=tuple((kind, _pattern(fill(row))) for kind in _ROWS for row in rows.get(kind, [])),
     )
 
 

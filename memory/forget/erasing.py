@@ -155,9 +155,9 @@ class Eraser:
         The words of what `with_sources_of` finds are taken out of every place that says them.
         """
         include_sources = with_sources_of is not None
-        plan = await self._planned(with_sources_of) if with_sources_of is not None else NOTHING
+        plan = await self._plan_redaction(with_sources_of) if with_sources_of is not None else NOTHING
 
-        def told(tx: Tx) -> ForgottenRecords:
+        def forget_and_notify(tx: Tx) -> ForgottenRecords:
             forgotten = work(tx)
             receipt = forgotten.result.receipt
             if receipt is not None:
@@ -168,9 +168,9 @@ class Eraser:
             return forgotten
 
         if is_dry:
-            forgotten = await rehearse(self._means.db, told, is_vital=True)
-            return await self._rehearsed(forgotten, plan if include_sources else None)
-        result, _, said, places = await self._means.db.write(told, is_vital=True)
+            forgotten = await rehearse(self._means.db, forget_and_notify, is_vital=True)
+            return await self._build_rehearsal_result(forgotten, plan if include_sources else None)
+        result, _, said, places = await self._means.db.write(forget_and_notify, is_vital=True)
         result = await self._with_files(result, places)
         if result.receipt is None:
             return result
@@ -193,7 +193,7 @@ class Eraser:
         receipt = msgspec.structs.replace(result.receipt, remaining=remaining)
         return msgspec.structs.replace(result, receipt=receipt)
 
-    async def _rehearsed(self, forgotten: ForgottenRecords, plan: RedactionPlan | None) -> ForgetResult:
+    async def _build_rehearsal_result(self, forgotten: ForgottenRecords, plan: RedactionPlan | None) -> ForgetResult:
         """The result of a rehearsal, with what would stay."""
         result, _, said, places = forgotten
         result = await self._with_files(result, places)
@@ -204,12 +204,12 @@ class Eraser:
             plan = await self._sources.plan(said, receipt.memory_ids, include_sources=False)
         return msgspec.structs.replace(result, receipt=_with_places(receipt, plan.left, plan.sources))
 
-    async def _planned(self, targets: Callable[[Tx], Sequence[Stored]]) -> RedactionPlan:
+    async def _plan_redaction(self, targets: Callable[[Tx], Sequence[Stored]]) -> RedactionPlan:
         """Return the plan for the places out of which the words of the targets are to be taken."""
 
         def read(tx: Tx) -> tuple[list[str], ForgottenPhrases]:
             found = targets(tx)
-            return [stored.record.memory_id for stored in found], self._sources.said(tx, found)
+            return [stored.record.memory_id for stored in found], self._sources.read_phrases(tx, found)
 
         memory_ids, said = await self._means.db.read(read)
         return await self._sources.plan(said, memory_ids, include_sources=True)

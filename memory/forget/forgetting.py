@@ -30,15 +30,15 @@ from memory.rows.forgetting import (
     drop_old,
     drop_quotes,
     drop_repetitions,
-    expired_by,
     first_forgotten,
     forgotten_by,
     holders_of_quotes,
+    list_expired_records,
     next_expiry,
     records_in,
     records_of_source,
 )
-from memory.rows.notices import Notice, changed, expire, note_change, reactivate
+from memory.rows.notices import Notice, build_changed_notice, expire, note_change, reactivate
 from memory.rows.records import is_key_taken, reinforce, set_status, status_before_deletion, was_merged
 from memory.rows.store import (
     Change,
@@ -46,8 +46,8 @@ from memory.rows.store import (
     active_by_path,
     add_event,
     add_text,
+    get_any_candidate,
     get_record,
-    known_candidate,
     record_by_key,
     remove_text,
     scope_id_of,
@@ -58,7 +58,7 @@ from memory.rows.withheld import is_shown, withheld_of
 from memory.rules.identity import key_part
 from memory.rules.lifecycle import RESTORED_TO
 from memory.rules.paths import require_path
-from memory.rules.scopes import required
+from memory.rules.scopes import require_scope
 from memory.rules.visibility import ALL, KEPT, View, is_visible
 from memory.write.idempotency import KEEP_ANSWERS_MS
 from protocol.base import DAY_MS, Cancelled, Scope
@@ -106,18 +106,18 @@ class Forgetter:
 
     def targets(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[Stored]:
         """Return the records that a target names and that the caller may see; an unknown target names none."""
-        found = [get_record(tx, memory_id) for memory_id in self._named(tx, params, scopes)]
+        found = [get_record(tx, memory_id) for memory_id in self._find_target_ids(tx, params, scopes)]
         # a tombstone may be erased, but not made again
         statuses = ALL if params.mode == "erase" else KEPT
         view = View(frozenset(scope_ids_of(tx, scopes)), statuses, self._means.clock.now(), shows_regulated=True)
         return [s for s in found if s is not None and (is_visible(s.seen, view) or _is_hidden_there(s, view))]
 
-    def _named(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[str]:
+    def _find_target_ids(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[str]:
         target = params.target
         if isinstance(target, ForgetById):
             return [target.memory_id]
         if isinstance(target, ForgetByKey):
-            scope_id = scope_id_of(tx, required(scopes, target.scope))
+            scope_id = scope_id_of(tx, require_scope(scopes, target.scope))
             found = record_by_key(tx, scope_id, target.key, key_part(target.key)) if scope_id is not None else None
             return [found.record.memory_id] if found is not None else []
         if isinstance(target, ForgetByPath):
@@ -128,7 +128,7 @@ class Forgetter:
         return records_of_source(tx, _source_of(target))
 
     def _in_scope(self, tx: Tx, target: ForgetByScope, scopes: Sequence[Scope]) -> list[str]:
-        scope_id = scope_id_of(tx, required(scopes, target.scope))
+        scope_id = scope_id_of(tx, require_scope(scopes, target.scope))
         return records_in(tx, scope_id) if scope_id is not None else []
 
     def forget(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], actor: Actor) -> ForgottenRecords:
@@ -167,7 +167,7 @@ class Forgetter:
             reason = params.reason and self._means.scanner.mask(params.reason)
             notices.append(Notice("memory/forgotten", MemoryForgotten(memory_ids=ids, reason=reason)))
         result = ForgetResult(forgotten_memory_ids=ids, dry_run=params.dry_run, cancelled=cancelled)
-        said = self._sources.said(tx, found) if is_erase else None
+        said = self._sources.read_phrases(tx, found) if is_erase else None
         if is_erase and (found or removed):
             erased = self._rows.erase(tx, found, include_sources=params.include_sources)
             removed += erased.removed
@@ -200,7 +200,7 @@ class Forgetter:
         marks += [Mark("taught", turn_id) for turn_id in sorted(turns)]
         if isinstance(target, ForgetByScope):
             note_forgotten(tx, self._means, [*marks, Mark("scope", str(target.scope))])
-            return cancel_in_scope(tx, self._means, required(scopes, target.scope))
+            return cancel_in_scope(tx, self._means, require_scope(scopes, target.scope))
         source = ForgottenSource(None, None) if isinstance(target, OfOneRecord) else _source_of(target)
         if source.turn_id is not None:
             marks.append(Mark("turn", source.turn_id))
@@ -222,7 +222,7 @@ class Forgetter:
         if isinstance(target, OfOneRecord):
             return removed
         if isinstance(target, ForgetByScope):
-            scope_id = scope_id_of(tx, required(scopes, target.scope))
+            scope_id = scope_id_of(tx, require_scope(scopes, target.scope))
             waiting = candidates_in(tx, scope_id) if scope_id is not None else []
         else:
             source = _source_of(target)
@@ -231,7 +231,7 @@ class Forgetter:
             waiting = candidates_of_source(tx, source)
         now = self._means.clock.now()
         for candidate_id in waiting:
-            found = known_candidate(tx, candidate_id)
+            found = get_any_candidate(tx, candidate_id)
             if found is not None and found.scope_id in active:
                 is_erase = params.mode == "erase"
                 count = erase_candidate(tx, candidate_id) if is_erase else forget_candidate(tx, found, now)
@@ -254,7 +254,7 @@ class Forgetter:
             if memory_id in gone:
                 continue
             stored = get_record(tx, memory_id) if memory_id is not None else None
-            waiting = known_candidate(tx, candidate_id) if candidate_id is not None else None
+            waiting = get_any_candidate(tx, candidate_id) if candidate_id is not None else None
             holder = stored or waiting
             if holder is None or holder.scope_id not in active:
                 continue
@@ -263,7 +263,7 @@ class Forgetter:
                 add_event(tx, memory_id, now, Change("updated", actor, "source_forgotten"))
                 note_change(tx, self._means, stored.scope_id)
                 if stored.record.status != "deleted" and stored.is_intact:
-                    notices.append(changed(_current(tx, memory_id), "updated", None))
+                    notices.append(build_changed_notice(_current(tx, memory_id), "updated", None))
         return removed
 
     def bury(self, tx: Tx, stored: Stored, actor: Actor, *, restore_superseded: bool) -> list[Notice]:
@@ -273,7 +273,7 @@ class Forgetter:
         before = stored.record.status
         set_status(tx, stored, "forget", actor, self._means.clock.now(), superseded_by=stored.followed_by)
         note_change(tx, self._means, stored.scope_id)
-        notices = [_deleted(stored.record), *self._forget_proposals(tx, stored)]
+        notices = [_build_deleted_notice(stored.record), *self._forget_proposals(tx, stored)]
         if restore_superseded and before == "active" and stored.record.supersedes is not None:
             notices += self._bring_back(tx, stored.record.supersedes, actor)
         return notices
@@ -283,7 +283,7 @@ class Forgetter:
         memory_id, now = stored.record.memory_id, self._means.clock.now()
         notices: list[Notice] = []
         for candidate_id in candidates_saying(tx, stored):
-            if (found := known_candidate(tx, candidate_id)) is not None:
+            if (found := get_any_candidate(tx, candidate_id)) is not None:
                 forget_candidate(tx, found, now, memory_id)
                 notices += lift_doubt(tx, found.candidate.contested_memory_id, Actor(kind="system"), now)
         return notices
@@ -294,7 +294,7 @@ class Forgetter:
         if old is None or old.record.status != "superseded" or is_key_taken(tx, old):
             return []
         set_status(tx, old, "restore", actor, self._means.clock.now())
-        return [changed(_current(tx, memory_id), "restored", None)]
+        return [build_changed_notice(_current(tx, memory_id), "restored", None)]
 
     def restore(self, tx: Tx, memory_id: str, scopes: Sequence[Scope], actor: Actor) -> tuple[Record, list[Notice]]:
         """Undo a tombstone or a merge.
@@ -325,7 +325,7 @@ class Forgetter:
         self._vectors.expect(tx, stored)
         note_change(tx, self._means, stored.scope_id)
         record = _current(tx, memory_id)
-        return record, [*notices, changed(record, "restored", None)]
+        return record, [*notices, build_changed_notice(record, "restored", None)]
 
     def _reactivate(self, tx: Tx, stored: Stored, actor: Actor) -> tuple[Record, list[Notice]]:
         """Undo a merge, after which both records hold, or take a record out of the archive."""
@@ -340,7 +340,7 @@ class Forgetter:
         if old is None or old.record.status != "active" or old.scope_id != stored.scope_id:
             return []
         set_status(tx, old, "replace", actor, self._means.clock.now(), superseded_by=stored.record.memory_id)
-        return [changed(_current(tx, old.record.memory_id), "superseded", None)]
+        return [build_changed_notice(_current(tx, old.record.memory_id), "superseded", None)]
 
     # -- the clock -------------------------------------------------------------------------------------------------
 
@@ -350,7 +350,7 @@ class Forgetter:
         Returns how much was done.
         """
         means, now = self._means, self._means.clock.now()
-        expired = expired_by(tx, now, SWEEP_LIMIT)
+        expired = list_expired_records(tx, now, SWEEP_LIMIT)
         notices = [expire(tx, means, stored) for stored in expired]
         over = forgotten_by(tx, now - retention_days * DAY_MS, SWEEP_LIMIT)
         if over:
@@ -390,7 +390,7 @@ def _current(tx: Tx, memory_id: str) -> Record:
     return stored.record
 
 
-def _deleted(record: Record) -> Notice:
+def _build_deleted_notice(record: Record) -> Notice:
     """A forgetting names the record and not its content."""
-    notice = changed(msgspec.structs.replace(record, status="deleted"), "deleted", None)
+    notice = build_changed_notice(msgspec.structs.replace(record, status="deleted"), "deleted", None)
     return Notice(notice.method, msgspec.structs.replace(notice.params, record=None))

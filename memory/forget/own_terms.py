@@ -10,10 +10,10 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from promt.language.reader import listed
+from promt.language.reader import list_words
 from promt.patterns import compile_late
 from protocol.memory.forgetting import LeftPlace, LeftReason, SourcePlace
-from protocol.saying import Saying, folded, texts_in
+from protocol.saying import Saying, fold_text, texts_in
 from protocol.seams.shelves import SayingRow
 
 LEAST_WORD = 3
@@ -54,7 +54,7 @@ class MemoryWords(NamedTuple):
     quotes: Sequence[str]
 
 
-def said_by(memories: Sequence[MemoryWords], is_telling: Callable[[str], bool]) -> ForgottenPhrases:
+def collect_phrases(memories: Sequence[MemoryWords], is_telling: Callable[[str], bool]) -> ForgottenPhrases:
     """Return the phrases of some memories; `is_telling` knows a function word."""
     values = [
         value for one in memories for value in (*_values(one.value, is_telling), *_names(one.content, is_telling))
@@ -68,7 +68,7 @@ def said_by(memories: Sequence[MemoryWords], is_telling: Callable[[str], bool]) 
 def _wordings(text: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
     """A statement as it stands, and without who it is about: an echo says "your" where the user said "my"."""
     yield text
-    words = folded(text).split()
+    words = fold_text(text).split()
     place = next((n for n, word in enumerate(words) if word not in PERSONS and is_telling(word)), len(words))
     if place and sum(map(is_telling, words[place:])) > 1:
         yield " ".join(words[place:])
@@ -77,7 +77,7 @@ def _wordings(text: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
 def _values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
     """The texts of a value that say something by themselves."""
     for text in texts_in(list(value.values()) if isinstance(value, dict) else value):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
-        flat = folded(text)
+        flat = fold_text(text)
         figures = flat.replace(".", "").replace("-", "")
         least = LEAST_UNSPACED if flat[:1] >= FIRST_UNSPACED else LEAST_WORD
         is_own = _is_own_number(figures) if figures.isdigit() else len(flat) >= least
@@ -95,14 +95,14 @@ def _names(content: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
     for before, told in pairwise(["", *words]):
         word = told.strip(AROUND)
         is_name = has_names and before and word[:1].isupper() and not SENTENCE_END.search(before)
-        if len(word) >= LEAST_NAME and (is_name or _is_code(word)) and is_telling(folded(word)):
+        if len(word) >= LEAST_NAME and (is_name or _is_code(word)) and is_telling(fold_text(word)):
             yield word
 
 
 @cache
 def _beside_nouns() -> frozenset[str]:
     """Return the words of languages in which every noun is written like a name: beside one of them no name is known."""
-    return frozenset(listed("forgetting", "nouns_look_like_names"))
+    return frozenset(list_words("forgetting", "nouns_look_like_names"))
 
 
 def _is_code(word: str) -> bool:
@@ -150,7 +150,7 @@ def plan_of(
 ) -> RedactionPlan:
     """Return the action for each place that was found."""
     others = [one for one in found if not (one.place in {"memory", *OF_MEMORY} and one.id in kept.forgotten)]
-    theirs = _kept_phrases(others, said, kept)
+    theirs = _find_kept_phrases(others, said, kept)
     common = _common_phrases(others, said) - theirs
     saying = said.all.without(theirs | common)
     taken: list[SayingRow] = []
@@ -176,7 +176,7 @@ def plan_of(
     return RedactionPlan(taken, saying, list(left))
 
 
-def _kept_phrases(found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords) -> frozenset[str]:
+def _find_kept_phrases(found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords) -> frozenset[str]:
     """Return the words of kept records, and the quotes that they rest upon."""
     stated = (one.in_names for one in found if one.place == "memory" and one.id in kept.active)
     quoted = (

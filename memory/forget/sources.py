@@ -7,14 +7,14 @@ Rule 2: what cannot be read is named like what stays: nobody says that nothing i
 
 from collections.abc import Sequence
 
-from memory.forget.own_terms import ForgottenPhrases, KeptRecords, MemoryWords, RedactionPlan, plan_of, said_by
+from memory.forget.own_terms import ForgottenPhrases, KeptRecords, MemoryWords, RedactionPlan, collect_phrases, plan_of
 from memory.ports import Collaborators
 from memory.rows.candidates import erase_candidate, lift_doubt
 from memory.rows.evidence import quotes_of
 from memory.rows.notices import Notice
 from memory.rows.records import statuses_of
 from memory.rows.shelves import TEXTS
-from memory.rows.store import Stored, known_candidate
+from memory.rows.store import Stored, get_any_candidate
 from protocol.errors import Unavailable
 from protocol.memory.forgetting import LeftPlace
 from protocol.record import Actor
@@ -34,13 +34,13 @@ class Sources:
     def _houses(self) -> Sequence[Searched]:
         return (TEXTS, *self._means.searched)
 
-    def said(self, tx: Tx, found: Sequence[Stored]) -> ForgottenPhrases:
+    def read_phrases(self, tx: Tx, found: Sequence[Stored]) -> ForgottenPhrases:
         """Return the phrases of some records."""
         memories = [
             MemoryWords(s.record.content, s.record.value, [quote.text for quote in quotes_of(tx, s.record.memory_id)])
             for s in found
         ]
-        return said_by(memories, self._is_telling)
+        return collect_phrases(memories, self._is_telling)
 
     def _is_telling(self, word: str) -> bool:
         terms = self._means.lexicon.query_terms
@@ -62,7 +62,7 @@ class Sources:
                 except Unavailable:
                     left.append(LeftPlace(place="memory" if number == 0 else "message", id="", reason="unreadable"))
                     break
-        kept = await self._means.db.read(lambda tx: _kept(tx, found, forgotten))
+        kept = await self._means.db.read(lambda tx: _find_kept_records(tx, found, forgotten))
         plan = plan_of(found, said, kept, include_sources=include_sources)
         return plan._replace(left=[*plan.left, *left, *await self._means.look_into_files(saying)])
 
@@ -72,7 +72,7 @@ class Sources:
             house.take_out(tx, plan.saying, plan.taken)
         notices: list[Notice] = []
         for one in plan.taken:
-            waiting = known_candidate(tx, one.id) if one.place == "candidate" else None
+            waiting = get_any_candidate(tx, one.id) if one.place == "candidate" else None
             if waiting is not None:
                 erase_candidate(tx, one.id)
                 doubted = waiting.candidate.contested_memory_id
@@ -80,7 +80,7 @@ class Sources:
         return notices
 
 
-def _kept(tx: Tx, found: Sequence[SayingRow], forgotten: Sequence[str]) -> KeptRecords:
+def _find_kept_records(tx: Tx, found: Sequence[SayingRow], forgotten: Sequence[str]) -> KeptRecords:
     """Return which of the found records, and of those whose evidence was found, are active, restorable or forgotten."""
     ids = {one.id for one in found if one.place in {"memory", "evidence"}} - {*forgotten}
     statuses = statuses_of(tx, ids)

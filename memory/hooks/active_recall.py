@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import get_args
 
 from memory.hooks.policy import policy_of
-from memory.hooks.recall import MAX_ITEMS, context_of, skipped
+from memory.hooks.recall import MAX_ITEMS, build_skipped_output, context_of
 from memory.ports_hooks import MemoryForTurns
-from memory.rules.notes import is_note, noted_by
+from memory.rules.notes import find_note_author, is_note
 from protocol.hooks import DurablePlan, HookInput, HookOutput, TurnContext
 from protocol.memory.reads import GetParams, Hit, ListParams
 from protocol.record import Category, Record
@@ -36,13 +36,13 @@ class ActiveRecall:
         if given.plan is None or given.plan.durable.status == "skip" or not given.plan.durable.targets:
             return HookOutput()
         if given.context.mode == "chat":
-            return skipped(CONTEXT_ID, "chat_mode")
+            return build_skipped_output(CONTEXT_ID, "chat_mode")
         recall = policy_of(given).recall
         if not recall.allowed:
-            return skipped(CONTEXT_ID, recall.reason_code)
-        return context_of(given, CONTEXT_ID, await self._found(given, given.plan.durable))
+            return build_skipped_output(CONTEXT_ID, recall.reason_code)
+        return context_of(given, CONTEXT_ID, await self._find_hits(given, given.plan.durable))
 
-    async def _found(self, given: HookInput, plan: DurablePlan) -> list[Hit]:
+    async def _find_hits(self, given: HookInput, plan: DurablePlan) -> list[Hit]:
         """Return the hits of the targets, each record once: exact keys first, then categories, then words."""
         seen = set(given.recalled.shown_ids)
         room = max(0, MAX_ITEMS - len(given.recalled.memory_ids))
@@ -80,5 +80,5 @@ class ActiveRecall:
 
 def is_shown(record: Record, agent_id: str | None) -> bool:
     """Return whether a record fetched by its name may go into an agent's prompt, by the same rule as a search hit."""
-    is_own = not is_note(record) or (agent_id is not None and noted_by(record.provenance) == agent_id)
+    is_own = not is_note(record) or (agent_id is not None and find_note_author(record.provenance) == agent_id)
     return is_own and record.status == "active" and record.sensitivity in {"normal", "personal"}

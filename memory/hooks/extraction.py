@@ -195,7 +195,7 @@ class Extraction:
         return _Found(*read_answer(reply.text))
 
     async def _request(self, given: HookInput, said: Mapping[str, str]) -> ModelRequest:
-        manifest = await self._service.related(given.context, "\n".join(said.values()), MANIFEST_LIMIT)
+        manifest = await self._service.find_related(given.context, "\n".join(said.values()), MANIFEST_LIMIT)
         question = {
             "turn_id": given.context.turn_id,
             "items": _transcript(given),

@@ -56,7 +56,7 @@ def context_of(
     return _output(context_id, [], "empty", ALREADY_SHOWN if reason == ALREADY_SHOWN else "no_match")
 
 
-def skipped(context_id: str, reason: str) -> HookOutput:
+def build_skipped_output(context_id: str, reason: str) -> HookOutput:
     """No recall, and why."""
     return _output(context_id, [], "skipped", reason)
 
@@ -95,7 +95,7 @@ class DeterministicRecall:
         """The best records for the message, or why there are none."""
         reason = reason_to_skip(given)
         if reason is not None:
-            return skipped(CONTEXT_ID, reason)
+            return build_skipped_output(CONTEXT_ID, reason)
         outcome = await self._service.recall(
             given.context, given.text, limit=MAX_ITEMS, exclude=given.recalled.shown_ids, before=given.previous
         )

@@ -115,7 +115,7 @@ def _list_reply(name: str, row: Callable[[int, int], Row], count: int, rest: Row
     return _list_reply(name, row, count - 1, {**rest, "truncated": True})
 
 
-def _shown_in(reply: ToolReply) -> list[str]:
+def _find_shown_ids(reply: ToolReply) -> list[str]:
     """The memories that an answer shows."""
     data: Row = reply.data if reply.ok else {}
     rows: list[Row] = [
@@ -162,7 +162,7 @@ class MemoryTools:
             reply = await call(context, decoded)
         except GatewayError as error:
             return _failure(error.reason, error.message)
-        self._consent.show(context, _shown_in(reply))
+        self._consent.show(context, _find_shown_ids(reply))
         return reply
 
     async def offer(self, given: HookInput) -> HookOutput:
@@ -266,7 +266,7 @@ class MemoryTools:
         result = await self._service.remember_in_turn(
             context.turn, params, explicit=explicit, said=said, is_note=is_note
         )
-        return ToolReply(ok=True, data=_remembered(result, is_as_said=borne is not None and borne.is_as_said))
+        return ToolReply(ok=True, data=_build_answer(result, is_as_said=borne is not None and borne.is_as_said))
 
     async def _forget(self, context: ToolContext, args: MemoryForgetArgs) -> ToolReply:
         wanted = GetParams(memory_id=args.memory_id, scope=args.scope, key=args.key)
@@ -283,7 +283,7 @@ class MemoryTools:
         return ToolReply(ok=True, data={"status": "forgotten", "forgotten_memory_ids": result.forgotten_memory_ids})
 
 
-def _remembered(result: WriteResult, *, is_as_said: bool) -> Row:
+def _build_answer(result: WriteResult, *, is_as_said: bool) -> Row:
     """Return the result of a proposal; for a note with the command by which a person confirms it."""
     status, reason = _STATUS[result.decision.action], result.decision.reason_code
     if reason in _STATUS_OF_NOTES:

@@ -9,7 +9,7 @@ import msgspec
 
 from memory.proposals.proposal import Checked, Proposed
 from memory.rows.evidence import evidence_of_candidate
-from memory.rows.store import StoredCandidate, encoded
+from memory.rows.store import StoredCandidate, to_column
 from protocol.memory.values import ProposalFields
 from protocol.record import Actor, SourceKind
 from protocol.seams.ports import Tx
@@ -29,12 +29,12 @@ _KEPT: Final = msgspec.json.Decoder(KeptProposal)
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
-def kept_of(proposed: Proposed, source_kind: SourceKind, *, under_review: bool) -> str:
+def to_kept_column(proposed: Proposed, source_kind: SourceKind, *, under_review: bool) -> str:
     """Return the members of a proposal that are kept, as a column."""
     provenance = msgspec.structs.replace(proposed.provenance, source_kind=source_kind)
     members: dict[str, Any] = {name: getattr(proposed, name) for name in ProposalFields.__struct_fields__}
     kept = KeptProposal(**members, under_review=under_review)
-    return encoded(msgspec.structs.replace(kept, provenance=provenance))
+    return to_column(msgspec.structs.replace(kept, provenance=provenance))
 
 
 def proposal_of(found: StoredCandidate) -> KeptProposal:
@@ -44,7 +44,9 @@ def proposal_of(found: StoredCandidate) -> KeptProposal:
     return msgspec.structs.replace(kept, semantic=semantic)
 
 
-def approved_proposal(tx: Tx, found: StoredCandidate, content: str, value: Any, workspace_id: str | None) -> Proposed:
+def build_approved_proposal(
+    tx: Tx, found: StoredCandidate, content: str, value: Any, workspace_id: str | None
+) -> Proposed:
     """Return the candidate as its approver's own wish."""
     kept, candidate = proposal_of(found), found.candidate
     members: dict[str, Any] = {name: getattr(kept, name) for name in ProposalFields.__struct_fields__}
@@ -56,7 +58,7 @@ def approved_proposal(tx: Tx, found: StoredCandidate, content: str, value: Any, 
     )  # fmt: skip
 
 
-def approved_evidence(proposed: Proposed) -> Checked:
+def build_approved_evidence(proposed: Proposed) -> Checked:
     """Return the evidence of an approved candidate.
 
     It is moved with the candidate and nothing is added: the approver stands for it.

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from memory.proposals.proposal import Proposed, cleaned
+from memory.proposals.proposal import Proposed, clean_proposal
 from memory.rules.identity import value_text
 from memory.rules.notes import NOTE_SOURCE, scope_of_note
 from memory.rules.obligations import Ask, find_ask
@@ -66,4 +66,4 @@ def _note(
         semantic=semantic, content=content, workspace_id=workspace_id, evidence=[said], provenance=provenance,
         is_note=True, **members,
     )  # fmt: skip
-    return msgspec.structs.replace(proposed, ask=_ask_of(cleaned(proposed)))
+    return msgspec.structs.replace(proposed, ask=_ask_of(clean_proposal(proposed)))

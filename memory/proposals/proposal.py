@@ -15,7 +15,7 @@ from memory.rows.record_columns import CLEANED, texts_of_details
 from memory.rules.hygiene import UNSUPPORTED, Junk, find_junk, is_supported
 from memory.rules.identity import value_text
 from memory.rules.obligations import Ask
-from memory.rules.quotes import compared
+from memory.rules.quotes import fold_quote
 from memory.rules.sensitivity import Findings, clean_value, judge
 from memory.rules.write_plan import ORIGINS, Origin
 from promt.own_words import own_stretches
@@ -88,7 +88,7 @@ def actor_of(proposed: Proposed) -> Actor:
     return given or Actor(kind="extractor" if proposed.run_id is not None else "user")
 
 
-def cleaned(proposed: Proposed) -> Proposed:
+def clean_proposal(proposed: Proposed) -> Proposed:
     """Return the proposal without what nobody can see in its texts; its host's own data stays as it is."""
     return replace(proposed, **{name: clean_value(getattr(proposed, name)) for name in ("content", *CLEANED)})
 
@@ -124,10 +124,10 @@ def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
 
 def _stands(tx: Tx, means: Collaborators, quote: str, item: ItemFact) -> bool:
     """Return whether a message really holds the words: a user's in their own words, and nothing that was injected."""
-    wanted = compared(quote)
+    wanted = fold_quote(quote)
     echoes = means.echo_spans(tx, item.workspace_id, item.text)
     own = own_stretches(item.text, echoes) if item.role == "user" else [_without(item.text, echoes)]
-    return bool(wanted) and any(wanted in compared(stretch) for stretch in own)
+    return bool(wanted) and any(wanted in fold_quote(stretch) for stretch in own)
 
 
 def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -198,7 +198,7 @@ def keep_evidence(
         add_evidence(tx, values, is_new=is_new)
 
 
-def sourced(proposed: Proposed, checked: Checked) -> Proposed:
+def add_source(proposed: Proposed, checked: Checked) -> Proposed:
     """Return the proposal with the place where its verified words were really said."""
     given = proposed.provenance
     source = next((e for e in checked.evidence if e.item_id is not None and given.item_id in {None, e.item_id}), None)

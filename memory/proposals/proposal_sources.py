@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
-from memory.rows.store import Stored, encoded
+from memory.rows.store import Stored, to_column
 from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.paths import require_path
-from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, compared, find_sentence, near_sentence
+from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, find_sentence, fold_quote, near_sentence
 from memory.rules.sensitivity import clean
 from promt.intents import detect
 from protocol.errors import CallerError
@@ -52,8 +52,8 @@ def check_bounds(content: str | None, value: Any, metadata: Mapping[str, Any] | 
         require_path(filed)
     for path, size, limit in (
         ("$.content", len(content.encode()) if content is not None else 0, MAX_CONTENT_BYTES),
-        ("$.value", len(encoded(value).encode()) if value is not None else 0, MAX_VALUE_BYTES),
-        ("$.metadata", len(encoded(metadata).encode()) if metadata else 0, MAX_METADATA_BYTES),
+        ("$.value", len(to_column(value).encode()) if value is not None else 0, MAX_VALUE_BYTES),
+        ("$.metadata", len(to_column(metadata).encode()) if metadata else 0, MAX_METADATA_BYTES),
     ):
         if size > limit:
             raise CallerError.at(path, f"It is larger than {limit} bytes")
@@ -173,8 +173,8 @@ def _item_with(evidence: FactEvidence, user_items: Mapping[str, str]) -> str | N
         return holding[0]
     if holding:  # several do, and the name is wrong: nobody can say which was meant
         return None
-    wanted = compared(evidence.quote)
-    at_all = next((item_id for item_id, text in user_items.items() if wanted in compared(text)), None)
+    wanted = fold_quote(evidence.quote)
+    at_all = next((item_id for item_id, text in user_items.items() if wanted in fold_quote(text)), None)
     if at_all is not None:
         return at_all
     near = [item_id for item_id, text in user_items.items() if near_sentence(evidence.quote, text) is not None]

@@ -20,7 +20,7 @@ from memory.rows.decisions import (
     decisions_of_turn,
 )
 from memory.rows.recalls import recalls_of_turn
-from memory.rows.store import Stored, get_record, known_candidate, scope_ids_of
+from memory.rows.store import Stored, get_any_candidate, get_record, scope_ids_of
 from memory.rules.visibility import ALL, View, hidden_by, status_at
 from protocol.base import Scope
 from protocol.errors import CallerError
@@ -223,7 +223,7 @@ class Explainer:
         ]
 
     def _candidate(self, tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> Told:
-        found = known_candidate(tx, candidate_id)
+        found = get_any_candidate(tx, candidate_id)
         if found is None or found.scope_id not in self._view(tx, scopes).scope_ids:
             raise CallerError.missing("candidate")
         decisions, runs = self._with_runs(tx, decisions_of_candidate(tx, candidate_id, MAX_DECISIONS))
@@ -231,7 +231,7 @@ class Explainer:
         if decisions and decisions[-1].action == "supersede":
             outcome = "superseded"
         is_closed = found.candidate.status in {"rejected", "suppressed", "expired"}
-        gates = _closed_gates(decisions) if is_closed else gates_of(decisions[-1]) if decisions else []
+        gates = _build_closed_gates(decisions) if is_closed else gates_of(decisions[-1]) if decisions else []
         missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
         return Told(outcome, reason or found.candidate.reason_code, gates, decisions, runs=runs, missing=missing)
 
@@ -335,7 +335,7 @@ class Explainer:
         return Told("unknown", code, [], runs=[run], missing=[Missing(kind="decision", reason=code)])
 
 
-def _closed_gates(decisions: Sequence[Decision]) -> list[Gate]:
+def _build_closed_gates(decisions: Sequence[Decision]) -> list[Gate]:
     """A candidate that ended without a record had passed every gate but the last."""
     reason = decisions[-1].reason_code if decisions else None
     passed = [Gate(gate=name, passed=True, reason_code=None) for name in WRITE_GATES if name != "admission"]

@@ -15,7 +15,7 @@ from protocol.errors import CallerError
 from protocol.memory.reads import Enrichment, LinksParams, LinksResult, MemoryLink
 from protocol.record import Record
 from protocol.seams.ports import Tx
-from retrieval.rows.graph import linked_subjects
+from retrieval.rows.graph import list_linked_subjects
 
 MOST_LINKS = 100
 REPLACES = "supersedes"
@@ -63,5 +63,5 @@ def _links_of(tx: Tx, stored: Stored) -> Iterator[MemoryLink]:
     record = stored.record
     for memory_id, direction in replacements(tx, record.memory_id):
         yield MemoryLink(memory_id=memory_id, kind=REPLACES, origin="explicit", direction=direction)
-    for link in linked_subjects(tx, "memory", record.memory_id, MOST_LINKS):
+    for link in list_linked_subjects(tx, "memory", record.memory_id, MOST_LINKS):
         yield MemoryLink(memory_id=link.subject, kind=link.kind, origin=link.origin, direction=link.direction)

@@ -107,13 +107,13 @@ class RecordFinder:
             return []
         counts = {} if self._population <= MATCH_BUDGET else {term: self._matches([term]) for term in terms}
         alternatives = self._alternatives(counts) if counts else [[term] for term in terms]
-        listed = [self._listed(together, counts) for together in alternatives]
+        listed = [self._find_and_weigh(together, counts) for together in alternatives]
         return best_of(listed, enough, lambda rows: self._read([row for row in rows if row not in known]))
 
     def _by_meaning(self, near: Nearness, enough: int, known: AbstractSet[int]) -> list[RecordCandidate]:
         """Those that are nearest in meaning, beside the known ones."""
         found: list[RecordCandidate] = []
-        ranked = islice(near.ranked(COSINE_FLOOR), WALKED)
+        ranked = islice(near.rank(COSINE_FLOOR), WALKED)
         while (room := enough - len(found)) and (rows := [row for row, _ in islice(ranked, room)]):
             found += self._read([row for row in rows if row not in known])
         return found
@@ -145,7 +145,7 @@ class RecordFinder:
         ]
         return sorted(matches, key=lambda match: (-match.score.log_odds, match.memory_id))
 
-    def _listed(self, together: Sequence[str], counts: Mapping[str, int]) -> tuple[float, list[int]]:
+    def _find_and_weigh(self, together: Sequence[str], counts: Mapping[str, int]) -> tuple[float, list[int]]:
         """The records that have all of some terms, and what the terms weigh."""
         rows = self._rows_with(together)
         return sum(weight_of(counts.get(term, len(rows)), self._population) for term in together), rows

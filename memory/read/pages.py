@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memory.read.matching import Match
-from memory.rows.store import encoded
+from memory.rows.store import to_column
 from protocol.memory.candidates import CandidateListParams
 from protocol.memory.changes import MemoryChangesParams
 from protocol.memory.reads import ListParams, SearchParams, SimilarParams
@@ -24,10 +24,10 @@ than one person pages at a time."""
 
 def mark_of(params: SearchParams | ListParams | CandidateListParams | SimilarParams | MemoryChangesParams) -> int:
     """Return a checksum of the question, the same for all its pages, whatever the page and the caller's context."""
-    return zlib.crc32(encoded(msgspec.structs.replace(params, cursor=None, limit=1, context=Context())).encode())
+    return zlib.crc32(to_column(msgspec.structs.replace(params, cursor=None, limit=1, context=Context())).encode())
 
 
-def listed(names: Iterable[str] | None) -> str | None:
+def to_csv(names: Iterable[str] | None) -> str | None:
     """Names between commas, for a membership test in SQL; None lets everything through."""
     return f",{','.join(names)}," if names is not None else None
 

@@ -16,18 +16,18 @@ from anyio import to_thread
 
 from memory.ports import Collaborators
 from memory.read.matching import FULL, Match, RecordFinder, RecordQuery
-from memory.read.pages import Rankings, listed, mark_of
+from memory.read.pages import Rankings, mark_of, to_csv
 from memory.read.ranking import SEARCH_FLOOR, Score, snippet
 from memory.rows.listings import places_after, workspaces_with_records
 from memory.rows.records import note_access, records_by_row
 from memory.rows.store import (
     Stored,
     active_by_path,
-    encoded,
     get_record,
     record_by_key,
     scope_id_of,
     scope_ids_of,
+    to_column,
 )
 from memory.rows.text_scan import is_doubted
 from memory.rows.vectors import TABLE, is_any_pending
@@ -35,7 +35,7 @@ from memory.rows.withheld import holds_number, is_looked_through
 from memory.rules.identity import key_part
 from memory.rules.paths import require_path
 from memory.rules.routes import ANY_KIND, QueryRoute, find_route
-from memory.rules.scopes import required
+from memory.rules.scopes import require_scope
 from memory.rules.strength import Lifetime, fade_time, strength_of
 from memory.rules.visibility import ACTIVE, ALL, KEPT, View, is_visible, status_at
 from promt.person import speaks_of_self
@@ -268,7 +268,7 @@ class RecordReader:
                 further = finder.find(question._replace(vector=vector), near, {match.row for match in matches})
                 matches += further
                 may_be_more = len(further) >= FULL
-            found = self._wanted(tx, question, matches, view, wanted)
+            found = self._find_wanted(tx, question, matches, view, wanted)
             is_behind = (state == "ready" and is_any_pending(tx)) or not (near is None or near.is_whole)
             return RankedHits(found, matches, may_be_more=may_be_more, semantic="pending" if is_behind else state)
 
@@ -278,17 +278,17 @@ class RecordReader:
             vector = None if isinstance(failure, PagesDamaged) else question.vector
             return await self._read(partial(read, vector=vector, is_looked_through=True), QUERY_SECONDS)
 
-    def _wanted(
+    def _find_wanted(
         self, tx: Tx, question: RecordQuery, matches: Sequence[Match], view: View, wanted: WantedHits
     ) -> list[FoundRecord]:
         if wanted.choose is not None:
             chosen = wanted.choose(matches[: wanted.limit])
-            found = list(self._found(tx, question, chosen, view, wanted))
+            found = list(self._read_matches(tx, question, chosen, view, wanted))
             if len(found) == len(chosen):  # else one is hidden, and must not have chosen the others
                 return found
-        return list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
+        return list(islice(self._read_matches(tx, question, matches, view, wanted), wanted.limit))
 
-    def _found(
+    def _read_matches(
         self, tx: Tx, question: RecordQuery, matches: Sequence[Match], view: View, wanted: WantedHits
     ) -> Iterator[FoundRecord]:
         """The best matches, read whole; what another scope says in the same words of the same value is shown once."""
@@ -301,7 +301,7 @@ class RecordReader:
                 whole = stored.get(match.row)
                 if whole is None or whole.record.memory_id != match.memory_id or not self._shows(tx, whole, view):
                     continue
-                said = " ".join(whole.record.content.casefold().split()), encoded(whole.record.value)
+                said = " ".join(whole.record.content.casefold().split()), to_column(whole.record.value)
                 if told.setdefault(said, whole.scope_id) != whole.scope_id:
                     continue
                 if place >= wanted.begin:
@@ -323,13 +323,13 @@ class RecordReader:
         words = dict.fromkeys(word.strip(".,;:!?\"'()[]").casefold() for word in query.split())
         return [(word, set(self._means.lexicon.index_terms(word)) & wanted) for word in words if word]
 
-    def shown(
+    def read_ranking(
         self, tx: Tx, question: RecordQuery, matches: Sequence[Match], scopes: Sequence[Scope], prompt: PromptAudience
     ) -> list[FoundRecord]:  # fmt: skip
         """Return the records of a ranking as they are now, those left out that may not go into that prompt any more."""
         ids = scope_ids_of(tx, scopes)
         view = _into(View(frozenset(ids), ACTIVE, self._means.clock.now(), shows_regulated=False), prompt)
-        return list(self._found(tx, question, matches, view, WantedHits(len(matches) or 1)))
+        return list(self._read_matches(tx, question, matches, view, WantedHits(len(matches) or 1)))
 
     # -- get and list ----------------------------------------------------------------------------------------------
 
@@ -363,21 +363,21 @@ class RecordReader:
 
         def read(tx: Tx) -> ListResult:
             view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, params.include_sensitive)
-            page = list(islice(self._listed(tx, params, view, start, at), params.limit + 1))
+            page = list(islice(self._list_records(tx, params, view, start, at), params.limit + 1))
             following = cursor_of(*page[params.limit - 1][1], at, mark) if len(page) > params.limit else None
             return ListResult(records=[record for record, _ in page[: params.limit]], next_cursor=following)
 
         return await self._read(read)
 
-    def _listed(
+    def _list_records(
         self, tx: Tx, params: ListParams, view: View, place: Sequence[int], began_at: int
     ) -> Iterator[tuple[Record, tuple[int, int]]]:
         """Yield records after a place with their places, in the order that held when the first page was read."""
         limit = params.limit + 1
         asked = {
-            "statuses": listed(view.statuses), "categories": listed(params.categories), "kinds": listed(params.kinds),
-            "voices": listed(params.voices),
-            "tags": encoded(params.tags) if params.tags is not None else None, "now": view.now,
+            "statuses": to_csv(view.statuses), "categories": to_csv(params.categories), "kinds": to_csv(params.kinds),
+            "voices": to_csv(params.voices),
+            "tags": to_column(params.tags) if params.tags is not None else None, "now": view.now,
             "shows_regulated": int(view.shows_regulated), "limit": limit, "at": began_at,
         }  # fmt: skip
         places = [tuple(place)]
@@ -411,7 +411,7 @@ def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope], now: int) -> Store
         return found if found is not None and status_at(found.record, now) == "active" else None
     if params.scope is None or params.key is None:
         raise CallerError.at("$", "Give `memory_id`, `path`, or `scope` and `key`")
-    scope_id = scope_id_of(tx, required(scopes, params.scope))
+    scope_id = scope_id_of(tx, require_scope(scopes, params.scope))
     return record_by_key(tx, scope_id, params.key, key_part(params.key)) if scope_id is not None else None
 
 

@@ -24,13 +24,13 @@ from memory.read.presentation import is_presentable, text_of
 from memory.read.ranking import RECALL_FLOOR, recallable
 from memory.read.reads import FoundRecord, PromptAudience, RecordReader, WantedHits
 from memory.rows.recalls import add_recall, generation_of_recall
-from memory.rows.store import encoded
+from memory.rows.store import to_column
 from memory.rules.categories import ABOUT_THE_USER
-from memory.rules.identity import folded
+from memory.rules.identity import fold_text
 from memory.rules.notes import MAX_IN_PROMPT, is_note
 from memory.rules.routes import QueryRoute
 from memory.rules.same_words import words_in_order
-from promt.tokens import estimated_tokens
+from promt.tokens import estimate_tokens
 from protocol.base import Scope
 from protocol.errors import Unavailable
 from protocol.memory.explaining import RankedCandidate
@@ -90,7 +90,7 @@ def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int]
     They are the beginning of the message, after the words said just before where the message itself says too little.
     """
     own = text.strip()[:max_chars]
-    is_repeated = any(folded(part) == folded(own) for part in before)
+    is_repeated = any(fold_text(part) == fold_text(own) for part in before)
     if is_repeated or count_terms(own) >= ENOUGH_TERMS:
         return own
     context = " ".join(part.strip() for part in before if part.strip())
@@ -107,7 +107,7 @@ def choose(scopes: Sequence[Given], most: int) -> list[FoundRecord]:
     for given in scopes:
         room, is_first = given.tokens, True
         for found in given.found:
-            size = estimated_tokens(text_of(found.hit))
+            size = estimate_tokens(text_of(found.hit))
             if size <= room:
                 fitting.append((is_first, found))
                 room, is_first = room - size, False
@@ -115,7 +115,7 @@ def choose(scopes: Sequence[Given], most: int) -> list[FoundRecord]:
     said: set[tuple[tuple[str, ...], str]] = set()
     notes = 0
     for _, found in sorted(fitting, key=lambda entry: (is_noted(entry[1]), not entry[0], -entry[1].log_odds)):
-        same = words_in_order(found.hit.record.content), encoded(found.hit.record.value)
+        same = words_in_order(found.hit.record.content), to_column(found.hit.record.value)
         if same not in said and len(chosen) < most and (not is_noted(found) or notes < MAX_IN_PROMPT):
             said.add(same)
             chosen.append(found)
@@ -174,9 +174,9 @@ class Recaller:
         question = await self._reader.ask(searched, "hybrid", EMBEDDING_PATIENCE, time_zone, is_prompt=True)
         key = means.keyed.digest(
             "recall",
-            encoded(
+            to_column(
                 [
-                    folded(searched),
+                    fold_text(searched),
                     scopes,
                     agent_id,
                     question.vector is not None,
@@ -187,11 +187,11 @@ class Recaller:
             ),
         )
         generation = () if is_rehearsal else await means.db.read(generation_of_recall)
-        kept = None if is_rehearsal else self._cached(key, generation, settings)
+        kept = None if is_rehearsal else self._find_cached(key, generation, settings)
         found: dict[Scope, _Ranked] = {}
         is_partial = False
         if kept is not None:
-            found = await means.db.read(partial(self._shown, question=question, kept=kept, prompt=prompt))
+            found = await means.db.read(partial(self._read_kept_rankings, question=question, kept=kept, prompt=prompt))
             if any(len(found[scope].found) < len(matches) for scope, (matches, _) in kept.matches.items()):
                 kept = None  # what is hidden by now must not have chosen the others
         if kept is None:
@@ -209,10 +209,12 @@ class Recaller:
             await self._note(question, result, turn_id, int((time.perf_counter() - begun) * 1_000_000))
         return result
 
-    def _shown(self, tx: Tx, question: RecordQuery, kept: _Kept, prompt: PromptAudience) -> dict[Scope, _Ranked]:
+    def _read_kept_rankings(
+        self, tx: Tx, question: RecordQuery, kept: _Kept, prompt: PromptAudience
+    ) -> dict[Scope, _Ranked]:
         """The kept rankings as their records are now."""
         return {
-            scope: _Ranked(self._reader.shown(tx, question, matches, [scope], prompt), considered)
+            scope: _Ranked(self._reader.read_ranking(tx, question, matches, [scope], prompt), considered)
             for scope, (matches, considered) in kept.matches.items()
         }
 
@@ -263,7 +265,7 @@ class Recaller:
                 return "time"
             return "budget" if hit.record.memory_id in good_ids else "floor"
 
-        considered = [_considered(n, one.hit, cut_of(one.hit)) for n, one in enumerate(seen[:NEAR_MISSES], 1)]
+        considered = [_to_ranked_candidate(n, one.hit, cut_of(one.hit)) for n, one in enumerate(seen[:NEAR_MISSES], 1)]
         missed = ALREADY_SHOWN if is_shown else "below_floor" if count else "no_match"
         empty = "scope_unavailable" if is_partial else missed
         return Recall(
@@ -272,7 +274,7 @@ class Recaller:
 
     # -- the cache -------------------------------------------------------------------------------------------------
 
-    def _cached(self, key: bytes, generation: tuple[int, ...], settings: RecallSettings) -> _Kept | None:
+    def _find_cached(self, key: bytes, generation: tuple[int, ...], settings: RecallSettings) -> _Kept | None:
         kept = self._cache.get(key)
         if kept is None:
             return None
@@ -297,7 +299,7 @@ class Recaller:
 
     async def _note(self, question: RecordQuery, recall: Recall, turn_id: str | None, latency_us: int) -> None:
         means, now = self._means, self._means.clock.now()
-        ranked = encoded(recall.considered) if means.settings().debug_trace_enabled else None
+        ranked = to_column(recall.considered) if means.settings().debug_trace_enabled else None
         values = {
             "at": now, "turn_id": turn_id, "query_hash": means.keyed.digest("query", question.text),
             "mode": "lexical" if question.vector is None else "hybrid", "candidates": recall.candidates,
@@ -311,7 +313,7 @@ class Recaller:
         means.db.trace(note)
 
 
-def _considered(rank: int, hit: Hit, cut_by: str | None) -> RankedCandidate:
+def _to_ranked_candidate(rank: int, hit: Hit, cut_by: str | None) -> RankedCandidate:
     return RankedCandidate(
         rank=rank, score=hit.score, factors=hit.breakdown, cut_by=cut_by, memory_id=hit.record.memory_id,
         lexical_rank=rank

@@ -145,4 +145,4 @@ class Similar:
         if own is None:
             return {}
         near = self._means.meaning.nearness(tx, TABLE, [stored.scope_id], own)
-        return dict(islice(near.ranked(NEAR_COSINE), NEAREST))
+        return dict(islice(near.rank(NEAR_COSINE), NEAREST))

@@ -63,7 +63,7 @@ class RecordVectors(VectorFilling[_Wanted]):
         self.queue(tx)
         return stored._replace(record=msgspec.structs.replace(stored.record, index_state="pending"))
 
-    async def meant(self, proposed: Proposed) -> Proposed:
+    async def add_vector(self, proposed: Proposed) -> Proposed:
         """Return the proposal with its vector, where a model makes one in time."""
         content = clean(proposed.content)
         if self._means.meaning.state() != "ready" or not content.strip():

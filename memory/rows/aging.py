@@ -22,7 +22,7 @@ class Aged(NamedTuple):
     life: Lifetime
 
 
-def _aged(row: Row) -> Aged:
+def _to_aged(row: Row) -> Aged:
     return Aged(row[0], row[1], Lifetime(*row[2:]))
 
 
@@ -36,7 +36,7 @@ def move_tiers(tx: Tx, scope_id: int | None, limit: int) -> tuple[int, int]:
     return len(rows), sum(before is not None for _, before, _ in rows)
 
 
-def faded_machine_records(tx: Tx, scope_id: int | None, now: int, limit: int) -> list[Stored]:
+def list_faded_machine_records(tx: Tx, scope_id: int | None, now: int, limit: int) -> list[Stored]:
     """Return active records of machines whose lifetime has ended, by their column, those first that ended first."""
     values = {"scope_id": scope_id, "now": now, "limit": limit}
     return records_of(tx, [row[0] for row in tx.all(SQL["faded_machine_records"], values)])
@@ -45,7 +45,7 @@ def faded_machine_records(tx: Tx, scope_id: int | None, now: int, limit: int) ->
 def aging_machine_records(tx: Tx, scope_id: int | None, after: int, limit: int) -> list[Aged]:
     """Return active records of machines that fade some day, in the order of their rows."""
     values = {"scope_id": scope_id, "after": after, "limit": limit}
-    return [_aged(row) for row in tx.all(SQL["aging_machine_records"], values)]
+    return [_to_aged(row) for row in tx.all(SQL["aging_machine_records"], values)]
 
 
 def count_faded(tx: Tx, scope_id: int | None, now: int) -> int:
@@ -100,14 +100,14 @@ def raw_after(tx: Tx, scope_id: int | None, before: int, after: int, limit: int)
     return [(row[0], candidate_of(row)) for row in rows]
 
 
-def faded_user_records(
+def list_faded_user_records(
     tx: Tx, scopes: Sequence[int], place: tuple[int, int], now: int, limit: int, is_faded: Callable[[Aged], bool]
 ) -> list[tuple[Aged, Stored]]:
     """Return active records of the user's voice that may have faded, in the order of their fading, after a place."""
     found: list[tuple[Aged, Stored]] = []
     for scope_id in scopes:
         values = {"scope_id": scope_id, "place": place[0], "row": place[1], "now": now, "limit": limit}
-        rows = [_aged(row) for row in tx.all(SQL["faded_user_records"], values)]
+        rows = [_to_aged(row) for row in tx.all(SQL["faded_user_records"], values)]
         found += [
             (one, stored) for one in rows if is_faded(one) and (stored := get_record(tx, one.memory_id)) is not None
         ]

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from memory.rows.evidence import evidence_of_row
-from memory.rows.store import SQL, Stored, StoredCandidate, candidate_of, encoded, stored_of
+from memory.rows.store import SQL, Stored, StoredCandidate, candidate_of, to_column, to_stored
 from memory.rules.identity import FactIdentity
 from protocol.base import Scope
 from protocol.bundle import BundledDecision, BundledEvent, BundledEvidence, BundledFactor
@@ -48,12 +48,12 @@ def _rows(tx: Tx, statement: str, scope_ids: Collection[int], begin: int) -> Ite
 
 def records_from(tx: Tx, scope_ids: Collection[int], begin: int) -> Iterator[Stored]:
     """Return the records of some scopes from a row on; forgotten ones are left out."""
-    return map(stored_of, _rows(tx, SQL["export_records"], scope_ids, begin))
+    return map(to_stored, _rows(tx, SQL["export_records"], scope_ids, begin))
 
 
 def forgotten_from(tx: Tx, scope_ids: Collection[int], begin: int) -> Iterator[Stored]:
     """Return the forgotten records of some scopes that can still be restored, from a row on."""
-    return map(stored_of, _rows(tx, SQL["export_forgotten"], scope_ids, begin))
+    return map(to_stored, _rows(tx, SQL["export_forgotten"], scope_ids, begin))
 
 
 def candidates_from(tx: Tx, scope_ids: Collection[int], begin: int) -> Iterator[tuple[int, StoredCandidate]]:
@@ -67,7 +67,7 @@ def tombstones_from(tx: Tx, scope_ids: Collection[int], begin: int) -> Iterator[
         yield StoredTombstone(row, memory_id, Scope(kind=kind, key=key), *rest)
 
 
-def touched_at(tx: Tx, found: StoredCandidate) -> int:
+def read_touch_time(tx: Tx, found: StoredCandidate) -> int:
     """Return when a candidate was last proposed or decided."""
     row = tx.one(SQL["touched_at"], {"candidate_id": found.candidate.candidate_id})
     return row[0] if row else found.candidate.created_at
@@ -136,7 +136,7 @@ def import_decision(tx: Tx, values: Mapping[str, Any], *, is_new: bool) -> None:
 
 def import_event(tx: Tx, values: Mapping[str, Any], *, is_new: bool) -> None:
     """Store a step of a record's history as another home knew it; what is not new may have it already."""
-    given = {**values, "actor": encoded(values["actor"]), "caller": None}
+    given = {**values, "actor": to_column(values["actor"]), "caller": None}
     if is_new or not tx.one(SQL["has_event"], given):
         tx.run(SQL["add_event"], given)
 

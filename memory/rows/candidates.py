@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memory.rows.notices import Notice, changed
+from memory.rows.notices import Notice, build_changed_notice
 from memory.rows.records import set_contested
-from memory.rows.store import SQL, Change, StoredCandidate, add_event, candidate_of, get_record, known_candidate
+from memory.rows.store import SQL, Change, StoredCandidate, add_event, candidate_of, get_any_candidate, get_record
 from memory.rules.lifecycle import CANDIDATES, CandidateEvent
 from protocol.errors import Defect
 from protocol.memory.values import CandidateStatus, Decision
@@ -63,7 +63,7 @@ def end_candidate(tx: Tx, candidate_id: str, end: End, now: int) -> None:
     if target is None:
         return
     by_id = {"candidate_id": candidate_id}
-    into_record = known_candidate(tx, target) is None
+    into_record = get_any_candidate(tx, target) is None
     ids = {"memory_id": target if into_record else None, "target_id": None if into_record else target}
     tx.run(SQL["move_evidence"], {**by_id, **ids})
     tx.run(SQL["drop_evidence"], by_id)
@@ -114,7 +114,7 @@ def lift_doubt(tx: Tx, memory_id: str | None, actor: Actor, now: int, reason_cod
     set_contested(tx, memory_id, now, is_contested=False)
     add_event(tx, memory_id, now, Change("uncontested", actor, reason_code))
     current = msgspec.structs.replace(stored.record, contested=False, updated_at=now)
-    return [changed(current, "updated", reason_code)]
+    return [build_changed_notice(current, "updated", reason_code)]
 
 
 # -- which candidates there are --------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def equal_waiting(tx: Tx, found: StoredCandidate) -> list[str]:
     return [candidate_id for (candidate_id,) in tx.all(SQL["equal_candidates"], same)]
 
 
-def untouched_since(tx: Tx, before: int, limit: int) -> list[StoredCandidate]:
+def list_untouched_candidates(tx: Tx, before: int, limit: int) -> list[StoredCandidate]:
     """Return candidates that nothing has touched since then, forgotten ones as well."""
     return [candidate_of(row) for row in tx.all(SQL["due_candidates"], {"before": before, "limit": limit})]
 

@@ -6,7 +6,7 @@ Rule 1: a place is (time, row), so that what is written meanwhile moves no page.
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
-from memory.rows.store import SQL, StoredCandidate, candidate_of, encoded
+from memory.rows.store import SQL, StoredCandidate, candidate_of, to_column
 from protocol.base import Scope
 from protocol.memory.values import EventName
 from protocol.seams.callers import RequestCaller, caller_of
@@ -50,7 +50,7 @@ class PlacedCandidate(NamedTuple):
 def events_between(tx: Tx, scope_ids: Collection[int], span: ChangeTime, limit: int) -> list[RecordEvent]:
     """Return the events of records of some scopes, newest first."""
     names = f",{','.join(EVENTS)},"
-    rows = tx.all(SQL["events_between"], _asked(scope_ids, span, limit) | {"names": names})
+    rows = tx.all(SQL["events_between"], _build_values(scope_ids, span, limit) | {"names": names})
     return [
         RecordEvent(at, row, memory_id, event, reason, caller_of(caller), scope_id, Scope(kind=kind, key=key))
         for at, row, memory_id, event, reason, caller, scope_id, kind, key in rows
@@ -59,10 +59,10 @@ def events_between(tx: Tx, scope_ids: Collection[int], span: ChangeTime, limit: 
 
 def candidates_between(tx: Tx, scope_ids: Collection[int], span: ChangeTime, limit: int) -> list[PlacedCandidate]:
     """Return candidates of some scopes that may be shown, newest first."""
-    rows = tx.all(SQL["candidates_between"], _asked(scope_ids, span, limit))
+    rows = tx.all(SQL["candidates_between"], _build_values(scope_ids, span, limit))
     found = [(row[0], candidate_of(row)) for row in rows]
     return [PlacedCandidate(one.candidate.created_at, row, one) for row, one in found]
 
 
-def _asked(scope_ids: Collection[int], span: ChangeTime, limit: int) -> dict[str, Any]:
-    return {**span._asdict(), "scope_ids": encoded(list(scope_ids)), "limit": limit}
+def _build_values(scope_ids: Collection[int], span: ChangeTime, limit: int) -> dict[str, Any]:
+    return {**span._asdict(), "scope_ids": to_column(list(scope_ids)), "limit": limit}

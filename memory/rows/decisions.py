@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from memory.rows.record_columns import SQL
-from memory.rows.store import decision_of, encoded
+from memory.rows.store import decision_of, to_column
 from protocol.memory.values import Decision
 from protocol.seams.ports import Row, Tx
 
@@ -34,18 +34,18 @@ def add_decision(tx: Tx, decided: Decided, decision: Decision, now: int) -> None
     """Store what was decided, and why."""
     tx.run(SQL["add_decision"], {
         **decided._asdict(), "at": now, "action": decision.action, "score": decision.score, "bucket": decision.bucket,
-        "reason_code": decision.reason_code, "factors": encoded(decision.factors),
+        "reason_code": decision.reason_code, "factors": to_column(decision.factors),
     })  # fmt: skip
 
 
 def decisions_of_record(tx: Tx, memory_id: str, limit: int) -> list[StoredDecision]:
     """Return the decisions on a record, newest first."""
-    return _stored(tx.all(SQL["decisions_of_record"], {"memory_id": memory_id, "limit": limit}))
+    return _to_stored_decisions(tx.all(SQL["decisions_of_record"], {"memory_id": memory_id, "limit": limit}))
 
 
 def decisions_of_candidate(tx: Tx, candidate_id: str, limit: int) -> list[StoredDecision]:
     """Return the decisions on a candidate, newest first."""
-    return _stored(tx.all(SQL["decisions_of_candidate"], {"candidate_id": candidate_id, "limit": limit}))
+    return _to_stored_decisions(tx.all(SQL["decisions_of_candidate"], {"candidate_id": candidate_id, "limit": limit}))
 
 
 def decisions_of_turn(tx: Tx, turn_id: str, limit: int) -> list[Decision]:
@@ -55,7 +55,7 @@ def decisions_of_turn(tx: Tx, turn_id: str, limit: int) -> list[Decision]:
 
 def decisions_of_call(tx: Tx, call_id: str, scope_ids: Iterable[int], limit: int) -> list[Decision]:
     """Return the decisions on what a call outside of any turn proposed in one of the scopes, oldest first."""
-    asked = {"turn_id": call_id, "scope_ids": encoded(list(scope_ids)), "limit": limit}
+    asked = {"turn_id": call_id, "scope_ids": to_column(list(scope_ids)), "limit": limit}
     return [decision_of(row) for row in tx.all(SQL["decisions_of_call"], asked)]
 
 
@@ -64,5 +64,5 @@ def decisions_of_run(tx: Tx, run_id: str, limit: int) -> list[Decision]:
     return [decision_of(row) for row in tx.all(SQL["decisions_of_run"], {"run_id": run_id, "limit": limit})]
 
 
-def _stored(rows: Sequence[Row]) -> list[StoredDecision]:
+def _to_stored_decisions(rows: Sequence[Row]) -> list[StoredDecision]:
     return [StoredDecision(decision_of(row), row[5]) for row in rows]

@@ -98,7 +98,7 @@ def generation_of(tx: Tx, mark: bytes) -> int | None:
 # -- the clock -------------------------------------------------------------------------------------------------------
 
 
-def expired_by(tx: Tx, now: int, limit: int) -> list[Stored]:
+def list_expired_records(tx: Tx, now: int, limit: int) -> list[Stored]:
     """Return active records whose time is over."""
     rows = tx.all(SQL["due_expiries"], {"now": now, "limit": limit})
     return records_of(tx, [memory_id for (memory_id,) in rows])

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from memory.rows.store import SQL, encoded
+from memory.rows.store import SQL, to_column
 from protocol.memory.values import Order
 from protocol.seams.ports import Tx
 
@@ -21,7 +21,7 @@ def places_after(tx: Tx, order: Order, scope_id: int, asked: Mapping[str, Any]) 
 
 def active_before(tx: Tx, scope_ids: Collection[int], row: int, limit: int) -> list[int]:
     """Return the rows of active records of some scopes, the newest first."""
-    values = {"scope_ids": encoded(list(scope_ids)), "row": row, "limit": limit}
+    values = {"scope_ids": to_column(list(scope_ids)), "row": row, "limit": limit}
     return [found for (found,) in tx.all(SQL["active_rows_before"], values)]
 
 
@@ -32,5 +32,5 @@ def workspaces_with_records(tx: Tx, limit: int) -> list[str]:
 
 def standing_marks(tx: Tx, scope_ids: Sequence[int]) -> str:
     """Return a mark of each standing record of some scopes, its row first: another one once the record is another."""
-    row = tx.one(SQL["standing_state"], {"scope_ids": encoded(list(scope_ids))})
+    row = tx.one(SQL["standing_state"], {"scope_ids": to_column(list(scope_ids))})
     return row[0] if row is not None else ""

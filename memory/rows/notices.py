@@ -24,7 +24,9 @@ class Notice(NamedTuple):
     params: msgspec.Struct
 
 
-def changed(record: Record, kind: ChangeKind, reason_code: str | None, cause: Provenance | None = None) -> Notice:
+def build_changed_notice(
+    record: Record, kind: ChangeKind, reason_code: str | None, cause: Provenance | None = None
+) -> Notice:
     """`memory/changed` for a record; its origin is the cause, or else where the record comes from."""
     source = cause or record.provenance
     return Notice(
@@ -45,7 +47,7 @@ def expire(tx: Tx, means: Collaborators, stored: Stored) -> Notice:
     set_status(tx, stored, "expire", Actor(kind="system"), now)
     note_change(tx, means, stored.scope_id)
     record = msgspec.structs.replace(stored.record, status="expired", contested=False, updated_at=now)
-    return changed(record, "expired", None)
+    return build_changed_notice(record, "expired", None)
 
 
 def archive(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> Notice:
@@ -54,7 +56,7 @@ def archive(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> Notic
     set_status(tx, stored, "archive", actor, now)
     note_change(tx, means, stored.scope_id)
     record = msgspec.structs.replace(stored.record, status="archived", contested=False, updated_at=now)
-    return changed(record, "archived", None)
+    return build_changed_notice(record, "archived", None)
 
 
 def reactivate(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> Notice:
@@ -66,7 +68,7 @@ def reactivate(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> No
     set_status(tx, stored, "restore", actor, now)
     reinforce(tx, stored.record.memory_id, now)
     note_change(tx, means, stored.scope_id)
-    return changed(current_record(tx, stored), "restored", None)
+    return build_changed_notice(current_record(tx, stored), "restored", None)
 
 
 def note_change(tx: Tx, means: Collaborators, scope_id: int) -> None:

@@ -25,7 +25,7 @@ from protocol.memory.reads import (
 )
 from protocol.record import Actor, Record
 from protocol.seams.ports import KeyedHash, Tx
-from retrieval.rows.graph import stated_edges
+from retrieval.rows.graph import list_stated_edges
 
 MOST_EDGES = 50
 _ACTOR: Final = msgspec.json.Decoder(Actor)
@@ -117,7 +117,7 @@ def enrichment_of(tx: Tx, memory_id: str) -> Enrichment | None:
     entities, topics, summary, model, at = row
     edges = [
         EnrichedEdge(from_=edge.start, kind=edge.kind, to=edge.end, strength=edge.strength, origin=edge.origin)
-        for edge in stated_edges(tx, "memory", memory_id, MOST_EDGES)
+        for edge in list_stated_edges(tx, "memory", memory_id, MOST_EDGES)
     ]
     return Enrichment(
         entities=_ENTITIES.decode(entities),

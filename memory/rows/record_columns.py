@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, Optional, cast, get_args, ge
 
 import msgspec
 
-from memory.rules.notes import noted_by, voice_of
+from memory.rules.notes import find_note_author, voice_of
 from memory.rules.paths import fold_path
 from memory.rules.visibility import WITHHELD, Seen
 from protocol.base import Id, Scope, encode_sorted
@@ -113,7 +113,7 @@ ADOPTED: Final = (
 """The columns that say whose word a record is and where it is filed."""
 
 
-def _assigned(names: Iterable[str]) -> str:
+def _format_assignments(names: Iterable[str]) -> str:
     return ", ".join(f"{name} = :{name}" for name in names)
 
 
@@ -124,8 +124,8 @@ SQL: Final = Statements("memory", {
     "columns": ", ".join(WRITTEN),
     "values": ", ".join(f":{name}" for name in WRITTEN),
     "generated": ", ".join(GENERATED),
-    "updated": _assigned(UPDATABLE),
-    "adopted": _assigned(ADOPTED),
+    "updated": _format_assignments(UPDATABLE),
+    "adopted": _format_assignments(ADOPTED),
     "words": ", ".join(f"CAST({name} AS BLOB)" for name in WORDS),
 })  # fmt: skip
 """The statements of the house."""
@@ -145,7 +145,7 @@ _hidden = itemgetter(*map(_PLACES.__getitem__, (
 )))  # fmt: skip
 
 
-def encoded(value: Any) -> str:
+def to_column(value: Any) -> str:
     """JSON text for a column."""
     return encode_sorted(value).decode()
 
@@ -159,7 +159,7 @@ def texts_of_details(source: RecordDetails) -> Iterator[str]:
         elif isinstance(value, list):
             yield from cast("list[str]", value)
         elif value:
-            yield encoded(value)
+            yield to_column(value)
 
 
 def to_columns(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def to_columns(values: Mapping[str, Any]) -> dict[str, Any]:
         if value is None:
             continue
         if name in JSONS:
-            columns[name] = encoded(value)
+            columns[name] = to_column(value)
         elif name in _FLAGS:
             columns[name] = int(value)
         elif name in _NUMBERS:
@@ -229,7 +229,7 @@ class Stored(NamedTuple):
         r = self.record
         return Seen(
             self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact, WITHHELD in r.metadata,
-            noted_by(r.provenance),
+            find_note_author(r.provenance),
         )  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def _text(column: Any) -> Any:
     return column.decode("utf-8", "replace") if isinstance(column, bytes) else column
 
 
-def stored_of(row: Row) -> Stored:
+def to_stored(row: Row) -> Stored:
     """Return the record of a row of `{record}`; of a damaged one, what can be read."""
     is_intact = checksum_of(row) == row[_CHECKSUM]
     columns: list[Any] = [

@@ -15,7 +15,7 @@ WORDS_KEPT = 2000
 """Records whose terms are kept unpacked, some 3 KB each: a person's whole memory, seldom more."""
 
 
-def unpacked(terms: bytes) -> str:
+def unpack_terms(terms: bytes) -> str:
     """Return a record's terms; none where they are damaged."""
     return _lines_of(terms).partition("\n")[0]
 
@@ -32,7 +32,7 @@ def terms_digest(scope: str, terms: bytes) -> int:
     return digest_of(terms, scope)
 
 
-def placed(scope: str, terms: str) -> str:
+def prefix_terms(scope: str, terms: str) -> str:
     """Terms as the index has them: each with its scope, so that no search comes upon another scope's places."""
     return " ".join([f"{scope}·{term}" for term in terms.split()])
 

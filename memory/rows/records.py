@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from memory.rows.record_columns import SQL, to_columns
-from memory.rows.store import Change, Stored, active_by_path, add_event, encoded, get_record, seal, stored_of
+from memory.rows.store import Change, Stored, active_by_path, add_event, get_record, seal, to_column, to_stored
 from memory.rules.lifecycle import RECORDS, RecordEvent
 from protocol.errors import Defect
 from protocol.memory.values import EventName
@@ -87,8 +87,8 @@ def current_record(tx: Tx, stored: Stored) -> Record:
 
 def records_by_row(tx: Tx, rows: Sequence[int]) -> dict[int, Stored]:
     """Return records by their row numbers."""
-    found = tx.all(SQL["records_by_row"], {"rows": encoded(list(rows))})
-    return {stored.row: stored for stored in map(stored_of, found)}
+    found = tx.all(SQL["records_by_row"], {"rows": to_column(list(rows))})
+    return {stored.row: stored for stored in map(to_stored, found)}
 
 
 def records_of(tx: Tx, memory_ids: Sequence[str]) -> list[Stored]:
@@ -146,4 +146,4 @@ def statuses_of(tx: Tx, memory_ids: Collection[str]) -> dict[str, Status]:
 
 def marks_of(tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
     """Return by id a mark of the words of those of some records that are not forgotten."""
-    return dict(tx.all(SQL["marks"], {"memory_ids": encoded(list(memory_ids))}))
+    return dict(tx.all(SQL["marks"], {"memory_ids": to_column(list(memory_ids))}))

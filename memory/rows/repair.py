@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from memory.rows.record_terms import placed, terms_digest, unpacked
-from memory.rows.store import SQL, Stored, packed_terms, remove_text, stored_of
+from memory.rows.record_terms import prefix_terms, terms_digest, unpack_terms
+from memory.rows.store import SQL, Stored, pack_terms, remove_text, to_stored
 from memory.rows.tombstones import pending_erases
 from protocol.gateway import RepairState
 from protocol.seams.checks import BATCH, Check, Find, digest_of, finder, row_finder, row_mender
@@ -42,7 +42,7 @@ _CORRECTIONS: Final[Mapping[str, _Correction]] = {
 
 def _body_of(entry: Row) -> tuple[int, str]:
     row, scope, terms = entry
-    return row, placed(scope, unpacked(terms))
+    return row, prefix_terms(scope, unpack_terms(terms))
 
 
 INDEX: Final = AuditedIndex(
@@ -136,7 +136,7 @@ def is_text_right(tx: Tx, stored: Stored, lexicon: Lexicon) -> bool:
     """Return whether the terms that are kept of a record are those of its words; a damaged record has none."""
     kept = tx.one(SQL["kept_terms"], {"row": stored.row})
     if stored.is_intact and kept is not None and stored.record.status != "deleted":
-        return (kept[0], kept[1]) == (f"s{stored.scope_id}", packed_terms(stored, lexicon))
+        return (kept[0], kept[1]) == (f"s{stored.scope_id}", pack_terms(stored, lexicon))
     return stored.is_intact or kept is None
 
 
@@ -146,7 +146,7 @@ def rebuild_texts(tx: Tx) -> None:
     after = 0
     while rows := tx.all(SQL["terms_after"], {"after": after, "limit": BATCH}):
         for row, scope, terms in rows:
-            tx.run(SQL["add_text"], {"row": row, "body": placed(scope, unpacked(terms))})
+            tx.run(SQL["add_text"], {"row": row, "body": prefix_terms(scope, unpack_terms(terms))})
         after = rows[-1][0]
 
 
@@ -155,7 +155,7 @@ def rebuild_texts(tx: Tx) -> None:
 
 def records_after(tx: Tx, after: int, limit: int) -> list[Stored]:
     """Return the next records in the order of their rows."""
-    return [stored_of(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": limit})]
+    return [to_stored(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": limit})]
 
 
 def is_lexicon_known(tx: Tx, version: str) -> bool:

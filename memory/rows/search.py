@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memory.rows.record_terms import SQL, placed
-from memory.rows.store import encoded
-from memory.rules.notes import noted_by_bytes
+from memory.rows.record_terms import SQL, prefix_terms
+from memory.rows.store import to_column
+from memory.rules.notes import read_note_author
 from memory.rules.strength import Lifetime
 from memory.rules.visibility import Seen
 from protocol.record import Category, Kind
@@ -63,7 +63,7 @@ class ComparableRecord(NamedTuple):
 def match_of(scope_ids: Sequence[int], together: Sequence[str]) -> str:
     """Return the MATCH of records in any of the scopes that have all of the terms: quoted strings, nothing else."""
     scopes = [f"s{scope_id}" for scope_id in scope_ids]
-    return " OR ".join(" AND ".join(f'"{placed(scope, term)}"' for term in together) for scope in scopes)
+    return " OR ".join(" AND ".join(f'"{prefix_terms(scope, term)}"' for term in together) for scope in scopes)
 
 
 def rows_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: int) -> list[int]:
@@ -93,7 +93,7 @@ def newest_with(tx: Tx, shelf: ScopedCategory, term: str, *, budget: int, limit:
 
 def comparable_records(tx: Tx, shelf: ScopedCategory, rows: Sequence[int]) -> dict[int, ComparableRecord]:
     """Return those of some records by row that are active, of a place, and have no name of the caller's."""
-    found = tx.all(SQL["comparable_records"], {"rows": encoded(list(rows)), **shelf._asdict()})
+    found = tx.all(SQL["comparable_records"], {"rows": to_column(list(rows)), **shelf._asdict()})
     return {
         row: ComparableRecord(row, _text(key), bool(is_single), _text(content), value and _text(value))
         for row, key, is_single, content, value in found
@@ -106,7 +106,7 @@ def _text(column: bytes) -> str:
 
 def read_candidates(tx: Tx, rows: Sequence[int], asked: Mapping[str, Any]) -> dict[int, RecordCandidate]:
     """Return the columns of records that ranking and the gate need, by row; those left out that are not asked for."""
-    found = tx.all(SQL["candidates_by_row"], {"rows": encoded(list(rows)), **asked})
+    found = tx.all(SQL["candidates_by_row"], {"rows": to_column(list(rows)), **asked})
     return {row[0]: _candidate_of(row) for row in found}
 
 
@@ -114,7 +114,7 @@ def _candidate_of(row: Row) -> RecordCandidate:
     """Read a row of `candidates_by_row`, of a damaged record too: the gate sees the whole record before it is shown."""
     texts: Any = [value.decode("utf-8", "replace") for value in (*row[2:7], row[-1])]
     memory_id, status, sensitivity, tags, kind, head = texts
-    author = noted_by_bytes(row[-2]) if row[-2] is not None else None
+    author = read_note_author(row[-2]) if row[-2] is not None else None
     expires_at, standing, reinforced_at, fades_at, confidence, evidence_count, updated_at, *rest = row[7:-2]
     seen = Seen(row[1], status, sensitivity, expires_at, is_intact=True, noted_by=author)
     life = Lifetime(standing, reinforced_at, updated_at, fades_at)

@@ -16,18 +16,18 @@ from memory.rows.record_columns import (
     as_inserted,
     checksum_in,
     checksum_of,
-    encoded,
-    stored_of,
+    to_column,
     to_columns,
+    to_stored,
     with_checksum,
 )
-from memory.rows.record_terms import placed, terms_digest, unpacked
+from memory.rows.record_terms import prefix_terms, terms_digest, unpack_terms
 from memory.rules.identity import FactIdentity, value_text
 from memory.rules.paths import fold_path
 from protocol.base import Scope
 from protocol.memory.values import Candidate, Decision, EventName, Factor
 from protocol.record import Actor, GivenDetails, Record, Status, details_of
-from protocol.seams.callers import stored_caller
+from protocol.seams.callers import encode_caller
 from protocol.seams.ports import Lexicon, Row, Tx
 
 _FACTORS: Final = msgspec.json.Decoder(list[Factor])
@@ -43,7 +43,7 @@ def seal(tx: Tx, memory_id: str) -> None:
 
 def _one(tx: Tx, name: str, values: dict[str, Any]) -> Stored | None:
     row = tx.one(SQL[name], values)
-    return stored_of(row) if row else None
+    return to_stored(row) if row else None
 
 
 _FRESH: Mapping[str, Any] = details_of(GivenDetails()) | {
@@ -62,7 +62,7 @@ def add_record(tx: Tx, scope: Scope, values: Mapping[str, Any]) -> Stored:
     columns = to_columns({**_FRESH, "reinforced_at": values["updated_at"], **values})
     row = with_checksum(columns, scope)
     (returned,) = tx.all(SQL["add_record"], columns | {"checksum": checksum_in(row)})
-    return stored_of(as_inserted(row, returned))
+    return to_stored(as_inserted(row, returned))
 
 
 def get_record(tx: Tx, memory_id: str) -> Stored | None:
@@ -105,7 +105,7 @@ class Met(NamedTuple):
     repetition: bool
 
 
-def met_by(tx: Tx, scope_id: int, identity: FactIdentity) -> Met:
+def find_met(tx: Tx, scope_id: int, identity: FactIdentity) -> Met:
     """Return which kinds of rows of a scope share something of an identity: none, most of the time."""
     values = {
         "scope_id": scope_id, "key": identity.key, "alias": identity.alias, "fingerprint": identity.fingerprint,
@@ -185,7 +185,7 @@ def gist_of(record: Record, lexicon: Lexicon) -> list[str]:
     return lexicon.query_terms(record.content)
 
 
-def packed_terms(stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> bytes:
+def pack_terms(stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> bytes:
     """Return the terms of a record as `record_terms` keeps them: a line with all of them, a line with the gist."""
     lines = body_terms(stored.record, stored.alias, lexicon), gist_of(stored.record, lexicon) if gist is None else gist
     packer = zlib.compressobj(wbits=WINDOW_BITS, memLevel=1)
@@ -204,12 +204,12 @@ def add_first_text(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str]
     `gist` is that of its content, where it is known.
     """
     scope, terms = put_terms(tx, stored, lexicon, gist)
-    tx.run(SQL["add_text"], {"row": stored.row, "body": placed(scope, unpacked(terms))})
+    tx.run(SQL["add_text"], {"row": stored.row, "body": prefix_terms(scope, unpack_terms(terms))})
 
 
 def put_terms(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> tuple[str, bytes]:
     """Keep the terms of a record; return its scope and them. The index itself is left as it is."""
-    terms, scope = packed_terms(stored, lexicon, gist), f"s{stored.scope_id}"
+    terms, scope = pack_terms(stored, lexicon, gist), f"s{stored.scope_id}"
     values = {"row": stored.row, "scope": scope, "terms": terms, "lexicon": lexicon.version}
     tx.run(SQL["keep_terms"], values | {"digest": terms_digest(scope, terms)})
     return scope, terms
@@ -220,7 +220,7 @@ def remove_text(tx: Tx, row: int) -> int:
     kept = tx.one(SQL["kept_terms"], {"row": row})
     if kept is None:
         return 0
-    tx.run(SQL["remove_text"], {"row": row, "body": placed(kept[0], unpacked(kept[1]))})
+    tx.run(SQL["remove_text"], {"row": row, "body": prefix_terms(kept[0], unpack_terms(kept[1]))})
     return tx.run(SQL["drop_terms"], {"row": row})
 
 
@@ -262,7 +262,7 @@ def get_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
     return candidate_of(row) if row else None
 
 
-def known_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
+def get_any_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
     """Return a candidate by id, a forgotten one as well: for bookkeeping, never for an answer."""
     row = tx.one(SQL["known_candidate"], {"candidate_id": candidate_id})
     return candidate_of(row) if row else None
@@ -296,7 +296,7 @@ class Change(NamedTuple):
 def add_event(tx: Tx, memory_id: str, at: int, change: Change) -> None:
     """Write a step of a record's history."""
     tx.run(SQL["add_event"], {
-        "memory_id": memory_id, "at": at, "event": change.event, "actor": encoded(change.actor),
+        "memory_id": memory_id, "at": at, "event": change.event, "actor": to_column(change.actor),
         "reason_code": change.reason_code, "from_status": change.from_status, "to_status": change.to_status,
-        "caller": stored_caller(),
+        "caller": encode_caller(),
     })  # fmt: skip

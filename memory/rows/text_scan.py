@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from memory.rows.record_terms import words_of
-from memory.rows.store import SQL, body_terms, stored_of
+from memory.rows.store import SQL, body_terms, to_stored
 from protocol.seams.ports import Lexicon, Tx
 
 LOOKED_THROUGH = 10_000
@@ -49,7 +49,7 @@ def rows_of_terms(tx: Tx, scope_ids: Sequence[int], lexicon: Lexicon) -> Mapping
         for word in words:
             found[word].append(row)
     for entry in tx.all(SQL["records_by_row"], {"rows": json.dumps(lost)}):
-        stored = stored_of(entry)
+        stored = to_stored(entry)
         for word in set(body_terms(stored.record, stored.alias, lexicon)):
             found[word].append(stored.row)
     return {word: sorted(rows, reverse=True) for word, rows in found.items()}

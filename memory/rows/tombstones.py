@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory.rows.record_columns import SQL
-from memory.rows.store import Stored, StoredCandidate, encoded
+from memory.rows.store import Stored, StoredCandidate, to_column
 from protocol.seams.ports import Tx
 
 
@@ -33,7 +33,7 @@ def pending_erases(tx: Tx) -> list[str]:
 
 def settle_erases(tx: Tx, memory_ids: Sequence[str]) -> None:
     """Note that no file holds these any more."""
-    tx.run(SQL["settle_tombstones"], {"memory_ids": encoded(list(memory_ids))})
+    tx.run(SQL["settle_tombstones"], {"memory_ids": to_column(list(memory_ids))})
 
 
 def doubt_erase(tx: Tx, memory_id: str) -> None:

@@ -6,7 +6,7 @@ Rule 1: a partition is a scope; what another scope holds has no part in an answe
 from collections.abc import Sequence
 from typing import Final
 
-from memory.rows.store import SQL, encoded
+from memory.rows.store import SQL, to_column
 from protocol.record import IndexState
 from protocol.seams.checks import digest_of
 from protocol.seams.ports import Coverage, Space, Tx, Vector, VectorTable
@@ -35,7 +35,7 @@ def add_vector(tx: Tx, row: int, scope_id: int, vector: Vector) -> None:
 
 def vector_of(tx: Tx, row: int, scope_id: int, space_id: int) -> Vector | None:
     """Return a record's vector of a space."""
-    place = {"subjects": encoded([row]), "partitions": encoded([scope_id]), "space": space_id}
+    place = {"subjects": to_column([row]), "partitions": to_column([scope_id]), "space": space_id}
     found = tx.one(SQL["vectors_of_records"], place)
     return Vector(space_id, found[1]) if found is not None else None
 
@@ -47,7 +47,7 @@ def remove_vectors(tx: Tx, row: int) -> int:
 
 def drop_vectors(tx: Tx, vector_rows: Sequence[int]) -> int:
     """Remove some vectors; return how many there were."""
-    return tx.run(SQL["drop_wrong_vectors"], {"rows": encoded(list(vector_rows))})
+    return tx.run(SQL["drop_wrong_vectors"], {"rows": to_column(list(vector_rows))})
 
 
 def coverage(tx: Tx, space_id: int) -> Coverage:
@@ -68,7 +68,7 @@ def index_state_of(tx: Tx, row: int) -> IndexState | None:
 
 def reconsider_vectors(tx: Tx, rows: Sequence[int], space: Space | None) -> None:
     """Decide anew whether some records wait for a vector of the space; None: nothing waits."""
-    values = {"rows": encoded(list(rows)), "space": space.id if space is not None else None}
+    values = {"rows": to_column(list(rows)), "space": space.id if space is not None else None}
     tx.run(SQL["reconsider_vectors"], values)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memory.ports import Collaborators
-from memory.rows.store import SQL, Change, Stored, add_event, encoded, get_record, scope_ids_of, seal, stored_of
+from memory.rows.store import SQL, Change, Stored, add_event, get_record, scope_ids_of, seal, to_column, to_stored
 from memory.rules.identity import value_text
 from memory.rules.sensitivity import NUMBER_KINDS
 from memory.rules.visibility import KEPT, WITHHELD, View, is_visible
@@ -68,14 +68,14 @@ def find_numbers(tx: Tx, after: int, scanner: SecretScanner) -> tuple[list[tuple
     """
     if after == 0 and is_looked_through(tx):
         return [], None
-    page = [stored_of(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]
+    page = [to_stored(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]
     found = [(s.row,) for s in page if s.is_intact and not s.seen.is_withheld and holds_number(s.record, scanner)]
     return found, page[-1].row if len(page) == PAGE else None
 
 
 def withhold(tx: Tx, stored: Stored, now: int) -> None:
     """Mark a record so that no answer shows it."""
-    memory_id, metadata = stored.record.memory_id, encoded({**stored.record.metadata, WITHHELD: True})
+    memory_id, metadata = stored.record.memory_id, to_column({**stored.record.metadata, WITHHELD: True})
     tx.run(SQL["withhold_record"], {"memory_id": memory_id, "metadata": metadata})
     seal(tx, memory_id)
     add_event(tx, memory_id, now, Change("updated", Actor(kind="system"), "secret_detected"))
@@ -98,7 +98,7 @@ def count_numbers(tx: Tx, scanner: SecretScanner) -> int:
     This reads every record, which only the doctor does.
     """
     after, count = 0, 0
-    while page := [stored_of(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]:
+    while page := [to_stored(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]:
         count += sum(s.seen.is_withheld or (s.is_intact and holds_number(s.record, scanner)) for s in page)
         after = page[-1].row
     return count

@@ -104,7 +104,7 @@ def assess(proposal: Proposal) -> AdmissionScore:
     return AdmissionScore(score, bucket_of(score), factors)
 
 
-def said_in_turns(factors: Sequence[Factor], turns: int) -> AdmissionScore:
+def rescore_repetition(factors: Sequence[Factor], turns: int) -> AdmissionScore:
     """Return the score that earlier factors have once the claim was said in that many turns."""
     _, weight, why = next((row for row in REPETITION if turns >= row[0]), (0, 0.0, "not said by the user"))
     repeated = Factor(name="repetition", value=turns, weight=weight, contribution=weight, why=why)

@@ -56,7 +56,7 @@ LASTING: Final = tuple(name for name, facts in CATEGORIES.items() if not facts.f
 OBEYED: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.is_obeyed)
 
 
-def _ordered(place_of: Callable[[CategoryFacts], int | None]) -> tuple[Category, ...]:
+def _order_categories(place_of: Callable[[CategoryFacts], int | None]) -> tuple[Category, ...]:
     """Return the categories that have a place, by their places."""
     places: list[tuple[int, Category]] = [
         (place, name) for name, facts in CATEGORIES.items() if (place := place_of(facts)) is not None
@@ -64,5 +64,5 @@ def _ordered(place_of: Callable[[CategoryFacts], int | None]) -> tuple[Category,
     return tuple(name for _, name in sorted(places))
 
 
-STANDING: Final = _ordered(lambda facts: facts.standing_order)
-ABOUT_THE_USER: Final = _ordered(lambda facts: facts.profile_order)
+STANDING: Final = _order_categories(lambda facts: facts.standing_order)
+ABOUT_THE_USER: Final = _order_categories(lambda facts: facts.profile_order)

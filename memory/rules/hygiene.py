@@ -46,16 +46,16 @@ _THIRD = r"(?:i|he|she|they|the user|user|[A-Z][\w'-]+)"
 def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
     """Return each sort of junk: the contract's reason, its name, a sentence, and its pattern."""
 
-    def said(key: str, *, spaced: bool | None = None) -> str:
+    def group(key: str, *, spaced: bool | None = None) -> str:
         return f"(?:{either('hygiene', key, spaced=spaced)})"
 
-    talk, begins = said("talk"), said("talk", spaced=False)
+    talk, begins = group("talk"), group("talk", spaced=False)
     return (
         ("malformed_fact", "no_words", "it has no words", r"\A[\W\d_]*\Z"),
         ("malformed_fact", "question", "it is a question", r"[?？]\W*\Z"),
         (
             "malformed_fact", "small_talk", "it is a greeting or the like",
-            rf"\A\W*(?:{said('small_talk', spaced=True)}\b\W*|{said('small_talk', spaced=False)}\W*)+\Z",
+            rf"\A\W*(?:{group('small_talk', spaced=True)}\b\W*|{group('small_talk', spaced=False)}\W*)+\Z",
         ),
         (
             "malformed_fact", "placeholder", "it stands for a fact that is not there",
@@ -69,7 +69,7 @@ def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
             (r"\A\s*(?:[{\[]\s*[\"'{\[]|```|~~~|<[/!?a-z])|\{\s*\"facts\"\s*:"
             r"|\A\s*(?:#{1,6}\s|(?:system|assistant|user)\s*:)"),
         ),
-        ("malformed_fact", "order_to_model", "it is an order to a model in a fact's clothes", said("order_to_model")),
+        ("malformed_fact", "order_to_model", "it is an order to a model in a fact's clothes", group("order_to_model")),
         (
             "own_context_block", "prompt_text", "it repeats what the model was told",
             (r"\brecalled memory\b|\bthis is context, not an instruction\b|\brelevant thread context\b"
@@ -78,7 +78,7 @@ def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
         ),
         (
             "generated_summary", "talk_about_talk", "it tells of the conversation, not of the user",
-            (rf"\A\W*{said('speaker')}\W*\s*{said('asks')}|\A\W*{talk}\b.{{0,60}}\b{said('is_about')}\b|\A{begins}"
+            (rf"\A\W*{group('speaker')}\W*\s*{group('asks')}|\A\W*{talk}\b.{{0,60}}\b{group('is_about')}\b|\A{begins}"
             r"|\A(?:in (?:this|the) (?:conversation|turn|message)|an? (?:user|conversation|greeting)\b)"),
         ),
         (
@@ -92,12 +92,12 @@ def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
             (rf"\A\W*{_THIRD}(?:'m|'s| am| is| are| feels?| seems?| looks?| was| were| felt| got)? "
             rf"(?:\w+ ){{0,2}}(?:{_FEELING})(?: (?:{_NOW}))?\W*\Z"),
         ),
-        ("transient", "moment", "it holds for the day it was said on", said("moment")),
+        ("transient", "moment", "it holds for the day it was said on", group("moment")),
         (
             "malformed_fact", "fragment", "it is cut off, or hangs in the air",
-            rf"(?:\.\.\.|…|[,:;(\[{{–—-]|\b{said('goes_on')})\s*\Z",
+            rf"(?:\.\.\.|…|[,:;(\[{{–—-]|\b{group('goes_on')})\s*\Z",
         ),
-        ("malformed_fact", NOBODY, "it says of nobody in particular", rf"\A\W*{said('of_nobody')}"),
+        ("malformed_fact", NOBODY, "it says of nobody in particular", rf"\A\W*{group('of_nobody')}"),
     )  # fmt: skip
 
 

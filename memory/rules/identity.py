@@ -42,7 +42,7 @@ class FactIdentity(NamedTuple):
     is_single: bool
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Return the text as it is compared."""
     flat = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     return _TERMINAL.sub("", flat)
@@ -122,7 +122,7 @@ def base_of(key: str) -> str:
 
 
 def _words(content: str) -> str:
-    return folded(content) or content.strip()  # nothing but punctuation says that
+    return fold_text(content) or content.strip()  # nothing but punctuation says that
 
 
 def text_hash_of(scope: Scope, content: str, keyed: KeyedHash) -> bytes:
@@ -134,7 +134,7 @@ def _identity(
     scope: Scope, base: str, named: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
 ) -> FactIdentity:
     words = _words(content)
-    said = words if value is None else folded(value_text(content, value))
+    said = words if value is None else fold_text(value_text(content, value))
     text_hash = text_hash_of(scope, content, keyed)
     if named is not None:  # two names are two facts, also where they say the same; other words under a name are news
         fingerprint = keyed.digest("fact", f"{base}:{named}\n{said}\n{words}")

@@ -32,17 +32,17 @@ def voice_of(provenance: Provenance) -> Voice:
     return "machine" if provenance.source_kind == NOTE_SOURCE else "user"
 
 
-def noted_by(provenance: Provenance) -> str | None:
+def find_note_author(provenance: Provenance) -> str | None:
     """Return the agent whose unconfirmed note it is, `NAMELESS` of one without a name; None of what is the user's."""
     if voice_of(provenance) == "user":
         return None
     return (provenance.created_by.id if provenance.created_by is not None else None) or NAMELESS
 
 
-def noted_by_bytes(provenance: bytes) -> str:
+def read_note_author(provenance: bytes) -> str:
     """Return the author of a note by its column; `NAMELESS` where that is damaged."""
     try:
-        return noted_by(_PROVENANCE.decode(provenance)) or NAMELESS
+        return find_note_author(_PROVENANCE.decode(provenance)) or NAMELESS
     except msgspec.DecodeError:
         return NAMELESS
 

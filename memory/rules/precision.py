@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from promt.language.reader import either, listed
+from promt.language.reader import either, list_words
 from promt.patterns import compile_late
 
 _TOKEN: Final = compile_late(
@@ -93,10 +93,10 @@ _PARTIAL: Final = compile_late(r"(?:(\d{4})|-)?-?(?:(\d\d)(?:-(\d\d))?)?")
 
 @cache
 def _words(key: str) -> frozenset[str]:
-    return frozenset(listed("precision", key))
+    return frozenset(list_words("precision", key))
 
 
-def added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str | None:
+def find_added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str | None:
     """Return the detail that the new words add to all of the old ones; None where they do not, or say anything else."""
     if is_one_slot and (date := _fuller_date(old, new)) is not None:
         return date
@@ -171,10 +171,10 @@ def detail_of(old: str, old_value: Any, content: str, value: Any, *, is_one_slot
     Nothing may differ otherwise.
     """
     if old_value is None or value is None:
-        added = added_detail(old, content, is_one_slot=is_one_slot)
+        added = find_added_detail(old, content, is_one_slot=is_one_slot)
         return added if old_value is None or (added is not None and value is not None) else None
     if old_value == value:
-        return added_detail(old, content, is_one_slot=is_one_slot)
+        return find_added_detail(old, content, is_one_slot=is_one_slot)
     if not (is_one_slot and isinstance(old_value, str) and isinstance(value, str)):
         return None
-    return added_detail(old_value, value, is_one_slot=True)
+    return find_added_detail(old_value, value, is_one_slot=True)

@@ -16,10 +16,10 @@ from memory.extraction.rule_extraction import extract_statements
 from memory.extraction.unspaced import UNSPACED, pieces_of
 from memory.rules.categories import OBEYED
 from memory.rules.hygiene import NOBODY, find_junk
-from memory.rules.identity import folded
+from memory.rules.identity import fold_text
 from memory.rules.same_words import denials_in, figures_in
 from promt.intents import detect
-from promt.language.reader import either, listed, whole
+from promt.language.reader import either, list_words, whole
 from promt.layout import sentences
 from promt.own_words import KEEPS, begins_request, own_stretches
 from promt.patterns import compile_late
@@ -88,22 +88,22 @@ class Borne(NamedTuple):
     """Whether the claim only chose the sentence: it said more, so that nothing else of it is the user's."""
 
 
-def compared(text: str) -> str:
+def fold_quote(text: str) -> str:
     """Return a quote as it is looked for: NFKC, case, white space; typographic quotes and dashes as ASCII."""
-    return folded(text.translate(TYPOGRAPHY))
+    return fold_text(text.translate(TYPOGRAPHY))
 
 
 def find_sentence(quote: str, text: str) -> str | None:
     """Return the whole sentence, or few, of the user's own words in the text that hold the quote, or None."""
-    wanted = compared(quote)
+    wanted = fold_quote(quote)
     for stretch in own_stretches(text):
-        if not wanted or wanted not in compared(stretch):
+        if not wanted or wanted not in fold_quote(stretch):
             continue
         ranges = list(sentences(stretch))
         for count in range(1, MAX_SENTENCES + 1):
             for first in range(len(ranges) - count + 1):
                 said = stretch[ranges[first][0] : ranges[first + count - 1][1]]
-                if wanted in compared(said):
+                if wanted in fold_quote(said):
                     return said
     return None
 
@@ -113,7 +113,7 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
 
     What would say something of a "he" or "it" alone is kept with the sentences before it.
     """
-    borne = _supported(claim, text, lexicon)
+    borne = _judge_support(claim, text, lexicon)
     junk = find_junk(borne.content) if isinstance(borne, Borne) else None
     if not isinstance(borne, Borne) or junk is None or junk.name != NOBODY:
         return borne
@@ -121,7 +121,7 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     return borne._replace(content=said, value=None, sentence=said, is_as_said=True)
 
 
-def _supported(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
+def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     sentence = find_sentence(claim.quote, text)
     if sentence is None:
         return _nearest(claim, text, lexicon)
@@ -131,7 +131,7 @@ def _supported(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     if _adds(claim.content, sentence, lexicon):
         if is_asked:
             return _as_said(claim, sentence)
-        return _picked(claim, sentence) if _rests_on(claim.content, sentence, lexicon) else "beyond_quote"
+        return _pick_sentence(claim, sentence) if _rests_on(claim.content, sentence, lexicon) else "beyond_quote"
     is_obeyed = claim.category in OBEYED or OBLIGES.search(claim.content) is not None
     is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
     if is_obeyed or is_turned or _is_of_another(claim.content, sentence):
@@ -147,7 +147,7 @@ def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
     """
     quote = claim.quote or _sentence_like(claim.content, text, lexicon)
     sentence = find_sentence(quote, text) if quote else None
-    if sentence is None and quote and compared(quote) not in compared(text):
+    if sentence is None and quote and fold_quote(quote) not in fold_quote(text):
         sentence = near_sentence(quote, text)
         quote = sentence or quote
     if sentence is None or not (_is_statement(quote, sentence, lexicon) or _asks_to_keep(quote, sentence, lexicon)):
@@ -164,7 +164,7 @@ def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
 
 def near_sentence(quote: str, text: str) -> str | None:
     """Return the sentence of the user's own words that a quote copies with small differences, or None."""
-    wanted = compared(quote)
+    wanted = fold_quote(quote)
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted)
     best, found = ALIKE, None
@@ -173,7 +173,7 @@ def near_sentence(quote: str, text: str) -> str | None:
             said = stretch[start:end]
             if abs(end - start - len(wanted)) * 2 > len(wanted) or len(said) > MAX_SAID_CHARS:
                 continue
-            matcher.set_seq1(compared(said))
+            matcher.set_seq1(fold_quote(said))
             if matcher.real_quick_ratio() >= best and matcher.quick_ratio() >= best and matcher.ratio() >= best:
                 best, found = matcher.ratio(), said
     return found
@@ -198,15 +198,15 @@ def shares_words(words: str, text: str, lexicon: Lexicon) -> bool:
 
 def _nearest(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     """The sentence that a quote copies with small differences, as it was said."""
-    if compared(claim.quote) in compared(text):
+    if fold_quote(claim.quote) in fold_quote(text):
         return "not_own_words"
     sentence = near_sentence(claim.quote, text)
     if sentence is None or not (_is_statement(sentence, sentence, lexicon) or detect(sentence).remember):
         return "quote_not_found"
-    return _picked(claim._replace(quote=sentence), sentence)
+    return _pick_sentence(claim._replace(quote=sentence), sentence)
 
 
-def _picked(claim: Claim, sentence: str) -> Borne:
+def _pick_sentence(claim: Claim, sentence: str) -> Borne:
     """The user's words alone."""
     return _as_said(claim, sentence)._replace(is_picked=True)
 
@@ -272,9 +272,9 @@ def _states(question: str, quote: str = "") -> bool:
     if any(is_about_user(clause) and not _ASKS.match(clause) for clause in clauses):
         return True
     asks = next((at for at, clause in enumerate(clauses) if _ASKS.match(clause)), 0)
-    wanted = compared(quote)
-    return bool(asks and wanted) and compared(question).find(wanted) + len(wanted) <= len(
-        compared(", ".join(clauses[:asks]))
+    wanted = fold_quote(quote)
+    return bool(asks and wanted) and fold_quote(question).find(wanted) + len(wanted) <= len(
+        fold_quote(", ".join(clauses[:asks]))
     )
 
 
@@ -285,8 +285,8 @@ def _asks_to_keep(quote: str, sentence: str, lexicon: Lexicon) -> bool:
 
 def _is_statement(quote: str, sentence: str, lexicon: Lexicon) -> bool:
     """Return whether the quote is long enough, and no mere question: a question states nothing."""
-    wanted = compared(quote)
-    said = next((part for part in _STOP.split(sentence) if wanted in compared(part)), sentence)
+    wanted = fold_quote(quote)
+    said = next((part for part in _STOP.split(sentence) if wanted in fold_quote(part)), sentence)
     is_question = said.rstrip("\"”»') ").endswith(("?", "？"))
     return _is_long(quote, sentence, lexicon) and (not is_question or _states(said, quote))
 
@@ -299,12 +299,12 @@ def _is_long(quote: str, sentence: str, lexicon: Lexicon) -> bool:
     unspaced = sum(map(len, UNSPACED.findall(quote)))
     if unspaced >= MIN_UNSPACED_CHARS or (not unspaced and len(lexicon.index_terms(quote)) >= MIN_TERMS):
         return True
-    wanted = compared(quote)
+    wanted = fold_quote(quote)
     ends = [0, *(found.end() for found in _LABEL.finditer(sentence))]
-    if any(wanted == compared(sentence[end:]) for end in ends):
+    if any(wanted == fold_quote(sentence[end:]) for end in ends):
         return True
     is_meant = is_about_user(quote) or OBLIGES.search(quote) is not None
-    return is_meant and any(wanted == compared(clause) for clause in _CLAUSE.split(sentence))
+    return is_meant and any(wanted == fold_quote(clause) for clause in _CLAUSE.split(sentence))
 
 
 def _chunks(text: str) -> Iterator[list[str]]:
@@ -323,7 +323,7 @@ def telling_terms(text: str, lexicon: Lexicon) -> list[str]:
         asked = set(lexicon.query_terms(f"{_ANY} {' '.join(words)}"))
         for word in words:
             bare = _POSSESSIVE.sub("", word.casefold())
-            if bare not in _added() and not KEEPS.fullmatch(word):
+            if bare not in _list_added_words() and not KEEPS.fullmatch(word):
                 terms = lexicon.index_terms(word)
                 stems = [term for term in terms[:1] if term.startswith(tuple(one for one in asked if len(one) > 2))]
                 found += [term for term in terms if term in asked] or stems
@@ -335,9 +335,9 @@ _ANY: Final = "qzx"
 
 
 @cache
-def _added() -> frozenset[str]:
+def _list_added_words() -> frozenset[str]:
     """Return the parts that a telling adds: who is meant, that somebody has a name, that a thing is liked or wanted."""
-    return frozenset(listed("quotes", "added"))
+    return frozenset(list_words("quotes", "added"))
 
 
 def holds(term: str, known: set[str]) -> bool:
@@ -352,7 +352,7 @@ def holds(term: str, known: set[str]) -> bool:
 
 def _adds(content: str, quote: str, lexicon: Lexicon) -> bool:
     """Return whether the content has a word, number, address, denial or obligation that the quote has not."""
-    if compared(content) in compared(quote):
+    if fold_quote(content) in fold_quote(quote):
         return False
     known = {*lexicon.index_terms(quote), *pieces_of(quote)}
     return not all(holds(term, known) for term in telling_terms(content, lexicon)) or _alters(content, quote)

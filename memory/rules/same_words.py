@@ -11,8 +11,8 @@ from functools import cache
 from typing import Final
 
 from memory.extraction.unspaced import count_denials
-from memory.rules.identity import folded
-from promt.language.reader import listed
+from memory.rules.identity import fold_text
+from promt.language.reader import list_words
 from promt.patterns import compile_late
 from protocol.saying import TYPOGRAPHY
 from protocol.seams.ports import Lexicon
@@ -37,7 +37,7 @@ def words_in_order(text: str) -> tuple[str, ...]:
 
     Equal for texts of the same words.
     """
-    found = [word for part in folded(text.translate(TYPOGRAPHY)).split() if (word := part.strip(_AROUND))]
+    found = [word for part in fold_text(text.translate(TYPOGRAPHY)).split() if (word := part.strip(_AROUND))]
     if not LEAST_MOVED <= len(found) <= MOST_MOVED:
         return tuple(found)
     return min(tuple(found[start:] + found[:start]) for start in range(len(found)))
@@ -93,4 +93,4 @@ def _bare(word: str) -> str:
 @cache
 def _denying() -> frozenset[str]:
     """The words of all languages that deny."""
-    return frozenset(word for word in listed("statements", "denies"))
+    return frozenset(word for word in list_words("statements", "denies"))

@@ -51,16 +51,16 @@ def of_turn(turn: TurnContext, settings: MemorySettings) -> list[Scope]:
     return scopes
 
 
-def narrowed(active: Sequence[Scope], wanted: Sequence[Scope] | None) -> list[Scope]:
+def narrow_scopes(active: Sequence[Scope], wanted: Sequence[Scope] | None) -> list[Scope]:
     """Return the scopes asked for, all of which must be active."""
     if wanted is None:
         return list(active)
     for scope in wanted:
-        required(active, scope)
+        require_scope(active, scope)
     return list(dict.fromkeys(wanted))
 
 
-def required(active: Sequence[Scope], scope: Scope) -> Scope:
+def require_scope(active: Sequence[Scope], scope: Scope) -> Scope:
     """Return the scope, if it is active. Raises `Refused("scope_out_of_context")`."""
     if scope not in active:
         raise Refused("scope_out_of_context")

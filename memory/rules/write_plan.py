@@ -164,17 +164,17 @@ def _fate(s: ProposalSituation) -> WritePlan:
         bucket = verdict.bucket if reason in {"transient", "session_only"} else "low"
         score = verdict.score if bucket == verdict.bucket else min(verdict.score, 0.0)
         return WritePlan(
-            action, relation, _decided(verdict._replace(score=score, bucket=bucket), action, reason, extra)
+            action, relation, _build_decision(verdict._replace(score=score, bucket=bucket), action, reason, extra)
         )
     if s.is_note:
-        return _noted(s, verdict)
+        return _plan_note(s, verdict)
     if s.duplicate is not None:
-        return _merged(s, s.duplicate, verdict)
+        return _plan_merge(s, s.duplicate, verdict)
     if s.supersedes is not None or (contradicts and s.is_explicit and not s.wants_candidate):
         replaced = s.supersedes or (s.same_key.memory_id if s.same_key else None)
         promote = s.pending.candidate_id if s.pending else None
         reason: ReasonCode = "contradiction_resolved" if s.is_approval else "superseded_by_correction"
-        decision = _decided(verdict, "supersede", reason)
+        decision = _build_decision(verdict, "supersede", reason)
         return WritePlan("supersede", "contradiction", decision, supersede=replaced, promote=promote)
     if s.refined is not None:
         return _more_precise(s, s.refined, verdict)
@@ -183,7 +183,9 @@ def _fate(s: ProposalSituation) -> WritePlan:
     return _novel(s, verdict)
 
 
-def _decided(verdict: AdmissionScore, action: Action, reason: ReasonCode, extra: Sequence[Factor] = ()) -> Decision:
+def _build_decision(
+    verdict: AdmissionScore, action: Action, reason: ReasonCode, extra: Sequence[Factor] = ()
+) -> Decision:
     return Decision(
         action=action,
         score=verdict.score,
@@ -193,24 +195,26 @@ def _decided(verdict: AdmissionScore, action: Action, reason: ReasonCode, extra:
     )
 
 
-def _noted(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
+def _plan_note(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
     """Plan to keep a note beside what the user said, of which it changes nothing; known words are not kept again.
 
     The note replaces its author's note of the same path.
     """
     if s.duplicate is not None:
-        return WritePlan("merge", "duplicate", _decided(verdict, "merge", "duplicate_active"), s.duplicate.memory_id)
+        return WritePlan(
+            "merge", "duplicate", _build_decision(verdict, "merge", "duplicate_active"), s.duplicate.memory_id
+        )
     action: Action = "activate" if s.supersedes is None else "supersede"
     relation: Relation = "novel" if s.supersedes is None else "compatible_update"
-    return WritePlan(action, relation, _decided(verdict, action, "agent_note_created"), supersede=s.supersedes)
+    return WritePlan(action, relation, _build_decision(verdict, action, "agent_note_created"), supersede=s.supersedes)
 
 
-def _merged(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
+def _plan_merge(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
     """The same is believed already: its evidence grows, a doubt about it is settled, and what it corrects gives way."""
     uncontest = known.memory_id if known.is_contested else None
     promote = s.pending.candidate_id if s.pending is not None and s.is_approval else None
     met: ReasonCode = "near_duplicate" if known.is_restated else "duplicate_active"
-    decision = _decided(verdict, "merge", "note_confirmed" if known.is_note else met)
+    decision = _build_decision(verdict, "merge", "note_confirmed" if known.is_note else met)
     plan = WritePlan(
         "merge", "duplicate", decision, known.memory_id, s.supersedes, uncontest=uncontest, promote=promote
     )
@@ -227,23 +231,23 @@ def _more_precise(s: ProposalSituation, known: Refined, verdict: AdmissionScore)
         return plan if plan.relation == "duplicate" else plan._replace(relation="compatible_update")
     why = "it says all of what was known, and adds this"
     told = Factor(name="detail", value=known.detail, weight=0.0, contribution=0.0, why=why)
-    decision = _decided(verdict, "supersede", "made_more_precise", [told])
+    decision = _build_decision(verdict, "supersede", "made_more_precise", [told])
     return plan._replace(action="supersede", relation="compatible_update", decision=decision, supersede=known.memory_id)
 
 
 def _contradiction(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
     """Something else is believed: nothing is overwritten silently, a second statement of the user resolves it."""
     if verdict.bucket == "low" and not s.is_explicit:
-        return WritePlan("reject", "contradiction", _decided(verdict, "reject", "low_score"), remember_turn=True)
+        return WritePlan("reject", "contradiction", _build_decision(verdict, "reject", "low_score"), remember_turn=True)
     if s.pending is not None and s.proposal.turns > 1 and s.proactive_enabled and not s.wants_candidate:
-        decision = _decided(verdict, "supersede", "contradiction_resolved")
+        decision = _build_decision(verdict, "supersede", "contradiction_resolved")
         return WritePlan(
             "supersede", "contradiction", decision, supersede=known.memory_id, promote=s.pending.candidate_id
         )
     if s.pending is not None:
-        decision = _decided(verdict, "candidate", "duplicate_candidate")
+        decision = _build_decision(verdict, "candidate", "duplicate_candidate")
         return WritePlan("candidate", "duplicate", decision, merge_into=s.pending.candidate_id, remember_turn=True)
-    decision = _decided(verdict, "candidate", "contradiction_candidate")
+    decision = _build_decision(verdict, "candidate", "contradiction_candidate")
     return WritePlan("candidate", "contradiction", decision, contest=known.memory_id, remember_turn=True)
 
 
@@ -253,24 +257,29 @@ def _novel(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
     if s.wants_candidate and (s.is_explicit or verdict.bucket != "low"):
         return _candidate(s, verdict)
     if s.is_explicit:
-        return WritePlan("activate", relation, _decided(verdict, "activate", "active_created"), promote=promote)
+        return WritePlan("activate", relation, _build_decision(verdict, "activate", "active_created"), promote=promote)
     if verdict.bucket == "high" and s.proactive_enabled:
-        return WritePlan("activate", relation, _decided(verdict, "activate", "active_created"), promote=promote)
+        return WritePlan("activate", relation, _build_decision(verdict, "activate", "active_created"), promote=promote)
     if verdict.bucket == "high":
         return WritePlan(
-            "reject", relation, _decided(verdict, "reject", "proactive_writes_disabled"), remember_turn=True
+            "reject", relation, _build_decision(verdict, "reject", "proactive_writes_disabled"), remember_turn=True
         )
     if verdict.bucket == "middle" and s.review_enabled:
         return _candidate(s, verdict)
     if verdict.bucket == "middle":
         return WritePlan(
-            "reject", relation, _decided(verdict, "reject", "review_disabled_middle_confidence"), remember_turn=True
+            "reject",
+            relation,
+            _build_decision(verdict, "reject", "review_disabled_middle_confidence"),
+            remember_turn=True,
         )
-    return WritePlan("reject", relation, _decided(verdict, "reject", "low_score"), remember_turn=True)
+    return WritePlan("reject", relation, _build_decision(verdict, "reject", "low_score"), remember_turn=True)
 
 
 def _candidate(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
     if s.pending is not None:
-        decision = _decided(verdict, "candidate", "duplicate_candidate")
+        decision = _build_decision(verdict, "candidate", "duplicate_candidate")
         return WritePlan("candidate", "duplicate", decision, merge_into=s.pending.candidate_id, remember_turn=True)
-    return WritePlan("candidate", "novel", _decided(verdict, "candidate", "candidate_created"), remember_turn=True)
+    return WritePlan(
+        "candidate", "novel", _build_decision(verdict, "candidate", "candidate_created"), remember_turn=True
+    )

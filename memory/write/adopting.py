@@ -12,7 +12,7 @@ import msgspec
 from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
 from memory.rows.evidence import take_evidence
-from memory.rows.notices import Notice, changed, note_change
+from memory.rows.notices import Notice, build_changed_notice, note_change
 from memory.rows.record_columns import ADOPTED, to_columns
 from memory.rows.records import adopt_record, find_notes, set_status
 from memory.rows.store import Change, Stored, add_event, add_text, get_record, scope_id_of
@@ -62,7 +62,7 @@ def _give_way(tx: Tx, means: Collaborators, note: Stored, said: Stored) -> Notic
     take_evidence(tx, note.record.memory_id, taken_by, now)
     note_change(tx, means, note.scope_id)
     given = msgspec.structs.replace(note.record, status="superseded", superseded_by=taken_by, updated_at=now)
-    return changed(given, "superseded", "note_confirmed", said.record.provenance)
+    return build_changed_notice(given, "superseded", "note_confirmed", said.record.provenance)
 
 
 def may_adopt(found: Stored, proposed: Proposed, identity: FactIdentity, same_key: Stored | None) -> bool:

@@ -23,17 +23,17 @@ from protocol.settings import Aging
 RELATED_CHARS = 300  # enough to recognise a fact; two dozen of them must fit into a request
 
 
-def kept(outcome: Outcome) -> Record:
+def require_record(outcome: Outcome) -> Record:
     """Return the record of a write that had to succeed. Raises `Refused("write_refused")` with the decision."""
     record, decision = outcome.result.record, outcome.result.decision
     if record is not None:
         return record
     if decision.action in {"activate", "merge", "supersede"}:
         raise Refused("conflict", "That memory was forgotten since.")
-    raise _refused(decision)
+    raise _build_refusal(decision)
 
 
-def _refused(decision: Decision) -> Refused:
+def _build_refusal(decision: Decision) -> Refused:
     message = f"The memory was not saved: {decision.reason_code.replace('_', ' ')}."
     if any(factor.name in NUMBER_KINDS for factor in decision.factors):
         message += f" {LABEL_ADVICE}"
@@ -43,14 +43,14 @@ def _refused(decision: Decision) -> Refused:
 def refusal(reason_code: ReasonCode, factors: Sequence[Factor] = ()) -> Refused:
     """Return the error of a write that a gate stopped before anything was weighed."""
     decision = Decision(action="reject", score=0.0, bucket="low", reason_code=reason_code, factors=list(factors))
-    return _refused(decision)
+    return _build_refusal(decision)
 
 
-def remembered(outcome: Outcome) -> RememberResult:
+def build_remember_result(outcome: Outcome) -> RememberResult:
     """Return the answer to an explicit wish. Raises `Refused("write_refused")`."""
     result = outcome.result
     return RememberResult(
-        record=kept(outcome), created=outcome.created, relation=result.relation, decision=result.decision,
+        record=require_record(outcome), created=outcome.created, relation=result.relation, decision=result.decision,
         superseded_memory_id=result.superseded_memory_id,
     )  # fmt: skip
 
@@ -81,7 +81,7 @@ def answer_of(outcome: Outcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def answered(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
+def replay_answer(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
     """Return a stored answer with its record and candidate as they are now."""
     kept = msgspec.json.decode(answer, type=dict[str, Any])
     stored = get_record(tx, kept["memory_id"]) if kept["memory_id"] else None

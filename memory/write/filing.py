@@ -14,7 +14,7 @@ from memory.proposals.proposal import Proposed
 from memory.rows.notices import Notice, expire
 from memory.rows.records import set_status
 from memory.rows.store import Stored, active_by_path
-from memory.rules.notes import is_note, noted_by
+from memory.rules.notes import find_note_author, is_note
 from memory.rules.paths import require_path
 from memory.rules.visibility import status_at
 from protocol.base import Scope
@@ -57,5 +57,7 @@ def _may_replace(proposed: Proposed, holder: Stored, active: Sequence[Scope]) ->
     there = holder.record
     is_here = there.scope in active and proposed.scope in {None, there.scope}
     is_meant = proposed.supersedes in {None, there.memory_id}
-    is_own = not proposed.is_note or (is_note(there) and noted_by(there.provenance) == noted_by(proposed.provenance))
+    is_own = not proposed.is_note or (
+        is_note(there) and find_note_author(there.provenance) == find_note_author(proposed.provenance)
+    )
     return is_here and is_meant and is_own

@@ -11,8 +11,8 @@ from typing import Any
 from memory.ports import Collaborators
 from memory.rows.answers import KeptAnswer, find_answer, keep_answer
 from memory.rows.notices import Notice
-from memory.rows.store import encoded
-from memory.write.answers import answer_of, answered
+from memory.rows.store import to_column
+from memory.write.answers import answer_of, replay_answer
 from memory.write.writing import Outcome
 from protocol.base import DAY_MS
 from protocol.errors import Refused
@@ -47,7 +47,7 @@ async def write_once(
     if key is None:
         return await means.db.write(work_and_tell)
     named = means.keyed.digest("idempotency", f"{workspace_id or '-'}|{key}").hex()
-    digest = means.keyed.digest("request", encoded(request))
+    digest = means.keyed.digest("request", to_column(request))
     after = means.clock.now() - KEEP_ANSWERS_MS
 
     def write(tx: Tx) -> Outcome:
@@ -55,9 +55,9 @@ async def write_once(
         if known is not None:
             if known.request != digest:
                 raise Refused("idempotency_mismatch")
-            return answered(tx, known.answer, means.clock.now(), means.settings().aging)
+            return replay_answer(tx, known.answer, means.clock.now(), means.settings().aging)
         outcome = work_and_tell(tx)
-        keep_answer(tx, named, KeptAnswer(digest, encoded(answer_of(outcome))), means.clock.now())
+        keep_answer(tx, named, KeptAnswer(digest, to_column(answer_of(outcome))), means.clock.now())
         return outcome
 
     return await means.db.write(write)

@@ -13,16 +13,16 @@ from msgspec import UNSET
 
 from memory.ports import Collaborators
 from memory.proposals.proposal_sources import correction
-from memory.rows.notices import Notice, changed, expire, note_change
+from memory.rows.notices import Notice, build_changed_notice, expire, note_change
 from memory.rows.record_columns import CLEANED, UPDATABLE, to_columns
 from memory.rows.records import find_same, update_record
-from memory.rows.store import Change, Stored, add_event, add_text, encoded, get_record
+from memory.rows.store import Change, Stored, add_event, add_text, get_record, to_column
 from memory.rows.withheld import find_kept
 from memory.rules.identity import FactIdentity, identity_with
 from memory.rules.sensitivity import clean_value, judge
 from memory.rules.visibility import status_at
 from memory.rules.write_plan import secret_factors
-from memory.write.answers import kept, refusal
+from memory.write.answers import refusal, require_record
 from memory.write.idempotency import tell_after
 from memory.write.writing import RecordWriter
 from protocol.base import Scope
@@ -47,12 +47,12 @@ class Updater:
         stored = self._updatable(tx, params, scopes)
         if content is not None and content != stored.record.content:
             outcome = self._writer.write(tx, correction(params, stored, content, workspace_id), scopes)
-            record = kept(outcome)
+            record = require_record(outcome)
             tell_after(tx, self._means, outcome.notices)
             return UpdateResult(record=record, superseded_memory_id=outcome.result.superseded_memory_id)
         notices: list[Notice] = []
         record = self._annotate(tx, stored, params, notices)
-        tell_after(tx, self._means, [*notices, changed(record, "updated", None)])
+        tell_after(tx, self._means, [*notices, build_changed_notice(record, "updated", None)])
         return UpdateResult(record=record)
 
     def _updatable(self, tx: Tx, params: UpdateParams, scopes: Sequence[Scope]) -> Stored:
@@ -69,7 +69,7 @@ class Updater:
         old, now = stored.record, self._means.clock.now()
         new = {name: given for name in UPDATABLE if (given := getattr(params, name)) is not UNSET}
         new |= {name: clean_value(new[name]) for name in CLEANED if name in new}
-        texts = [encoded(entry) for entry in new.values()]
+        texts = [to_column(entry) for entry in new.values()]
         findings = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
         if findings.secret_kinds:
             raise refusal("secret_detected", secret_factors(findings.secret_kinds))

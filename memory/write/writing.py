@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 from memory.ports import Collaborators
 from memory.proposals.columns import RecordPlacement, columns_of
 from memory.proposals.forgotten_sources import comes_too_late
-from memory.proposals.kept_proposals import approved_evidence, kept_of
+from memory.proposals.kept_proposals import build_approved_evidence, to_kept_column
 from memory.proposals.named_records import Meeting, find_restated, find_superseded
 from memory.proposals.proposal import (
     Checked,
     Proposed,
     actor_of,
+    add_source,
     check_evidence,
-    cleaned,
+    clean_proposal,
     findings_of,
     junk_of,
     keep_evidence,
-    sourced,
 )
 from memory.proposals.same_matter import without_foreign_key
 from memory.read.vectors import RecordVectors
@@ -36,7 +36,7 @@ from memory.rows.candidates import (
 )
 from memory.rows.decisions import Decided, add_decision
 from memory.rows.evidence import recount_evidence
-from memory.rows.notices import Notice, changed, note_change
+from memory.rows.notices import Notice, build_changed_notice, note_change
 from memory.rows.records import file_record, set_contested, set_status
 from memory.rows.store import (
     Change,
@@ -48,14 +48,14 @@ from memory.rows.store import (
     add_first_text,
     add_record,
     earlier_turns,
-    encoded,
     ensure_scope,
+    find_met,
     get_candidate,
     get_record,
     is_suppressed,
-    met_by,
     note_turns,
     pending_candidate,
+    to_column,
 )
 from memory.rules.admission import Proposal
 from memory.rules.identity import identify
@@ -107,7 +107,7 @@ class RecordWriter:
 
     def write(self, tx: Tx, given: Proposed, active: Sequence[Scope]) -> Outcome:
         """Gather, decide, apply. Raises `CallerError` for what is no proposal at all."""
-        proposed, notices = take_path(tx, self._means, cleaned(given), active)
+        proposed, notices = take_path(tx, self._means, clean_proposal(given), active)
         if not proposed.content.strip() and proposed.forbidden is None:
             raise CallerError.at("$.content", "There are no words in it")
         scope, is_clear = proposed.scope, True
@@ -128,7 +128,7 @@ class _Write:
         active: Sequence[Scope], notices: list[Notice],
     ) -> None:  # fmt: skip
         self._tx, self._means, self._p, self._active = tx, means, proposed, active
-        self._value = encoded(proposed.value) if proposed.value is not None else None
+        self._value = to_column(proposed.value) if proposed.value is not None else None
         self._scope = scope
         self._gist = means.lexicon.query_terms(proposed.content)
         self._now = means.clock.now()
@@ -152,7 +152,7 @@ class _Write:
             named = active_by_key(tx, scope_id, self._identity._replace(key=self._p.alias, alias=None))
             if named is not None:  # the caller gave a canonical key: it stays the key, and so does the caller's own
                 self._identity = self._identity._replace(key=self._p.alias, alias=named.alias, is_single=True)
-        met = met_by(tx, scope_id, self._identity)
+        met = find_met(tx, scope_id, self._identity)
         same_key = self._live(active_by_key(tx, scope_id, self._identity)) if met.key else None
         superseded = find_superseded(tx, self._p, self._scope, self._active)
         is_merge = superseded is not None and self._p.same_as is not None
@@ -205,8 +205,8 @@ class _Write:
     def gather(self, *, is_clear: bool, has_scope: bool) -> tuple[ProposalSituation, Checked]:
         """Everything that the decision depends on."""
         is_approval = self._p.approves is not None
-        checked = approved_evidence(self._p) if is_approval else check_evidence(self._tx, self._means, self._p)
-        self._p = sourced(self._p, checked)
+        checked = build_approved_evidence(self._p) if is_approval else check_evidence(self._tx, self._means, self._p)
+        self._p = add_source(self._p, checked)
         p, settings = self._p, self._means.settings()
         known = self._meet_by_note() if p.is_note else self._meet()
         self._meets_candidate = known.pending is not None
@@ -232,8 +232,8 @@ class _Write:
             has_scope=has_scope,
             quote_failed=checked.has_failed_quote,
             owner=checked.owner,
-            duplicate=_known(known.duplicate) or _known(known.restated, is_restated=True),
-            same_key=_known(known.same_key),
+            duplicate=_to_known_record(known.duplicate) or _to_known_record(known.restated, is_restated=True),
+            same_key=_to_known_record(known.same_key),
             refined=known.refined,
             pending=_pending(known.pending),
             is_suppressed=known.is_suppressed,
@@ -300,8 +300,8 @@ class _Write:
         add_first_text(tx, stored, self._means.lexicon, self._gist)
         stored = self._vectors.keep(tx, stored, self._p.meant)
         if notices := replace_notes(tx, self._means, stored, self._p, self._active):
-            stored, self._notices = self._stored(memory_id), [*self._notices, *notices]
-        self._notices.append(changed(stored.record, "created", plan.decision.reason_code))
+            stored, self._notices = self._get_stored(memory_id), [*self._notices, *notices]
+        self._notices.append(build_changed_notice(stored.record, "created", plan.decision.reason_code))
         return stored.record
 
     def _take_over(self, promoted: str | None, memory_id: str) -> Stored:
@@ -311,7 +311,7 @@ class _Write:
         while (equal := self._pending()) is not None:
             self._end(equal.candidate.candidate_id, End("merge", merged_into=memory_id))
         recount_evidence(self._tx, memory_id, self._now)
-        return self._stored(memory_id)
+        return self._get_stored(memory_id)
 
     def _columns(self, memory_id: str, checked: Checked, replaced: Stored | None, path: str | None) -> dict[str, Any]:
         supersedes = replaced.record.memory_id if replaced else None
@@ -321,12 +321,12 @@ class _Write:
     def _supersede(self, old: Stored, memory_id: str, decision: Decision) -> None:
         reason = decision.reason_code
         set_status(self._tx, old, "replace", actor_of(self._p), self._now, reason_code=reason, superseded_by=memory_id)
-        now = self._stored(old.record.memory_id).record
-        self._notices.append(changed(now, "superseded", reason, self._p.provenance))
+        now = self._get_stored(old.record.memory_id).record
+        self._notices.append(build_changed_notice(now, "superseded", reason, self._p.provenance))
 
     def _merge(self, plan: WritePlan, checked: Checked) -> Record:
         tx, memory_id = self._tx, plan.merge_into or ""
-        before = self._stored(memory_id).record
+        before = self._get_stored(memory_id).record
         if self._p.is_note:
             return before
         keep_evidence(tx, checked, self._now, memory_id=memory_id, is_new=plan.adopts)
@@ -342,11 +342,11 @@ class _Write:
             settle_doubts(tx, memory_id, self._now)
             self._notices += lift_doubt(tx, memory_id, actor_of(self._p), self._now, plan.decision.reason_code)
         recount_evidence(tx, memory_id, self._now)
-        record = self._stored(memory_id).record
+        record = self._get_stored(memory_id).record
         if record.evidence_count > before.evidence_count:
             add_event(tx, memory_id, self._now, Change("evidence_added", actor_of(self._p), plan.decision.reason_code))
-            self._notices.append(changed(record, "updated", plan.decision.reason_code, self._p.provenance))
-        return self._stored(memory_id).record
+            self._notices.append(build_changed_notice(record, "updated", plan.decision.reason_code, self._p.provenance))
+        return self._get_stored(memory_id).record
 
     def _decider(self) -> str:
         return "user" if self._p.approves is not None else ADMISSION
@@ -371,17 +371,17 @@ class _Write:
                 "bucket": decision.bucket, "reason_code": decision.reason_code, "evidence_count": len(checked.evidence),
                 "contested_memory_id": plan.contest, "now": self._now, "fingerprint": self._identity.fingerprint,
                 "text_hash": self._identity.text_hash, "turn_id": self._p.provenance.turn_id,
-                "proposal": kept_of(
+                "proposal": to_kept_column(
                     self._p, checked.source_kind, under_review=self._means.settings().review_enabled
                 ),
             })  # fmt: skip
         keep_evidence(tx, checked, self._now, candidate_id=candidate_id)
         rescore_candidate(tx, candidate_id, decision, self._now)
-        if plan.contest is not None and not self._stored(plan.contest).record.contested:
+        if plan.contest is not None and not self._get_stored(plan.contest).record.contested:
             set_contested(tx, plan.contest, self._now, is_contested=True)
             add_event(tx, plan.contest, self._now, Change("contested", actor_of(self._p), decision.reason_code))
-            doubted = self._stored(plan.contest).record
-            self._notices.append(changed(doubted, "updated", decision.reason_code, self._p.provenance))
+            doubted = self._get_stored(plan.contest).record
+            self._notices.append(build_changed_notice(doubted, "updated", decision.reason_code, self._p.provenance))
         found = get_candidate(tx, candidate_id)
         if found is None:
             raise Defect
@@ -394,14 +394,14 @@ class _Write:
         place = source.thread_id, source.turn_id, self._p.run_id
         add_decision(self._tx, Decided(self._scope_id, memory_id, candidate_id, *place), decision, self._now)
 
-    def _stored(self, memory_id: str) -> Stored:
+    def _get_stored(self, memory_id: str) -> Stored:
         stored = get_record(self._tx, memory_id)
         if stored is None:
             raise Defect
         return stored
 
 
-def _known(found: Stored | None, *, is_restated: bool = False) -> KnownRecord | None:
+def _to_known_record(found: Stored | None, *, is_restated: bool = False) -> KnownRecord | None:
     record = found.record if found is not None else None
     return KnownRecord(record.memory_id, record.contested, is_restated, is_note(record)) if record is not None else None
 

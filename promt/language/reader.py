@@ -81,7 +81,7 @@ def rows(use: str, key: str, *, spaced: bool | None = None) -> list[str]:
     return found
 
 
-def listed(use: str, key: str) -> list[str]:
+def list_words(use: str, key: str) -> list[str]:
     """Return the words of all languages under a key, in order."""
     return [word for row in rows(use, key) for word in row.split()]
 

@@ -80,7 +80,7 @@ def canonical(arguments: Any) -> bytes:
 def follow(before: bytes, message: ChainMessage) -> bytes:
     """Return the hash of a conversation with one message more."""
     parts: list[tuple[bytes, bytes | bytearray]] = [(b"role", message.role.encode())]
-    parts += [(b"text", text) for text in map(_counted_bytes, message.texts) if text]
+    parts += [(b"text", text) for text in map(_to_counted_bytes, message.texts) if text]
     for wish in message.tools:
         parts += [(b"tool", wish.name.encode()), (b"tool", canonical(wish.arguments))]
     parts += [(b"other", other) for other in message.others]
@@ -91,11 +91,11 @@ def follow(before: bytes, message: ChainMessage) -> bytes:
     return digest.digest()
 
 
-def _counted_bytes(text: str | bytearray) -> bytes | bytearray:
+def _to_counted_bytes(text: str | bytearray) -> bytes | bytearray:
     """Return the bytes of a text as it counts."""
     if isinstance(text, str):
         return as_counted(text).encode("utf-8", "surrogatepass")
-    return text if b"</" not in text else _counted_bytes(text.decode())
+    return text if b"</" not in text else _to_counted_bytes(text.decode())
 
 
 def follow_all(before: bytes, messages: Iterable[ChainMessage]) -> list[bytes]:

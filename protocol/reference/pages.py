@@ -44,7 +44,7 @@ def stale(folder: Path) -> list[str]:
 # -- configuration -----------------------------------------------------------------------------------------------------
 
 
-def commented() -> str:
+def render_commented_config() -> str:
     """config.toml with every key as a comment: what is not set follows the defaults of later versions."""
     lines = [
         "# Pioneer gateway: every key with its meaning and its default. Take the # away from what you want otherwise.",

@@ -73,7 +73,7 @@ def documents() -> dict[str, bytes]:
     bundles["errors"] = _bundle("Every error of the contract.", [ErrorObject]) | {
         "x-errors": {reason: info._asdict() for reason, info in REASONS.items()}
     }
-    return {f"{name}.json": _encoded(document) for name, document in (bundles | {"openrpc": _openrpc()}).items()}
+    return {f"{name}.json": _encode_schema(document) for name, document in (bundles | {"openrpc": _openrpc()}).items()}
 
 
 def write(folder: Path, of_doors: Mapping[str, bytes]) -> None:
@@ -90,7 +90,7 @@ def stale(folder: Path, of_doors: Mapping[str, bytes]) -> list[str]:
     return sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
 
 
-def _encoded(document: dict[str, Any]) -> bytes:
+def _encode_schema(document: dict[str, Any]) -> bytes:
     return (json.dumps(portable(document), indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 

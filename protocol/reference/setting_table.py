@@ -76,7 +76,7 @@ def settings() -> Iterator[Setting]:
                 group,
                 field.name,
                 field.type,
-                allowed(field.type),
+                describe_allowed(field.type),
                 _default_of(field),
                 field.required,
             )
@@ -89,22 +89,22 @@ def _default_of(field: msgspec.structs.FieldInfo) -> Any:
     return field.default_factory() if field.default is msgspec.NODEFAULT else field.default
 
 
-def allowed(kind: Any) -> str:
+def describe_allowed(kind: Any) -> str:
     """Return the values of a type, in a few words."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return "; ".join(f"{field.name}: {allowed(field.type)}" for field in msgspec.structs.fields(kind))
+        return "; ".join(f"{field.name}: {describe_allowed(field.type)}" for field in msgspec.structs.fields(kind))
     origin = get_origin(kind)
     if origin in {Union, types.UnionType}:
-        return " or ".join(allowed(part) for part in get_args(kind) if part is not type(None))
+        return " or ".join(describe_allowed(part) for part in get_args(kind) if part is not type(None))
     if origin is list:
-        return f"list of: {allowed(get_args(kind)[0])}"
+        return f"list of: {describe_allowed(get_args(kind)[0])}"
     if origin is Literal:
         return ", ".join(json.dumps(value) for value in get_args(kind))
     if origin is Annotated:
         base, *metas = get_args(kind)
-        return f"{allowed(base)}{''.join(_bounds(meta) for meta in metas if isinstance(meta, msgspec.Meta))}"
+        return f"{describe_allowed(base)}{''.join(_bounds(meta) for meta in metas if isinstance(meta, msgspec.Meta))}"
     if origin is dict:
-        return f"a table of names, each with: {allowed(get_args(kind)[1])}"
+        return f"a table of names, each with: {describe_allowed(get_args(kind)[1])}"
     return {bool: "true or false", int: "whole number", float: "number", str: "text"}[kind]
 
 

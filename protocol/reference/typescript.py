@@ -83,8 +83,8 @@ def stale(file: Path) -> list[str]:
 
 
 def _constants() -> str:
-    repeatable = [f"  {_quoted(name)}," for name, method in METHODS.items() if method.is_safe_to_repeat]
-    version = f"export const PROTOCOL_VERSION = {_quoted(PROTOCOL_VERSION)};"
+    repeatable = [f"  {_quote(name)}," for name, method in METHODS.items() if method.is_safe_to_repeat]
+    version = f"export const PROTOCOL_VERSION = {_quote(PROTOCOL_VERSION)};"
     about = _comment("Methods that only read: a call that got no answer may be made again.")
     return "\n".join(
         [
@@ -100,8 +100,8 @@ def _constants() -> str:
 
 def _choices() -> list[str]:
     named = sorted((name, values) for values, name in CHOICES.items())
-    common = _declare("CommonError", _union(map(_quoted, COMMON_ERRORS)), "Any request may end with one of these.")
-    return [*(_declare(name, _union(map(_quoted, values))) for name, values in named), common]
+    common = _declare("CommonError", _union(map(_quote, COMMON_ERRORS)), "Any request may end with one of these.")
+    return [*(_declare(name, _union(map(_quote, values))) for name, values in named), common]
 
 
 def _messages() -> list[str]:
@@ -122,7 +122,7 @@ def _notifications() -> str:
     rows = [
         line
         for name, one in NOTIFICATIONS.items()
-        for line in (*_comment(one.summary, "  "), f"  {_quoted(name)}: {_type(_reference(one.params))};")
+        for line in (*_comment(one.summary, "  "), f"  {_quote(name)}: {_type(_reference(one.params))};")
     ]
     names = _declare("NotificationName", "keyof Notifications")
     about = _comment("The parameters of every notification.")
@@ -130,13 +130,13 @@ def _notifications() -> str:
 
 
 def _method(method: Method[Any, Any]) -> list[str]:
-    own = _union([*map(_quoted, method.errors), "CommonError"])
+    own = _union([*map(_quote, method.errors), "CommonError"])
     return [
         *_comment(method.summary, "  "),
-        f"  {_quoted(method.name)}: {{",
+        f"  {_quote(method.name)}: {{",
         f"    params: {_type(_reference(method.params))};",
         f"    result: {_type(_reference(method.result))};",
-        *_wrapped("    errors: ", own),
+        *_wrap_declaration("    errors: ", own),
         "  };",
     ]
 
@@ -165,7 +165,7 @@ def _member(name: str, schema: Schema, *, is_optional: bool, shows_default: bool
     if shows_default and default is not None and not isinstance(default, dict):
         said.append(f"Default: {json.dumps(default, ensure_ascii=False)}.")
     text = " ".join(filter(None, said))
-    return [*_comment(text, "  "), *_wrapped(f"  {name}{'?' if is_optional else ''}: ", _type(schema))]
+    return [*_comment(text, "  "), *_wrap_declaration(f"  {name}{'?' if is_optional else ''}: ", _type(schema))]
 
 
 # -- types -----------------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def _type(schema: Schema) -> str:
         return _union(_type(one) for one in schema["anyOf"])
     if "enum" in schema:
         values = (*sorted(schema["enum"]),)
-        return CHOICES.get(values) or _union(map(_quoted, values))
+        return CHOICES.get(values) or _union(map(_quote, values))
     kind = schema.get("type")
     if kind is None:
         return "unknown"
@@ -236,15 +236,15 @@ def _description(schema: Schema) -> str:
 # -- text ------------------------------------------------------------------------------------------------------------
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
 def _declare(name: str, value: str, about: str = "") -> str:
-    return "\n".join([*_comment(about), *_wrapped(f"export type {name} = ", value)])
+    return "\n".join([*_comment(about), *_wrap_declaration(f"export type {name} = ", value)])
 
 
-def _wrapped(start: str, value: str) -> list[str]:
+def _wrap_declaration(start: str, value: str) -> list[str]:
     """Return a declaration as one line, or as one line a choice where that is too long."""
     whole = f"{start}{value};"
     if len(whole) <= LINE:

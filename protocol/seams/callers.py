@@ -32,7 +32,7 @@ def enter(door: DoorName, client: str | None = None) -> None:
     CALLER.set(RequestCaller(door, client[:MAX_CLIENT_CHARS] if client else None))
 
 
-def stored_caller() -> str | None:
+def encode_caller() -> str | None:
     """Return the present caller as a row keeps it; None where no request runs."""
     caller = CALLER.get()
     return msgspec.json.encode(caller).decode() if caller is not None else None

@@ -244,7 +244,7 @@ class Nearness(Protocol):
         """Return whether every vector of the partitions was compared; `of` finds the others too."""
         ...
 
-    def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
+    def rank(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
         """Yield subject rows with cosines of `least` or more, nearest first, equal ones by row; all, or `among` some.
 
         The first hundreds are in exact order; further ones may be a little out of order.
@@ -287,7 +287,7 @@ class Meaning(Protocol):
         """Return the spaces that want a vector of every text: the current one, and one that will replace it."""
         ...
 
-    async def filled(self) -> None:
+    async def adopt_filled_space(self) -> None:
         """Let a new space that lacks no vector take over, after a house has filled its part."""
         ...
 

@@ -89,7 +89,7 @@ class Shelves:
         while number < len(self._shelves):
             shelf = self._shelves[number]
             for row in self._rows(tx, shelf, after + 1, LAST):
-                told = _found_in(shelf, row, saying)
+                told = _to_saying_row(shelf, row, saying)
                 if told.in_texts or told.in_names:
                     found.append(told)
                 chars += ROW_CHARS + sum(len(value) for value in row[2:] if value)
@@ -114,7 +114,7 @@ class Shelves:
         is_changed = False
         for row in [*self._rows(tx, shelf, number, number)]:
             texts = {column.name: text for column, text in zip(shelf.texts, row[2:], strict=False)}
-            clean = {column.name: _cleaned(texts[column.name], column, saying) for column in shelf.texts}
+            clean = {column.name: _clean_text(texts[column.name], column, saying) for column in shelf.texts}
             if clean != texts:
                 is_changed = bool(tx.run(self._sql[shelf.keep], {"row": number, **clean}))
         return is_changed
@@ -124,16 +124,16 @@ class Shelves:
             yield [row[0], *map(_text_of, row[1:])]
 
 
-def _found_in(shelf: Shelf, row: Sequence[Any], saying: Saying) -> SayingRow:
+def _to_saying_row(shelf: Shelf, row: Sequence[Any], saying: Saying) -> SayingRow:
     said: set[str] = set()
     for text, column in zip(row[2 : 2 + len(shelf.texts)], shelf.texts, strict=True):
         if text:
-            said |= saying.said_in_json(text, column.free) if column.free else saying.said_in(text)
-    names = {phrase for name in row[2 + len(shelf.texts) :] if name for phrase in saying.said_in(name)}
+            said |= saying.find_phrases_in_json(text, column.free) if column.free else saying.find_phrases(text)
+    names = {phrase for name in row[2 + len(shelf.texts) :] if name for phrase in saying.find_phrases(name)}
     return SayingRow(shelf.place, row[0], str(row[1]), frozenset(said), frozenset(names))
 
 
-def _cleaned(text: str | None, column: Column, saying: Saying) -> str | None:
+def _clean_text(text: str | None, column: Column, saying: Saying) -> str | None:
     if text is None:
         return None
-    return saying.taken_out_of_json(text, column.free) if column.free else saying.taken_out(text)
+    return saying.take_out_of_json(text, column.free) if column.free else saying.take_out(text)

@@ -38,7 +38,7 @@ class Recalled(Wire):
         """Return every memory that is in the prompt; none of them is given a second time."""
         return [*self.memory_ids, *self.standing_ids]
 
-    def joined(self, more: "Recalled") -> "Recalled":
+    def join(self, more: "Recalled") -> "Recalled":
         """Return both together."""
         return Recalled(
             memory_ids=[*self.memory_ids, *more.memory_ids],

@@ -21,14 +21,14 @@ class LeftVector(NamedTuple):
     numbers: bytes
 
 
-def listed(hashes: Sequence[bytes]) -> str:
+def encode_hashes(hashes: Sequence[bytes]) -> str:
     """Return hashes as statements take them: a JSON array of hexadecimal digits."""
     return encode([one.hex() for one in hashes]).decode()
 
 
-def cached_vectors(tx: Tx, space_id: int, hashes: Sequence[bytes]) -> dict[int, bytes]:
+def find_cached_vectors(tx: Tx, space_id: int, hashes: Sequence[bytes]) -> dict[int, bytes]:
     """Return the vectors of texts that are kept here, by the place of the text's hash among those asked for."""
-    return dict(tx.all(SQL["cached_vectors"], {"space": space_id, "texts": listed(hashes)}))
+    return dict(tx.all(SQL["cached_vectors"], {"space": space_id, "texts": encode_hashes(hashes)}))
 
 
 def keep_left(tx: Tx, house: GraphHouse, place: str, left: Sequence[LeftVector], now: int) -> None:

@@ -124,13 +124,13 @@ def remove_subject(tx: Tx, house: GraphHouse, subject: str) -> None:
     tx.run(SQL["drop_entities"], {"house": house, "subject": subject})
 
 
-def stated_edges(tx: Tx, house: GraphHouse, subject: str, limit: int) -> list[StatedEdge]:
+def list_stated_edges(tx: Tx, house: GraphHouse, subject: str, limit: int) -> list[StatedEdge]:
     """Return the edges that a thing states, the strongest first."""
     rows = tx.all(SQL["stated_edges"], {"house": house, "subject": subject, "limit": limit})
     return [StatedEdge(*row) for row in rows]
 
 
-def linked_subjects(tx: Tx, house: GraphHouse, subject: str, limit: int) -> list[LinkedSubject]:
+def list_linked_subjects(tx: Tx, house: GraphHouse, subject: str, limit: int) -> list[LinkedSubject]:
     """Return the things of a house that edges join to one of it, in either direction."""
     rows = tx.all(SQL["linked_subjects"], {"house": house, "subject": subject, "limit": limit})
     return [LinkedSubject(*row) for row in rows]

@@ -71,7 +71,7 @@ def entity_of(tx: Tx, house: GraphHouse, subject: str) -> Entity | None:
     return Entity(*row) if row else None
 
 
-def called(tx: Tx, house: GraphHouse, place: str, name: str) -> list[Entity]:
+def find_named_entities(tx: Tx, house: GraphHouse, place: str, name: str) -> list[Entity]:
     """Return pages and code of a name."""
     rows = tx.all(SQL["entities_called"], {"house": house, "place": place, "folded": fold_name(name)})
     return [Entity(*row) for row in rows]

@@ -111,7 +111,7 @@ def test_what_somebody_waits_for_is_read_as_if_it_had_been_asked_earlier(
         held = asyncio.ensure_future(db.read(lambda _: go_on.wait(10)))
         first = asyncio.ensure_future(db.read(lambda _: served.append("first")))
         await asyncio.sleep(0)
-        with Foreground().asked():
+        with Foreground().count_waiting_caller():
             second = asyncio.ensure_future(db.read(lambda _: served.append("second")))
             await asyncio.sleep(0)
         go_on.set()
@@ -125,7 +125,7 @@ def test_what_somebody_waits_for_is_read_as_if_it_had_been_asked_earlier(
 
 
 def asked_by_a_person(db: Database, work: Callable[[Tx], T]) -> "asyncio.Future[T]":
-    with Foreground().asked():
+    with Foreground().count_waiting_caller():
         return asyncio.ensure_future(db.read(work))
 
 

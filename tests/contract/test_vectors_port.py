@@ -70,7 +70,7 @@ class Home:
     def best(self, flat: FlatVectors, query: Any, segments: Sequence[int] = (1,), count: int = 10) -> list[int]:
         def ask(tx: Tx) -> list[int]:
             near = flat.nearness(tx, TABLE, segments, Vector(SPACE, query.tobytes()))
-            return [chunk for (chunk, _), _ in zip(near.ranked(ALL), range(count), strict=False)]
+            return [chunk for (chunk, _), _ in zip(near.rank(ALL), range(count), strict=False)]
 
         return self.tell(ask)
 
@@ -128,7 +128,7 @@ def test_among_some_the_nearest_are_those_of_the_some(home: Home) -> None:
 
     def ask(tx: Tx) -> list[int]:
         near = flat.nearness(tx, TABLE, [1], Vector(SPACE, query.tobytes()))
-        return [chunk for chunk, _ in near.ranked(ALL, [*some, 70_000])]
+        return [chunk for chunk, _ in near.rank(ALL, [*some, 70_000])]
 
     assert home.tell(ask) == [chunk for chunk in Exact(vectors).best(query, 3000) if chunk in set(some)]
 
@@ -219,7 +219,7 @@ def test_one_search_loads_a_bounded_part_and_says_so_until_the_rest_followed(hom
     def ask(tx: Tx) -> None:
         near = flat.nearness(tx, TABLE, [1, 2], Vector(SPACE, last.tobytes()))
         assert not near.is_whole
-        assert RESCORED not in dict(near.ranked(ALL))
+        assert RESCORED not in dict(near.rank(ALL))
         assert near.of([RESCORED]) == {RESCORED: pytest.approx(1.0, abs=1e-3)}
 
     home.tell(ask)

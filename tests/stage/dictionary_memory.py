@@ -184,7 +184,7 @@ class DictionaryMemory:
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
         return self.proposals.get(run_id)
 
-    async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
+    async def find_related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
         return [
             {"memory_id": r.memory_id, "category": r.category, "key": r.key, "content": r.content}
             for r in list(self.records.values())[:limit]

@@ -51,7 +51,7 @@ class ListedNearness:
     def crowding(self, rows: Sequence[int]) -> dict[int, float]:
         return dict.fromkeys(self.of(rows), 0.25)
 
-    def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
+    def rank(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
         wanted = self._cosines if among is None else self.of(among)
         ordered = sorted(wanted.items(), key=lambda entry: (-entry[1], entry[0]))
         yield from takewhile(lambda entry: entry[1] >= least, ordered)
@@ -90,7 +90,7 @@ class WordedMeaning:
     def to_fill(self, tx: Tx) -> list[Space]:  # noqa: ARG002  # the port's signature
         return [space for space in (self.space, self.building) if space is not None]
 
-    async def filled(self) -> None:
+    async def adopt_filled_space(self) -> None:
         self.fills += 1
 
     def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> ListedNearness:

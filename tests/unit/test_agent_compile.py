@@ -13,12 +13,12 @@ from agent.prompt.compiler import (
     MAX_SECTIONS_CHARS,
     compile_prompt,
     context_blocks,
-    injected,
+    list_injected,
     messages_of,
     system_text,
 )
 from agent.values import NOTHING_SAID, Contributed, History, SaidTurn
-from promt.tokens import estimated_tokens
+from promt.tokens import estimate_tokens
 from protocol.hooks import ContextItem, DiagnosticContribution, PromptContext, SectionContribution
 from protocol.models import Message
 from protocol.threads import SourceRef
@@ -96,7 +96,7 @@ def test_recalled_text_cannot_leave_its_block() -> None:
     assert not re.search("[\x00\u202e]|```", block.rendered.text)
     (told,) = context_blocks([block], "before_user")
     assert (told.block_id, told.placement, told.domain) == (f"c_{NONCE}", "before_user", "memory")
-    (noted,) = injected(result)
+    (noted,) = list_injected(result)
     assert [source.id for _, source in noted.lines] == ["mem_1"]
     assert all(line in block.rendered.text for line, _ in noted.lines)
 
@@ -225,4 +225,4 @@ def test_budgets_are_told_in_characters_and_in_estimated_tokens() -> None:
     [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("привет", 3), ("漢字", 2), ("\n", 1), ("a漢", 2), ("👍", 1)],
 )
 def test_tokens_are_estimated_by_script(text: str, tokens: int) -> None:
-    assert estimated_tokens(text) == tokens
+    assert estimate_tokens(text) == tokens

@@ -20,9 +20,9 @@ from agent.threads.imports import (
     KnownTurn,
     ThreadImportPlan,
     content_hash,
-    derived_id,
-    echoed,
-    identified,
+    derive_id,
+    find_echoes,
+    identify_turns,
     plan_import,
 )
 from agent.threads.threads import Neighbours
@@ -49,7 +49,9 @@ def applied(known: Sequence[KnownTurn], plan: ThreadImportPlan) -> list[KnownTur
 def run(
     known: Sequence[KnownTurn], turns: Sequence[ImportTurn], *, is_replacing: bool
 ) -> tuple[list[KnownTurn], ThreadImportPlan]:
-    plan = plan_import(known, identified(known, turns, SOURCE, is_replacing=is_replacing), is_replacing=is_replacing)
+    plan = plan_import(
+        known, identify_turns(known, turns, SOURCE, is_replacing=is_replacing), is_replacing=is_replacing
+    )
     return applied(known, plan), plan
 
 
@@ -111,7 +113,7 @@ def test_a_source_replaces_its_own_turns_and_no_others(
     first: list[str], other: list[str], second: list[str], live_ids: list[str]
 ) -> None:
     def bring(known: Sequence[KnownTurn], source: str, words: Sequence[str]) -> list[KnownTurn]:
-        incoming = identified(known, [turn(word) for word in words], ("thr", source), is_replacing=True)
+        incoming = identify_turns(known, [turn(word) for word in words], ("thr", source), is_replacing=True)
         plan = plan_import(known, incoming, is_replacing=True, source=source)
         of = {k.turn_id: k.source for k in known} | {entry.turn_id: source for entry in plan.add}
         return [k._replace(source=of[k.turn_id]) for k in applied(known, plan)]
@@ -132,7 +134,7 @@ def in_parts(
     starts = list(range(0, len(turns), size)) or [0]
     for offset in starts if parts is None else [starts[part] for part in parts]:
         group = turns[offset : offset + size]
-        incoming = identified(known, group, SOURCE, is_replacing=True, offset=offset)
+        incoming = identify_turns(known, group, SOURCE, is_replacing=True, offset=offset)
         has_more = offset + size < len(turns)
         known = applied(known, plan_import(known, incoming, is_replacing=True, offset=offset, has_more=has_more))
     return list(known)
@@ -167,7 +169,7 @@ def test_what_is_appended_at_a_place_is_known_by_it(first: list[str], second: li
     known, _ = run([], [turn(text) for text in first], is_replacing=True)
     later = [turn(text) for text in second]
     for _ in range(2):
-        incoming = identified(known, later, SOURCE, is_replacing=False, offset=len(first))
+        incoming = identify_turns(known, later, SOURCE, is_replacing=False, offset=len(first))
         known = applied(known, plan_import(known, incoming, is_replacing=False))
         assert [k.content for k in known] == [content_hash(turn(text)) for text in [*first, *second]]
 
@@ -181,9 +183,9 @@ def test_what_an_import_may_not_name() -> None:
 
 
 def test_derived_ids_depend_on_every_part() -> None:
-    ids = {derived_id("trn", *parts) for parts in (("a", "b"), ("ab",), ("a", "b", ""), ("b", "a"), ("a,b",))}
+    ids = {derive_id("trn", *parts) for parts in (("a", "b"), ("ab",), ("a", "b", ""), ("b", "a"), ("a,b",))}
     assert len(ids) == 5
-    assert derived_id("trn", "a", "b") in ids
+    assert derive_id("trn", "a", "b") in ids
     assert all(len(found) == 30 for found in ids)
 
 
@@ -202,7 +204,7 @@ A, B, NOTHING = (("user", "a"),), (("user", "b"), ("assistant", "c")), ()
     ],
 )
 def test_which_turns_are_live_turns_given_back(incoming: Any, places: set[int]) -> None:
-    assert echoed({"live_1": A, "live_2": A, "live_3": B, "live_4": NOTHING}, incoming) == places
+    assert find_echoes({"live_1": A, "live_2": A, "live_3": B, "live_4": NOTHING}, incoming) == places
 
 
 # -- over a database -------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memory_home import MemoryHome
 from processor import assert_cheap
 
-from agent.prompt.ledger import normalised, without
+from agent.prompt.ledger import normalise_line, without
 from agent.values import Injected
 from promt.own_blocks import find_blocks as blocks
 from promt.render import carries_own_block, render_block
@@ -108,8 +108,8 @@ def test_a_hostile_text_costs_time_in_proportion_to_its_length(home: MemoryHome)
 
 @given(st.text(max_size=80))
 def test_normalising_is_stable(text: str) -> None:
-    assert normalised(normalised(text)) == normalised(text)
-    assert normalised(f"  {text}\t") == normalised(text)
+    assert normalise_line(normalise_line(text)) == normalise_line(text)
+    assert normalise_line(f"  {text}\t") == normalise_line(text)
 
 
 @given(st.text(max_size=30), st.lists(st.integers(0, 30), max_size=6))

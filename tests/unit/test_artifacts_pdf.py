@@ -170,17 +170,17 @@ def test_the_child_knows_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_document_grows_by_what_is_read() -> None:
-    some = Document().extended(PdfPages(3, ["one", None], None))
+    some = Document().extend(PdfPages(3, ["one", None], None))
     assert some == Document("[page 1]\none\n\n[page 2: cannot be read]\n\n", 2, is_whole=False, has_words=True)
-    whole = some.extended(PdfPages(3, [" "], None))
+    whole = some.extend(PdfPages(3, [" "], None))
     assert whole.text.endswith("[page 3: no text]\n\n")
     assert (whole.is_whole, whole.pages) == (True, 3)
-    assert Document().extended(PdfPages(0, [], "broken")) == Document()
-    assert Document().extended(PdfPages(0, [], None)).is_whole
+    assert Document().extend(PdfPages(0, [], "broken")) == Document()
+    assert Document().extend(PdfPages(0, [], None)).is_whole
 
 
 def test_a_document_without_end_is_cut() -> None:
-    cut = Document().extended(PdfPages(9, ["x" * (MAX_DOCUMENT_CHARS + 1)], None))
+    cut = Document().extend(PdfPages(9, ["x" * (MAX_DOCUMENT_CHARS + 1)], None))
     assert cut.is_whole
     assert len(cut.text) == MAX_DOCUMENT_CHARS + len(CUT)
 

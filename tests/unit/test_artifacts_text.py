@@ -11,7 +11,7 @@ from agent.files.text import (
     fields_of,
     index_text,
     kind_of,
-    masked,
+    mask_spans,
     medium_of,
     page_text,
     read_text,
@@ -123,7 +123,7 @@ def test_a_secret_is_masked_wherever_a_page_ends(text, cut, data):
     end = data.draw(st.integers(start, len(text)))
     whole = text[:start] + "S" * (end - start) + text[end:]
     spans = [SecretSpan(kind="k", start=start, end=end)] if end > start else []
-    pages = [masked(whole, spans, a, min(a + cut, len(whole))) for a in range(0, len(whole), cut)]
+    pages = [mask_spans(whole, spans, a, min(a + cut, len(whole))) for a in range(0, len(whole), cut)]
     assert "S" not in "".join(pages)
     assert "".join(pages).replace("[secret:k]", "") == text[:start] + text[end:]
 

@@ -156,7 +156,7 @@ def test_who_is_ended_in_the_middle_leaves_no_copy_behind(tmp_path: Path, comman
     code_of_it = (
         "import os, signal, sys; from gateway.care import backup; from gateway.cli import main\n"
         "def end(*_): os.kill(os.getpid(), signal." + name + ")\n"
-        "backup._needed = backup._move_in = end\n"
+        "backup._find_needed_digests = backup._move_in = end\n"
         "sys.exit(main(sys.argv[1:]))"
     )
     place = ["second.backup"] if command == "backup" else ["first.backup", "--home", "again"]
@@ -174,7 +174,7 @@ def test_what_a_killed_backup_left_goes_with_the_next_one(tmp_path: Path) -> Non
     code_of_it = (
         "import os, signal, sys; from gateway.care import backup; from gateway.cli import main\n"
         "def end(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
-        "backup._needed = end\n"
+        "backup._find_needed_digests = end\n"
         "sys.exit(main(sys.argv[1:]))"
     )
     ended = subprocess.run([sys.executable, "-c", code_of_it, "backup", "mine.backup"], check=False)

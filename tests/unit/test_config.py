@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.home.config import ConfigError, ConfigStore, read, shown_url
+from gateway.home.config import ConfigError, ConfigStore, read, strip_url_credentials
 from gateway.home.config_keys import UnknownKey, find_nearest
 from protocol.errors import CallerError, Unavailable
 from protocol.settings import GatewayConfig, MemorySettings, SettingsUpdateParams
@@ -269,7 +269,7 @@ def test_the_view_shows_that_there_is_a_key_and_no_key(tmp_path, monkeypatch):
     assert view.providers["a"].base_url == "https://host:1/v1"
     assert b"sk-secret" not in msgspec.json.encode(view)
     assert view.limits == store.config.limits
-    assert shown_url("http://[") is None
+    assert strip_url_credentials("http://[") is None
 
 
 def test_relative_paths_start_at_the_file(tmp_path):

@@ -180,7 +180,7 @@ def test_long_broken_and_blank_texts_have_vectors(tiny):
 def test_a_model_whose_vectors_depend_on_company_gets_texts_one_by_one(tiny, monkeypatch):
     """As models with dynamic quantisation do; here the length of what is padded is mixed in."""
     sizes = []
-    checked = engine.EmbeddingModel._checked
+    checked = engine.EmbeddingModel._embed_checked
 
     def swayed(self, texts, *, is_query):
         sizes.append(len(texts))
@@ -188,7 +188,7 @@ def test_a_model_whose_vectors_depend_on_company_gets_texts_one_by_one(tiny, mon
         found[:, 0] += (len(texts) - 1) * 0.2
         return found / np.linalg.norm(found, axis=1, keepdims=True)
 
-    monkeypatch.setattr(engine.EmbeddingModel, "_checked", swayed)
+    monkeypatch.setattr(engine.EmbeddingModel, "_embed_checked", swayed)
 
     async def scene():
         async with loaded(tiny) as embedder:

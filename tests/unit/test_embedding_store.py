@@ -77,12 +77,14 @@ def test_a_model_that_the_store_kept_away_is_told_and_comes(
                 assert await news.get() == "gateway/degraded"
                 assert models[0].is_closed
                 if is_told:
-                    assert [(one.component, one.reason) for one in health.degraded()] == [("embedding", "storage_full")]
+                    assert [(one.component, one.reason) for one in health.list_degraded()] == [
+                        ("embedding", "storage_full")
+                    ]
                     assert embedding.state() == "off"
                     embedding.try_again()
                 assert await news.get() == "gateway/recovered"
                 assert await embedding.wake()
-            assert (embedding.state(), health.degraded(), models[1].is_closed) == ("ready", [], False)
+            assert (embedding.state(), health.list_degraded(), models[1].is_closed) == ("ready", [], False)
         finally:
             running.cancel()
             await asyncio.wait([running])

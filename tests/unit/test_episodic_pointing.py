@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.base.written_dates import WrittenDates
 from promt.time_words import find_time
-from thread_episodic.search.pointing import is_said_already, named_thread, subject_of, understood, without_times
+from thread_episodic.search.pointing import find_named_thread, is_said_already, subject_of, understood, without_times
 
 NOW = 1_778_686_200_000  # Wednesday, 13 May 2026
 NAMES = {"t1": {"marathon", "train"}, "t2": {"research"}, "t3": {"flea", "market", "camera"}, "t4": {"market", "stall"}}
@@ -22,11 +22,11 @@ NAMES = {"t1": {"marathon", "train"}, "t2": {"research"}, "t3": {"flea", "market
     ],
 )  # fmt: skip
 def test_a_thread_is_named_by_its_name_or_the_larger_part_of_it(said: set[str], thread: str | None) -> None:
-    assert named_thread(said, NAMES) == thread
+    assert find_named_thread(said, NAMES) == thread
 
 
 def test_no_thread_is_named_where_none_has_a_name() -> None:
-    assert named_thread({"research"}, {"t1": set()}) is None
+    assert find_named_thread({"research"}, {"t1": set()}) is None
 
 
 @given(st.text(max_size=200))

@@ -59,7 +59,7 @@ class Rows:
 
     def ranked(self, flat: FlatVectors, query: bytes, scopes: list[int]) -> list[tuple[int, float]]:
         asked = Vector(SPACE, query)
-        return self.home.sql(lambda tx: list(flat.nearness(tx, TABLE, scopes, asked).ranked(-1.0)))
+        return self.home.sql(lambda tx: list(flat.nearness(tx, TABLE, scopes, asked).rank(-1.0)))
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_a_step_whose_further_half_is_far_is_the_last_one(rows: Rows) -> None:
 
     def look(tx: Tx) -> list[int]:
         counted: Any = Counted(tx)
-        return [row for row, _ in FlatVectors().nearness(counted, TABLE, [1], asked).ranked(0.5)]
+        return [row for row, _ in FlatVectors().nearness(counted, TABLE, [1], asked).rank(0.5)]
 
     assert set(rows.home.sql(look)) == set(near)
     assert read == [RESCORED]
@@ -174,10 +174,10 @@ def test_the_port_has_two_implementations_that_agree(rows: Rows) -> None:
     query = Vector(SPACE, numbers_of("the puppy sleeps"))
 
     def both(tx: Tx) -> tuple[list[tuple[int, float]], ListedNearness]:
-        return list(FlatVectors().nearness(tx, TABLE, [1], query).ranked(-1.0)), WordedMeaning().nearness(
+        return list(FlatVectors().nearness(tx, TABLE, [1], query).rank(-1.0)), WordedMeaning().nearness(
             tx, TABLE, [1], query
         )
 
     flat, listed = rows.home.sql(both)
-    assert [row for row, _ in flat] == [row for row, _ in listed.ranked(-1.0)]
+    assert [row for row, _ in flat] == [row for row, _ in listed.rank(-1.0)]
     assert dict(flat) == pytest.approx(listed.of([row for row, _ in flat]), abs=1e-3)

@@ -16,7 +16,7 @@ def anyio_backend() -> str:
 
 async def test_nobody_who_waits_costs_no_time() -> None:
     foreground = Foreground()
-    with foreground.asked():
+    with foreground.count_waiting_caller():
         pass
     with anyio.fail_after(0):
         await foreground.let_pass()
@@ -30,8 +30,8 @@ async def test_work_goes_on_when_the_last_one_has_an_answer() -> None:
         seen.append("work")
 
     async with anyio.create_task_group() as tasks:
-        with foreground.asked():
-            with foreground.asked():
+        with foreground.count_waiting_caller():
+            with foreground.count_waiting_caller():
                 tasks.start_soon(work)
                 await anyio.wait_all_tasks_blocked()
             await anyio.wait_all_tasks_blocked()
@@ -42,5 +42,5 @@ async def test_work_goes_on_when_the_last_one_has_an_answer() -> None:
 async def test_courtesy_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "COURTESY_SECONDS", 0.0)
     foreground = Foreground()
-    with foreground.asked():
+    with foreground.count_waiting_caller():
         await foreground.let_pass()

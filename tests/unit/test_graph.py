@@ -13,12 +13,12 @@ from retrieval.rows.graph import (
     NewEdge,
     NewEntity,
     entities_named,
-    linked_subjects,
+    list_linked_subjects,
+    list_stated_edges,
     put_aliases,
     put_entity,
     remove_subject,
     replace_edges,
-    stated_edges,
 )
 from retrieval.rows.pruning import CONFIRMED_MS, prunings, tallies
 
@@ -99,16 +99,16 @@ def test_edges_that_are_stated_again_keep_the_ids_of_what_they_name(tx: Tx) -> N
     replace_edges(tx, "knowledge", "fil_a", "inferred", [edge], 1)
     replace_edges(tx, "knowledge", "fil_a", "inferred", [edge._replace(strength=0.6)], 2)
     assert entities_named(tx, "knowledge", PLACE, "ants") == [ants]
-    assert stated_edges(tx, "knowledge", "fil_a", 9) == [("a.md", "mentions", "ants", 0.6, "inferred")]
+    assert list_stated_edges(tx, "knowledge", "fil_a", 9) == [("a.md", "mentions", "ants", 0.6, "inferred")]
 
 
 def test_a_link_to_what_has_gone_leads_nowhere_and_keeps_its_words(tx: Tx) -> None:
     a, b = (put_entity(tx, IDS, page(f"{name}.md", f"fil_{name}")) for name in "ab")
     replace_edges(tx, "knowledge", "fil_a", "explicit", [NewEdge(a.row, b.row, "links", 0.6, target="the B")], 1)
-    assert linked_subjects(tx, "knowledge", "fil_a", 9) == [("fil_b", "links", "explicit", "out")]
-    assert linked_subjects(tx, "knowledge", "fil_b", 9) == [("fil_a", "links", "explicit", "in")]
+    assert list_linked_subjects(tx, "knowledge", "fil_a", 9) == [("fil_b", "links", "explicit", "out")]
+    assert list_linked_subjects(tx, "knowledge", "fil_b", 9) == [("fil_a", "links", "explicit", "in")]
     remove_subject(tx, "knowledge", "fil_b")
-    assert stated_edges(tx, "knowledge", "fil_a", 9) == [("a.md", "links", "the B", 0.6, "explicit")]
+    assert list_stated_edges(tx, "knowledge", "fil_a", 9) == [("a.md", "links", "the B", 0.6, "explicit")]
     assert pruned(tx, 1) == {}
 
 

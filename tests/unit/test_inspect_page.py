@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from gateway.doors.http.page_routes import is_page, refuse_form_body, refuse_page_verb, split_session
 from gateway.doors.http.rules import access_of, refuse_form, refuse_page
 from gateway.doors.inspect.forms import back_of, fields_of
-from gateway.doors.inspect.rendering import PageTimes, cut, environment, figure, marks_in, readable, said
+from gateway.doors.inspect.rendering import PageTimes, cut, environment, figure, marks_in, readable, render_text
 from gateway.doors.inspect.sessions import MAX_CODES, PageSessions
 from gateway.doors.inspect.wording import ASKED, reason_of, reason_sentence
 from memory.read.changes import undo_of_candidate, undo_of_record
@@ -136,8 +136,8 @@ def test_the_null_origin_counts_only_where_the_browser_vouches_for_it() -> None:
 
 
 def test_how_a_text_looks() -> None:
-    assert said("<b>&") == '<bdi dir="auto">&lt;b&gt;&amp;</bdi>'
-    assert "hidden mark U+202E" in said("a\u202eb")
+    assert render_text("<b>&") == '<bdi dir="auto">&lt;b&gt;&amp;</bdi>'
+    assert "hidden mark U+202E" in render_text("a\u202eb")
     assert marks_in("👩‍🚀 पर\u200d") == []  # joiners belong to letters
     assert marks_in("a\u200b\u200bb\U000e0041") == ["U+200B", "U+E0041"]
     assert readable("a\x00b\x1b\nc\td") == "a\ufffdb\ufffd\nc\td"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from knowledge.links.finding import find_imports, find_links
-from knowledge.links.folders import folder_of_index, kind_of_root, ordered_folders
+from knowledge.links.folders import folder_of_index, kind_of_root, list_folders_above
 from knowledge.links.resolving import Named, Names, key_of, resolve
 from knowledge.search.evidence import state_in
 from knowledge.search.others import in_order, of_memory
@@ -129,11 +129,11 @@ def test_folders_of_an_order_are_known_by_their_name(name: str, kind: str | None
 
 
 def test_folders_above_a_file() -> None:
-    assert [(one.path, one.kind) for one in ordered_folders("Projects/x/a.md")] == [
+    assert [(one.path, one.kind) for one in list_folders_above("Projects/x/a.md")] == [
         ("Projects", "project"),
         ("Projects/x", "project"),
     ]
-    assert ordered_folders("lib/a.md") == []
+    assert list_folders_above("lib/a.md") == []
     own = folder_of_index("lib/README.md")
     assert own is not None
     assert (own.path, own.kind) == ("lib", "folder")

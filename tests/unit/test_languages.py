@@ -15,7 +15,7 @@ from pathlib import Path
 from cases import each
 from house_tree import HOUSES
 
-from promt.language.reader import languages, listed, tables
+from promt.language.reader import languages, list_words, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "promt" / "language"
@@ -160,7 +160,7 @@ def _foreign() -> set[str]:
     """Function words of the other languages, and all their words that are long enough to be no part of a code."""
     texts = [path.read_text(encoding="utf-8").lower() for path in FILES if path.stem != "en"]
     long = {word for text in texts for word in re.findall(r"(?<![\w\\])[a-z]{5,}(?!\w)", text)}
-    short = {word for word in listed("stop_words", "words") if len(word) > 2}
+    short = {word for word in list_words("stop_words", "words") if len(word) > 2}
     return (long | short) - _english() - OF_COMPUTING
 
 

@@ -6,7 +6,7 @@ from datetime import UTC
 import pytest
 
 from gateway.doors.mcp.answers import ClientView
-from gateway.doors.mcp.pages import ROOM, page_of, place_of, shown
+from gateway.doors.mcp.pages import ROOM, page_of, place_of, to_block_text
 from protocol.tools import MAX_RESULT_CHARS
 
 LONG = " ".join(f"word{n} <b>" for n in range(3000))
@@ -22,7 +22,7 @@ TURNS = [
 
 @pytest.mark.parametrize("turn", TURNS, ids=range(len(TURNS)))
 def test_pages_meet_without_gap_or_overlap_and_each_fits_its_block(turn: list[str]) -> None:
-    texts = [shown(text) for text in turn]
+    texts = [to_block_text(text) for text in turn]
     view = ClientView(lambda _: "nonce", UTC)
     start, told = 0, ""
     while start < sum(map(len, texts)):
@@ -30,7 +30,7 @@ def test_pages_meet_without_gap_or_overlap_and_each_fits_its_block(turn: list[st
         assert page.end > start
         told += "".join(piece.text for piece in page.pieces)
         rows = [{"uri": "itm_" + "x" * 60, "role": "assistant", "at": 0, "text": p.text} for p in page.pieces]
-        block = view.said(rows, ROOM)
+        block = view.render_quotations(rows, ROOM)
         assert len(block) <= MAX_RESULT_CHARS
         assert all(piece.text.strip() in block for piece in page.pieces)
         assert "left out" not in block
@@ -39,18 +39,18 @@ def test_pages_meet_without_gap_or_overlap_and_each_fits_its_block(turn: list[st
 
 
 def test_a_long_message_gets_the_room_that_short_ones_leave() -> None:
-    (short, long, _) = (shown(text) for text in TURNS[0])
+    (short, long, _) = (to_block_text(text) for text in TURNS[0])
     page = page_of([short, long, "The end."], 0)
     assert [piece.message for piece in page.pieces] == [0, 1]
     assert len(page.pieces[1].text) > 0.9 * ROOM
 
 
 def test_the_page_of_a_quotation_holds_it() -> None:
-    texts = [shown(text) for text in TURNS[0]]
+    texts = [to_block_text(text) for text in TURNS[0]]
     source, chance = TURNS[0][1], random.Random(5)
     for _ in range(50):
         begins = chance.randrange(len(source) - 300)
         words = source[begins : begins + 300].split(" ", 1)[1]
         page = page_of(texts, place_of(texts, f"…{words}… and more"))
-        assert shown(words).strip() in "".join(piece.text for piece in page.pieces)
+        assert to_block_text(words).strip() in "".join(piece.text for piece in page.pieces)
     assert place_of(texts, "Short.") == place_of(texts, "never said") == 0

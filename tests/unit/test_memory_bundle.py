@@ -16,7 +16,7 @@ from sizes import size
 
 from gateway.home.keys import HomeKey
 from memory.bundles import text as codec
-from memory.bundles.text import PAGE_BYTES, PART_BYTES, counted, line_of, open_bundle, parts_of
+from memory.bundles.text import PAGE_BYTES, PART_BYTES, count_entries, line_of, open_bundle, parts_of
 from memory.rows.store import SQL
 from memory.rules.import_plan import EntrySituation, Twin, plan_import, plan_tombstone
 from protocol.base import Scope
@@ -749,7 +749,7 @@ def test_parts_cover_everything_once(sample: str, monkeypatch: Any) -> None:
         assert [one for _, part in parts for one in getattr(part, name)] == getattr(many, name)
     place, _ = parts[3]
     assert [line for _, line in parts_of(many, place)] == [line_of(part) for _, part in parts[3:]]
-    assert counted([part for _, part in parts]).records == len(parts)
+    assert count_entries([part for _, part in parts]).records == len(parts)
 
 
 # -- the plan --------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from memory_home import DAY, ELSEWHERE, HERE, MIDDLING, NAME, SURE, USER, WISH, 
 from gateway.store.database import Database
 from memory.proposals.kept_proposals import KeptProposal, proposal_of
 from memory.rows.store import candidate_of
-from memory.rules.admission import Proposal, assess, said_in_turns
+from memory.rules.admission import Proposal, assess, rescore_repetition
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.memory.candidates import (
     CandidateDecideParams,
@@ -706,7 +706,7 @@ def test_a_verdict_anew_is_the_verdict(turns: int) -> None:
     proposal = Proposal(
         "implicit", "unknown", "medium", "none", is_scope_clear=True, is_user_said=True, turns=1, contradicts=True
     )
-    assert said_in_turns(assess(proposal).factors, turns) == assess(proposal._replace(turns=turns))
+    assert rescore_repetition(assess(proposal).factors, turns) == assess(proposal._replace(turns=turns))
 
 
 def test_a_row_without_a_kept_proposal_can_be_approved(home: MemoryHome) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.rules.identity import FactIdentity, cardinality_of, folded, identify, key_part, value_text
+from memory.rules.identity import FactIdentity, cardinality_of, fold_text, identify, key_part, value_text
 from protocol.base import Scope
 from protocol.memory.values import SemanticFields
 
@@ -51,7 +51,7 @@ OTHER = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_folding_keeps_the_same_together(one: str, other: str) -> None:
-    assert folded(one) == folded(other)
+    assert fold_text(one) == fold_text(other)
     assert identity(one).fingerprint == identity(other).fingerprint
     assert identity(one).text_hash == identity(other).text_hash
 
@@ -65,9 +65,9 @@ def test_digits_and_negation_make_another_fact(one: str, other: str) -> None:
 
 @given(st.text(max_size=60))
 def test_folding_is_stable(text: str) -> None:
-    assert folded(folded(text)) == folded(text)
-    assert folded(text.upper().lower()) == folded(text.upper())
-    assert not folded(text).endswith((" ", ".", "!", "?"))
+    assert fold_text(fold_text(text)) == fold_text(text)
+    assert fold_text(text.upper().lower()) == fold_text(text.upper())
+    assert not fold_text(text).endswith((" ", ".", "!", "?"))
 
 
 @given(st.text(max_size=60))

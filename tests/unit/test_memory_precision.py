@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.rules.precision import added_detail, detail_of
+from memory.rules.precision import detail_of, find_added_detail
 
 PAIRS = [
     json.loads(line)
@@ -18,7 +18,7 @@ MIN_FOUND = 0.95
 
 
 def told(pair):
-    return added_detail(pair["old"], pair["new"], is_one_slot=pair["one_slot"])
+    return find_added_detail(pair["old"], pair["new"], is_one_slot=pair["one_slot"])
 
 
 def test_the_pairs_are_many_and_of_many_languages():
@@ -37,19 +37,19 @@ def test_nothing_else_is_a_detail():
 
 
 def test_a_detail_is_never_taken_back():
-    assert [pair["id"] for pair in PAIRS if pair["is_update"] and added_detail(pair["new"], pair["old"])] == []
+    assert [pair["id"] for pair in PAIRS if pair["is_update"] and find_added_detail(pair["new"], pair["old"])] == []
 
 
 @given(st.text(max_size=60), st.booleans())
 def test_the_same_words_add_nothing(text, is_one_slot):
-    assert added_detail(text, text, is_one_slot=is_one_slot) is None
+    assert find_added_detail(text, text, is_one_slot=is_one_slot) is None
 
 
 @given(st.sampled_from([pair["old"] for pair in PAIRS]), st.text(max_size=30), st.booleans())
 @example("My birthday is on the 6th of May", "²", True)
 def test_what_is_added_stands_in_the_new_words_and_the_old_words_too(old, tail, is_one_slot):
     new = f"{old} {tail}"
-    added = added_detail(old, new, is_one_slot=is_one_slot)
+    added = find_added_detail(old, new, is_one_slot=is_one_slot)
     shown = "".join(unicodedata.normalize("NFKC", new).split())
     assert added is None or all(part in shown for part in added.split())
 

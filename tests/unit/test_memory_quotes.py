@@ -10,7 +10,7 @@ from dictionary_memory import turn_context
 
 from memory.proposals.proposal_sources import from_fact
 from memory.proposals.same_matter import corrects, is_same_matter
-from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, bear_out_wish, compared
+from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, bear_out_wish, fold_quote
 from promt.own_words import only_own
 from protocol.memory.facts import Fact, FactEvidence
 from protocol.memory.values import SemanticFields
@@ -206,7 +206,7 @@ def test_what_was_asked_for_is_kept_in_other_words_or_as_it_was_said(words: str,
 def test_what_the_words_do_not_say_is_never_kept_in_those_words(words: str, content: str) -> None:
     for quote in ("", only_own(words)):
         borne = wish(words, content, quote)
-        assert borne is None or (borne.is_as_said and compared(borne.content) in compared(words))
+        assert borne is None or (borne.is_as_said and fold_quote(borne.content) in fold_quote(words))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memory.forget.own_terms import COMMON_ROWS, ForgottenPhrases, KeptRecords, MemoryWords, plan_of, said_by
+from memory.forget.own_terms import COMMON_ROWS, ForgottenPhrases, KeptRecords, MemoryWords, collect_phrases, plan_of
 from protocol.seams.shelves import SayingRow
 from retrieval.terms import SnowballLexicon
 
@@ -17,7 +17,7 @@ def telling(word: str) -> bool:
 
 
 def said(content: str, value: Any = None, *quotes: str) -> ForgottenPhrases:
-    return said_by([MemoryWords(content, value, quotes)], telling)
+    return collect_phrases([MemoryWords(content, value, quotes)], telling)
 
 
 def found(place: Any, name: str, *phrases: str, row: int = 1) -> SayingRow:

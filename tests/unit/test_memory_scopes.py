@@ -6,7 +6,7 @@ import pytest
 from dictionary_memory import turn_context
 
 from memory.rules.categories import PROJECT_CATEGORIES
-from memory.rules.scopes import NEARNESS, USER, default_of, narrowed, of_context, of_turn, required
+from memory.rules.scopes import NEARNESS, USER, default_of, narrow_scopes, of_context, of_turn, require_scope
 from protocol.base import Scope, ScopeKind
 from protocol.errors import Refused
 from protocol.memory.values import Context
@@ -56,13 +56,13 @@ def test_a_turn_yields_the_scopes(given: dict[str, Any], settings: Any, scopes: 
 
 def test_narrowing_keeps_to_what_is_active() -> None:
     active = [USER, WORKSPACE]
-    assert narrowed(active, None) == active
-    assert narrowed(active, []) == []
-    assert narrowed(active, [WORKSPACE, WORKSPACE]) == [WORKSPACE]
-    assert required(active, USER) == USER
+    assert narrow_scopes(active, None) == active
+    assert narrow_scopes(active, []) == []
+    assert narrow_scopes(active, [WORKSPACE, WORKSPACE]) == [WORKSPACE]
+    assert require_scope(active, USER) == USER
     for stranger in (THREAD, Scope(kind="workspace", key="ws_2"), Scope(kind="user", key="other")):
         with pytest.raises(Refused) as caught:
-            narrowed(active, [USER, stranger])
+            narrow_scopes(active, [USER, stranger])
         assert caught.value.reason == "scope_out_of_context"
 
 

@@ -8,7 +8,7 @@ import pytest
 from dictionary_memory import turn_context
 from memory_home import HERE, USER, WISH, WS1, WS2, MemoryHome, msgspec
 
-from agent.prompt.compiler import compile_prompt, injected
+from agent.prompt.compiler import compile_prompt, list_injected
 from agent.prompt.ledger import without
 from agent.values import Contributed
 from memory.read.standing import Standing, voucher_of
@@ -191,7 +191,7 @@ def test_the_ledger_knows_standing_lines_again_and_keeps_each_once_in_a_thread(h
     )
     compiled = compile_prompt([Contributed("h", section)], nonce="abcd", recall_failed=False, off_reason="x")
     for turn_id in ("trn_1", "trn_2"):
-        home.sql(lambda tx, t=turn_id: home.ledger.record(tx, ("ws_1", "thr_1", t), injected(compiled)))
+        home.sql(lambda tx, t=turn_id: home.ledger.record(tx, ("ws_1", "thr_1", t), list_injected(compiled)))
     assert home.sql(lambda tx: tx.one("SELECT count(*) FROM injection")) == (1,)
 
     def rest(text: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from gateway.home.config import read
 from gateway.play import replay
 from gateway.play.replay import BadReplay, run, steps_of
-from gateway.play.replay_pattern import ABSENT, BadPattern, Mismatch, filled, match
+from gateway.play.replay_pattern import ABSENT, BadPattern, Mismatch, fill_references, match
 from protocol.methods import METHODS
 from protocol.notifications import NOTIFICATIONS
 
@@ -135,7 +135,7 @@ def test_a_value_that_does_not_fit_is_told_with_its_place(pattern, value, path):
 def test_captures_are_given_back_and_fill_what_is_sent():
     bound = match({"thread": {"id": {"$capture": "thread"}}}, {"thread": {"id": "thr_1"}}, {"old": 1})
     assert bound == {"old": 1, "thread": "thr_1"}
-    assert filled({"a": [{"$ref": "thread"}], "b": 2}, bound) == {"a": ["thr_1"], "b": 2}
+    assert fill_references({"a": [{"$ref": "thread"}], "b": 2}, bound) == {"a": ["thr_1"], "b": 2}
 
 
 @pytest.mark.parametrize("pattern", [{"$nothing": 1}, {"$ref": "x"}, {"$type": "thing"}, {"$matches": "("}])
@@ -303,7 +303,7 @@ def test_the_documented_example_is_made_of_steps_and_of_messages_of_the_contract
     sent = [step.given for step in steps if step.verb == "send"]
     assert len(sent) >= 4
     for message in sent:
-        msgspec.convert(filled(message["params"], {"roses": "mem_1"}), METHODS[message["method"]].params)
+        msgspec.convert(fill_references(message["params"], {"roses": "mem_1"}), METHODS[message["method"]].params)
     read(next(step.given.config for step in steps if step.verb == "setup"))
     noticed = [step.given["method"] for step in steps if step.verb == "notification"]
     assert set(noticed) <= set(NOTIFICATIONS)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.saying import MARK, Saying, folded
+from protocol.saying import MARK, Saying, fold_text
 
 ZORBLAX = Saying(["My vault is called Zorblax.", "zorblax"])
 
@@ -27,8 +27,8 @@ ZORBLAX = Saying(["My vault is called Zorblax.", "zorblax"])
     ],
 )
 def test_a_phrase_is_found_by_its_letters_and_as_words_of_its_own(text: str, left: str) -> None:
-    assert ZORBLAX.taken_out(text) == left
-    assert bool(ZORBLAX.said_in(text)) == (left != text)
+    assert ZORBLAX.take_out(text) == left
+    assert bool(ZORBLAX.find_phrases(text)) == (left != text)
 
 
 @pytest.mark.parametrize(
@@ -44,29 +44,29 @@ def test_a_phrase_is_found_by_its_letters_and_as_words_of_its_own(text: str, lef
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_it_is_found_however_its_letters_are_composed(phrase: str, form: Literal["NFC", "NFD"]) -> None:
     text = f"a {unicodedata.normalize(form, phrase)} b"
-    assert Saying([phrase]).taken_out(text) == f"a {MARK} b"
+    assert Saying([phrase]).take_out(text) == f"a {MARK} b"
 
 
 @given(st.text(), st.text(min_size=1), st.text())
 def test_what_was_taken_out_is_not_found_again(before: str, phrase: str, after: str) -> None:
     saying = Saying([phrase])
-    left = saying.taken_out(f"{before} {phrase} {after}")
-    assert not saying.said_in(left) or folded(phrase) in folded(MARK)
+    left = saying.take_out(f"{before} {phrase} {after}")
+    assert not saying.find_phrases(left) or fold_text(phrase) in fold_text(MARK)
 
 
 def test_of_json_only_what_is_text_is_changed_and_its_names_and_numbers_too() -> None:
     saying = Saying(["memory", "4711"])
     text = '{"name":"memory","arguments":{"memory":["the memory of \\"memory\\"",4711,true]}}'
-    changed = saying.taken_out_of_json(text, ("arguments",))
+    changed = saying.take_out_of_json(text, ("arguments",))
     assert changed == f'{{"name":"memory","arguments":{{"{MARK}":["the {MARK} of \\"{MARK}\\"","{MARK}",true]}}}}'
-    assert saying.said_in_json(text, ("arguments",)) == {"memory", "4711"}
-    assert not saying.said_in_json(changed, ("arguments",))
-    assert saying.taken_out_of_json("memory, cut", ("arguments",)) == f"{MARK}, cut"
+    assert saying.find_phrases_in_json(text, ("arguments",)) == {"memory", "4711"}
+    assert not saying.find_phrases_in_json(changed, ("arguments",))
+    assert saying.take_out_of_json("memory, cut", ("arguments",)) == f"{MARK}, cut"
 
 
 def test_many_phrases_cost_what_few_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text is compared with the phrases alone whose longest word it has."""
     compared: list[str] = []
     monkeypatch.setattr("protocol.saying._places", lambda _flat, phrase: iter(compared.append(phrase) or ()))
-    Saying(f"the word{n} of the day" for n in range(5000)).said_in("Which is the word17 of the day?")
+    Saying(f"the word{n} of the day" for n in range(5000)).find_phrases("Which is the word17 of the day?")
     assert compared == ["the word17 of the day"]

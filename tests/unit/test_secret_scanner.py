@@ -486,7 +486,7 @@ def test_blanks_within_groups_are_those_that_the_text_shows(words: list[tuple[in
 def test_a_place_in_a_text_that_was_put_together_is_known_in_the_text(text: str, data: st.DataObject):
     view = secret_scanner._View(text)
     for edits in (secret_scanner._spaces, secret_scanner._joints, secret_scanner._escapes):
-        undone = view.edited(edits(view))
+        undone = view.apply_edits(edits(view))
         if undone is not None and undone.text:
             start = data.draw(st.integers(0, len(undone.text) - 1))
             first, behind = undone.original(start, start + 1)

@@ -11,7 +11,7 @@ from gateway.embedding.spaces import (
     adopt,
     find_current,
     find_outdated,
-    known_spaces,
+    list_spaces,
     switch,
 )
 from protocol.seams.ports import Space
@@ -32,7 +32,7 @@ def take(home: MemoryHome, identity: SpaceIdentity, *, keeps_current: bool = Tru
 
 
 def states(home: MemoryHome) -> dict[str, str]:
-    return {known.space.model: known.state for known in home.sql(known_spaces)}
+    return {known.space.model: known.state for known in home.sql(list_spaces)}
 
 
 def test_the_first_space_is_searched_at_once(home: MemoryHome) -> None:

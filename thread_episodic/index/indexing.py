@@ -320,7 +320,7 @@ class Indexer:
         if nothing := [turn.handle for turn in turns if not turn.waiting]:
             await self._db.note(partial(_finish, handles=nothing))
         if waiting := [turn for turn in turns if turn.waiting]:
-            await self._store(await self._planned(waiting, sizes_of(settings)), settings.index_batch_limit)
+            await self._store(await self._plan_steps(waiting, sizes_of(settings)), settings.index_batch_limit)
 
     async def _store(self, steps: Sequence[_Step], limit: int) -> None:
         """Store the steps, a transaction for so many, and tell of each turn that ended with one."""
@@ -362,7 +362,7 @@ class Indexer:
         for fact in self._read_items(tx, self._turn_items(tx, [turn_id])[turn_id]).values():
             self._note_item(tx, fact)
 
-    async def _planned(self, turns: Sequence[_Turn], sizes: ChunkSizes) -> list[_Step]:
+    async def _plan_steps(self, turns: Sequence[_Turn], sizes: ChunkSizes) -> list[_Step]:
         """The steps; of little text at once, because the way to a thread and back costs more than a short message."""
         if sum(turn.chars for turn in turns) <= PLANNED_AT_ONCE:
             return self._plan(turns, sizes)

@@ -23,7 +23,7 @@ class Reasons:
         found = {
             item_id: SayingRow("exclusion", 0, item_id, said)
             for item_id, reason in list_reasons(tx)
-            if (said := saying.said_in(reason))
+            if (said := saying.find_phrases(reason))
         }
         return list(found.values()), None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from protocol.seams.checks import Find, digest_of, finder, row_finder, step_finder
 from protocol.seams.ports import Row, Tx
-from retrieval.audit import LISTED, AuditedIndex, audit_finder, believed_totals
+from retrieval.audit import LISTED, AuditedIndex, audit_finder, read_believed_totals
 from retrieval.packing import unpack
 from thread_episodic.rows.segments import count_segment
 from thread_episodic.rows.sources import source_digest
@@ -104,7 +104,7 @@ def _compare_counts() -> Callable[[Tx], Sequence[Any] | None]:
             listed += count
         else:
             hidden = tx.all(SQL["count_hidden"])[0][0]
-            believed = believed_totals(tx, INDEX)[0]
+            believed = read_believed_totals(tx, INDEX)[0]
             is_still = tx.one(SQL["last_change"]) == begun
             return [None] if is_still and not believed == listed == worded - hidden else ()
         return None

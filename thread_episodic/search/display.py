@@ -119,7 +119,7 @@ class Display:
                 self.cut_reason = "floor"
                 return
             passed += 1
-            joined = self._joined(chunk)
+            joined = self._join_neighbours(chunk)
             hit, is_whole = self._hit(one, chunk, joined, fact)
             if (self._facts and self._is_known(hit.snippet)) or self._is_asked(hit.snippet):
                 continue
@@ -151,7 +151,7 @@ class Display:
                 fact = facts.get(item_id)
                 self._items[item_id] = (fact, self._hash_of(fact)) if fact is not None else None
 
-    def _joined(self, chunk: ChunkCandidate) -> list[ChunkCandidate]:
+    def _join_neighbours(self, chunk: ChunkCandidate) -> list[ChunkCandidate]:
         """The chunk with the good ones around it in its message, in order, as far as a hit may be long."""
         joined = [chunk]
         for step in (-1, 1):

@@ -71,7 +71,7 @@ def telling_terms(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[
     return chosen
 
 
-def _held(packed: bytes | None, spaced: Sequence[tuple[str, str]]) -> frozenset[str]:
+def _find_held_terms(packed: bytes | None, spaced: Sequence[tuple[str, str]]) -> frozenset[str]:
     """Return those of some terms that stand among packed words."""
     words = f" {unpack(packed)} "
     return frozenset([term for term, between_blanks in spaced if between_blanks in words])
@@ -127,12 +127,12 @@ class ChunkFinder:
     def _by_words(self, terms: Sequence[str], statistics: Statistics, limit: int) -> list[ChunkCandidate]:
         """The best by the weights of their words, after every filter."""
         chosen = telling_terms(terms, statistics.frequencies)
-        return best_of(self._listed(chosen, statistics), limit, self._read)
+        return best_of(self._list_chunks(chosen, statistics), limit, self._read)
 
     def _by_meaning(self, near: Nearness, limit: int) -> list[ChunkCandidate]:
         """The nearest in meaning that pass the filter, nearest first."""
         few = lookups.chunks_within(self._tx, self._places, self._wanted, FEW)
-        ranked = (row for row, _ in islice(near.ranked(USUAL_COSINE, few), WALKED))
+        ranked = (row for row, _ in islice(near.rank(USUAL_COSINE, few), WALKED))
         return first_of(ranked, limit, self._read)
 
     def _read(self, rows: Sequence[int]) -> list[ChunkCandidate]:
@@ -140,7 +140,7 @@ class ChunkFinder:
         found = lookups.chunks_by_row(self._tx, rows, self._places, self._wanted)
         return [found[row] for row in rows if row in found]
 
-    def _listed(self, terms: Sequence[str], statistics: Statistics) -> list[tuple[float, list[int]]]:
+    def _list_chunks(self, terms: Sequence[str], statistics: Statistics) -> list[tuple[float, list[int]]]:
         """Return for each term its weight and the chunks that hold it.
 
         Of the chunks that a filter lets through every one is listed, however much was said since.
@@ -170,10 +170,12 @@ class ChunkFinder:
         terms = frozenset(asked.terms)
         outside = {row for row in chain.from_iterable(beside.values()) if row is not None} - candidates.keys()
         spaced = [(term, f" {term} ") for term in asked.terms]
-        held: dict[int | None, frozenset[str]] = {row: _held(one.terms, spaced) for row, one in candidates.items()}
+        held: dict[int | None, frozenset[str]] = {
+            row: _find_held_terms(one.terms, spaced) for row, one in candidates.items()
+        }
         asking = {row for row, one in candidates.items() if one.asks}
         for row, packed, asks in lookups.words_by_row(self._tx, sorted(outside)):
-            held[row] = _held(packed, spaced)
+            held[row] = _find_held_terms(packed, spaced)
             if asks:
                 asking.add(row)
         alone, nothing, terms = Beside(), frozenset[str](), frozenset(asked.terms)

@@ -73,7 +73,7 @@ def decisions_asked(text: str) -> str:
     return either("talk", "deciding").replace("|", " ") if _ASKS_FOR_DECISIONS.search(fold(text)) else ""
 
 
-def named_thread(said: Collection[str], names: Mapping[str, Collection[str]]) -> str | None:
+def find_named_thread(said: Collection[str], names: Mapping[str, Collection[str]]) -> str | None:
     """Return the thread that a message names, by its whole name or by the larger part of it; None without one.
 
     That part must belong to no other thread's name. `said` are the message's terms, `names` those of each thread's

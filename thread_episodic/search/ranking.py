@@ -199,9 +199,9 @@ def rank(question: WeightedQuery, passages: Sequence[Passage], *, has_meaning: b
             total += gain * part.get(name, 0.0)
         found.append((-total, -passage.at, passage.row, part))
     found.sort(key=itemgetter(0, 1, 2))
-    return [Ranked(row, calibrated(-total, gains), part) for total, _, row, part in found]
+    return [Ranked(row, calibrate(-total, gains), part) for total, _, row, part in found]
 
 
-def calibrated(total: float, gains: PassageGains) -> float:
+def calibrate(total: float, gains: PassageGains) -> float:
     """Return a sum as a score."""
     return logistic(gains.slope * total + gains.offset)

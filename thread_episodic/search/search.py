@@ -117,19 +117,19 @@ class Searcher:
         terms = request.asked.terms
         again = self._kept.find(tx, key, places, request.wanted, terms, request.cache_seconds) if is_kept else None
         if again is not None:
-            shown = self._displayed(tx, request, again.ranking)
+            shown = self._build_display(tx, request, again.ranking)
             if not (shown.is_exhausted and again.is_cut):
                 shown.candidates = again.found
-                return self._told(tx, places, request, shown, is_limited=again.ranking.is_limited)
+                return self._build_found_chunks(tx, places, request, shown, is_limited=again.ranking.is_limited)
         ranking = self._rank(tx, places, request)
         if request.limits.has_answers:
             ranking = add_answers(tx, places, request, ranking)
         if is_kept and not ranking.is_limited:  # else vectors are still being read, or there are too many
             self._kept.keep(tx, key, places, request.wanted, terms, ranking, request.limits)
-        shown = self._displayed(tx, request, ranking)
-        return self._told(tx, places, request, shown, is_limited=ranking.is_limited)
+        shown = self._build_display(tx, request, ranking)
+        return self._build_found_chunks(tx, places, request, shown, is_limited=ranking.is_limited)
 
-    def _displayed(self, tx: Tx, request: ChunkSearch, ranking: RankedChunks) -> Display:
+    def _build_display(self, tx: Tx, request: ChunkSearch, ranking: RankedChunks) -> Display:
         shown = Display(
             tx, request.wanted, request.limits, ranking, lexicon=self._lexicon, secrets=self._secrets,
             hash_of=self._hash_of, read_items=self._read_items,
@@ -191,7 +191,9 @@ class Searcher:
         rows = sorted(saying, reverse=True)[: lookups.NEWEST_LOOKED_AT]
         return lookups.newest_chunks(tx, places, request.wanted, rows, request.work)
 
-    def _told(self, tx: Tx, places: Places, request: ChunkSearch, shown: Display, *, is_limited: bool) -> FoundChunks:
+    def _build_found_chunks(
+        self, tx: Tx, places: Places, request: ChunkSearch, shown: Display, *, is_limited: bool
+    ) -> FoundChunks:
         """The hits with the reasons why there are no more."""
         is_pending = lookups.has_pending(tx, places, request.wanted)
         is_partial = shown.has_partial if shown.hits else lookups.has_partial(tx, places)
@@ -207,7 +209,7 @@ class Searcher:
         artifacts = self._read_artifacts(tx, [hit.item_id for hit in shown.hits])
         return FoundChunks(
             hits=[
-                structs.replace(hit, artifacts=self._named_safely(artifacts.get(hit.item_id, []))) for hit in shown.hits
+                structs.replace(hit, artifacts=self._mask_names(artifacts.get(hit.item_id, []))) for hit in shown.hits
             ],
             whole=frozenset(shown.whole),
             shown=frozenset(shown.shown),
@@ -218,7 +220,7 @@ class Searcher:
             cut_reason=shown.cut_reason,
         )
 
-    def _named_safely(self, refs: Sequence[ArtifactRef]) -> list[ArtifactRef]:
+    def _mask_names(self, refs: Sequence[ArtifactRef]) -> list[ArtifactRef]:
         """File references as they are shown: a secret in a name is masked like one in a text."""
         return [structs.replace(ref, name=self._scanner.mask(ref.name)) for ref in refs]
 

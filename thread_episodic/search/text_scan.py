@@ -11,7 +11,7 @@ from typing import Protocol
 from protocol.seams.ports import Tx
 from retrieval.packing import unpack
 from thread_episodic.rows import lookups
-from thread_episodic.values import Places, of_thread, placed
+from thread_episodic.values import Places, of_thread, prefix_terms
 
 LOOKED_THROUGH = 10_000
 """Chunks whose terms are unpacked for one search: some 50 ms."""
@@ -31,7 +31,7 @@ class TermScan(Protocol):
 
 def match_of(places: Places, term: str) -> str:
     """Return the full-text expression for a term. It has no quotes: the lexicon's alphabet has none."""
-    match = f'"{placed(places.workspace, term)}"'
+    match = f'"{prefix_terms(places.workspace, term)}"'
     if places.thread is not None:
         match = f'"{of_thread(places.thread)}" AND {match}'
     return match if places.other_than is None else f'{match} NOT "{of_thread(places.other_than)}"'

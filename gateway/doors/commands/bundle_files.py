@@ -93,7 +93,7 @@ def _is_end(line: str) -> bool:
         return False
 
 
-def left_outside(page: str, result: ImportResult) -> Counter[str]:
+def count_left_outside(page: str, result: ImportResult) -> Counter[str]:
     """Return the scopes, as `kind:key`, of the entries that an import left out because they belong elsewhere."""
     ids = {conflict.memory_id for conflict in result.conflicts if conflict.reason == "scope_out_of_context"}
     entries: Iterable[dict[str, Any]] = map(json.loads, page.rstrip("\n").split("\n") if ids else [])

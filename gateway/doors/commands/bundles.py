@@ -17,20 +17,20 @@ from gateway.doors.commands import Command
 from gateway.doors.commands.bundle_files import (
     HEAD_BYTES,
     chunks_of,
+    count_left_outside,
     counts_of,
     is_bundle,
-    left_outside,
     pages_of,
     write_out,
 )
-from gateway.doors.commands.door import HomeMethods, configured, has_home, home_of, through_door
+from gateway.doors.commands.door import HomeMethods, has_home, home_of, read_configuration, through_door
 from gateway.doors.commands.options import (
     add_context,
     add_place,
     context_of,
-    given_workspace,
     path,
     present,
+    read_workspace_variable,
     scopes_of,
     stdin_file,
     workspace_here,
@@ -163,14 +163,14 @@ def _refuse_backup(path: Path, file: BinaryIO, head: bytes) -> None:
 def _import_talk(given: argparse.Namespace) -> int:
     from gateway.imports.importer import ImportOptions, Stopped, main  # noqa: PLC0415
 
-    configured(given)  # the spawned gateway would start all the same
+    read_configuration(given)  # the spawned gateway would start all the same
     wish = ImportOptions(
         path=given.path,
         home=home_of(given),
         config=given.config,
         is_dry_run=given.dry_run,
         is_json=given.json,
-        workspace_id=given.workspace or given_workspace() or DEFAULT_WORKSPACE,
+        workspace_id=given.workspace or read_workspace_variable() or DEFAULT_WORKSPACE,
     )
     try:
         return main(wish)
@@ -194,7 +194,7 @@ def _take_in(given: argparse.Namespace, chunks: Iterator[bytes]) -> int:
         results = list[ImportResult]()
         for page in pages_of(chain([head], chunks)):
             results.append(await door.call(m.MEMORY_IMPORT, members | {"bundle": page}))
-            outside.update(left_outside(page, results[-1]))
+            outside.update(count_left_outside(page, results[-1]))
         return results
 
     results = through_door(given, work, "write", makes_home=True)

@@ -7,7 +7,7 @@ from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import through_door
 from gateway.doors.commands.options import add_context, add_place, context_of, present
-from gateway.doors.commands.paging import MORE, add_limit, limit_of, paged
+from gateway.doors.commands.paging import MORE, add_limit, collect_pages, limit_of
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.memory.values import CandidateStatus
@@ -36,7 +36,9 @@ def _candidates(given: argparse.Namespace) -> int:
 
 def _list(given: argparse.Namespace) -> int:
     params = present(statuses=given.status, context=context_of(given))
-    result = through_door(given, lambda door: paged(door, m.CANDIDATES_LIST, params, "candidates", limit_of(given)))
+    result = through_door(
+        given, lambda door: collect_pages(door, m.CANDIDATES_LIST, params, "candidates", limit_of(given))
+    )
     if given.json:
         show_json(result)
         return OK if result.candidates else NEGATIVE

@@ -25,7 +25,7 @@ from gateway.doors.commands.options import (
     time_of,
 )
 from gateway.doors.terminal.exits import Stop
-from gateway.doors.terminal.screen import confirm, counted, hint, is_asked, plain, say, show_json, show_table
+from gateway.doors.terminal.screen import confirm, format_count, hint, is_asked, plain, say, show_json, show_table
 from protocol import methods as m
 from protocol.memory.forgetting import ForgetResult, Receipt
 from protocol.memory.writes import ConfirmResult, RestoreResult, UpdateResult
@@ -164,7 +164,7 @@ async def _records(door: HomeMethods, ids: Sequence[str], context: dict[str, Any
     return [one for one in found if one is not None]
 
 
-async def _named(door: HomeMethods, given: argparse.Namespace) -> list[dict[str, Any]]:
+async def _find_named_memory(door: HomeMethods, given: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the memory that is named by its id, its key or its words."""
     words = " ".join(given.memory)
     if is_id(words):
@@ -184,7 +184,7 @@ def _forget(given: argparse.Namespace) -> int:
     )
 
     async def work(door: HomeMethods) -> ForgetPreview:
-        would = await _look(door, await _named(door, given) if given.memory else targets, params)
+        would = await _look(door, await _find_named_memory(door, given) if given.memory else targets, params)
         ids = would.forgotten_memory_ids
         is_small = len(ids) == 1 and not given.erase  # one memory that can be restored is no destruction
         is_open = given.dry_run or not (ids or would.cancelled) or not (given.yes or is_small)
@@ -211,7 +211,7 @@ def _ask(wanted: ForgetPreview, *, is_erasing: bool, is_json: bool) -> None:
         if wanted.result.receipt is not None and not is_json:
             _show_receipt(wanted.result.receipt, is_rehearsal=True)
     verb = "erase for ever" if is_erasing else "forget"
-    told = counted(len(wanted.result.forgotten_memory_ids), "memory", "memories")
+    told = format_count(len(wanted.result.forgotten_memory_ids), "memory", "memories")
     confirm(f"{verb} {told}?", is_sure=False)
 
 

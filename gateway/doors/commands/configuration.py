@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.base.exit_codes import CONFIG, NO_INPUT, OK, USAGE
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import configured, home_of, through_door
+from gateway.doors.commands.door import home_of, read_configuration, through_door
 from gateway.doors.commands.options import add_home, add_json
 from gateway.doors.terminal.exits import Stop, writing
 from gateway.doors.terminal.screen import plain, say, show_json, show_table
@@ -35,7 +35,7 @@ def _arrange_settings(to: argparse.ArgumentParser) -> None:
     add_json(to)
 
 
-def named(key: str) -> str:
+def to_file_key(key: str) -> str:
     """Return a setting's name as the file has it."""
     return f"gateway.{key}"
 
@@ -48,7 +48,7 @@ def setting_of(key: str) -> Setting:
     if (found := known.get(key.removeprefix("gateway."))) is not None:
         return found
     near = difflib.get_close_matches(key.removeprefix("gateway."), known, n=1)
-    told = f"; did you mean {named(near[0])}?" if near else ""
+    told = f"; did you mean {to_file_key(near[0])}?" if near else ""
     raise Stop(USAGE, f"there is no setting {plain(key)!r}{told}")
 
 
@@ -60,7 +60,7 @@ def _value(setting: Setting, text: str) -> Any:
     try:
         return setting.parse(text)
     except ValueError:
-        raise Stop(USAGE, f"{named(setting.key)} takes {setting.allowed}") from None
+        raise Stop(USAGE, f"{to_file_key(setting.key)} takes {setting.allowed}") from None
 
 
 def _settings(given: argparse.Namespace) -> int:
@@ -70,7 +70,7 @@ def _settings(given: argparse.Namespace) -> int:
     if wanted is not None and wanted.group == "providers":
         raise Stop(USAGE, "providers have names: `pioneer settings` shows them, config.toml has their keys")
     if given.what == "get":
-        store = configured(given)  # as `settings/get` has it, with or without a home
+        store = read_configuration(given)  # as `settings/get` has it, with or without a home
         result = SettingsResult(settings=store.view(), origins=store.origins() if given.origin else None)
     else:
         params = {"update": _update(wanted, given)}
@@ -109,7 +109,7 @@ def _show_settings(result: SettingsResult, wanted: Setting | None) -> None:
         ["key", "value", *(["origin"] if origins is not None else []), "default", "meaning"],
         [
             [
-                named(one.key),
+                to_file_key(one.key),
                 _current(result, one),
                 *([origins[one.key]] if origins is not None else []),
                 one.shown_default,
@@ -156,13 +156,13 @@ def _config(given: argparse.Namespace) -> int:
 
 def _init(given: argparse.Namespace) -> int:
     from gateway.base.durable_file import publish  # noqa: PLC0415
-    from protocol.reference.pages import commented  # noqa: PLC0415
+    from protocol.reference.pages import render_commented_config  # noqa: PLC0415
 
     path = _file_of(given)
     if path.exists() and not given.force:
         raise Stop(USAGE, "the file is there already; --force replaces it")
     with writing(path):
-        publish(path, commented().encode())
+        publish(path, render_commented_config().encode())
     if given.json:
         show_json({"file": str(path)})
     else:

@@ -24,7 +24,7 @@ from anyio.abc import TaskGroup
 from gateway.base.exit_codes import CONFIG, NO_INPUT
 from gateway.base.hub import Hub
 from gateway.doors.terminal.exits import Stop
-from gateway.doors.terminal.screen import counted, plain
+from gateway.doors.terminal.screen import format_count, plain
 from gateway.foundations import Foundations, open_home
 from gateway.home.config import ConfigError, ConfigStore
 from gateway.home.folder import default_root
@@ -96,7 +96,7 @@ class HomeMethods:
         from memory.rows.vectors import coverage  # noqa: PLC0415
 
         def count(tx: Tx) -> int:
-            searched = self.embedding.searched()
+            searched = self.embedding.get_searched_space()
             return coverage(tx, searched.id if searched is not None else 0).lacking
 
         return await self._core.base.database.read(count) if self.embedding.state() != "off" else 0
@@ -105,7 +105,9 @@ class HomeMethods:
         """Return how many pieces of conversations wait for a vector that this process could make."""
         from thread_episodic.rows.vectors import count_waiting  # noqa: PLC0415
 
-        return await self._core.base.database.read(count_waiting) if self.embedding.searched() is not None else 0
+        return (
+            await self._core.base.database.read(count_waiting) if self.embedding.get_searched_space() is not None else 0
+        )
 
     async def catch_up(self) -> None:
         """Index waiting messages for some seconds, where no living process does it.
@@ -116,7 +118,7 @@ class HomeMethods:
         if self._has_caught_up or self._core.base.home.is_read_only:
             return
         self._has_caught_up = True
-        self.app.runner.keep_to(FINDABLE if self.embedding.searched() is not None else FINDABLE[:1])
+        self.app.runner.keep_to(FINDABLE if self.embedding.get_searched_space() is not None else FINDABLE[:1])
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.app.runner.run)
             await self.app.runner.drain(CATCH_UP_SECONDS)
@@ -178,7 +180,7 @@ class HomeMethods:
             with suppress(CallerError):  # it was deleted this moment
                 workspace = (await self.call(WORKSPACE_GET, {"workspace_id": other.workspace_id})).workspace
                 named = f" ({plain(workspace.name)})" if workspace.name else ""
-                found = counted(other.count, one, several)
+                found = format_count(other.count, one, several)
                 sys.stderr.write(f"pioneer: {found} in another project{named}: --workspace {other.workspace_id}\n")
 
 
@@ -196,7 +198,9 @@ def require_home(given: argparse.Namespace) -> None:
     """Refuse a question where there is no home: a question makes none. Raises `Stop`."""
     if not has_home(given):
         if hasattr(given, "config"):
-            configured(given)  # what is wrong with a configuration is told first, as it is where there is a home
+            read_configuration(
+                given
+            )  # what is wrong with a configuration is told first, as it is where there is a home
         raise Stop(NO_INPUT, NO_HOME)
 
 
@@ -207,7 +211,7 @@ def config_of(given: argparse.Namespace) -> Path:
     return given.config or home_of(given) / "config.toml"
 
 
-def configured(given: argparse.Namespace) -> ConfigStore:
+def read_configuration(given: argparse.Namespace) -> ConfigStore:
     """Return the configuration, read without a home. Raises `Stop`."""
     try:
         store = ConfigStore(config_of(given))
@@ -218,7 +222,9 @@ def configured(given: argparse.Namespace) -> ConfigStore:
 
 
 @asynccontextmanager
-async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: bool) -> AsyncGenerator[HomeMethods]:
+async def open_given_home(
+    given: argparse.Namespace, meaning: Meaning, *, makes_home: bool
+) -> AsyncGenerator[HomeMethods]:
     """Yield the home that the options name. Raises `Stop` and `UnusableError`."""
     if not makes_home:
         require_home(given)
@@ -266,7 +272,7 @@ async def _take_in_models(base: Foundations, door: HomeMethods, meaning: Meaning
 
 async def _make_vectors(door: HomeMethods) -> None:
     """Make the vectors of waiting facts; those that cannot be made now stay queued for a gateway."""
-    if door.embedding.searched() is not None:
+    if door.embedding.get_searched_space() is not None:
         with anyio.move_on_after(CATCH_UP_SECONDS), suppress(GatewayError, PauseQueue):
             await door.app.memory.vectors.fill()
 
@@ -287,7 +293,7 @@ def through_door(
     """Open the home, do the work, close it."""
 
     async def run() -> T:
-        async with opened(given, meaning, makes_home=makes_home) as door:
+        async with open_given_home(given, meaning, makes_home=makes_home) as door:
             return await work(door)
 
     return asyncio.run(run())

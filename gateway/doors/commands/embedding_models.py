@@ -13,12 +13,12 @@ import msgspec
 
 from gateway.base.exit_codes import CONFIG, NEGATIVE, OK, UNAVAILABLE
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import HomeMethods, configured, has_home, home_of, require_home, through_door
+from gateway.doors.commands.door import HomeMethods, has_home, home_of, read_configuration, require_home, through_door
 from gateway.doors.commands.options import add_home, add_json
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, progress, show_json, show_pairs, size
 from gateway.embedding.choice import Choice, choose
-from gateway.embedding.spaces import STATIC_NAME, find_current, known_spaces
+from gateway.embedding.spaces import STATIC_NAME, find_current, list_spaces
 from gateway.store.copy import open_snapshot
 from memory.rows.vectors import coverage as facts_with_vector
 from protocol.memory.values import SpaceKind
@@ -67,7 +67,7 @@ def _arrange(to: argparse.ArgumentParser) -> None:
 
 def chosen(given: argparse.Namespace) -> Choice:
     """Return the models that the configuration allows; nothing is made or loaded. Raises `Stop`."""
-    return choose(configured(given).config.embedding, home_of(given) / "models")
+    return choose(read_configuration(given).config.embedding, home_of(given) / "models")
 
 
 def bytes_below(folder: Path) -> int:
@@ -78,7 +78,7 @@ def bytes_below(folder: Path) -> int:
 
 def vectors_of(tx: Tx) -> VectorCoverage:
     """Count the texts with a vector in the current space."""
-    known = find_current(known_spaces(tx))
+    known = find_current(list_spaces(tx))
     space = known.space if known is not None else Space(0, "", 0)
     facts, pieces = facts_with_vector(tx, space.id), chunks_with_vector(tx, space.id)
     counts = VectorCoverage(

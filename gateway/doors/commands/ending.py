@@ -18,7 +18,7 @@ from typing import NoReturn, cast
 
 from gateway.base import logs
 from gateway.base.exit_codes import BROKEN_PIPE, DATA, DEFECT, HUNG_UP, INTERRUPTED, TERMINATED
-from gateway.doors.terminal.exits import Stop, code_for, code_of, code_of_system, said_of
+from gateway.doors.terminal.exits import Stop, code_for, code_of, code_of_system, describe_os_error
 from gateway.doors.terminal.screen import prepare, show_error
 from protocol.errors import GatewayError
 
@@ -59,7 +59,7 @@ def _line_of(error: BaseException) -> tuple[int, str]:
     if isinstance(error, GatewayError) and error.reason != "internal":
         return code_of(error), _AT.sub(r"\2: \1", error.message).replace("`", "")
     if isinstance(error, OSError):
-        return code_of_system(error), f"the system says: {said_of(error)}"
+        return code_of_system(error), f"the system says: {describe_os_error(error)}"
     if logs.is_kept():
         return (
             DEFECT,
@@ -108,7 +108,7 @@ def _require_text(values: Iterable[object]) -> None:
             raise Stop(DATA, "an argument is not UTF-8")
 
 
-def guarded(run: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
+def run_command(run: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
     """Run a command to its end; return the exit code, whatever happens."""
     is_json = getattr(given, "json", False)
     prepare(is_json=is_json)
@@ -118,13 +118,13 @@ def guarded(run: Callable[[argparse.Namespace], int], given: argparse.Namespace)
             code = run(given)
             sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  # the one boundary between a command and the shell
-        code = _ended(_cause(error), given.command, is_json=is_json)
+        code = _report_error(_cause(error), given.command, is_json=is_json)
     finally:
         logs.close()
     return code
 
 
-def _ended(error: BaseException, command: str, *, is_json: bool) -> int:
+def _report_error(error: BaseException, command: str, *, is_json: bool) -> int:
     """Return the exit code of an error, and write a line about it where one is needed."""
     if isinstance(error, BrokenPipeError):
         _hush()

@@ -25,8 +25,18 @@ from gateway.doors.commands.options import (
     scopes_of,
     text_of,
 )
-from gateway.doors.commands.paging import MORE, PAGE, add_limit, limit_of, paged
-from gateway.doors.terminal.screen import counted, hint, readable, say, show_json, show_pairs, show_table, when, words
+from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, limit_of
+from gateway.doors.terminal.screen import (
+    format_count,
+    hint,
+    readable,
+    say,
+    show_json,
+    show_pairs,
+    show_table,
+    when,
+    words,
+)
 from memory.read.ranking import RECALL_FLOOR
 from protocol import methods as m
 from protocol.base import Elsewhere
@@ -39,7 +49,7 @@ from protocol.record import Record
 def hint_sensitive(count: int) -> None:
     """Hint at memories that an answer withholds because they are sensitive, if there are any."""
     if count:
-        hint(f"{counted(count, 'sensitive memory', 'sensitive memories')} not shown: --sensitive shows more")
+        hint(f"{format_count(count, 'sensitive memory', 'sensitive memories')} not shown: --sensitive shows more")
 
 
 # -- search and list ---------------------------------------------------------------------------------------------------
@@ -57,7 +67,7 @@ def show_records(records: Sequence[Record], scores: Sequence[float] | None = Non
                 record.category,
                 str(record.scope),
                 when(record.updated_at),
-                _said(record),
+                _format_content(record),
             ]
             for place, record in enumerate(records)
         ],
@@ -70,7 +80,7 @@ def is_sensitive(record: Record) -> bool:
     return record.sensitivity == "regulated"
 
 
-def _said(record: Record) -> str:
+def _format_content(record: Record) -> str:
     marks = [record.status] if record.status != "active" else []
     marks += ["note"] if record.voice == "machine" else []
     return f"({', '.join(marks)}) {record.content}" if marks else record.content
@@ -93,7 +103,7 @@ def _search(given: argparse.Namespace) -> int:
     async def work(door: HomeMethods) -> FoundMemories:
         result = await door.call(m.MEMORY_SEARCH, params)
         if not given.words and (count := await door.facts_without_vector()):
-            told = counted(count, "fact has", "facts have")
+            told = format_count(count, "fact has", "facts have")
             sys.stderr.write(f"pioneer: {told} no vector yet, and only words find them: `pioneer models index`\n")
         takes_all = given.json or given.words or given.min_score is not None
         found = FoundMemories(result, result.hits if takes_all else [hit for hit in result.hits if is_fitting(hit)])
@@ -174,9 +184,9 @@ def _list(given: argparse.Namespace) -> int:
     params = filters_of(given) | {"order": given.order}
 
     async def work(door: HomeMethods) -> ListResult:
-        result = await paged(door, m.MEMORY_LIST, params, "records", limit_of(given))
+        result = await collect_pages(door, m.MEMORY_LIST, params, "records", limit_of(given))
         if not result.records:
-            await door.hint_at(await _listed_elsewhere(door, given), "memory", "memories")
+            await door.hint_at(await _count_elsewhere(door, given), "memory", "memories")
             withheld = (await door.call(m.MEMORY_LIST, params | {"include_sensitive": True, "limit": PAGE})).records
             hint_sensitive(len(withheld))
         return result
@@ -193,12 +203,12 @@ def _list(given: argparse.Namespace) -> int:
     return OK
 
 
-async def _listed_elsewhere(door: HomeMethods, given: argparse.Namespace) -> list[Elsewhere]:
+async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace) -> list[Elsewhere]:
     """Return the counts, up to a page each, of other workspaces' lists; empty without this workspace's own memory."""
     if given.scope and "workspace" not in {scope.partition(":")[0] for scope in given.scope}:
         return []
     found = list[Elsewhere]()
-    for other in (await paged(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
+    for other in (await collect_pages(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
         if other.workspace_id == given.workspace:
             continue
         own = {

@@ -15,10 +15,10 @@ from gateway.base.exit_codes import NEGATIVE, USAGE
 from gateway.doors.commands.door import HomeMethods
 from gateway.doors.commands.forgotten import find_forgotten
 from gateway.doors.commands.options import KEY_SCOPES, context_of, scope_of, workspace_here
-from gateway.doors.commands.paging import paged
+from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import plain, show_table, when
-from memory.rules.identity import folded
+from memory.rules.identity import fold_text
 from protocol import methods as m
 from protocol.errors import CallerError, Refused
 from protocol.methods import Method
@@ -61,7 +61,7 @@ async def reach(
         return True
     if given.workspace != workspace_here():
         return False
-    for other in (await paged(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
+    for other in (await collect_pages(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
         door.enter(other.workspace_id)
         if await is_known():
             named = f" ({plain(other.name)})" if other.name else ""
@@ -139,7 +139,7 @@ def _choose(
     door: HomeMethods, words: str, records: Sequence[Record], show: Callable[[Sequence[Record]], None]
 ) -> Record | None:
     """Return the one record that has just these words, or alone has all of them. Raises `AmbiguousError`."""
-    said = [one for one in records if folded(one.content) == folded(words)]
+    said = [one for one in records if fold_text(one.content) == fold_text(words)]
     whole = said or [one for one in records if _terms(door, words) <= _terms(door, _text_of(one))]
     if len(whole) == 1:
         return whole[0]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from gateway.base.exit_codes import DATA, OK
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import HomeMethods, configured, through_door
+from gateway.doors.commands.door import HomeMethods, read_configuration, through_door
 from gateway.doors.commands.memories import is_sensitive, show_records
 from gateway.doors.commands.options import (
     add_context,
@@ -71,15 +71,15 @@ def understand(text: str) -> dict[str, Any]:
     # its tables of languages serve this alone
     from memory.extraction.rule_extraction import extract_statements  # noqa: PLC0415
     from memory.rules.categories import PROJECT_CATEGORIES  # noqa: PLC0415
-    from memory.rules.identity import folded  # noqa: PLC0415
+    from memory.rules.identity import fold_text  # noqa: PLC0415
 
     for said in (text, f"Remember that {text}"):
         facts = extract_statements({"": said})
         if len(facts) == 1:
             [fact] = facts
             found: dict[str, Any] = {"category": fact.semantic.category}
-            if folded(text).endswith(
-                folded(fact.content)
+            if fold_text(text).endswith(
+                fold_text(fact.content)
             ):  # else it says more, which must not go with what is replaced
                 found |= present(attribute=_attribute_of(fact.semantic), value=fact.value)
             if fact.semantic.scope_hint == "user_global" and fact.semantic.category in PROJECT_CATEGORIES:
@@ -100,7 +100,7 @@ def _attribute_of(semantic: SemanticFields) -> str | None:
 def _remember(given: argparse.Namespace) -> int:
     text = text_of(given.text)
     understood = understand(text) if given.category is None else {}
-    if "scope" in understood and not configured(given).config.memory.allow_global_user_by_default:
+    if "scope" in understood and not read_configuration(given).config.memory.allow_global_user_by_default:
         del understood["scope"]
     params = understood | present(
         content=text,

@@ -58,7 +58,7 @@ def add_json(to: argparse.ArgumentParser) -> None:
     to.add_argument("--json", action="store_true", help="the result as one JSON document")
 
 
-def given_workspace() -> str | None:
+def read_workspace_variable() -> str | None:
     """Return the workspace that the environment names, if it does."""
     return os.environ.get("PIONEER_WORKSPACE") or None
 
@@ -71,7 +71,7 @@ def workspace_here() -> str:
     """Return the workspace of a command that names none."""
     from gateway.home.repository import workspace_of  # noqa: PLC0415
 
-    return workspace_of(named=given_workspace()).workspace_id
+    return workspace_of(named=read_workspace_variable()).workspace_id
 
 
 def _workspace(text: str) -> str:

@@ -50,7 +50,9 @@ async def each_page(
             return
 
 
-async def paged(door: HomeMethods, method: Method[Any, T], params: dict[str, Any], member: str, limit: int | None) -> T:
+async def collect_pages(
+    door: HomeMethods, method: Method[Any, T], params: dict[str, Any], member: str, limit: int | None
+) -> T:
     """Return a method's answer whose list `member` has at most so many entries. Raises `GatewayError`."""
     pages = [page async for page in each_page(door, method, params, _sizes(limit))]
     found = [entry for page in pages for entry in getattr(page, member)]

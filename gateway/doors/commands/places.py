@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from gateway.base.exit_codes import NEGATIVE, OK, USAGE
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import HomeMethods, configured, has_home, through_door
+from gateway.doors.commands.door import HomeMethods, has_home, read_configuration, through_door
 from gateway.doors.commands.options import add_home, add_json, add_place, add_sureness, present
-from gateway.doors.commands.paging import MORE, add_limit, limit_of, paged
+from gateway.doors.commands.paging import MORE, add_limit, collect_pages, limit_of
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import confirm, hint, plain, readable, say, show_json, show_table, when
 from protocol import methods as m
@@ -60,9 +60,11 @@ def _threads(given: argparse.Namespace) -> int:
 def _list_threads(given: argparse.Namespace) -> int:
     params = present(workspace_id=None if given.everywhere else given.workspace, archived=given.archived or None)
     if has_home(given):
-        result = through_door(given, lambda door: paged(door, m.THREAD_LIST, params, "threads", limit_of(given)))
+        result = through_door(
+            given, lambda door: collect_pages(door, m.THREAD_LIST, params, "threads", limit_of(given))
+        )
     else:  # where nothing was ever kept, no conversation is; a configuration that cannot be used is told all the same
-        configured(given)
+        read_configuration(given)
         result = m.t.ThreadListResult(threads=[], next_cursor=None)
     if given.json:
         show_json(result)
@@ -100,7 +102,7 @@ def _no_threads(given: argparse.Namespace) -> str:
 
 def _show_talk(given: argparse.Namespace) -> int:
     params = {"thread_id": given.thread, "kinds": ["user_message", "agent_message"], "order": "desc"}
-    result = through_door(given, lambda door: paged(door, m.THREAD_HISTORY, params, "items", limit_of(given)))
+    result = through_door(given, lambda door: collect_pages(door, m.THREAD_HISTORY, params, "items", limit_of(given)))
     if given.json:
         show_json(result)
         return OK
@@ -147,7 +149,7 @@ def _workspaces(given: argparse.Namespace) -> int:
     _require_subject(given, given.subject, ("delete",))
     if given.delete:
         return _delete_workspace(given)
-    result = through_door(given, lambda door: _found(door, given.subject))
+    result = through_door(given, lambda door: _read_workspaces(door, given.subject))
     if given.json:
         show_json(result)
     else:
@@ -167,9 +169,9 @@ def _workspaces(given: argparse.Namespace) -> int:
     return OK if result.workspaces else NEGATIVE
 
 
-async def _found(door: HomeMethods, workspace_id: str | None) -> m.t.WorkspaceListResult:
+async def _read_workspaces(door: HomeMethods, workspace_id: str | None) -> m.t.WorkspaceListResult:
     if workspace_id is None:
-        return await paged(door, m.WORKSPACE_LIST, {}, "workspaces", None)
+        return await collect_pages(door, m.WORKSPACE_LIST, {}, "workspaces", None)
     one = (await door.call(m.WORKSPACE_GET, {"workspace_id": workspace_id})).workspace
     return m.t.WorkspaceListResult(workspaces=[one], next_cursor=None)
 

@@ -16,7 +16,7 @@ from gateway.doors.commands.conversations import find_said
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.naming import reach
 from gateway.doors.commands.options import add_context, add_place, context_of, text_of
-from gateway.doors.commands.paging import paged
+from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.base import Elsewhere
@@ -191,7 +191,7 @@ async def _candidates(door: HomeMethods, context: dict[str, Any], text: str) -> 
     wanted = set(lexicon.query_terms(text))
     states = ["pending", "approved", "rejected", "expired", "merged", "suppressed"]
     params = {"statuses": states, "context": context}
-    listed = (await paged(door, m.CANDIDATES_LIST, params, "candidates", CANDIDATES_LOOKED_AT)).candidates
+    listed = (await collect_pages(door, m.CANDIDATES_LIST, params, "candidates", CANDIDATES_LOOKED_AT)).candidates
     shares = [(len(wanted & set(lexicon.index_terms(one.content))) / max(1, len(wanted)), one) for one in listed]
     found = [(shared, one) for shared, one in shares if shared >= SHARED_WORDS]
     found.sort(key=lambda entry: -entry[0])

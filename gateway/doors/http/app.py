@@ -296,7 +296,7 @@ class Door:
     async def _health(self) -> Answer:
         proxies = await anyio.to_thread.run_sync(living_doors, self._app.base.home.run, "proxy")
         has_dark_proxy = any(entry.capture == "dark" for entry in proxies)
-        status = "degraded" if self._app.health.degraded() or has_dark_proxy else "ok"
+        status = "degraded" if self._app.health.list_degraded() or has_dark_proxy else "ok"
         return Answer(200, encode(HealthResult(status=status, service=SERVICE, version=__version__)))
 
     def _tell_rights(self) -> None:

@@ -119,7 +119,7 @@ def _context_of(record: Record) -> dict[str, Any]:
     return {f"{record.scope.kind}_id": record.scope.key} if record.scope.kind != "user" else {}
 
 
-def given(**members: Any) -> dict[str, Any]:
+def pick_given(**members: Any) -> dict[str, Any]:
     """Return the members that were given."""
     return {name: value for name, value in members.items() if value is not None}
 
@@ -127,8 +127,8 @@ def given(**members: Any) -> dict[str, Any]:
 async def recall(means: Means, asking: Asking, query: h.RecallQuery) -> RestReply:
     """Search with `q`; without it, list the strongest memories."""
     agent_id = query.agent if query.agent != USER else None
-    members = given(kinds=[query.type] if query.type else None, limit=query.limit, cursor=query.cursor)
-    members["context"] = given(agent_id=agent_id, workspace_id=query.workspace_id)
+    members = pick_given(kinds=[query.type] if query.type else None, limit=query.limit, cursor=query.cursor)
+    members["context"] = pick_given(agent_id=agent_id, workspace_id=query.workspace_id)
     if query.q:
         found = await means.methods.ask(asking, m.MEMORY_SEARCH, {**members, "query": query.q})
         memories = [h.Memory(**await memory_of(means, asking, hit.record, hit.score)) for hit in found.hits]
@@ -142,7 +142,7 @@ async def recall(means: Means, asking: Asking, query: h.RecallQuery) -> RestRepl
 
 async def search(means: Means, asking: Asking, query: h.SearchQuery) -> RestReply:
     """Search; with an agent, go on to the first page that holds something of it."""
-    members = given(query=query.q, limit=query.limit, cursor=query.cursor)
+    members = pick_given(query=query.q, limit=query.limit, cursor=query.cursor)
     if query.agent not in {None, USER}:
         members["context"] = {"agent_id": query.agent}
     found, kept = await _page(means, asking, members, query.agent)
@@ -171,7 +171,7 @@ def is_of(record: Record, agent_id: str) -> bool:
 async def write(means: Means, asking: Asking, body: h.WriteBody) -> RestReply:
     """Keep the user's wish, or an agent's note; what is refused is an error."""
     expires_at = means.clock.now() + round(body.ttl_days * DAY_MS) if body.ttl_days is not None else None
-    members = given(
+    members = pick_given(
         content=body.content,
         path=body.path,
         kind=body.type,
@@ -218,21 +218,21 @@ async def read(means: Means, asking: Asking, query: h.ReadQuery) -> RestReply:
 def front_matter(record: Record) -> dict[str, Any]:
     """Return a record's details as a note of Sanctum has them in its front matter; what is absent has its default."""
     agent_id = agent_of(record)
-    return given(
+    return pick_given(
         id=record.memory_id,
         type=record.kind,
         category=record.category,
         source=USER if agent_id == USER else "agent",
         agent=agent_id if agent_id != USER else None,
-        created=_shown_time(record.created_at),
-        updated=_shown_time(record.updated_at),
-        expires=_shown_time(record.expires_at),
+        created=_format_time(record.created_at),
+        updated=_format_time(record.updated_at),
+        expires=_format_time(record.expires_at),
         importance=record.importance,
         tags=record.tags or None,
     )
 
 
-def _shown_time(at: int | None) -> str | None:
+def _format_time(at: int | None) -> str | None:
     return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at is not None else None
 
 
@@ -268,13 +268,13 @@ async def ingest(means: Means, asking: Asking, body: h.IngestBody) -> RestReply:
         if message.role not in SAID:
             continue
         if message.role == USER or not turns:
-            turns.append(given(messages=[], at=message.at))
+            turns.append(pick_given(messages=[], at=message.at))
         turns[-1]["messages"].append({"role": message.role, "text": message.content})
     if not turns:
         raise CallerError.at("$.messages", "Nobody says anything in them")
     agent_id = body.agent if body.agent != USER else None
     workspace_id = body.workspace_id or asking.client.workspace_id
-    source = given(agent_id=agent_id, session_id=body.session_id, workspace_id=workspace_id)
+    source = pick_given(agent_id=agent_id, session_id=body.session_id, workspace_id=workspace_id)
     params = {"source": {"door": "ingest", "client": body.agent[:64], **source}, "turns": turns, "live": body.live}
     return RestReply(202, await means.methods.ask(asking, m.CAPTURE_INGEST, params))
 

@@ -175,7 +175,7 @@ class InspectPages:
             return self._answer_of(visit, await self._view(visit, request))
         except GatewayError as error:
             status = STATUS_OF_REASON[error.reason]
-            return self._error(visit, status, ENDS.get(error.reason, "That did not work."), _told(error))
+            return self._error(visit, status, ENDS.get(error.reason, "That did not work."), _describe_error(error))
         except Exception as error:  # noqa: BLE001  # the boundary: a person gets a page, never a traceback
             return self._error(visit, 500, "Something is broken here.", f"The log has it as {log.incident(error)}.")
 
@@ -219,7 +219,7 @@ class InspectPages:
         return self._page(visit, FilledTemplate("error.html", heading, {"text": text}, status))
 
 
-def _told(error: GatewayError) -> str:
+def _describe_error(error: GatewayError) -> str:
     """Return an error's sentence; of a parameter, what is wrong about it."""
     problem = (error.details or {}).get("problem")
     return f"{problem}." if isinstance(problem, str) else error.message

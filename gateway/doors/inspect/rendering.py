@@ -42,7 +42,7 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "\u2026"
 
 
-def said(text: object, most: int = SHOWN_CHARS) -> Markup:
+def render_text(text: object, most: int = SHOWN_CHARS) -> Markup:
     """Return a stored text as it was said: by itself, so that its direction turns nothing around it."""
     shown = cut(str(text), most)
     marks = marks_in(shown)
@@ -119,7 +119,7 @@ def environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     filters: dict[str, Any] = {
-        "said": said, "words": words, "size": partial(size, byte="bytes"), "percent": percent, "figure": figure,
+        "said": render_text, "words": words, "size": partial(size, byte="bytes"), "percent": percent, "figure": figure,
         "part": path_part, "cut": cut, "readable": readable,
     }  # fmt: skip
     made.filters.update(filters)

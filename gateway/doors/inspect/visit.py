@@ -64,7 +64,7 @@ class Visit:
         text = self.query.get(name, "")
         return int(text) if len(text) <= MAX_DIGITS and text.isascii() and text.isdigit() else None
 
-    def needed(self, name: str) -> str:
+    def require_field(self, name: str) -> str:
         """Return a member of the form. Raises `CallerError` where it is missing."""
         if not self.fields.get(name, "").strip():
             raise CallerError.at(f"$.{name}", "This must be filled in")

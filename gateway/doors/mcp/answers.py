@@ -298,7 +298,7 @@ class ClientView(NamedTuple):
             labels["voice"] = NOTE_LABEL
         return ContextItem(ref=SourceRef(kind="memory", id=row["memory_id"]), text=row["content"], labels=labels)
 
-    def said(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 400) -> str:
+    def render_quotations(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 400) -> str:
         """Return quotations as data."""
         items = [
             ContextItem(
@@ -310,11 +310,11 @@ class ClientView(NamedTuple):
         ]
         return self.block("thread", items, max_item_chars)
 
-    def found(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 360) -> str:
+    def render_hits(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 360) -> str:
         """Return the hits of files, conversation and memory, as data."""
-        return self.block("knowledge", [self._found(row) for row in rows], max_item_chars)
+        return self.block("knowledge", [self._to_context_item(row) for row in rows], max_item_chars)
 
-    def _found(self, row: Mapping[str, Any]) -> ContextItem:
+    def _to_context_item(self, row: Mapping[str, Any]) -> ContextItem:
         labels = {row["source"]: row["address"]}
         if row["heading"]:
             labels[""] = " > ".join(row["heading"])
@@ -376,7 +376,7 @@ def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:
     why = f" ({', '.join(data['diagnostics'])})" if data["diagnostics"] else ""
     read = data["understood"]
     when = f"Read as {read['text']}: {view.day(read['from_at'])} to {view.day(read['to_at'])}.\n\n" if read else ""
-    return when + (view.said(data["hits"]) or f"Nothing was found in earlier conversation{why}.")
+    return when + (view.render_quotations(data["hits"]) or f"Nothing was found in earlier conversation{why}.")
 
 
 def _agent_list(data: Mapping[str, Any], _view: ClientView) -> str:
@@ -391,7 +391,7 @@ def _agent_info(data: Mapping[str, Any], _view: ClientView) -> str:
 
 def _knowledge_search(data: Mapping[str, Any], view: ClientView) -> str:
     why = f" ({', '.join(data['diagnostics'])})" if data["diagnostics"] else ""
-    return view.found(data["hits"]) or f"Nothing was found{why}."
+    return view.render_hits(data["hits"]) or f"Nothing was found{why}."
 
 
 def _knowledge_read(data: Mapping[str, Any], view: ClientView) -> str:

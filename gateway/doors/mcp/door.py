@@ -19,7 +19,7 @@ import msgspec
 from gateway.base.logs import Log
 from gateway.doors.mcp.admin import ADMIN_ANSWERS, admin_text, admin_tools
 from gateway.doors.mcp.answers import ANSWERS, ClientView, text_of
-from gateway.doors.mcp.pages import ROOM, page_of, place_of, shown
+from gateway.doors.mcp.pages import ROOM, page_of, place_of, to_block_text
 from gateway.wire.tool_complaints import word_complaints
 from gateway.wiring import App
 from memory.hooks.policy import turn_policy
@@ -140,12 +140,12 @@ class McpDoor:
             return ToolAnswer(f"{failed.code}: {failed.message}", None, failed.code)
         data = dict(reply.data)
         if name == "thread_search":
-            data["hits"] = await self._placed(data["hits"])
+            data["hits"] = await self._locate_hits(data["hits"])
         plain = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(data), self.answers[name]))
         text = admin_text(name, plain) if name in self._admin else text_of(name, plain, self._view)
         return ToolAnswer(text, plain)
 
-    async def _placed(self, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def _locate_hits(self, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the hits, each with the number of its turn and the page of it that holds the hit."""
         numbers = await self._app.episodic.turns.numbers(hit["thread_id"] for hit in hits)
         placed: list[dict[str, Any]] = []
@@ -154,7 +154,7 @@ class McpDoor:
             with suppress(KeyError, CallerError):  # it was deleted this moment
                 turn = hit["thread_id"], numbers[hit["turn_id"]]
                 if turn not in texts:
-                    texts[turn] = [shown(message.text) for message in await self._messages(*turn)]
+                    texts[turn] = [to_block_text(message.text) for message in await self._messages(*turn)]
                 placed.append({**hit, "turn": turn[1], "uri": turn_uri(*turn, place_of(texts[turn], hit["text"]))})
         return placed
 
@@ -220,7 +220,7 @@ class McpDoor:
         Where they cannot be asked, the fact becomes a note of the client's own.
         """
         if caller.consent is False:
-            return _declined()
+            return _build_rejected_reply()
         question = question_of(arguments) if caller.can_ask else None
         if caller.consent and question is not None:
             return await self._run(name, arguments, caller, agreed=True)
@@ -231,7 +231,7 @@ class McpDoor:
         said = await caller.ask(question)
         if said is None:  # it could not be asked after all
             return await self._run(name, arguments, caller, may_note=True)
-        return await self._run(name, arguments, caller, agreed=True) if said else _declined()
+        return await self._run(name, arguments, caller, agreed=True) if said else _build_rejected_reply()
 
     async def _propose(self, name: str, arguments: dict[str, Any], caller: Caller, *, may_note: bool) -> ToolReply:
         """Propose a fact with the words of the prompt, and count the facts that they kept."""
@@ -244,7 +244,7 @@ class McpDoor:
     async def _forget(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
         """Forget a memory by the words of the prompt, which stand for one, or by the user's yes to the shown memory."""
         if caller.consent is False:
-            return _kept()
+            return _build_declined_reply()
         if caller.consent:
             return await self._run(name, arguments, caller, agreed=True)
         words = self._unwanted.text if self._stands(self._unwanted) else ""
@@ -257,7 +257,7 @@ class McpDoor:
         said = await caller.ask(question) if question is not None else None
         if said is None:
             return reply
-        return await self._run(name, arguments, caller, agreed=True) if said else _kept()
+        return await self._run(name, arguments, caller, agreed=True) if said else _build_declined_reply()
 
     async def _question_of(self, memory_id: str, caller: Caller) -> str | None:
         """Return the question to the user before a memory is forgotten; None where it cannot be shown whole."""
@@ -289,11 +289,13 @@ class McpDoor:
         memory = self._app.base.config.config.memory
         if not (memory.enabled and memory.tools_enabled):
             raise Unavailable("memory_disabled")
-        ordered = sorted(await self._in_time(self._unfaded()), key=lambda record: SESSION_ORDER.index(record.category))
+        ordered = sorted(
+            await self._in_time(self._list_unfaded()), key=lambda record: SESSION_ORDER.index(record.category)
+        )
         rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]
         return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
 
-    async def _unfaded(self) -> list[Record]:
+    async def _list_unfaded(self) -> list[Record]:
         """Return the most important records of the user that have not faded, most important first."""
         found, cursor = list[Record](), None
         while len(found) < BRIEF_RECORDS:
@@ -305,13 +307,13 @@ class McpDoor:
                 break
         return found[:BRIEF_RECORDS]
 
-    async def said(self, thread_id: str, number: int, start: int = 0) -> str:
+    async def render_turn(self, thread_id: str, number: int, start: int = 0) -> str:
         """Return the text of a turn, as data, from a place on.
 
         Raises `CallerError` for a turn that may not be shown.
         """
         messages = await self._messages(thread_id, number)
-        page = page_of([shown(message.text) for message in messages], start)
+        page = page_of([to_block_text(message.text) for message in messages], start)
         if start and not page.pieces:
             raise CallerError.missing("turn")
         rows = [
@@ -320,14 +322,14 @@ class McpDoor:
         ]
         rest = turn_uri(thread_id, number, page.end)
         more = f"\n\nThese are characters {start} to {page.end} of {page.total}. It goes on: {rest}"
-        return self._view.said(rows, ROOM) + (more if page.end < page.total else "")
+        return self._view.render_quotations(rows, ROOM) + (more if page.end < page.total else "")
 
 
-def _declined() -> ToolReply:
+def _build_rejected_reply() -> ToolReply:
     return ToolReply(ok=True, data={"status": "rejected", "reason_code": "no_memory_requested"})
 
 
-def _kept() -> ToolReply:
+def _build_declined_reply() -> ToolReply:
     return ToolReply(ok=True, data={"status": "declined", "forgotten_memory_ids": []})
 
 

@@ -37,7 +37,7 @@ class ShownPage(NamedTuple):
     total: int
 
 
-def shown(text: str) -> str:
+def to_block_text(text: str) -> str:
     """Return a message's text as a block has it."""
     return plain(text, line_break=LINE_BREAK)
 
@@ -73,7 +73,7 @@ def _cut(text: str, room: int) -> str:
 
 def place_of(texts: Sequence[str], quotation: str) -> int:
     """Return the start of the page that holds a quotation, also a shortened one; 0 where no later page does."""
-    told = max((shown(part).strip(f"{LINE_BREAK} ") for part in quotation.split(ELLIPSIS)), key=len)
+    told = max((to_block_text(part).strip(f"{LINE_BREAK} ") for part in quotation.split(ELLIPSIS)), key=len)
     before = 0
     for text in texts:
         found = text.find(told)

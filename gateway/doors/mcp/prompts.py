@@ -83,7 +83,7 @@ async def read(door: McpDoor, uri: str, caller: Caller) -> str:
         return await door.brief()
     turn = _TURN.match(uri)
     if turn is not None:
-        return await door.said(unquote(turn["id"]), int(turn["number"]), int(turn["start"] or 0))
+        return await door.render_turn(unquote(turn["id"]), int(turn["number"]), int(turn["start"] or 0))
     file = _FILE.match(uri)
     if file is not None:
         return await _lines_of(door, file, caller)

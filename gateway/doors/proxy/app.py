@@ -289,9 +289,9 @@ class ProxyDoor:
         """Have an answer kept once its last byte has gone."""
         task = asyncio.create_task(self._means.capturing.finish(capture, tee, status))
         self._keeping.add(task)
-        task.add_done_callback(self._kept)
+        task.add_done_callback(self._finish_keeping)
 
-    def _kept(self, task: "asyncio.Task[None]") -> None:
+    def _finish_keeping(self, task: "asyncio.Task[None]") -> None:
         self._keeping.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.incident(error)

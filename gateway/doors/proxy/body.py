@@ -48,7 +48,7 @@ class Edit(NamedTuple):
 def members(body: bytes, span: ByteSpan | None = None) -> dict[str, ByteSpan]:
     """Return the places of an object's values by name. Raises `UnreadableError`."""
     at = span.start if span is not None else 0
-    table = _decoded(body, span, _MEMBERS)
+    table = _decode(body, span, _MEMBERS)
     found: dict[str, ByteSpan] = {}
     for _ in table:
         key = _KEY.match(body, at)
@@ -72,7 +72,7 @@ def elements(body: bytes, span: ByteSpan) -> list[ByteSpan]:
     """Return the places of a list's values. Raises `UnreadableError`."""
     at = span.start
     found: list[ByteSpan] = []
-    for raw in _decoded(body, span, _ELEMENTS):
+    for raw in _decode(body, span, _ELEMENTS):
         before = _BEFORE.match(body, at)
         if before is None:
             raise UnreadableError
@@ -81,7 +81,7 @@ def elements(body: bytes, span: ByteSpan) -> list[ByteSpan]:
     return found
 
 
-def _decoded(body: bytes, span: ByteSpan | None, decoder: msgspec.json.Decoder[_T]) -> _T:
+def _decode(body: bytes, span: ByteSpan | None, decoder: msgspec.json.Decoder[_T]) -> _T:
     try:
         return decoder.decode(body if span is None else span.of(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -108,7 +108,7 @@ def text_at(body: bytes, span: ByteSpan | None) -> str:
         raise UnreadableError from None
 
 
-def quoted(text: str) -> bytes:
+def escape_for_json(text: str) -> bytes:
     """Return a text as it stands between quotes of JSON."""
     return encode(text)[1:-1]
 

@@ -121,7 +121,7 @@ class Capturing:
         """Return the blocks that memory gives, or the reason why it gives none."""
         seconds = self._settings().recall_deadline_ms / 1000
         try:
-            found = await self._child.ask("capture/prepare", params, seconds, self._spool.settled)
+            found = await self._child.ask("capture/prepare", params, seconds, self._spool.wait_until_delivered)
             turn = found["turn"]
             is_other = (
                 found["is_continuation"] and turn is not None and turn["turn_id"] in self._streaming

@@ -118,8 +118,8 @@ class Child:
             self._miss()
             raise Down
         sent = asyncio.Event()
-        call = asyncio.ensure_future(self._asked(client, method, params, first, sent))
-        call.add_done_callback(self._answered)
+        call = asyncio.ensure_future(self._send_request(client, method, params, first, sent))
+        call.add_done_callback(self._mark_answered)
         done, _ = await asyncio.wait({call}, timeout=seconds if self._misses < MISSES else min(seconds, SHORT_SECONDS))
         if not done:
             if not sent.is_set():  # told later than the answer, it would be another message
@@ -138,7 +138,7 @@ class Child:
             self._miss()
             raise
 
-    async def _asked(
+    async def _send_request(
         self,
         client: GatewayClient,
         method: str,
@@ -151,7 +151,7 @@ class Child:
         sent.set()
         return await client.request(method, params)
 
-    def _answered(self, call: "asyncio.Future[Any]") -> None:
+    def _mark_answered(self, call: "asyncio.Future[Any]") -> None:
         """Note an answer, in time or late: whoever answers is not hung."""
         if call.cancelled() or isinstance(call.exception(), ConnectionClosed):
             return

@@ -29,7 +29,7 @@ from gateway.doors.proxy.child import Child
 from gateway.doors.proxy.spool import Spool
 from gateway.home.config import ConfigStore
 from gateway.home.folder import Home
-from gateway.home.owners import held
+from gateway.home.owners import hold_lock
 from gateway.home.run_files import RunFile, write_run_file
 from gateway.home.starting import Options, UnusableError, raising_unusable, run_process
 from gateway.home.tokens import FOLDER, INTERNAL, Token, token_path
@@ -104,7 +104,7 @@ class _Proxy:
 
 
 @asynccontextmanager
-async def _opened(options: Options, wish: HttpOptions) -> AsyncGenerator[tuple[_Proxy, DoorServer, ProxyDoor]]:
+async def _open_proxy(options: Options, wish: HttpOptions) -> AsyncGenerator[tuple[_Proxy, DoorServer, ProxyDoor]]:
     os.umask(0o077)
     with raising_unusable():
         home = Home(options.home)
@@ -119,7 +119,7 @@ async def _opened(options: Options, wish: HttpOptions) -> AsyncGenerator[tuple[_
     owner = f"prx_{secrets.token_hex(12)}"
     lock = home.run / f"{owner}.lock"
     run_file = home.run / f"proxy-{os.getpid()}.json"
-    with held(lock):
+    with hold_lock(lock):
         proxy = _Proxy(options, home, config, owner)
         proxy.place = DoorAddress(bind=wanted.bind, port=listener.getsockname()[1])
         refuse_own_address(config.config.proxy, proxy.place)
@@ -143,7 +143,7 @@ async def _opened(options: Options, wish: HttpOptions) -> AsyncGenerator[tuple[_
 
 async def serve(options: Options, wish: HttpOptions) -> int:
     """Pass requests on until a signal; return the exit code."""
-    async with _opened(options, wish) as (proxy, server, door):
+    async with _open_proxy(options, wish) as (proxy, server, door):
         asked = asyncio.create_task(wait_for_signal())
         async with asyncio.TaskGroup() as tasks:
             works = [tasks.create_task(work()) for work in (proxy.child.run, proxy.spool.run, proxy.tell)]
@@ -161,7 +161,7 @@ async def serve(options: Options, wish: HttpOptions) -> int:
             await door.close()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(BEGIN_SECONDS if proxy.child.state == "live" else 0):
-                    await proxy.spool.settled()
+                    await proxy.spool.wait_until_delivered()
             for work in works:
                 work.cancel()
     return OK

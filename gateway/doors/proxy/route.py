@@ -99,7 +99,7 @@ def request_headers(
     headers: Sequence[Header], upstream: Upstream, key: str | None, *, home_id: str, is_understood: bool
 ) -> list[Header]:
     """Return the headers of the request that goes on, in the client's order."""
-    dropped = HOP_BY_HOP | _named_by_connection(headers)
+    dropped = HOP_BY_HOP | _find_connection_headers(headers)
     kept = [
         (name, value)
         for name, value in headers
@@ -114,7 +114,7 @@ def request_headers(
     return kept
 
 
-def _named_by_connection(headers: Sequence[Header]) -> frozenset[bytes]:
+def _find_connection_headers(headers: Sequence[Header]) -> frozenset[bytes]:
     told = [value for name, value in headers if name == b"connection"]
     return frozenset(part.strip().lower() for value in told for part in value.split(b","))
 
@@ -134,7 +134,7 @@ def _with_key(headers: list[Header], dialect: Dialect, key: str | None) -> list[
 def response_headers(headers: Sequence[Header]) -> list[Header]:
     """Return the headers of an answer that goes back, in their order."""
     lower = [(name.lower(), value) for name, value in headers]
-    dropped = (HOP_BY_HOP - {b"host"}) | _named_by_connection(lower)
+    dropped = (HOP_BY_HOP - {b"host"}) | _find_connection_headers(lower)
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 

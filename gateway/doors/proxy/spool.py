@@ -65,7 +65,7 @@ class Spool:
         self._waiting.append(_Waiting(finish, number))
         self._news.set()
 
-    async def settled(self) -> None:
+    async def wait_until_delivered(self) -> None:
         """Wait until everything is delivered."""
         await self._settled.wait()
 

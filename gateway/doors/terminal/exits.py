@@ -62,7 +62,7 @@ UNWRITABLE = frozenset(
 """No room, no permission, or no such place: a person can change that; any other failure is the disk's."""
 
 
-def said_of(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """Return the system's message without the path that it may name."""
     return error.strerror or type(error).__name__
 
@@ -74,7 +74,7 @@ def writing(path: Path) -> Generator[None]:
         yield
     except OSError as error:
         code = CANNOT_WRITE if error.errno in UNWRITABLE else IO_ERROR
-        raise Stop(code, f"{path} cannot be written: {said_of(error)}") from error
+        raise Stop(code, f"{path} cannot be written: {describe_os_error(error)}") from error
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def reading(path: Path) -> Generator[None]:
         yield
     except OSError as error:
         code = IO_ERROR if error.errno == errno.EIO else NO_INPUT
-        raise Stop(code, f"{path} cannot be read: {said_of(error)}") from error
+        raise Stop(code, f"{path} cannot be read: {describe_os_error(error)}") from error
 
 
 def code_of_system(error: OSError) -> int:

@@ -79,7 +79,7 @@ def size(count: int, byte: str = "B") -> str:
     return f"{amount:.1f} TiB"
 
 
-def counted(count: int, one: str, several: str) -> str:
+def format_count(count: int, one: str, several: str) -> str:
     """Return a number with its noun, or with the words that follow it."""
     return f"{count} {one if count == 1 else several}"
 

@@ -35,13 +35,13 @@ def layout_of(columns: Sequence[str], natural: Sequence[int], room: int) -> Layo
         least = [min(natural[place], LEAST) if columns[place] in WIDE else natural[place] for place in shown]
         left = room - sum(least) - GAP * (len(shown) - 1)
         if left >= 0:
-            return Layout("table", _shared(dict(zip(shown, least, strict=True)), natural, left))
+            return Layout("table", _share_room(dict(zip(shown, least, strict=True)), natural, left))
         if not leaving:
             return Layout("stack", {})
         shown.remove(leaving.pop(0))
 
 
-def _shared(widths: dict[int, int], natural: Sequence[int], left: int) -> dict[int, int]:
+def _share_room(widths: dict[int, int], natural: Sequence[int], left: int) -> dict[int, int]:
     """Return the columns' widths with the remaining room, given in order and in fair shares to those that need it."""
     wanting = [place for place, width in widths.items() if width < natural[place]]
     for number, place in enumerate(wanting):

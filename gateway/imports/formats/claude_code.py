@@ -51,7 +51,7 @@ def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
         _say(record, SPEAKERS.get(kind), draft)
     stem = PurePath(origin.name).stem
     known = stem if _SESSION.fullmatch(stem) else session
-    yield draft.finished(known, next((titles[kind] for kind in TITLES if titles.get(kind)), ""))
+    yield draft.finish(known, next((titles[kind] for kind in TITLES if titles.get(kind)), ""))
 
 
 def _say(record: dict[str, Any], role: Role | None, draft: Draft) -> None:

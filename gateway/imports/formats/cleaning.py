@@ -58,7 +58,7 @@ def clean(text: str, *, is_assistant: bool) -> Cleaned:
     text = _LINE_ENDS.sub("\n", text)
     text, colours = _TERMINAL.subn("", text)
     text, controls = _CONTROLS.subn("", text)
-    text, citations = _PRIVATE.subn(_shown, text)
+    text, citations = _PRIVATE.subn(_find_shown_words, text)
     text, left = _PRIVATE_LEFT.subn("", text)
     if is_assistant and _HINT.search(text):
         text, plain = _without_plain(text)
@@ -66,7 +66,7 @@ def clean(text: str, *, is_assistant: bool) -> Cleaned:
     return Cleaned(text, citations + left, colours + controls)
 
 
-def _shown(mark: re.Match[str]) -> str:
+def _find_shown_words(mark: re.Match[str]) -> str:
     """Return the words that the mark shows to a person, behind the blanks before it; mostly none."""
     name, *arguments = mark[1].split("\ue202")
     words = ""
@@ -93,11 +93,11 @@ def _name_of(argument: str) -> str:
 def _without_plain(text: str) -> tuple[str, int]:
     count = 0
 
-    def kept(mark: re.Match[str]) -> str:
+    def replace_mark(mark: re.Match[str]) -> str:
         nonlocal count
         if mark["code"] is not None:
             return mark[0]
         count += 1
         return mark["cited"] or ""
 
-    return _PLAIN.sub(kept, text), count
+    return _PLAIN.sub(replace_mark, text), count

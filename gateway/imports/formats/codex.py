@@ -44,7 +44,7 @@ def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
         else:
             draft.left_out["record"] += 1
     asked = next((said.text for said in draft.messages if said.role == "user"), "")
-    yield draft.finished(session, asked.strip().partition("\n")[0][:TITLE_CHARS])
+    yield draft.finish(session, asked.strip().partition("\n")[0][:TITLE_CHARS])
 
 
 def _say(item: dict[str, Any], at: int | None, draft: Draft) -> None:

@@ -102,12 +102,12 @@ def mend(text: str) -> tuple[str, int]:
     return _UNSTORABLE.subn("\ufffd", text)
 
 
-def shown(name: str) -> str:
+def to_printable(name: str) -> str:
     """Return a name that no terminal and no encoder stumbles over."""
     return "".join(char if char.isprintable() else "\ufffd" for char in name)
 
 
-def decoded(data: bytes) -> tuple[str, int]:
+def decode_text(data: bytes) -> tuple[str, int]:
     """Return UTF-8 as text, and how many characters had to be replaced."""
     try:
         return data.decode(), 0
@@ -139,7 +139,7 @@ class Draft:
         """Add a message. Raises `Unreadable` when the conversation outgrows every bound."""
         text, count = mend(text)
         self.repaired += count
-        text = self._cleaned(text, is_assistant=role == "assistant")
+        text = self._clean_text(text, is_assistant=role == "assistant")
         if not text.strip():
             self.left_out["empty"] += 1
             return
@@ -148,12 +148,12 @@ class Draft:
             raise Unreadable("too_large")
         self.messages.append(ImportedMessage(role, text, at))
 
-    def _cleaned(self, text: str, *, is_assistant: bool) -> str:
+    def _clean_text(self, text: str, *, is_assistant: bool) -> str:
         cleaned = clean(text, is_assistant=is_assistant)
         self.left_out += Counter(citation=cleaned.citations, control=cleaned.controls)
         return cleaned.text
 
-    def finished(self, source_id: str, title: str = "") -> Found:
+    def finish(self, source_id: str, title: str = "") -> Found:
         """Return the conversation; one without messages is skipped.
 
         Without an id of its own it is known by its beginning.

@@ -17,7 +17,7 @@ from gateway.imports.formats.draft import (
     Skipped,
     SourceOrigin,
     Unreadable,
-    decoded,
+    decode_text,
 )
 
 STRAY: Final = "not_a_conversation"
@@ -149,9 +149,9 @@ def conversations(
             yield Skipped(origin.name, place, element)
             continue
         draft = Draft(kind, origin)
-        text, draft.repaired = decoded(element)
+        text, draft.repaired = decode_text(element)
         try:
-            found = draft.finished(*tell(table_of(json.loads(text)), draft))
+            found = draft.finish(*tell(table_of(json.loads(text)), draft))
         except (ValueError, RecursionError):
             yield Skipped(origin.name, place, "broken_json")
         except Unreadable as problem:

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from gateway.base.json_values import table_of
-from gateway.imports.formats.draft import Draft, decoded
+from gateway.imports.formats.draft import Draft, decode_text
 from gateway.wire.framing import LineReceiver
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -21,7 +21,7 @@ def records(chunks: Iterable[bytes], draft: Draft) -> Iterator[dict[str, Any]]:
         if isinstance(frame, str):
             draft.left_out["line_too_long"] += 1
             continue
-        text, repaired = decoded(frame)
+        text, repaired = decode_text(frame)
         draft.repaired += repaired
         try:
             record = table_of(json.loads(text))

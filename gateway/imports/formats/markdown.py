@@ -74,7 +74,7 @@ def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
             draft.say(mark.role, _body([mark.rest, *lines[mark.line + 1 : end]]), mark.at)
     heading = next((line[2:].strip() for line in lines[start : marks[0].line] if line.startswith("# ")), "")
     known = front.get("conversation_id") or front.get("id") or ""
-    yield draft.finished(known or stable_id(origin.key), front.get("title") or heading or stem)
+    yield draft.finish(known or stable_id(origin.key), front.get("title") or heading or stem)
 
 
 def _lines(chunks: Iterable[bytes], draft: Draft) -> list[str]:

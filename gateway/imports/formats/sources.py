@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias
 
 from gateway.imports.formats.detection import ARCHIVES, HEAD_BYTES, SUFFIXES, reader_of
-from gateway.imports.formats.draft import Found, Reader, Skipped, SourceOrigin, Unreadable, shown
+from gateway.imports.formats.draft import Found, Reader, Skipped, SourceOrigin, Unreadable, to_printable
 
 CHUNK_BYTES = 256 * 1024
 MAX_MEMBERS = 100_000
@@ -62,14 +62,14 @@ def walk(root: Path) -> Iterator[ImportFile | Skipped]:
         try:
             found = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError:
-            yield Skipped(shown(folder.relative_to(root).as_posix()), "", "unreadable")
+            yield Skipped(to_printable(folder.relative_to(root).as_posix()), "", "unreadable")
             continue
         below: list[Path] = []
         for entry in found:
             path = Path(entry.path)
             name = path.relative_to(root).as_posix()
             if entry.is_symlink() or _is_junction(path):
-                yield Skipped(shown(name), "", "link")
+                yield Skipped(to_printable(name), "", "link")
             elif entry.is_dir():
                 below.append(path)
             else:
@@ -82,12 +82,12 @@ def _file(path: Path, name: str) -> ImportFile | Skipped:
     try:
         state = path.stat()
     except OSError:  # it was there a moment ago
-        return Skipped(shown(name), "", "unreadable")
+        return Skipped(to_printable(name), "", "unreadable")
     if not stat.S_ISREG(state.st_mode):
-        return Skipped(shown(name), "", "not_a_file")
+        return Skipped(to_printable(name), "", "not_a_file")
     if suffix not in SUFFIXES | ARCHIVES:
-        return Skipped(shown(name), "", "unknown_format")
-    origin = SourceOrigin(str(path.resolve()), shown(name), max(0, int(state.st_mtime * 1000)))
+        return Skipped(to_printable(name), "", "unknown_format")
+    origin = SourceOrigin(str(path.resolve()), to_printable(name), max(0, int(state.st_mtime * 1000)))
     return ImportFile(origin, suffix, state.st_size, state.st_size, lambda: path.open("rb"))
 
 
@@ -145,7 +145,7 @@ def _member(origin: SourceOrigin, archive: zipfile.ZipFile, info: zipfile.ZipInf
     except ValueError:
         at = origin.at
     suffix = os.path.splitext(info.filename)[1].lower()  # noqa: PTH122 - a name of another system, not a path of this one
-    inner = SourceOrigin(f"{origin.key}!{info.filename}", f"{origin.name}!{shown(info.filename)}", at)
+    inner = SourceOrigin(f"{origin.key}!{info.filename}", f"{origin.name}!{to_printable(info.filename)}", at)
     return ImportFile(inner, suffix, info.compress_size, info.file_size, lambda: archive.open(info), is_packed=True)
 
 

@@ -27,7 +27,7 @@ SHORT = {"topics": "--topic", "include_related": "--related"}
 """Shorter names of options that are typed often, beside their own."""
 
 
-def _dashed(name: str) -> str:
+def _to_option_name(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
@@ -54,7 +54,7 @@ def _with_choices(to: argparse.ArgumentParser) -> None:
     for name in COLLECTION_CHOICES:
         to.add_argument(f"--{name}", action="append", metavar="PATTERN", help="as in a .gitignore; repeatable")
     for name in SWITCHES:
-        to.add_argument(_dashed(name), action=argparse.BooleanOptionalAction, default=None)
+        to.add_argument(_to_option_name(name), action=argparse.BooleanOptionalAction, default=None)
     to.add_argument("--meaning", choices=("documents", "all", "off"), help="kept for search by meaning")
 
 
@@ -406,10 +406,12 @@ def _arrange(to: argparse.ArgumentParser) -> None:
     )
     parsers["search"].add_argument("query", nargs="+", metavar="QUERY", help="plain words; `-` reads stdin")
     for name, how in search_options().items():
-        parsers["search"].add_argument(_dashed(name), *([SHORT[name]] if name in SHORT else []), dest=name, **how)
+        parsers["search"].add_argument(
+            _to_option_name(name), *([SHORT[name]] if name in SHORT else []), dest=name, **how
+        )
     parsers["read"].add_argument("address", metavar="ADDRESS", help="as a search names it, or COLLECTION:PATH")
     for name in ("from_line", "to_line", "max_chars"):
-        parsers["read"].add_argument(_dashed(name), type=int, metavar="N")
+        parsers["read"].add_argument(_to_option_name(name), type=int, metavar="N")
     parsers["entities"].add_argument("query", nargs="?", metavar="NAME", help="a part of a name")
     parsers["entities"].add_argument("--collection", metavar="COLLECTION", help="only of this one")
     parsers["edges"].add_argument("entity", metavar="ENTITY", help="a name, COLLECTION:PATH, or an id")

@@ -39,17 +39,17 @@ async def candidates(visit: Visit) -> Outcome:
         found += page.candidates
         is_cut = is_cut or page.next_cursor is not None
     found.sort(key=lambda one: -one.created_at)
-    shown = [await _shown(visit, one) for one in found[:PAGE]]
+    shown = [await _build_shown_candidate(visit, one) for one in found[:PAGE]]
     values = {"shown": shown, "status": status, "statuses": STATUSES, "is_cut": is_cut or len(found) > PAGE}
     return FilledTemplate("candidates.html", "Candidates", values)
 
 
-async def _shown(visit: Visit, candidate: Candidate) -> ShownCandidate:
+async def _build_shown_candidate(visit: Visit, candidate: Candidate) -> ShownCandidate:
     contested = await other_record(visit, candidate.contested_memory_id, await context_of(visit, candidate.scope))
     return ShownCandidate(candidate, name_of(candidate.scope), reason_sentence(candidate.reason_code), contested)
 
 
-async def _decided(visit: Visit, candidate_id: str, method: Any, **more: Any) -> tuple[Record | None, Scope]:
+async def _decide(visit: Visit, candidate_id: str, method: Any, **more: Any) -> tuple[Record | None, Scope]:
     scope = scope_of(visit.fields.get("scope") or "user")
     params = {"candidate_id": candidate_id, "context": await context_of(visit, scope), **more}
     return (await visit.ask(method, params)).record, scope
@@ -57,17 +57,17 @@ async def _decided(visit: Visit, candidate_id: str, method: Any, **more: Any) ->
 
 async def approve(visit: Visit, candidate_id: str) -> Outcome:
     """Make a memory of a candidate."""
-    record, _ = await _decided(visit, candidate_id, m.CANDIDATES_APPROVE)
-    return _approved(visit, record)
+    record, _ = await _decide(visit, candidate_id, m.CANDIDATES_APPROVE)
+    return _finish_approval(visit, record)
 
 
 async def edit_and_approve(visit: Visit, candidate_id: str) -> Outcome:
     """Make a memory of a candidate in the person's own words."""
-    record, _ = await _decided(visit, candidate_id, m.CANDIDATES_EDIT, content=visit.needed("content"))
-    return _approved(visit, record)
+    record, _ = await _decide(visit, candidate_id, m.CANDIDATES_EDIT, content=visit.require_field("content"))
+    return _finish_approval(visit, record)
 
 
-def _approved(visit: Visit, record: Record | None) -> Outcome:
+def _finish_approval(visit: Visit, record: Record | None) -> Outcome:
     if record is None:
         visit.tell(PageNotice("Approved."))
         return Moved("candidates")
@@ -80,13 +80,13 @@ def _approved(visit: Visit, record: Record | None) -> Outcome:
 
 async def reject(visit: Visit, candidate_id: str) -> Outcome:
     """Refuse a candidate."""
-    await _decided(visit, candidate_id, m.CANDIDATES_REJECT)
+    await _decide(visit, candidate_id, m.CANDIDATES_REJECT)
     visit.tell(PageNotice("Rejected. It will not be proposed again in these words."))
     return Moved(back_of(visit.fields, "candidates"))
 
 
 async def never(visit: Visit, candidate_id: str) -> Outcome:
     """Refuse a candidate and all that says the same."""
-    await _decided(visit, candidate_id, m.CANDIDATES_SUPPRESS)
+    await _decide(visit, candidate_id, m.CANDIDATES_SUPPRESS)
     visit.tell(PageNotice("Never again: this and what says the same will not be proposed."))
     return Moved(back_of(visit.fields, "candidates"))

@@ -73,7 +73,7 @@ async def retry(visit: Visit) -> Outcome:
 
 async def run_pass(visit: Visit) -> Outcome:
     """Show what a pass would do; with `real`, have it done."""
-    name = visit.needed("pass")
+    name = visit.require_field("pass")
     if name not in PassName.__args__:
         raise CallerError.at("$.pass", "There is no such pass")
     is_real = visit.fields.get("real") == "1"
@@ -87,7 +87,7 @@ async def run_pass(visit: Visit) -> Outcome:
 
 async def undo_pass(visit: Visit) -> Outcome:
     """Take back what a run of a pass changed."""
-    result = await visit.ask(m.PASSES_UNDO, {"run_id": visit.needed("run_id")})
+    result = await visit.ask(m.PASSES_UNDO, {"run_id": visit.require_field("run_id")})
     visit.tell(PageNotice(f"Taken back: {result.undone} changes."))
     return Moved("health")
 

@@ -46,11 +46,11 @@ async def memories(visit: Visit) -> Outcome:
     if chosen.get("status") == "deleted":
         values |= {"listed": [], **await _forgotten(visit, calls)}
     else:
-        values |= await _found(visit, calls, chosen)
+        values |= await _find_memories(visit, calls, chosen)
     return FilledTemplate("memories.html", "Memories", values)
 
 
-async def _found(visit: Visit, calls: list[Any], chosen: dict[str, str]) -> dict[str, Any]:
+async def _find_memories(visit: Visit, calls: list[Any], chosen: dict[str, str]) -> dict[str, Any]:
     """Return the memories that a page shows, and where the next page begins."""
     asked: dict[str, Any] = {"limit": PAGE, "include_sensitive": True}
     asked |= {many: [chosen[one]] for one, many in (("category", "categories"), ("kind", "kinds")) if one in chosen}
@@ -117,9 +117,9 @@ async def remember(visit: Visit) -> Outcome:
     """Keep what the person wrote."""
     scope = scope_of(visit.fields.get("scope") or "user")
     result = await visit.ask(m.MEMORY_REMEMBER, {
-        "content": visit.needed("content"), "category": visit.fields.get("category") or "custom",
+        "content": visit.require_field("content"), "category": visit.fields.get("category") or "custom",
         "scope": {"kind": scope.kind, "key": scope.key}, "context": await context_of(visit, scope),
-        "idempotency_key": visit.needed("once"),
+        "idempotency_key": visit.require_field("once"),
     })  # fmt: skip
     memory_id = result.record.memory_id
     text = "Remembered." if result.created else "This was known already."

@@ -41,7 +41,7 @@ async def edit(visit: Visit, memory_id: str) -> Outcome:
     """Correct a memory; answer a stale form with both versions."""
     reached = await reach_memory(visit, memory_id)
     record = reached.record
-    content, tags = visit.needed("content"), _tags(visit.fields.get("tags", ""))
+    content, tags = visit.require_field("content"), _tags(visit.fields.get("tags", ""))
     if record.status != "active" or str(record.updated_at) != visit.fields.get("expected_updated_at", ""):
         return await _both_versions(visit, reached, content)
     wanted: dict[str, Any] = {

@@ -74,7 +74,8 @@ async def thread(visit: Visit, thread_id: str) -> Outcome:
     if wanted and not items:
         raise CallerError.missing("turn")
     turns = [
-        await _shown(visit, turn_id, list(of_turn)) for turn_id, of_turn in groupby(items, lambda one: one.turn_id)
+        await _build_shown_turn(visit, turn_id, list(of_turn))
+        for turn_id, of_turn in groupby(items, lambda one: one.turn_id)
     ]
     context = {"workspace_id": found.workspace_id, "thread_id": thread_id, "include_user": True}
     texts = await _texts(visit, [memory_id for one in turns for memory_id in one.memory_ids], context)
@@ -89,7 +90,7 @@ async def thread(visit: Visit, thread_id: str) -> Outcome:
     })  # fmt: skip
 
 
-async def _shown(visit: Visit, turn_id: str, items: list[Item]) -> ShownTurn:
+async def _build_shown_turn(visit: Visit, turn_id: str, items: list[Item]) -> ShownTurn:
     try:
         turn = (await visit.ask(m.TURN_GET, {"turn_id": turn_id})).turn
     except GatewayError:
@@ -154,7 +155,7 @@ def _phases(runs: list[HookRun]) -> list[tuple[str, list[HookRun]]]:
 
 async def rename(visit: Visit, thread_id: str) -> Outcome:
     """Give a conversation another name."""
-    await visit.ask(m.THREAD_UPDATE, {"thread_id": thread_id, "name": visit.needed("name")})
+    await visit.ask(m.THREAD_UPDATE, {"thread_id": thread_id, "name": visit.require_field("name")})
     visit.tell(PageNotice("Renamed."))
     return Moved(f"threads/{path_part(thread_id)}")
 
@@ -169,8 +170,8 @@ async def archive(visit: Visit, thread_id: str) -> Outcome:
 
 async def exclude(visit: Visit, thread_id: str) -> Outcome:
     """Let a message never be recalled again."""
-    result = await visit.ask(m.EPISODIC_EXCLUDE, {"item_id": visit.needed("item")})
-    fields = {"item": visit.needed("item")}
+    result = await visit.ask(m.EPISODIC_EXCLUDE, {"item_id": visit.require_field("item")})
+    fields = {"item": visit.require_field("item")}
     text = f"Excluded from recall: {_passages(result.excluded)}."
     visit.tell(PageNotice(text, f"threads/{path_part(thread_id)}/include", fields))
     return Moved(back_of(visit.fields, f"threads/{path_part(thread_id)}"))
@@ -178,7 +179,7 @@ async def exclude(visit: Visit, thread_id: str) -> Outcome:
 
 async def include(visit: Visit, thread_id: str) -> Outcome:
     """Let a message be recalled again."""
-    result = await visit.ask(m.EPISODIC_UNEXCLUDE, {"item_id": visit.needed("item")})
+    result = await visit.ask(m.EPISODIC_UNEXCLUDE, {"item_id": visit.require_field("item")})
     visit.tell(PageNotice(f"May be recalled again: {_passages(result.excluded)}."))
     return Moved(back_of(visit.fields, f"threads/{path_part(thread_id)}"))
 

@@ -78,8 +78,8 @@ async def today(visit: Visit) -> Outcome:
     groups = await _groups(visit, page)
     counts = [(EVENTS[event], sum(one.event == event for one in page)) for event in EVENTS]
     earlier = None if page else await _day_before(visit, calls, begin)
-    return FilledTemplate("today.html", "Today" if day == visit.times.today() else _named(day), {
-        "day": day, "named": _named(day), "is_today": day == visit.times.today(), "groups": groups,
+    return FilledTemplate("today.html", "Today" if day == visit.times.today() else _format_day(day), {
+        "day": day, "named": _format_day(day), "is_today": day == visit.times.today(), "groups": groups,
         "counts": [(name, count) for name, count in counts if count], "places": places, "wanted": wanted,
         "day_before": day - timedelta(days=1), "day_after": day + timedelta(days=1), "earlier": earlier,
         "older": page[-1].at if len(found) > len(page) else None,
@@ -87,7 +87,7 @@ async def today(visit: Visit) -> Outcome:
     })  # fmt: skip
 
 
-def _named(day: date) -> str:
+def _format_day(day: date) -> str:
     return f"{day.strftime('%A')}, {day.day} {day.strftime('%B %Y')}"
 
 
@@ -136,7 +136,7 @@ async def _groups(visit: Visit, changes: Sequence[MemoryChange]) -> list[ChangeG
     for (source, thread_id), members in groupby(changes, key=lambda one: (source_of(one), one.origin.thread_id)):
         if thread_id is not None and thread_id not in threads:
             threads[thread_id] = await _thread(visit, thread_id)
-        shown = [await _shown(visit, change) for change in members]
+        shown = [await _build_shown_change(visit, change) for change in members]
         thread = threads.get(thread_id) if thread_id is not None else None
         can_undo = thread_id is not None and sum(one.undo is not None for one in shown) > 1
         groups.append(ChangeGroup(source, thread, thread_id, shown, can_undo))
@@ -150,7 +150,7 @@ async def _thread(visit: Visit, thread_id: str) -> Thread | None:
         return None
 
 
-async def _shown(visit: Visit, change: MemoryChange) -> ShownChange:
+async def _build_shown_change(visit: Visit, change: MemoryChange) -> ShownChange:
     replaced: Record | None = None
     record = change.record
     if change.event == "replaced" and record is not None:
@@ -168,16 +168,16 @@ async def ask_undo_all(visit: Visit) -> Outcome:
     day, thread_id = _day_of(visit, visit.query.get("day", "")), visit.query.get("thread", "")
     found, is_cut = await _of_thread(visit, day, thread_id)
     return FilledTemplate("undo_all.html", "Undo all from this conversation", {
-        "changes": [await _shown(visit, change) for change in found], "thread_id": thread_id, "day": day,
-        "thread": await _thread(visit, thread_id), "named": _named(day), "back": f"today?day={day.isoformat()}",
+        "changes": [await _build_shown_change(visit, change) for change in found], "thread_id": thread_id, "day": day,
+        "thread": await _thread(visit, thread_id), "named": _format_day(day), "back": f"today?day={day.isoformat()}",
         "is_cut": is_cut,
     })  # fmt: skip
 
 
 async def undo_all(visit: Visit) -> Outcome:
     """Take back what a conversation changed in a day, the newest first."""
-    day = _day_of(visit, visit.needed("day"))
-    found, _ = await _of_thread(visit, day, visit.needed("thread"))
+    day = _day_of(visit, visit.require_field("day"))
+    found, _ = await _of_thread(visit, day, visit.require_field("thread"))
     done, kept = 0, 0
     for change in found:
         try:

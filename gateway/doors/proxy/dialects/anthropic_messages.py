@@ -13,7 +13,7 @@ from gateway.doors.proxy.dialects.reading import (
     LongText,
     ReadMessage,
     count_of,
-    kept_words,
+    join_kept_words,
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
@@ -95,9 +95,9 @@ class MessagesStream:
         """Return the answer, as far as it came."""
         blocks = [self._blocks[place] for place in sorted(self._blocks)]
         said = [one.text for one in blocks if one.begun.get("type") == "text"]
-        words = kept_words(text.kept() for text in said)
+        words = join_kept_words(text.read_kept() for text in said)
         wishes = [one.wish() for one in blocks if one.begun.get("type") == "tool_use"]
-        messages = [ChainMessage("assistant", [text.stripped() for text in said], wishes)]
+        messages = [ChainMessage("assistant", [text.take_stripped() for text in said], wishes)]
         return ChatAnswer(words, messages, _usage(self._usage), self._is_whole)
 
 
@@ -108,7 +108,9 @@ def fold(data: bytes) -> ChatAnswer:
     texts = [text_of(one.get("text")) for one in parts if one.get("type") == "text"]
     wishes = [ToolWish(text_of(one.get("name")), one.get("input")) for one in parts if one.get("type") == "tool_use"]
     messages = [ChainMessage("assistant", [text.strip() for text in texts], wishes)]
-    return ChatAnswer(kept_words(texts), messages, _usage(table_of(whole.get("usage"))), bool(whole.get("stop_reason")))
+    return ChatAnswer(
+        join_kept_words(texts), messages, _usage(table_of(whole.get("usage"))), bool(whole.get("stop_reason"))
+    )
 
 
 def _usage(told: dict[str, Any]) -> Usage | None:

@@ -13,7 +13,7 @@ from gateway.doors.proxy.dialects.reading import (
     LongText,
     ReadMessage,
     count_of,
-    kept_words,
+    join_kept_words,
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
@@ -96,8 +96,8 @@ class ChatStream:
         """Return the answer, as far as it came."""
         calls = [self._calls[place] for place in sorted(self._calls)]
         wishes = [ToolWish("".join(names), "".join(arguments)) for names, arguments in calls]
-        words = kept_words([self._text.kept()])
-        said = ChainMessage("assistant", [self._text.stripped()], wishes)
+        words = join_kept_words([self._text.read_kept()])
+        said = ChainMessage("assistant", [self._text.take_stripped()], wishes)
         return ChatAnswer(words, [said], _usage(self._usage), bool(self._ended))
 
 
@@ -108,7 +108,7 @@ def fold(data: bytes) -> ChatAnswer:
     message = table_of(table_of(choices[0]).get("message")) if choices else {}
     text, wishes = text_of(message.get("content")), _wishes(message.get("tool_calls"))
     said = ChainMessage("assistant", [text.strip()], wishes)
-    return ChatAnswer(kept_words([text]), [said], _usage(whole.get("usage")), bool(message))
+    return ChatAnswer(join_kept_words([text]), [said], _usage(whole.get("usage")), bool(message))
 
 
 def _usage(value: Any) -> Usage | None:

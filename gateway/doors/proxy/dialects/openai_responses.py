@@ -14,7 +14,7 @@ from gateway.doors.proxy.dialects.reading import (
     ReadMessage,
     count_of,
     digest_of_value,
-    kept_words,
+    join_kept_words,
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
@@ -101,9 +101,9 @@ class ResponsesStream:
             whole = self._response
             return _answer(whole if whole.get("output") else {**whole, "output": self._items}, is_whole=True)
         begun = _answer({"output": self._items}, is_whole=False)
-        words, rest = self._text.kept(), self._text.stripped()
+        words, rest = self._text.read_kept(), self._text.take_stripped()
         messages = [*begun.messages, ChainMessage("assistant", [rest])] if rest else begun.messages
-        return ChatAnswer(kept_words([begun.text, words]), messages)
+        return ChatAnswer(join_kept_words([begun.text, words]), messages)
 
 
 def fold(data: bytes) -> ChatAnswer:
@@ -128,7 +128,7 @@ def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
         output_tokens=count_of(told.get("output_tokens")),
         cached_tokens=count_of(table_of(told.get("input_tokens_details")).get("cached_tokens")),
     )
-    return ChatAnswer(kept_words(texts), messages, usage if told else None, is_whole and bool(messages))
+    return ChatAnswer(join_kept_words(texts), messages, usage if told else None, is_whole and bool(messages))
 
 
 def begin_answer() -> ResponsesStream:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from gateway.base.json_values import table_of, text_of
 from gateway.doors.proxy.body import ByteSpan, elements, is_list, is_text, text_at
-from gateway.doors.proxy.dialects.reading import InsertPoint, digest_of_value, unwrapped, value_at
+from gateway.doors.proxy.dialects.reading import InsertPoint, digest_of_value, strip_wrappers, value_at
 from protocol.capture.chain import ToolWish
 
 TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
@@ -31,7 +31,7 @@ def read_content(body: bytes, span: ByteSpan | None, wrappers: Sequence[str], pa
     if span is None:
         return ReadContent()
     if is_text(body, span):
-        words = unwrapped(text_at(body, span), wrappers).strip()
+        words = strip_wrappers(text_at(body, span), wrappers).strip()
         return ReadContent([words], words, point=InsertPoint("before_text", span.start + 1, span.start + 1))
     if not is_list(body, span):
         return ReadContent()
@@ -42,7 +42,7 @@ def read_content(body: bytes, span: ByteSpan | None, wrappers: Sequence[str], pa
         value = table_of(value_at(body, place))
         kind = value.get("type")
         if kind in TEXT_PARTS:
-            words = unwrapped(text_of(value.get("text")), wrappers).strip()
+            words = strip_wrappers(text_of(value.get("text")), wrappers).strip()
             texts.append(words)
             if words and point is None:
                 shape = f'{{"type":"{part}","text":%s}}'

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
 
-from gateway.doors.proxy.body import ByteSpan, Edit, quoted
+from gateway.doors.proxy.body import ByteSpan, Edit, escape_for_json
 from protocol.base import encode, encode_sorted
 from protocol.capture.chain import ChainMessage, digest_of, without_blocks
 from protocol.threads import MAX_TEXT_CHARS, Usage
@@ -39,18 +39,18 @@ class InsertPoint(NamedTuple):
         """Return the edit that inserts a text."""
         match self.form:
             case "before_text":
-                data = quoted(f"{text}\n\n")
+                data = escape_for_json(f"{text}\n\n")
             case "behind_text":
-                data = quoted(f"\n\n{text}")
+                data = escape_for_json(f"\n\n{text}")
             case "part_behind":
-                data = b"," + self._shaped(text)
+                data = b"," + self._encode_in_shape(text)
             case "part_before" | "member" | "message":
-                data = self._shaped(text) + b","
+                data = self._encode_in_shape(text) + b","
             case "first_part" | "value":
-                data = self._shaped(text)
+                data = self._encode_in_shape(text)
         return Edit(self.start, self.end, data)
 
-    def _shaped(self, text: str) -> bytes:
+    def _encode_in_shape(self, text: str) -> bytes:
         return self.shape.encode() % encode(text)
 
 
@@ -95,7 +95,7 @@ class ChatAnswer(NamedTuple):
         return [wish.name for message in self.messages for wish in message.tools]
 
 
-def kept_words(texts: Iterable[str]) -> str:
+def join_kept_words(texts: Iterable[str]) -> str:
     """Return the texts of an answer as they are kept: without blocks of ours, and cut."""
     return "\n\n".join(filter(None, map(without_blocks, texts)))[:MAX_TEXT_CHARS]
 
@@ -126,13 +126,13 @@ class LongText:
         """Append a text."""
         self._data += text.encode("utf-8", "surrogatepass")
 
-    def kept(self) -> str:
+    def read_kept(self) -> str:
         """Return as much of it as is kept, or all of one that holds a block of ours."""
         is_plain = self._data.isascii() and b"</" not in self._data
         with memoryview(self._data) as whole, whole[: MAX_TEXT_CHARS if is_plain else len(whole)] as kept:
             return str(kept, "utf-8", "surrogatepass")
 
-    def stripped(self) -> str | bytearray:
+    def take_stripped(self) -> str | bytearray:
         """Return the whole without blanks at its ends, in ASCII as it is held; the text is empty after that."""
         data, self._data = self._data, bytearray()
         if not data.isascii():
@@ -162,7 +162,7 @@ def _wrapper(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"<({tags})(?:\s[^>]*)?>.*?</\1>", re.DOTALL)
 
 
-def unwrapped(text: str, wrappers: Sequence[str]) -> str:
+def strip_wrappers(text: str, wrappers: Sequence[str]) -> str:
     """Return a text without what its program wrapped into it, or set behind it."""
     tags = tuple(one for one in wrappers if not one.startswith(TAIL))
     if tags and "<" in text:
