@@ -46,11 +46,11 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal -q
 COVERAGE := --cov --cov-report=
 SIZE ?= full
 
-test: setup ## what a change may have broken: units, contracts, a journey through every door and method (4 minutes)
+test: setup ## what a change may have broken: units, contracts, a journey through every door and method (2 minutes)
 	@$(PYTEST) --loop test $(COVER)
 
 check: COVER := $(COVERAGE)
-check: lint test journeys ## all that holds before a change is merged: lint, types, every test but campaigns, coverage (26 minutes)
+check: lint test journeys ## all that holds before a change is merged: lint, types, every test but campaigns, coverage (15 minutes)
 	@$(BIN)/coverage report --fail-under=90
 
 journeys: setup
