@@ -28,7 +28,7 @@ RECORDS = {
     "zh_trad": "我的貓叫做小花,牠怕狗。",
     "zh_work": "她在上海的一家软件公司当工程师。",
     "zh_birth": "妈妈的生日是八月十五日。",
-    "zh_food": "对花生过敏",
+    "zh_food": "不爱吃花生，手很敏捷",
     # Japanese
     "ja_city": "東京都に住んでいます。",
     "ja_kana": "カタカナのコーヒーが好きです。",
@@ -41,7 +41,7 @@ RECORDS = {
     "ko_work": "동생은 삼성전자에서 일한다.",
     # Thai, Lao, Khmer, Burmese
     "th_city": "ฉันอาศัยอยู่ที่กรุงเทพมหานคร",
-    "th_food": "เขาแพ้กุ้งและถั่วลิสง",
+    "th_food": "เขาชอบกุ้งและถั่วลิสง",
     "lo_city": "ຂ້ອຍຢູ່ວຽງຈັນ",
     "km_city": "ខ្ញុំរស់នៅភ្នំពេញ",
     "my_city": "ကျွန်တော် ရန်ကုန်မှာ နေတယ်",
@@ -137,7 +137,7 @@ FOUND = [
     ("서울", "ko_home"), ("김치", "ko_food"), ("찌개", "ko_food"), ("삼성", "ko_work"), ("동생", "ko_work"),
     ("삼성전자", "ko_work"),
     # Thai, Lao, Khmer, Burmese
-    ("กรุงเทพ", "th_city"), ("กรุง", "th_city"), ("กุ้ง", "th_food"), ("ถั่ว", "th_food"), ("แพ้กุ้ง", "th_food"), ("ວຽງຈັນ", "lo_city"),
+    ("กรุงเทพ", "th_city"), ("กรุง", "th_city"), ("กุ้ง", "th_food"), ("ถั่ว", "th_food"), ("ชอบกุ้ง", "th_food"), ("ວຽງຈັນ", "lo_city"),
     ("ភ្នំពេញ", "km_city"), ("ရန်ကုန်", "my_city"),
     # Arabic script
     ("أحمد", "ar_plain"), ("احمد", "ar_plain"), ("مكتبة", "ar_plain"), ("مكتبه", "ar_plain"), ("الجامعة", "ar_plain"),

@@ -34,7 +34,7 @@ async def test_an_erased_record_is_gone_from_every_file_when_the_receipt_says_so
         for n in range(30):
             await remember(client, f"Neighbour {n} of it: {kept} stays.")
         memory_id = await remember(
-            client, f"The vault opens with {word}.", tags=[word], value={"word": word}, metadata={"also": word},
+            client, f"The vault stands beside {word}.", tags=[word], value={"word": word}, metadata={"also": word},
             key=f"vault {word}", idempotency_key=f"once-{word}",
         )  # fmt: skip
         await client.request("memory/update", {"memory_id": memory_id, "importance": 0.9})
@@ -57,7 +57,7 @@ async def test_an_erased_record_is_gone_from_every_file_when_the_receipt_says_so
 async def test_without_another_reader_the_receipt_is_complete_at_once(tmp_path):
     den, word = Den(tmp_path), needle()
     async with den.client() as client:
-        receipt = await erase(client, await remember(client, f"The vault opens with {word}."))
+        receipt = await erase(client, await remember(client, f"The vault stands beside {word}."))
         assert (receipt["complete"], receipt["wal"]) == (True, "truncated")
         assert holding(den, word) == []
 
@@ -66,7 +66,7 @@ async def test_without_another_reader_the_receipt_is_complete_at_once(tmp_path):
 async def test_a_tombstone_can_be_erased_and_an_erased_record_does_not_come_back(tmp_path):
     den, word = Den(tmp_path), needle()
     async with den.client() as client:
-        memory_id = await remember(client, f"The vault opens with {word}.")
+        memory_id = await remember(client, f"The vault stands beside {word}.")
         await client.request("memory/forget", {"target": {"kind": "id", "memory_id": memory_id}})
         assert holding(den, word)  # a tombstone can be undone, so its words are still there
         receipt = await erase(client, memory_id)
@@ -86,7 +86,7 @@ async def test_a_chain_of_corrections_is_erased_to_its_first_word(tmp_path):
     """Every version of a fact said something about the same thing; each is erased by its own id."""
     den, words = Den(tmp_path), [needle() for _ in range(3)]
     async with den.client() as client:
-        ids = [await remember(client, f"The vault opens with {word}.", key="vault") for word in words]
+        ids = [await remember(client, f"The vault stands beside {word}.", key="vault") for word in words]
         assert len(set(ids)) == 3
         for memory_id in ids:
             receipt = await erase(client, memory_id, restore_superseded=False)
@@ -136,7 +136,7 @@ def tables_with(den, word):
 async def test_while_another_reader_holds_the_old_state_the_receipt_says_pending_and_is_kept_later(tmp_path):
     den, word = Den(tmp_path), needle()
     async with den.client() as client:
-        memory_id = await remember(client, f"The vault opens with {word}.")
+        memory_id = await remember(client, f"The vault stands beside {word}.")
         reader = apsw.Connection(str(den.home / "gateway.db"))
         reader.execute("BEGIN").fetchall()
         reader.execute("SELECT count(*) FROM record").fetchall()
@@ -158,7 +158,7 @@ async def test_what_one_process_erases_the_other_does_not_have_either(tmp_path):
     async with first, second:
         await hello(first)
         await hello(second)
-        memory_id = await remember(first, f"The vault opens with {word}.")
+        memory_id = await remember(first, f"The vault stands beside {word}.")
         hits = (await second.request("memory/search", {"query": word}))["hits"]
         assert [hit["record"]["memory_id"] for hit in hits] == [memory_id]
         receipt = await erase(first, memory_id)

@@ -121,10 +121,10 @@ async def test_knowledge_statement_26_one_process_watches_and_another_takes_over
     folder = write(tmp_path / "notes", {f"s{n % 9}/n{n}.md": f"Note {n} of the walrus.\n" for n in range(count)})
     den = Den(tmp_path / "den", config=QUICK)
     first = await den.spawn()
+    await hello(first)
+    name = await add(first, folder)
+    assert (await until_live(first, name))["watch"]["process"] == "this"
     async with await den.spawn() as second:
-        await hello(first)
-        name = await add(first, folder)
-        assert (await until_live(first, name))["watch"]["process"] == "this"
         await hello(second)
         assert (await until_live(second, name))["watch"]["process"] == "other"
         place = ["--home", str(den.home), "--config", str(den.config), "--workspace", "ws_here"]
