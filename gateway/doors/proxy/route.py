@@ -1,4 +1,4 @@
-"""Where a request goes: its address is taken apart, its upstream found, its headers made. Pure.
+"""The route of a request: its address is taken apart, its upstream found, its headers made. Pure.
 
 Rule 1: the client's credential wins; ours takes the place of one that is absent, or the word `pioneer`.
 Rule 2: no header of ours reaches a vendor; a loopback upstream learns which homes a request went through.
@@ -64,7 +64,7 @@ def is_right(given: str | None, token: str) -> bool:
 
 
 class Upstream(NamedTuple):
-    """Where a request goes."""
+    """The upstream of a request, with its settings."""
 
     name: str
     settings: UpstreamSettings
