@@ -189,7 +189,8 @@ class Capturing:
         blocks = {first + block["index"]: block["text"] for block in found["blocks"]}
         with_system = [text for text in (brief, blocks.get(user) if placement == "system" else None) if text]
         keeps_system = is_oauth or placement == "user" or request.system is None
-        texts: dict[int, list[str]] = {} if placement == "system" and not keeps_system else {at: [text] for at, text in blocks.items()}  # noqa: E501  # fmt: skip
+        has_no_place = placement == "system" and not keeps_system
+        texts: dict[int, list[str]] = {} if has_no_place else {at: [text] for at, text in blocks.items()}
         if brief and keeps_system:
             at = next(place for place, one in enumerate(request.messages) if one.words and one.point is not None)
             texts[at] = [brief, *texts.get(at, [])]

@@ -128,7 +128,9 @@ def _with_key(headers: list[Header], dialect: Dialect, key: str | None) -> list[
     kept = [(name, value) for name, value in headers if name not in {b"authorization", b"x-api-key"}]
     if key is None:
         return kept
-    return [*kept, (b"x-api-key", key.encode()) if dialect == "anthropic" else (b"authorization", b"Bearer " + key.encode())]  # noqa: E501  # fmt: skip
+    if dialect == "anthropic":
+        return [*kept, (b"x-api-key", key.encode())]
+    return [*kept, (b"authorization", b"Bearer " + key.encode())]
 
 
 def response_headers(headers: Sequence[Header]) -> list[Header]:
