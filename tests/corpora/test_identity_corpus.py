@@ -1,8 +1,8 @@
 """Which facts in other words are linked, and that no two facts are shown as one, on pairs that were labelled by hand.
 
-`pairs_dev`, `pairs_dev2`, `pairs_everyday` and `pairs_test` are of several authors and five languages; `pairs_near` has other facts only,
-in almost the same words: opposites, other prepositions, other subjects, changed roles. A link hides nothing, so that a pair of two facts may
-be linked; shown as one it never is. `-s` prints the figures.
+`pairs_dev`, `pairs_dev2`, `pairs_everyday` and `pairs_test` are of several authors and five languages; `pairs_near` has
+other facts only, in almost the same words: opposites, other prepositions, other subjects, changed roles. A link hides
+nothing, so that a pair of two facts may be linked; shown as one it never is. `-s` prints the figures.
 """
 
 import json
