@@ -122,6 +122,8 @@ async def compare(
     Questions of development are shown, and judge nothing.
     """
     usable = [one for one in asked if one.collection in folders]
+    if not usable:
+        return True
     hybrid = await _ask(folder / "hybrid", folders, usable, meaning, model, is_on=True)
     found = hybrid.ranked
     words = (await _ask(folder / "words", folders, usable, meaning, model, is_on=False)).ranked

@@ -332,7 +332,7 @@ async def test_knowledge_statement_08_the_rules_of_git_hold(tmp_path):
     folder = write(tmp_path / "repo", {
         ".gitignore": "*.txt\n!keep.txt\nbuilt/\n", "sub/.gitignore": "deep.md\n/only.md\n", "sub/more/.gitignore": "!deep.md\n",
         "a.txt": "a", "keep.txt": "a", "sub/keep.txt": "a", "sub/b.txt": "a", "built/keep.txt": "a", "sub/deep.md": "a", "sub/only.md": "a",
-        "sub/more/deep.md": "a", "sub/more/only.md": "a", "excluded.md": "a", "top.md": "a", "ours.md": "a", ".pioneerignore": "!\nours.md\n",
+        "sub/more/deep.md": "a", "sub/more/only.md": "a", "excluded.md": "a", "top.md": "a", "ours.md": "a", ".pioneerignore": "!\n\n# [\n[z-a]\n[z-\nours.md\n",
     })  # fmt: skip
     listed = listed_by_git(folder)
     ours = {".gitignore", "sub/.gitignore", "sub/more/.gitignore", ".pioneerignore", "ours.md"}
@@ -341,7 +341,10 @@ async def test_knowledge_statement_08_the_rules_of_git_hold(tmp_path):
         files = await every(client, "knowledge/files", "files", collection_id=name)
         assert {one["path"] for one in files} == listed - ours
         (status,) = (await client.request("knowledge/status", {}))["collections"]
-        assert status["bad_patterns"] == [{"file": ".pioneerignore", "line": 1, "pattern": "!"}]
+        assert status["bad_patterns"] == [
+            {"file": ".pioneerignore", "line": line, "pattern": pattern}
+            for line, pattern in ((1, "!"), (4, "[z-a]"), (5, "[z-"))
+        ]
 
 
 @journey
