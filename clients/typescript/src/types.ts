@@ -2188,7 +2188,7 @@ export interface KnowledgeExplainResult {
   near_misses: Array<NearMiss>;
 }
 
-/** A piece found, as it stands on the disk now; secrets are masked. `text` is the whole piece. */
+/** A piece found with its whole text, as the method gives it. */
 export interface KnowledgeHit {
   ref: HitRef;
   source: "consolidation" | "conversation" | "file" | "heartbeat" | "memory";
@@ -2198,7 +2198,6 @@ export interface KnowledgeHit {
   heading: Array<string>;
   locations: Array<Location>;
   snippet: string;
-  text: string;
   score: number;
   breakdown: ScoreParts;
   importance: number;
@@ -2210,6 +2209,7 @@ export interface KnowledgeHit {
   anchor: string | null;
   via: Via | null;
   contested: boolean | null;
+  text: string;
 }
 
 /** `knowledge/indexed`: nothing of the collection is pending. */
