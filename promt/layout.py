@@ -48,7 +48,7 @@ _LETTER = compile_late(
     ),
     re.IGNORECASE,
 )
-"""What a forwarded or answered mail begins with. Nothing says where a mail ends: it goes to the end of the message."""
+"""The beginning of a forwarded or answered mail. Nothing says where a mail ends: it goes to the end of the message."""
 _ROLE = compile_late(
     lambda: (
         rf"[ \t]*[\[(<*]*(?:{either('layout', 'role')})[\])>*]*[ \t]*[:：\]]"

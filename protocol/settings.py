@@ -401,7 +401,7 @@ class SettingsGetParams(Params):
 
 
 Origin: TypeAlias = Literal["environment", "file", "default"]
-"""Where a value comes from, strongest first."""
+"""The origin of a value, strongest first."""
 
 
 class SettingsResult(Wire):

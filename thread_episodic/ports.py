@@ -52,7 +52,7 @@ ReportDamage: TypeAlias = Callable[[Sequence[str], bool], None]
 loop."""
 
 RepairState: TypeAlias = Callable[[Tx], IndexRepair]
-"""How far the repair of the index is."""
+"""The progress of the index's repair."""
 
 Paused: TypeAlias = Callable[[], tuple[str, str] | None]
 """The component and the reason that hold the index queue, or None."""

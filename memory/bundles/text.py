@@ -29,7 +29,7 @@ from protocol.memory.bundles import MAX_BUNDLE_BYTES
 PAGE_BYTES = 1024 * 1024
 """A page is far under the 4 MiB of the contract, so that its import fits into a message whatever the client escapes."""
 PART_BYTES = 256 * 1024
-"""What a line of many parts is cut at: a few of them make a page, and none comes near to filling one."""
+"""The size at which a line of many parts is cut. A few of them make a page, and none comes near to filling one."""
 
 _LISTS = ("events", "decisions", "evidence")
 

@@ -23,7 +23,7 @@ MAX_LEADS = 4  # "Hi, thanks! Also please …" and what else comes before a stat
 _WISHES = frozenset[Kind](["nickname", "preference", "address", "instruction"])
 _NAMES = frozenset[Kind](["name", "nickname"])
 _ASKS = frozenset[Kind](["remember", "nickname", "address", "instruction"])
-"""What is asked of the assistant: "…, right?" makes it polite, whereas a statement becomes a question by it."""
+"""Statements that ask the assistant for something. "…, right?" makes them polite, and others a question."""
 _MAY_DEPEND = frozenset[Kind](["remember", "instruction", "address"])
 """An order may hold under a condition; who somebody is does not."""
 _ORDERS = frozenset[Kind](["instruction", "policy", "language"])
@@ -56,7 +56,7 @@ _CREDENTIAL = compile_late(
     ),
     re.IGNORECASE,
 )
-"""Where one of these is named, a fact may be a credential: it is left to the user's own words elsewhere."""
+"""Names of credentials: a fact with one of them is left to the user's own words elsewhere."""
 
 
 class ClauseStatement(NamedTuple):

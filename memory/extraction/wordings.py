@@ -67,7 +67,7 @@ def _language_names() -> Mapping[str, str]:
 _AFTER_LEAD = r"(?:\s*[,;!:，、！：；—–-]+\s*|\s+|(?<=[\u3040-\u9fff]))"
 _TAG, _ASKS = r"[,，;.—–-]\s*¿?", r"\s*[?？]+\s*$"
 _EDGE = r"(?:\b|(?<=[\u3040-\u9fff]))"
-"""Where a word ends; scripts without blanks end one anywhere."""
+"""The end of a word; scripts without blanks end one anywhere."""
 
 
 _LETTER = compile_late(r"[^\W\d_]")
