@@ -42,7 +42,10 @@ class KnowledgeMeans(Struct, frozen=True, kw_only=True):
     """The real path of the home, which no collection may hold."""
     user_folder: str
     """The real path of the user's own folder."""
+    resolve_root: Callable[[str], SafeRoot]
+    """Opens a folder that a person names, through links."""
     open_root: Callable[[str], SafeRoot]
+    """Opens the folder of a collection. Raises `UnsafeFileError`, also where a link took its place."""
     reader: Callable[[], AbstractAsyncContextManager[ReadText]]
     read_thread: ReadThread
     workspace_exists: WorkspaceExists

@@ -82,7 +82,6 @@ _WEAK: Final = (
     compile_late(r"[^\n]*\S\t\S"),
 )
 _SPEAKER = compile_late(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S")
-_LIST_ITEM = compile_late(r"[ \t]*(?:[-*•–—・·]|\(?\d{1,2}[.)])[ \t]*\S")
 
 
 class TextBlock(NamedTuple):

@@ -110,6 +110,28 @@ class Walk:
         yield sight
         yield from self._below([one for one in reversed(inner) if one[0] not in known])
 
+    def judge_path(self, path: str) -> LeftOut | None:
+        """Return why a scan leaves a path out, by which line; None for a file that it reads."""
+        rules, folder = self._rules, ""
+        *above, _ = path.split("/")
+        for name in above:
+            rules = rules_at(self._root, rules, folder)
+            folder = f"{folder}/{name}" if folder else name
+            skipped = rules.skips(folder, is_folder=True)
+            if skipped is not None:
+                return skipped
+        rules = rules_at(self._root, rules, folder)
+        try:
+            found = self._judge(path, self._root.find(path), rules)
+            if isinstance(found, LeftOut):
+                return found
+            if {entry.name for entry in self._root.list_folder(folder)} >= AGENT_FILES:
+                return LeftOut("agent_folder")
+            self._root.open_file(path).close()
+        except UnsafeFileError as error:
+            return rules.skips(path, is_folder=False) or LeftOut(error.reason)
+        return None
+
     def _below(self, waiting: list[tuple[str, Rules]]) -> Iterator[FolderSight]:
         while waiting:
             if self._limits.until is not None and time.monotonic() > self._limits.until:

@@ -23,10 +23,11 @@ STEEPNESS = 0.7
 A short piece with each word of a question once has 0.54; one with half of their weight has 0.33, which is less than
 recall in turns asks for.
 """
-MEANING_PART: Mapping[SpaceKind, float] = {"static": 0.3, "model": 0.4}
+MEANING_PART: Mapping[SpaceKind, float] = {"static": 0.3, "model": 0.5}
 """The worth of the nearest meaning; the words and names of a piece with a vector are worth the rest.
 
-A model that reads the text is right more often than the mean of its words. Chosen on the questions of development.
+A model that reads the text is right more often than the mean of its words. Chosen on the questions of development: over
+four collections recall@5 is .77 with 0.4 and .79 with 0.5 (MRR .64 and .65).
 """
 NO_COSINE, FULL_COSINE = 0.1, 0.8
 """Cosines of texts that have nothing to do with one another, and of a question and its answer at their nearest.

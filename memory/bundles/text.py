@@ -6,7 +6,7 @@ Rule 2: nothing of a bundle is used before all of it was checked: version, check
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -25,8 +25,6 @@ from protocol.bundle import (
 )
 from protocol.errors import CallerError
 from protocol.memory.bundles import MAX_BUNDLE_BYTES
-
-Splittable: TypeAlias = BundleRecord | BundleCandidate
 
 PAGE_BYTES = 1024 * 1024
 """A page is far under the 4 MiB of the contract, so that its import fits into a message whatever the client escapes."""

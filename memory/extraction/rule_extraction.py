@@ -10,7 +10,7 @@ Rule 3: pure. How a language says it is a row of a table (`wordings.py`), what a
 # ruff: noqa: RUF001  # statements of many languages are the subject here
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -306,6 +306,17 @@ def _find_facts(item_id: str, text: str) -> Iterator[Fact]:
                     item_id, text[said.start : said.end], statement._replace(is_asked=statement.is_asked or is_kept)
                 )
         before = None if found else said
+
+
+def file_outside_projects(facts: Iterable[Fact]) -> list[Fact]:
+    """Return facts as they are filed where there is no project: what "we" have or do belongs to the user then.
+
+    "We keep kosher" said outside any project holds in every one.
+    """
+    return [
+        msgspec.structs.replace(fact, semantic=MEANING["remember"]) if fact.semantic == MEANING["project"] else fact
+        for fact in facts
+    ]
 
 
 def extract_statements(user_items: Mapping[str, str]) -> list[Fact]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memory_home import MemoryHome
 from processor import assert_cheap
 
-from memory.extraction.rule_extraction import MEANING, extract_statements
+from memory.extraction.rule_extraction import MEANING, extract_statements, file_outside_projects
 from protocol.memory.facts import Fact
 from protocol.memory.writes import WriteResult
 
@@ -534,3 +534,11 @@ def test_hostile_text_is_read_in_no_time() -> None:
         "a " * 10_000,
     ):
         assert_cheap(partial(facts, text), 0.5)
+
+
+def test_outside_projects_what_we_do_is_the_user_s_and_a_decision_stays_one() -> None:
+    ours = file_outside_projects(facts("Remember that we keep kosher."))
+    assert [(fact.semantic.category, fact.semantic.scope_hint) for fact in ours] == [("custom", "user_global")]
+    decided = facts("Remember that we decided to sell the boat.")
+    assert decided[0].semantic.category == "project_decision"
+    assert file_outside_projects(decided) == decided

@@ -2191,7 +2191,7 @@ export interface KnowledgeExplainResult {
   near_misses: Array<NearMiss>;
 }
 
-/** A piece found, as it stands on the disk now; secrets are masked. `text` is the whole piece. */
+/** A piece found with its whole text, as the method gives it. */
 export interface KnowledgeHit {
   ref: HitRef;
   source: "consolidation" | "conversation" | "file" | "heartbeat" | "memory";
@@ -2201,7 +2201,6 @@ export interface KnowledgeHit {
   heading: Array<string>;
   locations: Array<Location>;
   snippet: string;
-  text: string;
   score: number;
   breakdown: ScoreParts;
   importance: number;
@@ -2213,6 +2212,7 @@ export interface KnowledgeHit {
   anchor: string | null;
   via: Via | null;
   contested: boolean | null;
+  text: string;
 }
 
 /** `knowledge/indexed`: nothing of the collection is pending. */

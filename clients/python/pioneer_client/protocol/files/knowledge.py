@@ -329,8 +329,8 @@ class ScoreParts(Wire):
     related: float = 0.0
 
 
-class KnowledgeHit(Wire):
-    """A piece found, as it stands on the disk now; secrets are masked. `text` is the whole piece."""
+class FoundHit(Wire):
+    """A piece found, as it stands on the disk now; secrets are masked."""
 
     ref: HitRef
     source: Literal["file", "conversation", "memory", "heartbeat", "consolidation"]
@@ -340,7 +340,6 @@ class KnowledgeHit(Wire):
     heading: list[str]
     locations: list[Location]
     snippet: str
-    text: str
     score: float
     breakdown: ScoreParts
     importance: float
@@ -351,6 +350,12 @@ class KnowledgeHit(Wire):
     anchor: str | None = None
     via: Via | None = None
     contested: bool | None = None
+
+
+class KnowledgeHit(FoundHit):
+    """A piece found with its whole text, as the method gives it."""
+
+    text: str
 
 
 class Freshness(Wire):
@@ -365,6 +370,15 @@ class KnowledgeSearchResult(Wire):
     """Hits, best first; `diagnostics` says what could not be shown or searched."""
 
     hits: list[KnowledgeHit]
+    freshness: Freshness
+    semantic: SemanticState
+    diagnostics: list[Diagnostic]
+
+
+class KnowledgeFound(Wire):
+    """The same over HTTP: hits without their texts, which `GET /v1/knowledge/read` gives."""
+
+    hits: list[FoundHit]
     freshness: Freshness
     semantic: SemanticState
     diagnostics: list[Diagnostic]
