@@ -17,7 +17,7 @@ from gateway.embedding.model_files import find_static
 from gateway.embedding.static_model import open_static
 from memory.read.similar import look_alike
 from memory.rules.same_words import words_in_order
-from retrieval.flat import numpy
+from retrieval.flat import load_numpy
 from retrieval.terms import SnowballLexicon
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def pairs(corpus: str) -> list[dict[str, str]]:
 
 def embed(name: str, texts: list[str]) -> list[Any]:
     """Unit vectors of some texts by the real model."""
-    np = numpy()
+    np = load_numpy()
     if name == "static":
         files = find_static()
         assert files is not None
