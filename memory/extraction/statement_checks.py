@@ -27,7 +27,7 @@ _ASKS = frozenset[Kind](["remember", "nickname", "address", "instruction"])
 _MAY_DEPEND = frozenset[Kind](["remember", "instruction", "address"])
 """An order may hold under a condition; who somebody is does not."""
 _ORDERS = frozenset[Kind](["instruction", "policy", "language"])
-_KEPT = frozenset[Kind](["remember", "project", "decided"])
+_KEPT = frozenset[Kind](["remember", "ours", "project", "decided"])
 
 _YET = compile_late(
     lambda: (
@@ -166,7 +166,7 @@ def _is_meant_of_user(found: ClauseStatement, sentence: str, masked: str) -> boo
         is_whole = value == sentence[found.begins : found.ends]
         return is_whole or _is_cased_like_a_name(value, sentence, strict=kind == "person")
     words = masked[found.begins : found.ends]
-    is_own = tongue.own.search(words) is not None or tongue.project.search(words) is not None
+    is_own = any(whose.search(words) for whose in (tongue.own, tongue.ours, tongue.project))
     if kind == "remember":
         is_bare = not is_own and (found.is_weak or tongue.brief.match(value))
         if is_bare or tongue.you.match(value) or _FORMULA.match(value):
