@@ -229,28 +229,32 @@ def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str
         terms = [term for term in asked.terms if term in record.terms]
         shared.append(_Shared(terms, sum([weights[term] for term in terms])))
     rivals = RARE_WORD + sum(sorted([own.weight for own in shared], reverse=True)[:RIVALS])
-    found: list[Score] = []
+    sums: list[float] = []
     levels: list[float] = []
+    features: list[tuple[float, float, tuple[float, ...], tuple[float, ...]]] = []
+    slope, need = gains.slope, NEED_GAIN * asked.need
+    usual = gains.asked_by_user * asked.is_about_user - gains.center
     for record, own in zip(records, shared, strict=True):
         lexical, distinct = lexical_of(asked.terms, record, weights, own), own.weight / rivals
-        boosts = _boosts_of(record, now)
+        boosts, factors = _boosts_of(record, now), _factors_of(record)
+        moved = need + math.log(math.prod(boosts) ** BOOST_POWER * math.prod(factors))
         total = (
-            gains.lexical * lexical
+            usual
+            + gains.lexical * lexical
             + gains.distinct * distinct
             + gains.semantic * (USUAL_COSINE if record.cosine is None else record.cosine)
             + gains.about_user * record.is_about_user
-            + gains.asked_by_user * asked.is_about_user
         )
-        factors = _factors_of(record)
-        moved = NEED_GAIN * asked.need + BOOST_POWER * math.log(math.prod(boosts)) + math.log(math.prod(factors))
         common = gains.commonness * (USUAL_CROWDING if record.commonness is None else record.commonness)
         crowded = gains.crowding * (USUAL_CROWDING if record.crowding is None else record.crowding)
-        levels.append(gains.slope * (total + crowded - gains.center) + moved)
-        log_odds = gains.slope * (total + common - gains.center) + moved
-        near = record.cosine, record.crowding, record.commonness
-        found.append(Score(log_odds, lexical, distinct, *near, boosts, factors, own.terms))
-    lift = _best(levels) - _best([one.log_odds for one in found])
-    return [one._replace(log_odds=one.log_odds + lift) for one in found]
+        sums.append(slope * (total + common) + moved)
+        levels.append(slope * (total + crowded) + moved)
+        features.append((lexical, distinct, boosts, factors))
+    lift = _best(levels) - _best(sums)
+    return [
+        Score(total + lift, *told[:2], record.cosine, record.crowding, record.commonness, *told[2:], own.terms)
+        for record, own, total, told in zip(records, shared, sums, features, strict=True)
+    ]
 
 
 def recallable(scores: Sequence[float], floor: float = RECALL_FLOOR) -> int:
