@@ -8,6 +8,8 @@ sum.
 
 Rule 1: a home holds one group of people and the distractors; each question is a turn of a thread of its own.
 Rule 2: where a model is absent its rows are absent; nothing is guessed.
+Rule 3: what is regulated (an allergy, a medicine) never comes into a prompt unasked; a prompt that needs it misses it here
+too, and how many do is told. A search is one that asks for such facts as well, as those beside it find them.
 """
 
 import argparse
@@ -130,8 +132,11 @@ def observed_groups(folder: Path) -> list[Group]:
 # -- ours --------------------------------------------------------------------------------------------------------------
 
 
-async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Outcome], int]:
-    """What a gateway with these settings of `[gateway.embedding]` gives each message, and how many facts it keeps."""
+async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Outcome], int, frozenset[str]]:
+    """What a gateway with these settings of `[gateway.embedding]` gives each message, and how many facts it keeps.
+
+    With those of them that no prompt is given.
+    """
     stage = Stage(folder)
     stage.write_files(b"")
     config = folder / "config.toml"
@@ -141,10 +146,12 @@ async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Ou
     try:
         await stage.add_workspace(WORKSPACE)
         ids: dict[str, str] = {}
+        regulated: set[str] = set()
         for name, content in group.facts.items():
             params = RememberParams(content=content, context=Context(workspace_id=WORKSPACE))
             written = await stage.client.call(call.MEMORY_REMEMBER, params)
             ids.setdefault(written.record.memory_id, name)
+            regulated |= {name} if written.record.sensitivity == "regulated" else set()
         await stage.drain()
         outcomes: list[Outcome] = []
         for ask in group.asks:
@@ -159,7 +166,10 @@ async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Ou
             )
             found: list[list[str]] = []
             for mode in ("hybrid", "semantic"):
-                search = SearchParams(query=ask.text, mode=mode, limit=SOUGHT, context=Context(workspace_id=WORKSPACE))
+                search = SearchParams(
+                    query=ask.text, mode=mode, limit=SOUGHT, include_sensitive=True,
+                    context=Context(workspace_id=WORKSPACE),
+                )  # fmt: skip
                 hits = (await stage.client.call(call.MEMORY_SEARCH, search)).hits
                 found.append([ids.get(hit.record.memory_id, "") for hit in hits])
             why = await stage.client.call(
@@ -168,7 +178,7 @@ async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Ou
             considered = [(ids.get(one.memory_id or "", ""), one.score) for one in why.candidates]
             shown = [ids.get(memory_id, memory_id) for memory_id in turn.prompt_manifest.recall.memory_ids]
             outcomes.append(Outcome(ask, shown, found[0], considered, found[1]))
-        return outcomes, len(ids)
+        return outcomes, len(ids), frozenset(regulated)
     finally:
         await stage.end()
 
@@ -304,6 +314,7 @@ def main(arguments: list[str]) -> int:
     rows: list[tuple[object, ...]] = []
     curves: list[tuple[object, ...]] = []
     wordless: list[tuple[object, ...]] = []
+    withheld: dict[str, tuple[int, int]] = {}
     for group in groups:
         for peer, model in [(peer, folder) for peer in given.peers if folder is not None]:
             ranked = _peer_outcomes(group, peer, partial(_embed, model), model)
@@ -316,7 +327,9 @@ def main(arguments: list[str]) -> int:
             wordless.append((group.name, way, *apart(group, outcomes)))
         for mode in (mode for mode in given.modes if mode in modes):
             with tempfile.TemporaryDirectory() as place:
-                outcomes, count = asyncio.run(_outcomes(group, Path(place), modes[mode]))
+                outcomes, count, regulated = asyncio.run(_outcomes(group, Path(place), modes[mode]))
+            own = [one.ask.needs for one in outcomes if one.ask.needs]
+            withheld[group.name] = (len(own), sum(needs <= regulated for needs in own))
             rows.append((group.name, f"ours, {mode}", count, *figures(outcomes)))
             wordless.append((group.name, f"ours, {mode}, hybrid", *apart(group, outcomes)))
             wordless.append((group.name, f"ours, {mode}, semantic", *apart(group, outcomes, by_meaning=True)))
@@ -331,6 +344,11 @@ def main(arguments: list[str]) -> int:
     )
     heads = ("group", "way", "messages", "needed in first 5", "needed in first 10")
     show_table("messages that share no word with what they need", heads, wordless)
+    show_table(
+        "messages that need only what no prompt is given",
+        ("group", "messages", "of these"),
+        [(name, *counts) for name, counts in withheld.items()],
+    )
     before = {(group, way): share for group, way, share in kept("recall").get("first_five", [])}
     now = {(str(group), str(way)): share for group, way, *_, share in rows}
     whole = [[*place, share] for place, share in (before | now).items()]

@@ -48,10 +48,10 @@ LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the backgroun
 READ_AT_ONCE = 1024  # vectors in memory while they are sketched: more take longer each, and hold up the loop
 LOOKED_AHEAD = 64  # rows that a search reads of each loaded partition: most have no new ones
 NEIGHBOURS = 10
-"""Neighbours that measure how crowded a place is.
-
-More of them make every place less crowded; the order hardly changes from 5 to 20.
-"""
+"""Neighbours that measure how crowded a place is."""
+COMMON_PART = 3
+"""The nearest one of so many measures how common a place is: of all it would be near to the middle, of ten it is a
+group's place."""
 NO_NEIGHBOUR = 0.25
 FIRST_ROOM = 64
 GHOSTS_KEPT = 64  # one of so many may be of a removed row before they are dropped: they take places among the best
@@ -261,8 +261,8 @@ class FlatNearness:
             self._read(new)
         return {row: cosine for row in rows if (cosine := self._known[row]) is not None}
 
-    def crowding(self, rows: Sequence[int]) -> dict[int, float]:
-        """Return the mean cosine of subject rows with a vector to their nearest neighbours among the compared rows.
+    def crowding(self, rows: Sequence[int]) -> dict[int, tuple[float, float]]:
+        """Return the mean cosines of subject rows with a vector to compared rows: the nearest few, the nearest third.
 
         Places without a neighbour count as `NO_NEIGHBOUR`, so that few rows are not taken for a crowd.
         """
@@ -280,8 +280,10 @@ class FlatNearness:
         missing = NEIGHBOURS - cosines.shape[1]
         if missing > 0:
             cosines = np.pad(cosines, ((0, 0), (0, missing)), constant_values=NO_NEIGHBOUR)
-        nearest = np.partition(cosines, -NEIGHBOURS, axis=1)[:, -NEIGHBOURS:]
-        return dict(zip(present, nearest.mean(axis=1).tolist(), strict=True))
+        third = max(NEIGHBOURS, round(len(pool) / COMMON_PART))
+        sifted = np.partition(cosines, (-third, -NEIGHBOURS), axis=1)
+        means = (sifted[:, -few:].mean(axis=1).tolist() for few in (NEIGHBOURS, third))
+        return dict(zip(present, zip(*means, strict=True), strict=True))
 
     def _read(self, rows: Sequence[int]) -> None:
         np = load_numpy()

@@ -123,7 +123,7 @@ class RecordFinder:
         question: RecordQuery,
         found: Sequence[RecordCandidate],
         cosines: Mapping[int, float],
-        crowding: Mapping[int, float],
+        crowding: Mapping[int, tuple[float, float]],
     ) -> list[Match]:
         """Candidates by score, equal ones by id."""
         asked, route = question.asked, question.route
@@ -133,11 +133,12 @@ class RecordFinder:
             Scored(
                 terms=own, gist=gist, nearness=NEARNESS[self._scopes[c.seen.scope_id].kind], updated_at=c.updated_at,
                 standing=c.standing, confidence=c.confidence, evidence_count=c.evidence_count,
-                cosine=cosines.get(c.row), crowding=crowding.get(c.row), is_about_user=is_about_user(c.head),
+                cosine=cosines.get(c.row), crowding=crowded, commonness=common, is_about_user=is_about_user(c.head),
                 is_machine=c.seen.noted_by is not None, is_faded=has_faded(self._aging, c.life, self._view.now),
                 kind_factor=route.factor(c.kind, c.valid_from, c.created_at),
             )
             for c, (own, gist) in zip(found, words, strict=True)
+            for crowded, common in [crowding.get(c.row, (None, None))]
         ]  # fmt: skip
         scores = score_all(asked, records, weights, self._view.now)
         matches = [

@@ -10,12 +10,17 @@ The features of a record, given a query:
 - `distinct`: the record's part of the overlap that the best candidates have together. A word that many share tells
   little;
 - `semantic`: the cosine of both vectors;
-- `crowding`: the mean cosine of the record to its nearest neighbours. Records that lie close together are near to every
-  query;
-  the correction is that of cross-domain similarity local scaling (Conneau et al., 2018, arXiv 1710.04087);
+- `crowding`: the mean cosine of the record to its ten nearest neighbours. Records that lie close together are near to
+  every query; the correction is that of cross-domain similarity local scaling (Conneau et al., 2018, arXiv 1710.04087);
+- `commonness`: the same to a third of what is near the query. It orders records: what they say in common with many is
+  not what is asked for. Crowding decides whether anything is shown: a joke about a parrot is near to a crowd of facts;
 - whether the record is about the user, and whether the user asks about themselves;
 - in a prompt, how much it looks like one that needs the person (`promt/person_need.py`). It is the same for all
   records: it decides whether anything is shown, and no order.
+
+Two sums are made of them, which differ in one addend. One orders, by commonness; the best of the other, by crowding, is
+the level that the best record of the order is given. So a score tells the order within a query, and the best one
+whether the query needs any record.
 """
 
 import math
@@ -41,13 +46,10 @@ Their logarithm is divided by the root of the rank: 16 times at the second, 5 at
 On the English sets of `python -m benchmarks recall` this shows more needed facts than one ratio for all ranks, at less
 than four a message.
 """
-NEED_GAIN = 0.6
-"""The weight of a prompt's need of the person in the log odds of each record.
-
-A fit gives 0.5 to 0.7 with a transformer, a static model and words alone.
-"""
-SEARCH_FLOOR = 0.002
-COSINE_FLOOR = 0.1
+NEED_GAIN = 0.9
+"""The weight of a prompt's need of the person in the log odds of each record."""
+SEARCH_FLOOR = 0.001
+COSINE_FLOOR = 0.0
 """Records that are less near than this to a query are no candidates by meaning."""
 USUAL_COSINE = 0.2  # of a record whose vector is not made yet
 USUAL_CROWDING = 0.25  # of a record with no neighbours
@@ -75,6 +77,7 @@ class RecordGains(NamedTuple):
     distinct: float
     semantic: float
     crowding: float
+    commonness: float
     about_user: float
     asked_by_user: float
     slope: float
@@ -82,11 +85,12 @@ class RecordGains(NamedTuple):
 
 
 BY_WORDS = RecordGains(
-    lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, about_user=0.25, asked_by_user=0.15, slope=5.3, center=1.22
+    lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, commonness=0.0, about_user=0.25, asked_by_user=0.15,
+    slope=4.5, center=1.3
 )  # fmt: skip
 BY_MEANING = RecordGains(
-    lexical=0.3, distinct=0.05, semantic=1.0, crowding=-0.6, about_user=0.05, asked_by_user=0.16, slope=10.0,
-    center=0.62
+    lexical=0.35, distinct=0.05, semantic=1.0, crowding=-0.65, commonness=-0.6, about_user=0.05, asked_by_user=0.16,
+    slope=10.0, center=0.605
 )  # fmt: skip
 """Fitted on facts and questions of two English personas, of personas in eight other languages and on LoCoMo's
 observations, each kind weighing the same, with a transformer's and a static model's vectors; both want the same
@@ -105,6 +109,7 @@ class Scored(NamedTuple):
     evidence_count: int
     cosine: float | None = None
     crowding: float | None = None
+    commonness: float | None = None
     is_about_user: bool = False
     is_machine: bool = False
     is_faded: bool = False
@@ -132,6 +137,7 @@ class Score(NamedTuple):
     distinct: float
     cosine: float | None
     crowding: float | None
+    commonness: float | None
     boosts: tuple[float, ...]
     factors: tuple[float, ...]
     shared: list[str]
@@ -144,7 +150,7 @@ class Score(NamedTuple):
     @property
     def parts(self) -> dict[str, float]:
         """Each feature by its name."""
-        near = {"semantic": self.cosine, "crowding": self.crowding}
+        near = {"semantic": self.cosine, "crowding": self.crowding, "commonness": self.commonness}
         known = {name: value for name, value in near.items() if value is not None}
         return {
             "lexical": self.lexical,
@@ -208,6 +214,10 @@ def _factors_of(record: Scored) -> tuple[float, ...]:
     return voice, FADED_FACTOR if record.is_faded else 1.0, record.kind_factor
 
 
+def _best(values: Sequence[float]) -> float:
+    return max(filter(math.isfinite, values), default=0.0)  # of a damaged vector come numbers that are none
+
+
 def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str, float], now: int) -> list[Score]:
     """Return how likely each record is to be what the query needs, in the order of the records.
 
@@ -219,23 +229,32 @@ def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str
         terms = [term for term in asked.terms if term in record.terms]
         shared.append(_Shared(terms, sum([weights[term] for term in terms])))
     rivals = RARE_WORD + sum(sorted([own.weight for own in shared], reverse=True)[:RIVALS])
-    found: list[Score] = []
+    sums: list[float] = []
+    levels: list[float] = []
+    features: list[tuple[float, float, tuple[float, ...], tuple[float, ...]]] = []
+    slope, need = gains.slope, NEED_GAIN * asked.need
+    usual = gains.asked_by_user * asked.is_about_user - gains.center
     for record, own in zip(records, shared, strict=True):
         lexical, distinct = lexical_of(asked.terms, record, weights, own), own.weight / rivals
-        boosts = _boosts_of(record, now)
+        boosts, factors = _boosts_of(record, now), _factors_of(record)
+        moved = need + math.log(math.prod(boosts) ** BOOST_POWER * math.prod(factors))
         total = (
-            gains.lexical * lexical
+            usual
+            + gains.lexical * lexical
             + gains.distinct * distinct
             + gains.semantic * (USUAL_COSINE if record.cosine is None else record.cosine)
-            + gains.crowding * (USUAL_CROWDING if record.crowding is None else record.crowding)
             + gains.about_user * record.is_about_user
-            + gains.asked_by_user * asked.is_about_user
         )
-        factors = _factors_of(record)
-        moved = NEED_GAIN * asked.need + BOOST_POWER * math.log(math.prod(boosts)) + math.log(math.prod(factors))
-        log_odds = gains.slope * (total - gains.center) + moved
-        found.append(Score(log_odds, lexical, distinct, record.cosine, record.crowding, boosts, factors, own.terms))
-    return found
+        common = gains.commonness * (USUAL_CROWDING if record.commonness is None else record.commonness)
+        crowded = gains.crowding * (USUAL_CROWDING if record.crowding is None else record.crowding)
+        sums.append(slope * (total + common) + moved)
+        levels.append(slope * (total + crowded) + moved)
+        features.append((lexical, distinct, boosts, factors))
+    lift = _best(levels) - _best(sums)
+    return [
+        Score(total + lift, *told[:2], record.cosine, record.crowding, record.commonness, *told[2:], own.terms)
+        for record, own, total, told in zip(records, shared, sums, features, strict=True)
+    ]
 
 
 def recallable(scores: Sequence[float], floor: float = RECALL_FLOOR) -> int:

@@ -255,8 +255,8 @@ class Nearness(Protocol):
         """Return the cosines of those of some subject rows that have a vector."""
         ...
 
-    def crowding(self, rows: Sequence[int]) -> dict[int, float]:
-        """Return the mean cosine of subject rows with a vector to their nearest neighbours among the compared rows."""
+    def crowding(self, rows: Sequence[int]) -> dict[int, tuple[float, float]]:
+        """Return the mean cosines of subject rows with a vector to other compared ones: the nearest few, a third."""
         ...
 
 

@@ -49,8 +49,8 @@ class ListedNearness:
 
     is_whole = True
 
-    def crowding(self, rows: Sequence[int]) -> dict[int, float]:
-        return dict.fromkeys(self.of(rows), 0.25)
+    def crowding(self, rows: Sequence[int]) -> dict[int, tuple[float, float]]:
+        return dict.fromkeys(self.of(rows), (0.25, 0.25))
 
     def rank(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
         wanted = self._cosines if among is None else self.of(among)

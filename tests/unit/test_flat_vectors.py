@@ -74,6 +74,21 @@ def rows(home: MemoryHome) -> Rows:
     return Rows(home)
 
 
+def test_how_crowded_and_how_common_a_place_is(rows: Rows) -> None:
+    """Twelve rows lie together, twenty-four beside them each another way: the twelve are a crowd, and little common."""
+    together = {record: unit(1, 0, 0, 0) for record in range(1, 13)}
+    others = {12 + n: unit(0, math.cos(n), math.sin(n), 0) for n in range(1, 25)}
+    rows.add_many(together | others)
+
+    def read(tx: Tx) -> tuple[float, float]:
+        near = FlatVectors().nearness(tx, TABLE, [1], Vector(SPACE, unit(1, 0, 0, 0)))
+        return near.crowding([*near.of(list(together | others))])[1]
+
+    crowded, common = rows.home.sql(read)
+    assert crowded == pytest.approx(1.0, abs=1e-3)
+    assert common == pytest.approx((11 + 0.25) / 12, abs=1e-3)  # itself counts as no neighbour
+
+
 def test_the_nearest_comes_first_and_equal_ones_by_row(rows: Rows) -> None:
     for record, vector in ((3, unit(1, 0, 0, 0)), (1, unit(1, 0, 0, 0)), (2, unit(1, 1, 0, 0)), (4, unit(0, 1, 0, 0))):
         rows.add(record, vector)

@@ -26,7 +26,9 @@ from retrieval.weights import logistic
 WORDS = ["tea", "jam", "vim", "paris", "deploy", "friday", "dog", "blue"]
 bodies = st.lists(st.sampled_from(WORDS), max_size=8)
 queries = st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=6, unique=True)
-questions = st.builds(QueryTerms, terms=queries, has_vector=st.booleans(), is_about_user=st.booleans())
+questions = st.builds(
+    QueryTerms, terms=queries, has_vector=st.booleans(), is_about_user=st.booleans(), need=st.floats(-4, 4)
+)
 NOW = 1_000 * DAY_MS
 
 
@@ -49,6 +51,7 @@ records = st.builds(
     evidence_count=st.integers(0, 10_000),
     cosine=st.none() | st.floats(-1, 1),
     crowding=st.none() | st.floats(-1, 1),
+    commonness=st.none() | st.floats(-1, 1),
     is_about_user=st.booleans(),
     is_machine=st.booleans(),
     is_faded=st.booleans(),
@@ -79,7 +82,7 @@ def test_one_more_shared_term_never_lowers_a_score(
 
 BETTER = {
     "standing": 3.0, "confidence": 1.0, "evidence_count": 20_000, "nearness": 1.05, "updated_at": NOW, "cosine": 1.0,
-    "crowding": -1.0, "is_about_user": True, "is_machine": False, "is_faded": False, "kind_factor": 1.875,
+    "crowding": -1.0, "commonness": -1.0, "is_about_user": True, "is_machine": False, "is_faded": False, "kind_factor": 1.875,
 }  # fmt: skip
 
 
@@ -142,6 +145,26 @@ def test_who_asks_about_themselves_is_answered_sooner() -> None:
     near = scored([], cosine=0.4, crowding=0.35)
     assert score(QueryTerms([], has_vector=True), near, {}, NOW).total < RECALL_FLOOR
     assert score(QueryTerms([], has_vector=True, is_about_user=True), near, {}, NOW).total > RECALL_FLOOR
+
+
+def test_commonness_orders_and_crowding_decides_how_likely_the_best_is() -> None:
+    asked = QueryTerms([], has_vector=True)
+    rare = scored([], cosine=0.4, crowding=0.3, commonness=0.1)
+    common = scored([], cosine=0.41, crowding=0.3, commonness=0.3)
+    first, second = score_all(asked, [rare, common], {}, NOW)
+    assert first.log_odds > second.log_odds
+    crowded = [one._replace(crowding=0.4) for one in (rare, common)]
+    lower = score_all(asked, crowded, {}, NOW)
+    assert lower[0].log_odds < first.log_odds
+    assert lower[0].log_odds - lower[1].log_odds == pytest.approx(first.log_odds - second.log_odds)
+
+
+def test_a_damaged_vector_leaves_the_scores_of_others_whole() -> None:
+    asked = QueryTerms([], has_vector=True)
+    whole = scored([], cosine=0.5, crowding=0.2, commonness=0.1)
+    alone = score_all(asked, [whole], {}, NOW)[0]
+    beside = score_all(asked, [whole, scored([], cosine=math.nan, crowding=math.nan)], {}, NOW)[0]
+    assert beside.log_odds == pytest.approx(alone.log_odds)
 
 
 def test_what_has_no_vector_yet_is_judged_by_its_words() -> None:

@@ -111,7 +111,7 @@ def found(home: MemoryHome, *facts: tuple[str, float]) -> list[FoundRecord]:
     for content, log_odds in facts:
         record = home.remember(content).record
         assert record is not None
-        score = Score(log_odds, 0.0, 0.0, None, None, (1.0,), (1.0,), [])
+        score = Score(log_odds, 0.0, 0.0, None, None, None, (1.0,), (1.0,), [])
         hit = Hit(record=record, score=score.total, breakdown={}, snippet=content, matched_terms=[])
         made.append(FoundRecord(0, hit, Match(1, record.memory_id, score, is_note=False)))
     return made
