@@ -18,7 +18,7 @@ from protocol.unicode_forms import normalize
 
 HASH_BYTES = 16
 START = b""
-"""What stands before the first message."""
+"""The hash before the first message."""
 COPIED_BYTES = 64 * 1024
 """A part that is shorter is hashed together with its neighbours; a copy of a longer one would cost memory."""
 

@@ -89,6 +89,7 @@ async def test_knowledge_statement_16_one_fixture_gives_equal_hits_and_scores_at
     with web.door():
         query = {**asked_for, "topics": "release", "include_related": "true"}
         http = web.ask("GET", "/v1/knowledge/search", headers={"X-Pioneer-Workspace": "ws_here"}, **query).json["hits"]
+        assert [set(hit) for hit in http] == [set(hit) - {"text"} for hit in rpc]  # whole texts come over RPC alone
         place = web.ask(
             "GET", "/v1/knowledge/read", headers={"X-Pioneer-Workspace": "ws_here"}, address=rpc[0]["address"]
         )
@@ -338,7 +339,8 @@ sys.addaudithook(note)
 with open(PLACE + ".seen", "a", encoding="utf-8") as file:
     file.write(f"{os.getpid()} {sys.orig_argv[-1]}\\n")
 """
-"""Has every Python process note what it asks of the network; sockets of the machine itself (family 1) are none of it."""
+"""Has every Python process note what it asks of the network; sockets of the machine itself (family 1) are none of it.
+"""
 
 
 def net_sockets(pid: int) -> set[str]:
