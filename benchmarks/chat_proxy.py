@@ -325,7 +325,12 @@ class Chat:
 
 
 def preparing(folder: Path) -> list[Row]:
-    """`capture/prepare` beside `turn/prepare`, and late in a long conversation beside early in it."""
+    """`capture/prepare` beside `turn/prepare`, and late in a long conversation beside early in it.
+
+    Processor time is the whole process's. Between two preparations the home is drained: else each would be charged with the
+    indexing of the turn before it, which the other one caused. A client that waits beside that work is `with_memory`, which
+    drains nothing.
+    """
     with gateway(folder / "home") as server:
         for number in range(RECORDS):
             server.ask(message(number, "memory/remember", {"content": sentence(number)}))
@@ -345,7 +350,7 @@ def preparing(folder: Path) -> list[Row]:
                 of_turn.append(cpu_ms(server.pid) - before)
                 finish = {"turn_id": prepared["turn"]["turn_id"], "status": "succeeded", "assistant_text": "So it is."}
                 server.ask(message(3, "turn/finish", finish))
-                server.ask(message(4, "gateway/drain", {}))  # what follows a turn is neither one's preparation
+                server.ask(message(4, "gateway/drain", {}))
                 ours.append(chat.turn(text))
                 server.ask(message(5, "gateway/drain", {}))
             floor, cost = (statistics.median(taken[-PREPARED // 2 :]) for taken in (of_turn, ours))

@@ -1,6 +1,6 @@
-"""Chooses, orders and renders what always stands in a prompt.
+"""Chooses, orders and renders the lines of every brief: what stands in a prompt, what holds in a project, MCP's brief.
 
-What the user wants always, how to speak, and who they are.
+What the user wants always, how to speak, and who they are come first. The budgets and the frames are the callers'.
 
 Rule 1: pure; the same statements within the same budget give the same bytes. No date, no nonce, nothing of the turn is
 in them.

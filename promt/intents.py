@@ -9,7 +9,6 @@ Rule 3: pure, and bounded: only the beginning and the end of a long message are 
 
 import re
 import threading
-import unicodedata
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
@@ -21,6 +20,7 @@ from promt.layout import MASK, mask_quotes
 from promt.own_words import edges, only_own
 from promt.patterns import compile_late
 from promt.render import UNSEEN
+from protocol.unicode_forms import normalize
 
 HEAD_CHARS: Final = 4000
 TAIL_CHARS: Final = 2000
@@ -251,10 +251,10 @@ class _Phrases:
 
 def _fold_text(text: str) -> str:
     """Lower case without accents on letters that have a form without; kana keep their marks."""
-    lowered = unicodedata.normalize("NFKC", text).casefold().translate(_CURLY)
+    lowered = normalize("NFKC", text).casefold().translate(_CURLY)
     if lowered.isascii():
         return lowered
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", lowered))).translate(_SIMPLIFIED)
+    return normalize("NFC", _ACCENTS.sub("", normalize("NFD", lowered))).translate(_SIMPLIFIED)
 
 
 def _tokens(text: str) -> Iterator[str]:

@@ -32,6 +32,9 @@ EDGE_CHARS: Final = 600
 MENTIONED_WORDS: Final = 7
 MENTIONED_CHARS: Final = 14
 """Quoted words of a sentence of one's own that are a name, a term or a short saying; longer ones are a text."""
+MENTIONS: Final = 200
+AROUND_CHARS: Final = 1000
+"""So many quoted texts of a stretch are judged, each by so much around it: the time is linear in the text."""
 HANDING_CHARS: Final = 200
 """The longest paragraph that hands a text over by pointing at it, with words that no table knows."""
 ASKED_AGAIN: Final = 16
@@ -349,16 +352,22 @@ def _is_mostly_about_user(text: str, block: TextBlock) -> bool:
 def _find_unquoted(text: str, start: int, end: int) -> Iterator[Span]:
     """The stretch without quoted texts; a quoted name, term or short saying of a sentence of one's own stays."""
     place = start
-    for found in QUOTED.finditer(text, start, end):
-        line = text.rfind("\n", start, found.start()) + 1 or start
-        before = [text[first:until] for first, until in sentences(text, line, found.start())][-1:]
-        after = [text[first:until] for first, until in sentences(text, found.end(), end)][:1]
-        if not _is_mentioned(found[0][1:-1], " ".join([*before, *after])):
+    for number, found in enumerate(QUOTED.finditer(text, start, end)):
+        if number >= MENTIONS or not _is_mentioned(found[0][1:-1], _find_around(text, start, end, found)):
             if text[place : found.start()].strip():
                 yield _trim_span(text, place, found.start())
             place = found.end()
     if text[place:end].strip():
         yield _trim_span(text, place, end)
+
+
+def _find_around(text: str, start: int, end: int, found: re.Match[str]) -> str:
+    """Return what a sentence says around a quoted text."""
+    first, last = max(start, found.start() - AROUND_CHARS), min(end, found.end() + AROUND_CHARS)
+    first = text.rfind("\n", first, found.start()) + 1 or first
+    before = [text[begin:until] for begin, until in sentences(text, first, found.start())][-1:]
+    after = [text[begin:until] for begin, until in sentences(text, found.end(), last)][:1]
+    return " ".join([*before, *after])
 
 
 def _is_mentioned(quoted: str, around: str) -> bool:

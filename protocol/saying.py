@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from protocol.base import encode
+from protocol.unicode_forms import normalize
 
 MARK = "[forgotten]"
 
@@ -54,7 +55,7 @@ def fold_text(text: str) -> str:
     """Return a text as it is compared."""
     if text.isascii():
         return " ".join(text.lower().split())
-    return " ".join(unicodedata.normalize("NFKC", text.translate(TYPOGRAPHY)).casefold().split())
+    return " ".join(normalize("NFKC", text.translate(TYPOGRAPHY)).casefold().split())
 
 
 def _fold_with_ranges(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -62,7 +63,7 @@ def _fold_with_ranges(text: str) -> tuple[str, list[tuple[int, int]]]:
     letters: list[str] = []
     ranges: list[tuple[int, int]] = []
     for start, end in _clusters(text):
-        for letter in unicodedata.normalize("NFKC", text[start:end].translate(TYPOGRAPHY)).casefold():
+        for letter in normalize("NFKC", text[start:end].translate(TYPOGRAPHY)).casefold():
             if not letter.isspace():
                 letters.append(letter)
                 ranges.append((start, end))
@@ -116,7 +117,7 @@ class Saying:
         """Return whether the text surely has no phrase: most texts have none of the words, at a tenth of the cost."""
         if "" in self._anchored or len(self._anchored) > FEW:
             return not self._anchored
-        plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+        plain = text.lower() if text.isascii() else normalize("NFKC", text).casefold()
         return not any(anchor in plain for anchor in self._anchored)
 
     def take_out(self, text: str) -> str:

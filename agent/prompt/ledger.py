@@ -4,7 +4,6 @@ Rule 1: only keyed hashes of lines are kept, never their text.
 """
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -13,6 +12,7 @@ from agent.values import Injected
 from promt.own_blocks import find_blocks
 from promt.patterns import compile_late
 from protocol.seams.ports import KeyedHash, Tx
+from protocol.unicode_forms import normalize
 
 HASH_DOMAIN = "injected-line"
 
@@ -21,7 +21,7 @@ _ITEM_LINE = compile_late(r"^[ \t>]*(?P<line>- \[[^\]\n]{4,400}\]: [^\n]+)$", re
 
 def normalise_line(line: str) -> str:
     """Return a line as it is compared: NFKC, case and white space folded."""
-    return " ".join(unicodedata.normalize("NFKC", line).casefold().split())
+    return " ".join(normalize("NFKC", line).casefold().split())
 
 
 class Ledger:

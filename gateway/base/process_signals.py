@@ -21,6 +21,11 @@ def on_signals(act: Callable[[], object]) -> None:
 
 async def wait_for_signal() -> None:
     """Return at the first SIGTERM or SIGINT; a second one ends the process at once, with exit code 0."""
+    await expect_signal().wait()
+
+
+def expect_signal() -> asyncio.Event:
+    """Return an event that the first SIGTERM or SIGINT from now on sets; a second one ends the process at once."""
     asked = asyncio.Event()
 
     def act() -> None:
@@ -29,4 +34,4 @@ async def wait_for_signal() -> None:
         asked.set()
 
     on_signals(act)
-    await asked.wait()
+    return asked

@@ -18,6 +18,9 @@ SQL = Statements("gateway")
 LOOK_SECONDS = 0.05
 """Between two looks whether another process has released a lock."""
 
+LOOKED_AT_SECONDS = 5.0
+"""Another process that looks who lives may hold a lock for a moment just when its owner takes it."""
+
 SECOND_NS = 1_000_000_000
 COARSEST_NS = 3 * SECOND_NS
 """Two changes of a folder this close may carry the same time: the coarsest file systems count in steps of 2 s."""
@@ -75,7 +78,7 @@ class Owners:
         self._begin()
 
     def _begin(self) -> None:
-        self._lock.acquire()
+        self._lock.acquire(timeout=LOOKED_AT_SECONDS)
 
     def _file(self, owner: str) -> Path:
         return self._run / f"{owner}.lock"

@@ -3,10 +3,10 @@
 Rule 1: an address names a collection, a path, lines from 1, and the first digits of the piece's hash, or an anchor.
 """
 
-import unicodedata
 from typing import NamedTuple
 
 from promt.patterns import compile_late
+from protocol.unicode_forms import normalize
 
 HASH_DIGITS = 8
 
@@ -61,10 +61,10 @@ def read_address(text: str) -> Address | None:
 
 def slug_of(heading: str) -> str:
     """Return a heading as GitHub's anchors have it."""
-    return _NOT_OF_SLUG.sub("", unicodedata.normalize("NFC", heading).strip().casefold()).replace(" ", "-")
+    return _NOT_OF_SLUG.sub("", normalize("NFC", heading).strip().casefold()).replace(" ", "-")
 
 
 def is_anchor_of(anchor: str, heading: str) -> bool:
     """Return whether an anchor names a heading: as GitHub writes it, or word for word."""
-    named = unicodedata.normalize("NFC", unquote_path(anchor)).replace("%20", " ").strip().casefold()
-    return named in {slug_of(heading), unicodedata.normalize("NFC", heading).strip().casefold()}
+    named = normalize("NFC", unquote_path(anchor)).replace("%20", " ").strip().casefold()
+    return named in {slug_of(heading), normalize("NFC", heading).strip().casefold()}

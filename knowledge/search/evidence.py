@@ -5,7 +5,6 @@ Rule 2: only what is indexed and visible is looked at, by the one safe way of op
 """
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -25,6 +24,7 @@ from protocol.memory.values import Context
 from protocol.seams.file_evidence import FilePlace, PlaceState
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError
+from protocol.unicode_forms import normalize
 
 _MARKS = compile_late(r"[*_`#>~|\[\]\\]+|^\s*(?:[-+]|\d+[.)])\s", re.MULTILINE)
 _BLANKS = compile_late(r"\s+")
@@ -37,7 +37,7 @@ class _Found(NamedTuple):
 
 def fold_quotation(text: str) -> str:
     """Return a text as quotations are compared."""
-    plain = _MARKS.sub(" ", unicodedata.normalize("NFKC", text)).casefold()
+    plain = _MARKS.sub(" ", normalize("NFKC", text)).casefold()
     return _BLANKS.sub(" ", plain).strip().rstrip(".!?")
 
 

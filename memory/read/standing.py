@@ -19,9 +19,9 @@ from memory.proposals.proposal_sources import EXTRACTOR, RULES
 from memory.rows.listings import standing_marks
 from memory.rows.records import records_by_row
 from memory.rows.store import Stored, scope_ids_of
-from memory.rules.categories import PROJECT_RULES, STANDING
+from memory.rules.categories import BRIEF_ORDER
 from memory.rules.visibility import ACTIVE, View, is_visible
-from promt.brief import Brief, StandingStatement, compose
+from promt.brief import Brief, StandingStatement, choose, compose
 from protocol.base import Scope
 from protocol.hooks import ShownLine
 from protocol.record import ActorKind, Provenance, Record, SourceKind
@@ -116,7 +116,9 @@ def _current(tx: Tx, name: _Name, now: int, before: _Kept | None) -> _Kept:
     view = View(frozenset(ids), ACTIVE, now, shows_regulated=False)
     shown = [one for one in records.values() if is_visible(one.seen, view)]
     until = min((one.record.expires_at for one in shown if one.record.expires_at is not None), default=math.inf)
-    return _Kept(state, records, now, until, compose(map(_statement, filter(_may_stand, shown)), room))
+    return _Kept(
+        state, records, now, until, compose((_statement(one.record) for one in shown if _may_stand(one)), room)
+    )
 
 
 def _records(tx: Tx, marks: Sequence[str], known: Mapping[str, Stored]) -> dict[str, Stored]:
@@ -128,25 +130,23 @@ def _records(tx: Tx, marks: Sequence[str], known: Mapping[str, Stored]) -> dict[
 
 def project_lines(records: Sequence[Record], max_chars: int) -> Sequence[ShownLine]:
     """Return the rules of a project as lines of a brief; only those whose words count as the user's own."""
-    own = (record for record in records if voucher_of(record.provenance) is not None)
-    rules = [
-        StandingStatement(
-            record.memory_id, PROJECT_RULES.index(record.category), record.key, record.content, record.updated_at,
-            record.created_at,
-        )
-        for record in own
-    ]  # fmt: skip
-    return compose(rules, max_chars).lines
+    own = [record for record in records if voucher_of(record.provenance) is not None]
+    return compose(map(_statement, own), max_chars).lines
+
+
+def order_brief(records: Sequence[Record]) -> list[Record]:
+    """Return records as a brief has them: of each key the newest, in the order of `BRIEF_ORDER`, the oldest first."""
+    known = {record.memory_id: record for record in records}
+    return [known[one.memory_id] for one in choose(map(_statement, records))]
 
 
 def _may_stand(stored: Stored) -> bool:
     return voucher_of(stored.record.provenance) is not None
 
 
-def _statement(stored: Stored) -> StandingStatement:
-    """A record as a brief takes it: its key without the scope, so that what two scopes say of one thing meets."""
-    record = stored.record
+def _statement(record: Record) -> StandingStatement:
+    """Return a record as a brief takes it: its key without the scope, so what two scopes say of one thing meets."""
     key = record.key.removeprefix(f"{record.scope.kind}:{record.scope.key}:")
     return StandingStatement(
-        record.memory_id, STANDING.index(record.category), key, record.content, record.updated_at, record.created_at
+        record.memory_id, BRIEF_ORDER.index(record.category), key, record.content, record.updated_at, record.created_at
     )

@@ -44,12 +44,9 @@ CATEGORIES: Final[Mapping[Category, CategoryFacts]] = {
     "biography": CategoryFacts(level="personal", profile_order=2),
     "custom": CategoryFacts(),
 }
-"""The order is that of a session's brief: whom it is for and how, then the project's rules, then the rest."""
-
-SESSION_ORDER: Final[tuple[Category, ...]] = tuple(CATEGORIES)
 PROJECT_CATEGORIES: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.default_scope == "workspace")
 PROJECT_RULES: Final[tuple[Category, ...]] = tuple(
-    name for name in SESSION_ORDER if name in {"project_policy", "constraint"}
+    name for name in CATEGORIES if name in {"project_policy", "constraint"}
 )
 """Categories that hold in a project, whatever is asked."""
 LASTING: Final = tuple(name for name, facts in CATEGORIES.items() if not facts.fades)
@@ -65,4 +62,7 @@ def _order_categories(place_of: Callable[[CategoryFacts], int | None]) -> tuple[
 
 
 STANDING: Final = _order_categories(lambda facts: facts.standing_order)
+_BRIEF_FIRST = (*STANDING, *PROJECT_RULES)
+BRIEF_ORDER: Final[tuple[Category, ...]] = (*_BRIEF_FIRST, *(name for name in CATEGORIES if name not in _BRIEF_FIRST))
+"""The order of every brief: what stands, then the project's rules, then the rest as they are listed."""
 ABOUT_THE_USER: Final = _order_categories(lambda facts: facts.profile_order)

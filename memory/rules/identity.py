@@ -13,6 +13,7 @@ from promt.patterns import compile_late
 from protocol.base import Scope
 from protocol.memory.values import Cardinality, SemanticFields
 from protocol.seams.ports import KeyedHash
+from protocol.unicode_forms import normalize
 
 ITEM_HEX = 16
 """64 bits of the fingerprint tell apart the members of a set; a scope holds thousands of facts, not billions."""
@@ -44,13 +45,13 @@ class FactIdentity(NamedTuple):
 
 def fold_text(text: str) -> str:
     """Return the text as it is compared."""
-    flat = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    flat = " ".join(normalize("NFKC", text).casefold().split())
     return _TERMINAL.sub("", flat)
 
 
 def key_part(text: str) -> str:
     """Return a part of a key: folded, everything but letters and digits of any script as `_`."""
-    flat = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    flat = normalize("NFKC", normalize("NFKC", text).casefold())
     part = ""
     for char in _SELECTORS.sub("", flat):
         if char.isalnum() or (unicodedata.category(char) in _MARKS and not part.endswith("_") and part):

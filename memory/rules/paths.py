@@ -7,6 +7,7 @@ import unicodedata
 from typing import Final
 
 from protocol.errors import CallerError
+from protocol.unicode_forms import normalize
 
 _PROBLEM: Final = (
     "A path is relative and has names between `/`: no `.` or `..`, no backslash, no drive, no control character"
@@ -24,9 +25,9 @@ def require_path(path: str, at: str = "$.path") -> str:
     is_path = is_clean and not is_drive and all(name.strip() not in {"", ".", ".."} for name in names)
     if not is_path:
         raise CallerError.at(at, _PROBLEM)
-    return unicodedata.normalize("NFC", path)
+    return normalize("NFC", path)
 
 
 def fold_path(path: str) -> str:
     """Return the form in which two paths that are one are equal: without difference of case or of composition."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+    return normalize("NFC", normalize("NFC", path).casefold())

@@ -10,13 +10,13 @@ Rule 3: what is denied or holds always is not made more precise: `never on Frida
 # ruff: noqa: RUF001  (details are told in many languages)
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 from promt.language.reader import either, list_words
 from promt.patterns import compile_late
+from protocol.unicode_forms import normalize
 
 _TOKEN: Final = compile_late(
     r"\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|er|º|ª)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]+(?:['’.][^\W\d_]+)*"
@@ -100,7 +100,7 @@ def find_added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str |
     """Return the detail that the new words add to all of the old ones; None where they do not, or say anything else."""
     if is_one_slot and (date := _fuller_date(old, new)) is not None:
         return date
-    old, new = (" ".join(unicodedata.normalize("NFKC", text).split()).rstrip(" .!;。！") for text in (old, new))
+    old, new = (" ".join(normalize("NFKC", text).split()).rstrip(" .!;。！") for text in (old, new))
     said, tokens = [m[0].casefold() for m in _TOKEN.finditer(old)], list(_TOKEN.finditer(new))
     told = [m[0].casefold() for m in tokens]
     if not said or len(told) <= len(said) or _is_closed(said, old):

@@ -5,7 +5,6 @@ Rule 2: pure.
 """
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -15,6 +14,7 @@ from promt.patterns import compile_late
 from protocol.memory.values import SensitivityHint
 from protocol.record import Category, Sensitivity
 from protocol.seams.ports import SecretSpan
+from protocol.unicode_forms import normalize
 
 NUMBER_KINDS = frozenset({"credit_card", "iban", "national_id", "social_security_number"})
 """Finds that name a person's card, account or identity: kept as little as what opens them, whoever asks."""
@@ -65,7 +65,7 @@ def clean_value(value: Any) -> Any:
 def judge(texts: Sequence[str], spans: Sequence[SecretSpan]) -> Findings:
     """Return the sensitive contents of a proposal's texts, given the spans that the scanner found in them."""
     kinds = sorted({span.kind for span in spans})
-    is_regulated = any(_REGULATED.search(unicodedata.normalize("NFKC", text)) for text in texts)
+    is_regulated = any(_REGULATED.search(normalize("NFKC", text)) for text in texts)
     return Findings(kinds, is_regulated)
 
 

@@ -7,7 +7,6 @@ of JSON, blanks at the end of a text, and blocks that a memory put there.
 
 import hashlib
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -15,10 +14,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from protocol.base import encode_sorted
+from protocol.unicode_forms import normalize
 
 HASH_BYTES = 16
 START = b""
 """The hash before the first message."""
+COPIED_BYTES = 64 * 1024
+"""A part that is shorter is hashed together with its neighbours; a copy of a longer one would cost memory."""
 
 _EDGE = re.compile(
     r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context|file_context) nonce=\\*"[\w-]{4,64}\\*"|standing_memory)>'
@@ -44,27 +46,37 @@ class ChainMessage(NamedTuple):
 
 def without_blocks(text: str) -> str:
     """Return a text without whole blocks of the gateway, also as JSON quotes them, in time linear in the text."""
-    if "</" not in text:
+    if "<" not in text or "</" not in text:  # one letter is looked for ten times as fast as two
         return text
-    edges = list(_EDGE.finditer(text))
+    kept = drop_pairs(text, _EDGE)
+    return text if kept is text else kept.strip("\n")
+
+
+def drop_pairs(text: str, edge: re.Pattern[str]) -> str:
+    """Return a text without what stands from an opening mark to the next closing one of its name, in linear time.
+
+    `edge` finds both kinds of marks, with the groups `name` and `end`, which is empty for an opening one. A pattern of
+    whole pairs would look through the rest of the text again from each mark that is never closed.
+    """
+    edges = list(edge.finditer(text))
     ends: dict[str, list[int]] = {}
-    for edge in edges:
-        if edge["end"]:
-            ends.setdefault(edge["name"], []).append(edge.end())
+    for mark in edges:
+        if mark["end"]:
+            ends.setdefault(mark["name"], []).append(mark.end())
     kept: list[str] = []
     place = 0
-    for edge in edges:
-        closings = ends.get(edge["name"], [])
-        at = bisect_right(closings, edge.end())
-        if not edge["end"] and edge.start() >= place and at < len(closings):
-            kept.append(text[place : edge.start()])
+    for mark in edges:
+        closings = ends.get(mark["name"], [])
+        at = bisect_right(closings, mark.end())
+        if not mark["end"] and mark.start() >= place and at < len(closings):
+            kept.append(text[place : mark.start()])
             place = closings[at]
-    return "".join([*kept, text[place:]]).strip("\n") if place else text
+    return "".join([*kept, text[place:]]) if place else text
 
 
 def as_counted(text: str) -> str:
     """Return a text as it counts: composed, without blocks of the gateway and blanks at its end."""
-    plain = text if text.isascii() else unicodedata.normalize("NFC", text)
+    plain = normalize("NFC", text)
     return without_blocks(plain).rstrip()
 
 
@@ -85,9 +97,16 @@ def follow(before: bytes, message: ChainMessage) -> bytes:
         parts += [(b"tool", wish.name.encode()), (b"tool", canonical(wish.arguments))]
     parts += [(b"other", other) for other in message.others]
     digest = hashlib.blake2b(before, digest_size=HASH_BYTES)
+    short = bytearray()
     for kind, part in parts:  # with its length: no two lists of parts are the same bytes
-        digest.update(b"%b%d:" % (kind, len(part)))
-        digest.update(part)
+        short += b"%b%d:" % (kind, len(part))
+        if len(part) < COPIED_BYTES:
+            short += part
+        else:
+            digest.update(short)
+            digest.update(part)
+            short = bytearray()
+    digest.update(short)
     return digest.digest()
 
 

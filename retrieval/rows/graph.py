@@ -5,13 +5,13 @@ Rule 2: an edge goes with the thing that states it; an entity that only edges na
 Rule 3: visibility is the house's: a caller names its house and place, and judges whose edges may be shown.
 """
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from protocol.base import EdgeOrigin
 from protocol.seams.ports import Ids, Tx
 from protocol.statements import Statements
+from protocol.unicode_forms import normalize
 
 SQL = Statements("retrieval")
 
@@ -82,7 +82,7 @@ class LinkedSubject(NamedTuple):
 
 def fold_name(name: str) -> str:
     """Return a name as names are compared: without case, width and doubled blanks."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return " ".join(normalize("NFKC", name).casefold().split())
 
 
 def put_entity(tx: Tx, ids: Ids, new: NewEntity) -> Entity:

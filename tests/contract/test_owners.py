@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +15,7 @@ from filelock import FileLock
 
 from gateway.base.clock import SystemClock
 from gateway.base.ids import SortableIds
-from gateway.home.owners import COARSEST_NS, FINE_NS, SECOND_NS, Owners
+from gateway.home.owners import COARSEST_NS, FINE_NS, SECOND_NS, Owners, is_free
 from gateway.store.database import Database
 from gateway.store.sqlite import connect
 from protocol.seams.ports import Tx
@@ -177,3 +178,22 @@ def test_a_process_knows_since_when_it_is_alone(tmp_path: Path, monkeypatch: pyt
     pass_by(COARSEST_NS)
     assert owners.alone_since() == 5 * SECOND_NS
     owners.release()
+
+
+class KnownId:
+    """Ids of which the next one is known."""
+
+    def new(self, prefix: str) -> str:
+        return f"{prefix}_known"
+
+
+def test_a_process_begins_though_another_looks_at_its_lock_at_that_moment(tmp_path: Path) -> None:
+    look = FileLock(tmp_path / "own_known.lock", thread_local=False)
+    look.acquire()
+    end = threading.Timer(0.2, look.release)
+    end.start()
+    owners = Owners(tmp_path, KnownId(), SystemClock())
+    end.join()
+    assert not is_free(tmp_path / "own_known.lock")
+    owners.release()
+    assert is_free(tmp_path / "own_known.lock")

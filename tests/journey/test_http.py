@@ -810,6 +810,15 @@ def test_http_statement_36_streams_end_with_a_farewell(tmp_path):
 
 
 @on_posix
+def test_http_statement_36_a_signal_right_behind_the_line_ends_in_order(tmp_path):
+    den = HttpDen(tmp_path)
+    for _ in range(3):
+        with den.door():
+            pass
+        assert list((den.home / "run").glob("http-*.json")) == []
+
+
+@on_posix
 def test_http_statement_36_a_second_signal_ends_at_once(tmp_path):
     den = HttpDen(tmp_path, scripted=True)
     den.write_script([{"role": "main", "delay_ms": 60_000, "respond": {"text": "Late."}}])

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from http_stage import Events, HttpDen
-from spawned import on_posix
+from http_stage import Events, HttpDen, mode_of
+from spawned import on_posix, run_to_end
 
 PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 TYPE = "Content-Type: application/json"
@@ -162,3 +162,22 @@ def test_a_reader_who_sleeps_does_not_keep_the_process(tmp_path):
         process.send_signal(signal.SIGTERM)
         assert den.wait(process) == 0
     assert Path(den.home / "http" / "token").is_file()
+
+
+@on_posix
+@pytest.mark.parametrize("name", ["http/token", "http/proxy_token", "http", "spool", "run"])
+def test_no_door_opens_over_a_link_in_its_home(tmp_path, name):
+    den = HttpDen(tmp_path)
+    with den.door():
+        token = den.token()
+    place, elsewhere = den.home / name, tmp_path / "elsewhere"
+    if place.exists():
+        place.rename(elsewhere)
+    else:
+        elsewhere.write_text(token, encoding="utf-8")
+    elsewhere.chmod(0o755)
+    place.symlink_to(elsewhere)
+    told = run_to_end(den.door_command("--port", "0"))
+    assert (told.returncode, told.stdout) == (69, b"")
+    assert b"Links in a home are not followed" in told.stderr
+    assert mode_of(elsewhere) == 0o755

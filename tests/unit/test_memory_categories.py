@@ -7,7 +7,7 @@ from typing import get_args
 
 from house_tree import HOUSES
 
-from memory.rules.categories import ABOUT_THE_USER, CATEGORIES, LASTING, SESSION_ORDER, STANDING
+from memory.rules.categories import ABOUT_THE_USER, BRIEF_ORDER, CATEGORIES, LASTING, STANDING
 from memory.rules.scopes import USER, default_of
 from memory.rules.sensitivity import level_of
 from protocol.base import Scope
@@ -23,7 +23,7 @@ KINDS_OF_STATEMENTS = {"memory/extraction/rule_extraction.py", "memory/extractio
 
 
 def test_the_table_has_a_row_for_each_name_of_the_contract() -> None:
-    assert set(CATEGORIES) == NAMES == set(SESSION_ORDER)
+    assert set(CATEGORIES) == NAMES == set(BRIEF_ORDER)
 
 
 def test_what_follows_from_a_row_follows_for_every_category() -> None:

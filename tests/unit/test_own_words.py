@@ -216,6 +216,7 @@ def test_it_costs_little() -> None:
         "```\n" * 250_000,
         '"' * 1_000_000,
         "«a " * 330_000,
+        '"a' * 50_000,
         "a: b\n" * 200_000,
     ):
         assert_cheap(partial(own_words, hostile), LARGE_SECONDS)

@@ -3,6 +3,8 @@ written anew."""
 
 import itertools
 import json
+import re
+import time
 import tracemalloc
 from typing import Any
 
@@ -10,9 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.doors.proxy.body import ByteSpan, Edit, UnreadableError, apply, elements, members
+from gateway.doors.proxy.body import (
+    MAX_COMMAS,
+    MAX_PARTS,
+    ByteSpan,
+    Edit,
+    UnreadableError,
+    apply,
+    elements,
+    members,
+)
 from gateway.doors.proxy.dialects import anthropic_messages, openai_chat, openai_responses
-from gateway.doors.proxy.dialects.reading import ChatAnswer
+from gateway.doors.proxy.dialects.reading import ChatAnswer, strip_wrappers
 from gateway.doors.proxy.tee import DIALECTS, Tee
 from protocol.capture.chain import START, ChainMessage, ToolWish, follow_all, without_blocks
 
@@ -211,3 +222,38 @@ def test_a_long_answer_is_read_as_it_comes_and_its_words_are_held_once() -> None
     assert most < 1.7 * 12_000_000
     assert hashes == follow_all(START, [ChainMessage("assistant", [("word " * 2_400_000).strip()])])
     assert answer.text == "word " * 800_000
+
+
+PAIR = re.compile(r"<(note|aside)(?:\s[^<>]*)?>.*?</\1>", re.DOTALL)
+"""The wrappers as a pattern says it that takes the square of a text's length."""
+
+
+@given(st.lists(st.sampled_from(["<note>", "<note a=1>", "</note>", "<aside>", "</aside>", "<", "</", "a", " "])))
+def test_wrappers_are_whole_pairs(parts: list[str]) -> None:
+    text = "".join(parts)
+    expected = PAIR.sub("", text).strip() if "<" in text else text
+    assert strip_wrappers(text, ["note", "aside"]) == expected
+
+
+@pytest.mark.parametrize("mark", ["<note>", "<note ", "</note>", "<note></aside>", "<note <aside>", "\u0315\u0300"])
+def test_a_request_full_of_marks_costs_its_length(mark: str) -> None:
+    said = [{"role": "user", "content": mark * (1_000_000 // len(mark))}]
+    body = json.dumps({"model": "m", "messages": said}, ensure_ascii=False).encode()
+    before = time.process_time()
+    follow_all(START, [one.said for one in openai_chat.read(body, ["note", "aside"]).messages])
+    assert time.process_time() - before < 2.0
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        b",".join([b"{}"] * (MAX_PARTS + 1)),
+        b'{"role":"user","content":[' + b",".join([b"{}"] * (MAX_PARTS + 1)) + b"]}",
+        b'{"role":"user","content":"' + b"," * (MAX_COMMAS + 1) + b'"}',
+    ],
+)
+def test_a_request_of_more_parts_than_a_conversation_has_is_not_read(messages: bytes) -> None:
+    before = time.process_time()
+    with pytest.raises(UnreadableError):
+        openai_chat.read(b'{"messages":[' + messages + b"]}", ())
+    assert time.process_time() - before < 0.5

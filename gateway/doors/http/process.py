@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from gateway.base.exit_codes import OK
-from gateway.base.process_signals import wait_for_signal
+from gateway.base.process_signals import expect_signal
 from gateway.doors.http.listening import DoorAddress, HttpOptions, listen_at, place_of
 from gateway.home.owners import fact_of_home
 from gateway.home.run_files import RunFile, write_run_file
@@ -89,9 +89,11 @@ async def _write_run_file(app: App, place: DoorAddress) -> Path | None:
 
 async def serve(options: Options, wish: HttpOptions, make_pages: "MakePages") -> int:
     """Answer HTTP until a signal; return the exit code."""
-    async with running(options) as app, open_door(app, wish, sys.stdout, make_pages):
-        gc.freeze()
-        await wait_for_signal()
+    async with running(options) as app:
+        asked = expect_signal()  # before anybody can know that the door is open
+        async with open_door(app, wish, sys.stdout, make_pages):
+            gc.freeze()
+            await asked.wait()
     return OK
 
 

@@ -20,7 +20,7 @@ import anyio
 
 from gateway.base import logs
 from gateway.base.exit_codes import NO_INPUT, OK
-from gateway.base.process_signals import wait_for_signal
+from gateway.base.process_signals import expect_signal
 from gateway.doors.http.process import HttpOptions, OpenDoor, open_door
 from gateway.home.run_files import living_doors
 from gateway.home.starting import Options, UnusableError, run_guarded
@@ -78,15 +78,16 @@ async def _serve(options: Options, make_pages: "MakePages", *, opens: bool) -> i
         url = await anyio.to_thread.run_sync(ask_for_code, urlsplit(door.url).netloc, token)
         if url is None:
             raise UnusableError(NO_INPUT, "the door that was opened for the page gives no code")
+        asked = expect_signal()
         _show(url, opens=opens)
         sys.stderr.write(f"{ENDS}\n")
         async with anyio.create_task_group() as tasks:
 
-            async def end_after(wait: Callable[[], Awaitable[None]]) -> None:
+            async def end_after(wait: Callable[[], Awaitable[object]]) -> None:
                 await wait()
                 tasks.cancel_scope.cancel()
 
-            tasks.start_soon(end_after, wait_for_signal)
+            tasks.start_soon(end_after, asked.wait)
             tasks.start_soon(end_after, partial(_wait_until_idle, door))
     return OK
 

@@ -23,7 +23,7 @@ from gateway.doors.mcp.pages import ROOM, page_of, place_of, to_block_text
 from gateway.wire.tool_complaints import word_complaints
 from gateway.wiring import App
 from memory.hooks.policy import turn_policy
-from memory.rules.categories import SESSION_ORDER
+from memory.read.standing import order_brief
 from promt.intents import Intents
 from promt.render import UNSEEN
 from protocol.base import Wire
@@ -289,9 +289,7 @@ class McpDoor:
         memory = self._app.base.config.config.memory
         if not (memory.enabled and memory.tools_enabled):
             raise Unavailable("memory_disabled")
-        ordered = sorted(
-            await self._in_time(self._list_unfaded()), key=lambda record: SESSION_ORDER.index(record.category)
-        )
+        ordered = order_brief(await self._in_time(self._list_unfaded()))
         rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]
         return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
 

@@ -1,6 +1,6 @@
 """The chat proxy's application: every request is judged, passed on, and told to memory.
 
-Rule 1: judged in this order: host, page, upgrade, token, hop, path, upstream.
+Rule 1: judged in this order: host, page, head, token, upgrade, length, hop, upstream, path.
 Rule 2: errors of an upstream are the upstream's; ours have the form of the dialect.
 Rule 3: the log has the route's name, codes, sizes and times: no token, no path, no header, no text.
 """
@@ -68,6 +68,7 @@ class OwnError(NamedTuple):
 UNAUTHORIZED = OwnError(401, "unauthorized", "The address has no token of this proxy: `pioneer proxy url` prints it.")
 LOOP = OwnError(508, "loop", "The request came back to this proxy: its upstream leads here.")
 TOO_LARGE = OwnError(431, "too_large", "The head of the request is too long.")
+DOUBLE_LENGTH = OwnError(400, "invalid_request", "A request has one length.")
 UPGRADE = OwnError(426, "not_supported", "This proxy speaks HTTP only.")
 UNREACHABLE = OwnError(502, "upstream_unreachable", "The upstream cannot be reached.")
 TIMEOUT = OwnError(504, "upstream_timeout", "The upstream did not answer in time.")
@@ -168,7 +169,7 @@ class ProxyDoor:
             await _send(exchange, dialect, refused)
             return "-"
         upstream = find_upstream(address, frozenset(headers), self._means.settings().upstreams)
-        if upstream is None or not address.path.startswith("/v1/"):
+        if upstream is None or not address.is_served:
             await _send(exchange, dialect, NOT_FOUND)
             return "-"
         asked = _Asked(scope["method"], scope["query_string"], scope["headers"], headers, address, upstream)
@@ -192,6 +193,8 @@ class ProxyDoor:
             return UNAUTHORIZED
         if "upgrade" in headers:
             return UPGRADE
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return DOUBLE_LENGTH
         return LOOP if has_hop(headers, self._means.home_id()) else None
 
     def _health(self) -> Answer:
@@ -322,13 +325,16 @@ async def _send(exchange: Exchange, dialect: Dialect, refused: OwnError) -> None
 
 
 async def _read(exchange: Exchange, receive: Any) -> bytes | AsyncIterator[bytes]:
-    """Return a body; one that is too long to be read as what has come and what follows."""
+    """Return a body; one that is too long to be read as what has come and what follows.
+
+    Raises `Gone` where the client leaves before its end: half a request is none.
+    """
     parts: list[bytes] = []
     size = 0
     while exchange.has_more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            break
+            raise Gone
         parts.append(message["body"])
         size += len(message["body"])
         if not message["more_body"]:
@@ -339,13 +345,13 @@ async def _read(exchange: Exchange, receive: Any) -> bytes | AsyncIterator[bytes
 
 
 async def _rest_of(receive: Any, exchange: Exchange, parts: Sequence[bytes] = ()) -> AsyncIterator[bytes]:
-    """Yield a body as it comes."""
+    """Yield a body as it comes. Raises `Gone` where the client leaves before its end: its upstream is left, too."""
     for part in parts:
         yield part
     while exchange.has_more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return
+            raise Gone
         if not message["more_body"]:
             exchange.note_read()
         yield message["body"]

@@ -11,7 +11,7 @@ import msgspec
 
 from protocol.base import encode
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", dict[str, msgspec.Raw], list[msgspec.Raw])
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
@@ -22,8 +22,14 @@ _BEFORE = re.compile(rb"[ \t\n\r]*[\[,][ \t\n\r]*")
 _CLOSE = re.compile(rb"[ \t\n\r]*[{]?[ \t\n\r]*}")
 
 
+MAX_PARTS = 20_000
+"""Values of one list or object that are read; no conversation has as many messages."""
+MAX_COMMAS = 500_000
+"""Commas of a body that is read. More than any model takes in has fewer; reading that many parts takes a second."""
+
+
 class UnreadableError(Exception):
-    """The bytes are no JSON of the expected form, or have a member twice."""
+    """The bytes are no JSON of the expected form, have a member twice, or have more parts than are read."""
 
 
 class ByteSpan(NamedTuple):
@@ -47,6 +53,8 @@ class Edit(NamedTuple):
 
 def members(body: bytes, span: ByteSpan | None = None) -> dict[str, ByteSpan]:
     """Return the places of an object's values by name. Raises `UnreadableError`."""
+    if span is None and body.count(b",") > MAX_COMMAS:
+        raise UnreadableError
     at = span.start if span is not None else 0
     table = _decode(body, span, _MEMBERS)
     found: dict[str, ByteSpan] = {}
@@ -54,7 +62,8 @@ def members(body: bytes, span: ByteSpan | None = None) -> dict[str, ByteSpan]:
         key = _KEY.match(body, at)
         if key is None:
             raise UnreadableError
-        name = key[1].decode() if key[1] is not None else _TEXT.decode(key[2])
+        plain, escaped = key.groups()
+        name = plain.decode() if plain is not None else _TEXT.decode(escaped)
         raw = table.get(name)
         if name in found or raw is None:
             raise UnreadableError
@@ -83,9 +92,12 @@ def elements(body: bytes, span: ByteSpan) -> list[ByteSpan]:
 
 def _decode(body: bytes, span: ByteSpan | None, decoder: msgspec.json.Decoder[_T]) -> _T:
     try:
-        return decoder.decode(body if span is None else span.of(body))
+        found = decoder.decode(body if span is None else span.of(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise UnreadableError from None
+    if len(found) > MAX_PARTS:
+        raise UnreadableError
+    return found
 
 
 def is_text(body: bytes, span: ByteSpan) -> bool:
@@ -100,10 +112,13 @@ def is_list(body: bytes, span: ByteSpan) -> bool:
 
 def text_at(body: bytes, span: ByteSpan | None) -> str:
     """Return a text; empty for any other value. Raises `UnreadableError`."""
-    if span is None or not is_text(body, span):
+    if span is None:
+        return ""
+    raw = span.of(body)
+    if not raw.startswith(b'"'):
         return ""
     try:
-        return _TEXT.decode(span.of(body))
+        return _TEXT.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise UnreadableError from None
 

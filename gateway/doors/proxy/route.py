@@ -8,6 +8,7 @@ import hmac
 import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
+from urllib.parse import unquote
 
 from gateway.base.addresses import is_loopback
 from protocol.settings import Dialect, UpstreamSettings
@@ -40,6 +41,10 @@ _PATH = re.compile(
 )
 
 
+_DOTS = re.compile(r"(?:^|[/\\])\.{1,2}(?:[/\\]|$)")
+_BELOW = "/v1/"
+
+
 class ProxyAddress(NamedTuple):
     """The parts of a request's address; `path` is the vendor's."""
 
@@ -48,6 +53,11 @@ class ProxyAddress(NamedTuple):
     workspace_id: str | None
     agent_id: str | None
     path: str
+
+    @property
+    def is_served(self) -> bool:
+        """Return whether the path stays below `/v1/`, however an upstream reads its dots."""
+        return self.path.startswith(_BELOW) and not _DOTS.search(unquote(self.path))
 
 
 def read_address(raw_path: str) -> ProxyAddress:

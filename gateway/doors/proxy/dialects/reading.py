@@ -13,7 +13,7 @@ import msgspec
 
 from gateway.doors.proxy.body import ByteSpan, Edit, escape_for_json
 from protocol.base import encode, encode_sorted
-from protocol.capture.chain import ChainMessage, digest_of, without_blocks
+from protocol.capture.chain import ChainMessage, digest_of, drop_pairs, without_blocks
 from protocol.threads import MAX_TEXT_CHARS, Usage
 
 Form: TypeAlias = Literal[
@@ -158,15 +158,17 @@ TAIL = "..."
 
 @cache
 def _wrapper(names: tuple[str, ...]) -> re.Pattern[str]:
-    tags = "|".join(re.escape(name) for name in names)
-    return re.compile(rf"<({tags})(?:\s[^>]*)?>.*?</\1>", re.DOTALL)
+    """Return the pattern of the tags among some wrappers, opening and closing ones."""
+    tags = "|".join(re.escape(name) for name in names if not name.startswith(TAIL))
+    return re.compile(rf"<(?P<end>/?)(?P<name>{tags})(?:\s[^<>]*)?>" if tags else "(?!)")
 
 
 def strip_wrappers(text: str, wrappers: Sequence[str]) -> str:
     """Return a text without what its program wrapped into it, or set behind it."""
-    tags = tuple(one for one in wrappers if not one.startswith(TAIL))
-    if tags and "<" in text:
-        text = _wrapper(tags).sub("", text).strip()
+    if not wrappers:
+        return text
+    if "<" in text:
+        text = drop_pairs(text, _wrapper(tuple(wrappers))).strip()
     for tail in wrappers:
         if tail.startswith(TAIL) and (place := text.find(f"\n\n{tail.removeprefix(TAIL)}")) > 0:
             text = text[:place]
