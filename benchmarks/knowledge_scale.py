@@ -60,7 +60,7 @@ SEARCHES = 40
 PINGS = 100
 
 
-def build(root: Path, count: int) -> int:
+def build(root: Path, count: int, paragraphs: int) -> int:
     """Write so many notes of a made-up language, a hundred a folder, in ten parts; return their bytes."""
     chance = random.Random(SEED)
     words = ["".join(chance.choice("bdfgklmnprstv") + chance.choice("aeiou") for _ in range(3)) for _ in range(6000)]
@@ -69,7 +69,7 @@ def build(root: Path, count: int) -> int:
         folder = root / f"part{number * PARTS // count}" / f"folder{number // FOLDERS_OF}"
         folder.mkdir(parents=True, exist_ok=True)
         text = f"# Note {number}\n\n" + "".join(
-            " ".join(chance.choices(words, k=60)) + f" word{number}x{part}.\n\n" for part in range(4)
+            " ".join(chance.choices(words, k=60)) + f" word{number}x{part}.\n\n" for part in range(paragraphs)
         )
         (folder / f"n{number}.md").write_text(text, encoding="utf-8")
         size += len(text)
@@ -231,7 +231,7 @@ async def _hello(client: GatewayClient) -> None:
 
 async def _turn_cost(client: GatewayClient) -> tuple[float, float]:
     """Return what recall of files adds to the preparing of a turn, and what one search of files costs; medians."""
-    query = "word7x1 word11x2"
+    query = "word7x0 word11x0"
     taken: list[float] = []
     for _ in range(TURNS):
         used = cpu_ms(client.pid)
@@ -320,7 +320,7 @@ async def _search(client: GatewayClient, method: str, count: int) -> list[float]
     taken: list[float] = []
     for number in range(SEARCHES):
         used = cpu_ms(client.pid)
-        query = f"word{number * 7 % count}x1"
+        query = f"word{number * 7 % count}x0"
         found = await client.request(method, {"query": query, **asked})
         taken.append(cpu_ms(client.pid) - used)
         if not found["hits"]:
@@ -328,10 +328,10 @@ async def _search(client: GatewayClient, method: str, count: int) -> list[float]
     return taken
 
 
-async def measure(folder: Path, count: int) -> bool:
+async def measure(folder: Path, count: int, paragraphs: int) -> bool:
     """Print costs beside floors; return whether each is within its bound."""
     root, config = folder / "notes", folder / "config.toml"
-    size = build(root, count)
+    size = build(root, count, paragraphs)
     config.write_text(
         "[gateway.embedding]\nenabled = false\n[gateway.knowledge]\nwatch_enabled = false\n", encoding="utf-8"
     )
@@ -360,7 +360,7 @@ async def measure(folder: Path, count: int) -> bool:
     rows.add("start with the collection, ms CPU / without", with_one, without, START_GOAL)
     rows.add("verifying a hit, ms CPU", verify_cost(folder / "home", root), HIT_MS, 1.0)
     rows.add("a second of watching at rest, ms CPU", await rest_cost(folder / "home"), REST_MS, 1.0)
-    build(folder / "few", SMALL)
+    build(folder / "few", SMALL, paragraphs)
     large, small = await save_cost(folder / "home", root), await save_cost(folder / "small", folder / "few")
     rows.add(f"saving one file, ms CPU / among {SMALL} files", large, small, SAVE_GOAL)
     removal = await removal_cost(folder / "home", config)
