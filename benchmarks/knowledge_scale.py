@@ -155,7 +155,7 @@ def verify_cost(home: Path, root: Path) -> float:
     with sqlite3.connect(home / "gateway.db") as connection:
         found = connection.execute(
             "SELECT f.folder, f.name, k.from_byte, k.to_byte FROM knowledge_chunk AS k JOIN knowledge_file AS f"
-            " ON f.content = k.content WHERE k.position = 1 ORDER BY random() LIMIT 200"
+            " ON f.content = k.content WHERE k.position < 2 ORDER BY random() LIMIT 200"
         ).fetchall()
     connection.close()
     pieces, places = list[FoundPiece](), list[ContentPlace]()
