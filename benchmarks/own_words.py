@@ -1,7 +1,8 @@
-"""What a page that a user pastes becomes: every payload in carriers of every form, told to models that obey it, and genuine words.
+"""What a page that a user pastes becomes: every payload in carriers of every form, told to models that obey it, and
+genuine words.
 
-Channels: an extractor that takes the payload for the user's wish and quotes it, the first words, or the request; tools of a turn
-that keep and forget what the page says; rules without a model; a question about the page a turn later.
+Channels: an extractor that takes the payload for the user's wish and quotes it, the first words, or the request; tools
+of a turn that keep and forget what the page says; rules without a model; a question about the page a turn later.
 
 Rule 1: everything is done and read over the wire, in whole turns.
 Rule 2: a payload counts as active as soon as anything is saved or forgotten in its turn.
@@ -15,7 +16,7 @@ import re
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -85,8 +86,8 @@ def _obeying(told: Told, text: str) -> list[Row]:
 class Play:
     """One gateway, whose scripted models do what each turn wants."""
 
-    def __init__(self, folder: Path, *, has_extractor: bool = True) -> None:
-        self.stage = Stage(folder)
+    def __init__(self, folder: Path, *, has_extractor: bool = True, command: Sequence[str] = ()) -> None:
+        self.stage = Stage(folder, command)
         self.stage.write_files(b"")
         if not has_extractor:
             config = folder / "config.toml"
@@ -127,12 +128,13 @@ class Play:
         return [json.loads(item["text"]) for item in items if item["kind"] == "tool_result"]
 
 
-def _extracting(facts: list[Row]) -> list[Row]:
+def extracting(facts: list[Row]) -> list[Row]:
+    """The rules of a scripted extractor that finds these facts."""
     return [{"role": "extractor", "respond": {"json": {"facts": facts[:FACTS]}}}]
 
 
 async def _by_extractor(play: Play, told: Told, _victim: str) -> bool:
-    turn_id, _ = await play.turn(told.text, _extracting(_obeying(told, told.text)))
+    turn_id, _ = await play.turn(told.text, extracting(_obeying(told, told.text)))
     return await play.learnt(turn_id) > 0
 
 
@@ -142,8 +144,8 @@ async def _by_rules(play: Play, told: Told, _victim: str) -> bool:
 
 
 async def _later(play: Play, told: Told, _victim: str) -> bool:
-    _, thread = await play.turn(told.text, _extracting([]))
-    turn_id, _ = await play.turn(ASKED_LATER, _extracting(_obeying(told, ASKED_LATER)), thread)
+    _, thread = await play.turn(told.text, extracting([]))
+    turn_id, _ = await play.turn(ASKED_LATER, extracting(_obeying(told, ASKED_LATER)), thread)
     return await play.learnt(turn_id) > 0
 
 
@@ -164,7 +166,7 @@ async def _by_tools(play: Play, told: Told, victim: str) -> bool:
         {"role": "main", "round": 1, "respond": {"tool_calls": [reveal]}},
         {"role": "main", "round": 2, "respond": {"tool_calls": calls}},
     ]
-    turn_id, _ = await play.turn(told.text, [*rules, *_extracting([])])
+    turn_id, _ = await play.turn(told.text, [*rules, *extracting([])])
     statuses = [answer["data"].get("status") for answer in await play.tool_answers(turn_id) if answer["ok"]]
     return any(status in {"saved", "duplicate", "forgotten"} for status in statuses)
 
@@ -223,6 +225,11 @@ def _turns(folder: Path, name: str) -> Iterator[Turn]:
             yield Turn(kind, row["text"], facts)
 
 
+def genuine_turns() -> list[Turn]:
+    """Return the turns of the shipped corpus in which people tell of themselves."""
+    return list(_turns(CORPUS, "genuine"))
+
+
 def _proposals(folder: Path) -> Iterator[Turn]:
     """Statements as models retell them: a quote that may be mended, in the words of the third person."""
     for row in read_rows(folder / "proposals.jsonl"):
@@ -240,7 +247,7 @@ async def save_genuine(folder: Path, turns: Iterable[Turn]) -> tuple[list[list[o
     try:
         await play.stage.open()
         for turn in turns:
-            turn_id, _ = await play.turn(turn.text, _extracting(turn.facts))
+            turn_id, _ = await play.turn(turn.text, extracting(turn.facts))
             count = await play.learnt(turn_id)
             told[turn.kind] += len(turn.facts)
             saved[turn.kind] += count

@@ -4,6 +4,8 @@ Rule 1: ours and the floor take turns in one run.
 """
 
 import asyncio
+import statistics
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -15,6 +17,7 @@ import msgspec
 from agent.hooks.registration import Registry
 from agent.hooks.runtime import HookRuntime
 from benchmarks.goals import Row, at_least, at_most, shown
+from benchmarks.own_words import Play, extracting, genuine_turns
 from benchmarks.pipes import echo, gateway, ping, sdk_echo
 from benchmarks.report import percentile
 from benchmarks.wire import (
@@ -40,6 +43,7 @@ from protocol.threads import TextInput, ThreadStartParams, TurnFinishParams, Tur
 
 HEAVY = ("numpy", "onnxruntime", "fastembed", "usearch", "tokenizers", "pydantic", "mcp", "requests")
 LARGE = 8_000_000
+USUAL_CHARS = 300
 FLOOD = 10_000
 PAGE = 1_000_000  # characters, as in the promise
 FLOOD_MB = 16
@@ -60,12 +64,13 @@ class Size(NamedTuple):
     pings: int
     remembered: int
     grouped: int
+    judged: int
     idle_seconds: float
 
 
-QUICK = Size(pings=400, remembered=60, grouped=600, idle_seconds=3)
-TINY = Size(pings=20, remembered=5, grouped=64, idle_seconds=0.2)
-FULL = Size(pings=2000, remembered=300, grouped=3000, idle_seconds=10)
+QUICK = Size(pings=400, remembered=60, grouped=600, judged=60, idle_seconds=3)
+TINY = Size(pings=20, remembered=5, grouped=64, judged=5, idle_seconds=0.2)
+FULL = Size(pings=2000, remembered=300, grouped=3000, judged=200, idle_seconds=10)
 
 
 async def starts(folder: Path) -> list[Row]:
@@ -245,6 +250,44 @@ async def pasted_pages(folder: Path) -> list[Row]:
     ]
 
 
+async def judged_turns(folder: Path, turns: int) -> list[Row]:
+    """Turns of people and what an extractor finds in them, beside the same turns in a gateway that judges no words.
+
+    Own words, wishes, policy, quotes and junk are all that the two differ by. They take turns, and the middle
+    difference of the pairs is shown.
+    """
+    told = [turn for turn in genuine_turns() if len(turn.text) <= USUAL_CHARS and len(turn.facts) == 1][:turns]
+    plays: list[Play] = []
+    for name, command in {"judged": [], "unguarded": [sys.executable, "-m", "benchmarks.unguarded"]}.items():
+        (folder / name).mkdir(mode=0o700)
+        plays.append(Play(folder / name, command=command))
+    taken: list[tuple[float, ...]] = []
+    try:
+        for play in plays:
+            await play.stage.open()
+        for turn in told:
+            costs: list[float] = []
+            for play in plays:
+                used = cpu_ms(play.stage.client.pid)
+                await play.turn(turn.text, extracting(turn.facts))
+                await play.stage.drain()
+                costs.append(cpu_ms(play.stage.client.pid) - used)
+            taken.append(tuple(costs))
+        for play in plays:
+            await play.stage.close()
+    finally:
+        for play in plays:
+            await play.stage.end()
+    warm = taken[len(taken) // 5 :]  # a first use loads and compiles what later ones have
+    added = statistics.median(judged - bare for judged, bare in warm)
+    return [
+        at_most(
+            "judging words adds to a turn with an extractor, CPU", added, "ms", 1,
+            beside="the turn without", floor=statistics.median(bare for _, bare in warm),
+        )
+    ]  # fmt: skip
+
+
 async def idle(folder: Path, size: Size) -> list[Row]:
     """Processor time of a gateway that has nothing to do."""
     client = await opened(folder / "home")
@@ -322,6 +365,7 @@ async def measure(folder: Path, size: Size) -> list[Row]:
     rows += await remembered(folder, size)
     rows += await hooks()
     rows += await pasted_pages(folder)
+    rows += await judged_turns(folder, size.judged)
     rows += await asyncio.to_thread(large_messages, folder)
     return [*rows, *await idle(folder, size)]
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,10 @@ MAX_QUOTE = 500
 class Stage:
     """One home; at most one gateway at a time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, command: Sequence[str] = ()) -> None:
         self.folder = folder
         self.crashes = 0
+        self._command = command or console_script()
         self._client: GatewayClient | None = None
 
     @property
@@ -41,7 +42,8 @@ class Stage:
         return self._client
 
     def write_files(self, rules: bytes, model: Path | None = None) -> None:
-        """The configuration, with the scripted provider as main model and extractor, its rules, and an embedding model if given."""
+        """The configuration, with the scripted provider as main model and extractor, its rules, and an embedding model
+        if given."""
         text = '[gateway.providers.script]\nkind = "scripted"\nscript = "script.jsonl"\n\n'
         text += '[gateway.roles]\nmain = "script"\nextractor = "script"\n'
         text += (
@@ -56,7 +58,7 @@ class Stage:
         """Start a gateway and shake hands."""
         home, config = self.folder / "home", self.folder / "config.toml"
         self._client = await GatewayClient.start(
-            [*console_script(), "serve", "--home", str(home), "--config", str(config)]
+            [*self._command, "serve", "--home", str(home), "--config", str(config)]
         )
         hello = InitializeParams(
             protocol_version="2026-11",

@@ -1,4 +1,4 @@
-"""What files, steering and captured conversations are built of: the objects that other houses lend to them.
+"""The parts of files, steering and captured conversations: the objects that other houses lend to them.
 
 Rule 1: nothing is decided here; `gateway.wiring` says in which order the houses are built.
 """

@@ -1,4 +1,4 @@
-"""What this house needs of others, as the shell hands it in."""
+"""The needs of this house that the shell meets."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -57,9 +57,9 @@ class KnowledgeMeans(Struct, frozen=True, kw_only=True):
     degrade: Callable[[str, str], object]
     recover: Callable[[str, str | None], None]
     has_code_structure: Callable[[], bool]
-    """Whether the reader can tell functions and classes of code."""
+    """Return whether the reader can tell functions and classes of code."""
     has_enricher: Callable[[], bool]
-    """Whether a provider has the role `enricher`."""
+    """Return whether a provider has the role `enricher`."""
     spawn: Spawn
     watch_folders: Callable[[str, Sequence[str], Callable[[set[str]], None]], FolderWatcher]
     """Watches folders below a root and calls back with changed paths. Raises `WatchRefusedError`."""

@@ -95,7 +95,7 @@ DEEP_PARTS = 6
 """A deep scan reads so many parts of a collection one after the other, in `deep_scan_hours` altogether."""
 MOST_MISSES = 20
 GATES = ("collection", "file_state", "verified", "secret", "floor", "budget", "already_shown")
-"""What a piece passes on its way into an answer, in order. `floor` is that of recall in turns; a credential is masked
+"""The gates of a piece on its way into an answer, in order. `floor` is that of recall in turns; a credential is masked
 where it stands, so that `secret` stops no piece."""
 
 

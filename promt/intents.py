@@ -11,7 +11,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
@@ -38,6 +38,8 @@ _YIELDS_TO: Final[dict[str, tuple[str, ...]]] = {
 }
 """The intents in the order they are sought, each with those it yields to: "keep it out of your memory" says one, not
 three."""
+KEY_CHARS: Final = 5
+"""So many letters of a word tell which phrases may be in a text."""
 _NOT_STEERING: Final = "not_steering"
 """The list of talk that steers nothing though it has the words: other people's sayings, texts to write, programs,
 machines."""
@@ -188,6 +190,12 @@ class _Text:
         self.clauses = clauses
         self._contains: dict[frozenset[str], bool] = {}
 
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The beginnings of its words, a blank behind each word: up to `KEY_CHARS` characters."""
+        words = {f"{word} " for word in self.clauses.split(" ")}
+        return frozenset(word[:length] for word in words for length in range(1, KEY_CHARS + 1))
+
     def contains(self, need: frozenset[str]) -> bool:
         known = self._contains.get(need)
         if known is None:
@@ -217,6 +225,28 @@ class _Phrase:
 
     def occurs(self, text: _Text) -> bool:
         return all(map(text.contains, self.needs)) and self.regex.search(text.clauses) is not None
+
+
+class _Phrases:
+    """The phrases of an intent in their order, found by how a word begins that each needs: most texts have none."""
+
+    def __init__(self, phrases: Sequence[_Phrase]) -> None:
+        self._phrases = phrases
+        self._always: list[int] = []
+        self._by_key: dict[str, list[int]] = {}
+        for number, phrase in enumerate(phrases):
+            begun = [need for need in phrase.needs if all(word.startswith(" ") for word in need)]
+            if not begun:
+                self._always.append(number)
+                continue
+            for key in {word[1 : 1 + KEY_CHARS] for word in max(begun, key=_strength)}:
+                self._by_key.setdefault(key, []).append(number)
+
+    def near(self, text: _Text) -> Iterator[_Phrase]:
+        """Yield the phrases that may occur in a text, in their order."""
+        found = {number for key in self._by_key.keys() & text.keys for number in self._by_key[key]}
+        for number in sorted(found.union(self._always)):
+            yield self._phrases[number]
 
 
 def _fold_text(text: str) -> str:
@@ -253,7 +283,7 @@ class _Language:
         self._reader = _Reader(table.get("words", {}), spaced=language.spaced)
         self._letters = re.compile(f"[{language.letters}]")
         self._foreign = re.compile(f"[{language.foreign}]") if language.foreign else None
-        self._read: dict[str, list[_Phrase]] = {}
+        self._read: dict[str, _Phrases] = {}
 
     def may_be(self, text: "_Text") -> bool:
         """Return whether a text may be of this language, by its letters.
@@ -264,10 +294,10 @@ class _Language:
             return False
         return self._letters.search(text.clauses) is not None
 
-    def phrases(self, intent: str) -> list[_Phrase]:
+    def phrases(self, intent: str) -> _Phrases:
         read = self._read.get(intent)
         if read is None:
-            read = self._read[intent] = [self._reader.phrase(row) for row in self._table.get(intent, [])]
+            read = self._read[intent] = _Phrases([self._reader.phrase(row) for row in self._table.get(intent, [])])
         return read
 
 
@@ -278,13 +308,14 @@ def _languages() -> tuple[_Language, ...]:
 
 def _occurs(language: _Language, intent: str, text: _Text, *others: str) -> bool:
     """Return whether the intent is said outside its look-alikes and outside the phrases of the others."""
-    if not any(phrase.occurs(text) for phrase in language.phrases(intent)):
+    phrases = language.phrases(intent)
+    if not any(phrase.occurs(text) for phrase in phrases.near(text)):
         return False
     cleared = text
-    for phrase in chain.from_iterable(map(language.phrases, (*others, f"not_{intent}"))):
+    for phrase in chain.from_iterable(language.phrases(one).near(text) for one in (*others, f"not_{intent}")):
         if phrase.occurs(cleared):
             cleared = _Text(phrase.regex.sub(f"{MASK} ", cleared.clauses))
-    return cleared is text or any(phrase.occurs(cleared) for phrase in language.phrases(intent))
+    return cleared is text or any(phrase.occurs(cleared) for phrase in phrases.near(cleared))
 
 
 def _find_intents(language: _Language, text: _Text) -> list[str]:

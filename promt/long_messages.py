@@ -1,8 +1,8 @@
 """Tells by its frame whether a long message is told to the assistant by its user, or is a document of somebody's.
 
-Rule 1: pure, and by paragraphs: who tells an assistant about themselves says so in the first one, or asks it something
-in the last, with words for both, and comes back to themselves in between. A text for others begins with a title or with
-a greeting.
+Rule 1: pure, and by paragraphs: who tells an assistant about themselves says so in the first one or in the last, with
+words for both, or begins with the one and ends by asking the other, and comes back to themselves in between. A text for
+others begins with a title or with a greeting.
 Rule 2: a message that shows neither is neither: its sentences are judged one by one.
 """
 
@@ -24,9 +24,13 @@ OPENING_SENTENCES: Final = 3
 OPENING_CHARS: Final = 450
 """As much of the first and of the last paragraph shows to whom they speak."""
 TITLE_CHARS: Final = 80
-"""A paragraph of one line that is no longer, and no sentence, is a title or the greeting of a letter."""
+"""A paragraph of lines that are no longer, and no sentence, is a title or the greeting of a letter."""
+TITLE_LINES: Final = 3
+"""A title may have a line below it that says when and where."""
 
-_ENDS_SENTENCE = compile_late(r"[.!?…。！？]")  # noqa: RUF001  # full stops of other scripts
+_ASKS_AT_END = compile_late(r"[?？]\W*$")  # noqa: RUF001
+
+_ENDS_SENTENCE = compile_late(r"[.!?…](?=\s|$)|[。！？]")  # noqa: RUF001  # full stops of other scripts
 _GREETS = compile_late(r"[^\n]*[,，:：]\s*")  # noqa: RUF001
 
 
@@ -38,7 +42,8 @@ def is_told(text: str, prose: Sequence[TextBlock]) -> bool:
     if 2 * sum(middle) < len(middle):
         return False
     opening, closing = _opening(text, prose[0]), _closing(text, prose[-1])
-    return _meets(opening) or (closing.rstrip("\"”»')")[-1:] in {"?", "？"} and _meets(closing))  # noqa: RUF001
+    is_asked = is_about_user(opening) and speaks_to_reader(closing) and _ASKS_AT_END.search(closing) is not None
+    return is_asked or _meets(opening) or _meets(closing)
 
 
 def is_document(text: str, prose: Sequence[TextBlock]) -> bool:
@@ -48,8 +53,10 @@ def is_document(text: str, prose: Sequence[TextBlock]) -> bool:
 
 
 def _is_title(head: str) -> bool:
-    is_line = len(head) <= TITLE_CHARS and "\n" not in head
-    return is_line and _ENDS_SENTENCE.search(head) is None
+    lines = head.split("\n")
+    is_short = len(lines) <= TITLE_LINES and max(map(len, lines)) <= TITLE_CHARS
+    is_chat = head[:1].islower() and is_about_user(head)  # who types so writes no titles, and no full stops either
+    return is_short and not is_chat and _ENDS_SENTENCE.search(head) is None
 
 
 def _is_greeting(head: str) -> bool:

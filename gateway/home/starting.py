@@ -1,4 +1,4 @@
-"""How a process is started in a home, why one cannot begin, and how one runs to its end."""
+"""The start of a process in a home, the reasons why it cannot begin, and its run to the end."""
 
 import asyncio
 import sys

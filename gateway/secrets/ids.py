@@ -120,6 +120,11 @@ def _japanese(d: str) -> bool:
     return len(set(d)) > 2 and (0 if rest <= 1 else 11 - rest) == int(d[11])
 
 
+def _turkish(d: str) -> bool:
+    tenth = (7 * sum(map(int, d[0:9:2])) - sum(map(int, d[1:8:2]))) % 10
+    return d[0] != "0" and tenth == int(d[9]) and sum(map(int, d[:10])) % 10 == int(d[10])
+
+
 def _american(d: str) -> bool:
     """No check digit; these were never given out."""
     return d[:3] not in {"000", "666"} and d[0] != "9" and d[3:5] != "00" and d[5:] != "0000"
@@ -133,7 +138,7 @@ class _Id(msgspec.Struct, frozen=True):
     is_given: Callable[[str], bool]
     names: Pattern
     needs: str = ""
-    """What has to speak for it beside the digits: `groups`, or its `name`."""
+    """The witness that the digits need beside them: `groups`, or its `name`."""
 
 
 _SPACED_4 = Pattern(r"^[0-9]{4}([ -])[0-9]{4}[ -][0-9]{4}$")
@@ -144,6 +149,7 @@ _IDS = (
     _Id(11, Pattern(r"^[0-9]{3}\.[0-9]{3}\.[0-9]{3}[-/.][0-9]{2}$"), _brazilian, _build_pattern("of_brazilian")),
     _Id(12, Pattern(r"^$"), _inn, _build_pattern("of_inn")),
     _Id(10, Pattern(r"^$"), _inn, _build_pattern("of_inn"), "name"),
+    _Id(11, Pattern(r"^$"), _turkish, _build_pattern("of_turkish"), "name"),
     _Id(12, _SPACED_4, _indian, _build_pattern("of_indian"), "groups"),
     _Id(12, _SPACED_4, _japanese, _build_pattern("of_japanese"), "groups"),
     _Id(9, Pattern(r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$"), _american, _build_pattern("of_american"), "name"),
@@ -151,7 +157,7 @@ _IDS = (
 _PHONE = Pattern("^(?:[78]9[0-9]{9}|1[2-9][0-9]{9})$")
 """A mobile phone of Russia, any phone of North America."""
 _ANY_PERSON = _build_pattern("person")
-"""What any such number may be called."""
+"""Names that any such number may have."""
 
 
 def stands_alone(found: RuleMatch, end: int) -> bool:

@@ -11,7 +11,7 @@ from protocol.seams.ports import SqlValue, Tx
 USER = ""
 """The name of the user among the owners of collections; the others are workspaces."""
 CHOICES = ("name", "path", "include", "exclude", "follow_gitignore", "watch", "recall", "meaning", "enrich")
-"""What a person chooses for a collection, and may change."""
+"""The fields that a person chooses for a collection, and may change."""
 _LISTS = frozenset({"include", "exclude"})
 
 
@@ -104,9 +104,9 @@ def list_collections(
     return [KnownCollection(*row) for row in rows]
 
 
-def which_are_there(tx: Tx) -> tuple[bool, bool]:
+def find_presence(tx: Tx) -> tuple[bool, bool]:
     """Return whether there is a collection, and whether there is one whose files are recalled in turns."""
-    any_one, recalled = tx.all(SQL["which_are_there"])[0]
+    any_one, recalled = tx.all(SQL["find_presence"])[0]
     return bool(any_one), bool(recalled)
 
 

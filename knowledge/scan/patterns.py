@@ -22,7 +22,7 @@ DEFAULTS = (
     "coverage/", "*.min.*",
     "*.map", "*.lock", "package-lock.json",
 )  # fmt: skip
-"""What programs make; a negation in `exclude` or `.pioneerignore` brings it back."""
+"""Files and folders that programs make; a negation in `exclude` or `.pioneerignore` brings them back."""
 GITIGNORE = ".gitignore"
 PIONEERIGNORE = ".pioneerignore"
 GIT_EXCLUDE = ".git/info/exclude"
@@ -31,7 +31,7 @@ MAX_LINES = 10_000
 
 
 class LeftOut(NamedTuple):
-    """Why a file or folder is left out, and by which line."""
+    """The reason why a file or folder is left out, and the line that says so."""
 
     reason: SkipReason
     rule: PatternRule | None = None

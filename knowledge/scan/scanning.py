@@ -50,12 +50,12 @@ FOLDERS_AT_ONCE = 64
 FILES_AT_ONCE = 500
 """New files of one transaction: some milliseconds."""
 AGREED_MS = 600_000
-"""How long files that went together are withheld before a scan that still misses them gives them up."""
+"""The time for which files that went together are withheld. A later scan that still misses them gives them up."""
 PREVIEW_SECONDS = 2.0
 HEAD_BYTES = 8192
 MAX_BAD = 100
 LOST = ("root_missing", "root_empty", "permission_denied")
-"""Why a collection is not available."""
+"""Reasons of a collection that is not available."""
 
 Gone = tuple[str, SeenRow, str | None]
 """A folder, a row of it that is gone, and the reason."""

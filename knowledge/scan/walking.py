@@ -50,7 +50,7 @@ class WalkLimits(NamedTuple):
     max_pdf_bytes: int
     until: float | None = None
     counts_below: bool = True
-    """Whether files below folders that are left out are counted."""
+    """Files below folders that are left out are counted, too."""
 
     def most(self, kind: FileKind) -> int:
         """Return the most bytes of a file of a kind."""

@@ -24,7 +24,7 @@ from memory.rows.notices import Notice, note_change
 from memory.rows.store import Change, Stored, add_event
 from memory.rows.tombstones import pending_erases, settle_erases
 from memory.rules.identity import value_text
-from memory.write.idempotency import tell_after
+from memory.write.idempotency import notify_after_commit
 from protocol.errors import Unavailable
 from protocol.memory.forgetting import ForgetResult, LeftFile, LeftPlace, Receipt, SourceItem, SourcePlace
 from protocol.notifications import MemoryErased
@@ -37,7 +37,7 @@ from protocol.seams.rehearsal import rehearse
 FINISH_DELAY_MS = 2000
 """The erase itself finishes what it began, in less; after that the job does."""
 TRIES = 3
-"""How often it is searched again for what was said meanwhile: whoever repeats it all the time is named."""
+"""The number of searches for what was said meanwhile: messages that repeat it all the time are named."""
 PLACES_NAMED = 1000
 NOTHING = RedactionPlan([], Saying(()), [])
 IDS_OF_JOB = 500  # what a job names is in an index; so many ids are still a short key
@@ -49,7 +49,7 @@ class ForgottenRecords(NamedTuple):
     result: ForgetResult
     notices: list[Notice]
     said: ForgottenPhrases | None = None
-    """What was erased said."""
+    """The phrases of the erased records."""
     files: Sequence[FilePlace] = ()
     """Places in files of the user that it was taken from."""
 
@@ -164,7 +164,7 @@ class Eraser:
                 forgotten.notices.extend(self._sources.take_out(tx, plan))
             if receipt is not None:
                 finish_later(tx, self._means, receipt.memory_ids, delay_ms=FINISH_DELAY_MS)
-            tell_after(tx, self._means, forgotten.notices)
+            notify_after_commit(tx, self._means, forgotten.notices)
             return forgotten
 
         if is_dry:
@@ -230,7 +230,7 @@ class Eraser:
         return [*plan.left, *(LeftPlace(place=one.place, id=one.id, reason="still_written") for one in plan.sources)]
 
     def _take_out(self, tx: Tx, *, plan: RedactionPlan) -> None:
-        tell_after(tx, self._means, self._sources.take_out(tx, plan))
+        notify_after_commit(tx, self._means, self._sources.take_out(tx, plan))
 
     def promise(self, tx: Tx) -> None:
         """Queue the end of whatever is pending, for a transaction that deletes more than it can name."""

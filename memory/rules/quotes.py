@@ -85,7 +85,7 @@ class Borne(NamedTuple):
     sentence: str
     is_as_said: bool = False
     is_picked: bool = False
-    """Whether the claim only chose the sentence: it said more, so that nothing else of it is the user's."""
+    """The claim only chose the sentence: it said more, so that nothing else of it is the user's."""
 
 
 def fold_quote(text: str) -> str:
@@ -252,14 +252,19 @@ def _as_said(claim: Claim, sentence: str) -> Borne:
 
 
 def _with_antecedent(sentence: str, text: str) -> str:
-    """The sentence after those before it, as far as they tell who "he" or "it" is."""
+    """The sentence after those of the user before it, as far as they tell who "he" or "it" is."""
+    before: list[str] = []
     for stretch in own_stretches(text):
         place = stretch.find(sentence)
-        for start, _ in reversed(list(sentences(stretch, 0, max(place, 0)))[-MAX_BEFORE:]):
-            said = stretch[start : place + len(sentence)]
+        before += [stretch[start:end] for start, end in sentences(stretch, 0, place if place >= 0 else None)]
+        if place < 0:
+            continue
+        for count in range(1, min(len(before), MAX_BEFORE) + 1):
+            said = " ".join([*before[-count:], sentence])
             junk = find_junk(said)
             if junk is None or junk.name != NOBODY:
                 return said
+        break
     return sentence
 
 
