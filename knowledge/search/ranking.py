@@ -35,7 +35,7 @@ NO_COSINE, FULL_COSINE = 0.1, 0.8
 The others were chosen on `benchmarks/sets/files/tuning.jsonl` with the static model: `python -m benchmarks knowledge`.
 """
 BARE = 0.6
-"""What a piece counts that is only its heading: it says nothing, and would take one of the two places of its file."""
+"""The share of a piece that is only its heading: it says nothing, and would take one of the two places of its file."""
 NEAR_COSINE = 0.25
 """From here on a piece is looked at for its meaning alone."""
 PRIOR_PIECES = 200
