@@ -33,6 +33,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--model", type=Path, default=None, help="an embedding model's folder; default: the static one")
     parser.add_argument("--each", action="store_true", help="show where each answer came")
     parser.add_argument("--files", type=int, default=2000, help="files of the scale part; 0 leaves it out")
+    parser.add_argument("--paragraphs", type=int, default=4, help="of each of them; of 60 words")
     options = parser.parse_args(arguments)
     print(machine())
     folders = {name: Path(path) for name, path in (("docs", options.docs), ("code", options.code)) if path is not None}
@@ -51,7 +52,7 @@ def main(arguments: list[str]) -> int:
                 f"\nNo folder was given (--docs, --code, or {DOCS} and {CODE}): the quality of search is not measured."
             )
         if options.files:
-            is_good = asyncio.run(measure(Path(folder) / "scale", options.files)) and is_good
+            is_good = asyncio.run(measure(Path(folder) / "scale", options.files, options.paragraphs)) and is_good
     return 0 if is_good else 1
 
 

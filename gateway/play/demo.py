@@ -188,8 +188,9 @@ async def _show_recall(client: GatewayClient, stage: Stage, turn: Turn) -> None:
         shown = f"{found.collection_id}:{found.path}, lines {found.from_line} to {found.to_line}"
         stage.line("recalled", f"{' '.join(found.text.split())}  [{shown}]", "green")
     rules = [ref.id for part in manifest.sections for ref in part.source_refs if ref.kind in {"instruction", "agent"}]
-    if rules:
-        stage.line("rules", ", ".join(rules), "blue")
+    for name in rules:
+        text = next(text for path, text in FILES.items() if path.endswith(f"/{name}"))
+        stage.line("rules", f"{text.strip()}  [{name}]", "blue")
     if manifest.recall.status != "recalled":
         stage.line("recalled", f"nothing ({manifest.recall.reason})", "dim")
 

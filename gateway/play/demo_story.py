@@ -178,10 +178,10 @@ STORY: tuple[StoryTurn, ...] = (
     StoryTurn(
         FILES_DAY,
         "thr_notes",
-        "What do our notes say about refunds when a ferry is cancelled?",
-        "Refunds are the operators' matter: Harbor only shows their phone number (decisions.md, from line 5). "
-        "Their offices open at 09:00.",
-        title="Wednesday: a folder of notes",
+        "What do our notes say about refunds when a ferry is cancelled, and when do the operators' offices open?",
+        "Refunds are the operator's matter, Harbor only shows the phone number (decisions.md, lines 5 to 9). "
+        "The offices open at 09:00 (operators.md, lines 1 to 3).",
+        title="Wednesday: a folder of notes, and the project's rules",
         in_project=True,
     ),
     StoryTurn(
@@ -189,7 +189,7 @@ STORY: tuple[StoryTurn, ...] = (
         "thr_scout",
         "Scout, which ferry would you cancel first in a storm?",
         "The small one to Skerry, of course. I have a soft spot for the big ones.",
-        title="an agent, then as a helper",
+        title="an agent: its rules and its persona",
         agent="scout",
     ),
     StoryTurn(
@@ -197,6 +197,7 @@ STORY: tuple[StoryTurn, ...] = (
         "thr_helper",
         "List the ferries that a storm would stop.",
         "Skerry 07:40, Skerry 16:10.",
+        title="the same agent as a helper: its rules alone",
         agent="scout",
         helps="thr_notes",
     ),

@@ -149,6 +149,7 @@ def _rank(
             words_score(words, by.weights),
             max(card_score(present, by.weights) for present in cards) + heading_score(named, by.weights),
             cosines.get(piece.id), topics_factor(args.topics, topics), by.kind,
+            is_bare=bool(named) and set(words) == set(named),
         )  # fmt: skip
         ranked.append(RankedPiece(piece, places, parts, topics))
     return ranked

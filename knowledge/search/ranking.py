@@ -34,6 +34,8 @@ NO_COSINE, FULL_COSINE = 0.1, 0.8
 
 The others were chosen on `benchmarks/sets/files/tuning.jsonl` with the static model: `python -m benchmarks knowledge`.
 """
+BARE = 0.6
+"""The share of a piece that is only its heading: it says nothing, and would take one of the two places of its file."""
 NEAR_COSINE = 0.25
 """From here on a piece is looked at for its meaning alone."""
 PRIOR_PIECES = 200
@@ -85,12 +87,15 @@ def meaning_score(cosine: float, kind: SpaceKind) -> float:
     return MEANING_PART[kind] * min(1.0, max(0.0, (cosine - NO_COSINE) / (FULL_COSINE - NO_COSINE)))
 
 
-def weigh(words: float, card: float, cosine: float | None, topics: float, kind: SpaceKind = "model") -> ScoreParts:
+def weigh(
+    words: float, card: float, cosine: float | None, topics: float, kind: SpaceKind = "model", *, is_bare: bool = False
+) -> ScoreParts:
     """Return the parts of a score; what has no vector is judged by its words and names alone."""
+    share = BARE if is_bare else 1.0
     if cosine is None:
-        return ScoreParts(words=words, card=card, topics=topics)
-    rest = 1 - MEANING_PART[kind]
-    return ScoreParts(words=rest * words, meaning=meaning_score(cosine, kind), card=rest * card, topics=topics)
+        return ScoreParts(words=share * words, card=share * card, topics=topics)
+    rest = share * (1 - MEANING_PART[kind])
+    return ScoreParts(words=rest * words, meaning=share * meaning_score(cosine, kind), card=rest * card, topics=topics)
 
 
 def topics_factor(wanted: Collection[str], topics: Collection[str]) -> float:

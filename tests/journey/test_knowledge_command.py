@@ -33,6 +33,11 @@ def test_a_folder_lives_its_life_by_the_command_line(tmp_path: Path) -> None:
     assert hit["address"] in run("search", "walrus commit", "--max-results", "1", "--topic", "x", "--related")
     assert "Tag the walrus commit." in run("read", hit["address"])
     assert "`drafts/`" in run("why", "notes:drafts/old.md", code=1)
+    run("why", "a walrus", code=1)
+    (folder / "swim.md").write_text("".join(f"# Lake {n}\n\nThe seal swims.\n\n" for n in range(4)), encoding="utf-8")
+    assert len(run("search", "seal").splitlines()) == 2
+    assert [line.split("\t")[2] for line in run("why", "of whom: the seal").splitlines()] == ["already shown"] * 2
+    (folder / "swim.md").unlink()
     (folder / "release.md").write_text("# Release\n\nTag the pelican commit.\n", encoding="utf-8")
     assert run("search", "walrus", code=1).strip() == ""
     assert "pelican" in run("search", "pelican")

@@ -9,7 +9,7 @@ from knowledge.links.folders import folder_of_index, kind_of_root, list_folders_
 from knowledge.links.resolving import Named, Names, key_of, resolve
 from knowledge.search.evidence import state_in
 from knowledge.search.others import in_order, of_memory
-from knowledge.search.ranking import weights_of
+from knowledge.search.ranking import BARE, total_of, weigh, weights_of
 from knowledge.turns.planning import names_in
 from protocol.base import Scope
 from protocol.files.knowledge import KnowledgeSearchArgs
@@ -52,6 +52,13 @@ def test_knowledge_statement_19_an_insight_counts_more_and_never_before_the_clai
 def test_words_that_no_piece_has_do_not_outweigh_those_that_one_has() -> None:
     weights = weights_of({"walrus": 1, "nowhere": 0, "common": 3}, 3)
     assert weights["nowhere"] == weights["walrus"] > weights["common"] > 0
+
+
+@pytest.mark.parametrize("cosine", [None, 0.5])
+def test_a_piece_that_is_only_its_heading_counts_less_than_one_that_says_something(cosine: float | None) -> None:
+    bare, said = (weigh(0.5, 0.1, cosine, 1.0, is_bare=is_bare) for is_bare in (True, False))
+    assert total_of(bare) == pytest.approx(BARE * total_of(said))
+    assert (bare.topics, bare.consolidation) == (said.topics, said.consolidation)
 
 
 def test_links_are_found_outside_of_code_alone() -> None:

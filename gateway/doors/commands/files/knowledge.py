@@ -210,21 +210,30 @@ def _read(given: argparse.Namespace) -> int:
 
 
 def _why(given: argparse.Namespace) -> int:
-    collection_id, _, below = given.place.partition(":")
+    collection_id, colon, below = given.place.partition(":")
+    is_query = not colon or any(mark.isspace() for mark in collection_id)
+    params: dict[str, Any] = {"collection_id": collection_id, "path": below}
+    if is_query:
+        params = {"query": given.place, "context": {"workspace_id": given.workspace}}
 
     async def work(door: HomeMethods) -> Any:
-        return await door.call(m.KNOWLEDGE_EXPLAIN, {"collection_id": collection_id, "path": below})
+        return await door.call(m.KNOWLEDGE_EXPLAIN, params)
 
     result = through_door(given, work)
     if given.json:
         show_json(result)
+    elif is_query:
+        rows = [[f"{one.score:.2f}", plain(one.address), words(one.gate)] for one in result.near_misses]
+        show_table(["score", "where", "stopped by"], rows)
+        if not rows:
+            hint("no piece came near and was left out")
     elif result.indexed:
         say("indexed")
     else:
         rule = result.rule
         by = f" by {plain(rule.file)} line {rule.line}, `{plain(rule.pattern)}`" if rule is not None else ""
         say(f"not indexed: {words(result.reason or result.state or 'not_seen')}{by}")
-    return OK if result.indexed else NEGATIVE
+    return OK if result.indexed or result.near_misses else NEGATIVE
 
 
 def _files(given: argparse.Namespace) -> int:
@@ -421,7 +430,9 @@ def _arrange(to: argparse.ArgumentParser) -> None:
         parsers[verb].add_argument(
             "--kind", "--kinds", dest="kinds", action="append", metavar="KIND", help="only of this kind; repeatable"
         )
-    parsers["why"].add_argument("place", metavar="COLLECTION:PATH")
+    parsers["why"].add_argument(
+        "place", metavar="COLLECTION:PATH", help="or a question: what came near and was left out"
+    )
 
 
 def _run(given: argparse.Namespace) -> int:
