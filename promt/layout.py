@@ -61,7 +61,8 @@ _ROLE = compile_late(
     re.IGNORECASE,
 )
 _STRONG = compile_late(
-    r"[ \t]*(?:>|\|.*\||[★☆]|(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$"
+    r"[ \t]*(?:>|\|.*\||[★☆♪♫]|\([^()\n]{2,40}\)\s*$|[A-Z_]{3,30}=\S|[^\n]*<<-?['\"]?\w+['\"]?\s*$|"
+    r"(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$"
     r"|\d{1,3}(?:\.\d{1,3}){3}\b"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
     r"|(?:\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b\]?)|Traceback \(|  File \""
@@ -184,6 +185,9 @@ def _find_formed_lines(text: str, lines: Sequence[tuple[int, int, bool]]) -> lis
     mail = _mail_begins(said)
     if mail is not None:
         formed[mail:] = [True] * len(formed[mail:])
+    first = next((at for at, line in said.items() if line.strip()), None)
+    if first is not None and _HEADER.match(said[first]) and said.get(first + 1, "").strip():
+        formed[first] = True  # a mail of one paragraph
     joined: list[int] = []
     for at, line in said.items():
         if _STRONG.match(line) or _MARKUP.search(line) or _ROLE.match(line):

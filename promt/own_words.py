@@ -32,6 +32,8 @@ EDGE_CHARS: Final = 600
 MENTIONED_WORDS: Final = 7
 MENTIONED_CHARS: Final = 14
 """Quoted words of a sentence of one's own that are a name, a term or a short saying; longer ones are a text."""
+SAYING_WORDS: Final = 5
+"""So many quoted words in the first person are somebody's sentence; fewer are a saying."""
 HANDING_CHARS: Final = 200
 """Who hands a text over with words that no table knows does it in a short paragraph that points at it."""
 ASKED_AGAIN: Final = 16
@@ -406,7 +408,7 @@ def _is_mentioned(quoted: str, around: str) -> bool:
         return False
     is_own_sentence = _SUBJECT.search(around) is not None and _QUESTION.search(around) is None
     if is_own_sentence and not _ALWAYS.search(quoted):
-        return True
+        return len(words) < SAYING_WORDS or _SUBJECT.search(quoted) is None
     return not (is_about_user(quoted) or _ALWAYS.search(quoted) or _works().search(around) or _QUESTION.search(around))
 
 
