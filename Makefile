@@ -12,7 +12,7 @@ TYPESCRIPT := clients/typescript
 CODE := gateway agent memory thread_episodic knowledge retrieval promt protocol
 CHECKED := $(CODE) tests benchmarks examples clients
 
-.PHONY: help setup demo test check journeys campaign lint bench bench-quick schemas clients format picture page-pictures lock clean
+.PHONY: help setup programs demo test check journeys campaign lint bench bench-quick schemas clients format picture page-pictures lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
@@ -37,6 +37,10 @@ $(TYPESCRIPT)/node_modules/.stamp: $(TYPESCRIPT)/package-lock.json
 	then touch $@; else echo "the TypeScript compiler is not here: npm did not get it; tests that need it are skipped"; fi
 
 setup: $(STAMP) $(TYPESCRIPT)/node_modules/.stamp ## make .venv with the pioneer command and what the tests need, in locked versions
+
+programs: setup ## get Claude Code and Codex, for the test that runs them through the chat proxy (npm, 640 MB)
+	npm install --prefix $(VENV)/programs --ignore-scripts --no-audit --no-fund --loglevel=error \
+		@anthropic-ai/claude-code@2.1.197 @openai/codex@0.169.0
 
 demo: $(PRODUCT) ## play a bundled conversation of several days through a spawned gateway
 	@$(BIN)/pioneer demo

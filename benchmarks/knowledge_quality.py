@@ -1,7 +1,8 @@
 """Questions asked of two real collections, and where the place that answers comes: by our ranking, by BM25, by cosines.
 
 Rule 1: a place is a path, and words that must stand in the piece found; what was shown before it counts as the rank.
-Rule 2: BM25 and cosines rank the very pieces that the gateway made, of the text that its model was given.
+Rule 2: each address shown is read, and must give back the text shown.
+Rule 3: BM25 and cosines rank the very pieces that the gateway made, of the text that its model was given.
 """
 
 import asyncio
@@ -80,6 +81,14 @@ class FileQuestion(msgspec.Struct, frozen=True):
         return one.path == self.path and " ".join(self.words.split()) in " ".join(one.text.split())
 
 
+class _Asked(NamedTuple):
+    """The ranked places of each question, and how many addresses were shown and gave back the text shown."""
+
+    ranked: list[Ranked]
+    shown: int
+    cited: int
+
+
 class _Piece(NamedTuple):
     place: RankedPlace
     given: str
@@ -113,8 +122,11 @@ async def compare(
     Questions of development are shown, and judge nothing.
     """
     usable = [one for one in asked if one.collection in folders]
-    found = await _ask(folder / "hybrid", folders, usable, meaning, model, is_on=True)
-    words = await _ask(folder / "words", folders, usable, meaning, model, is_on=False)
+    if not usable:
+        return True
+    hybrid = await _ask(folder / "hybrid", folders, usable, meaning, model, is_on=True)
+    found = hybrid.ranked
+    words = (await _ask(folder / "words", folders, usable, meaning, model, is_on=False)).ranked
     pieces = {name: _pieces(folder / "hybrid" / "home" / "gateway.db", name, root) for name, root in folders.items()}
     embedder = await _open(folder, model)
     vectors = {name: await _vectors(embedder, [one.given for one in some]) for name, some in pieces.items()}
@@ -139,7 +151,10 @@ async def compare(
         )
         rows.append((one, [one.rank_in(way) for way in ways]))
     embedder.close()
-    is_good = True
+    show_table(
+        "citations", ("", "number"), [("addresses shown", hybrid.shown), ("give back the text shown", hybrid.cited)]
+    )
+    is_good = hybrid.cited == hybrid.shown > 0
     for name, is_reported in ((name, is_reported) for name in folders for is_reported in (False, True)):
         ranks = [ranks for one, ranks in rows if one.collection == name and one.is_reported is is_reported]
         if not ranks:
@@ -171,7 +186,7 @@ async def _ask(
     model: Path | None,
     *,
     is_on: bool,
-) -> list[Ranked]:
+) -> _Asked:
     config = folder / "config.toml"
     chosen = f"model_path = {json.dumps(str(model))}\nembedded_default = false\n" if model else ""
     _write(config, f"[gateway.embedding]\nenabled = {str(is_on).lower()}\n{chosen}")
@@ -186,6 +201,7 @@ async def _ask(
             )
         await _drained(client)
         answers: list[Ranked] = []
+        shown = cited = 0
         for one in asked:
             params = {"query": one.question, "source": f"collection:{one.collection}", "max_results": ASKED}
             answer = await client.request("knowledge/search", params)
@@ -193,7 +209,11 @@ async def _ask(
                 await _drained(client)
                 answer = await client.request("knowledge/search", params)
             answers.append([_place_of(hit) for hit in answer["hits"]])
-    return answers
+            shown += len(answer["hits"])
+            for hit in answer["hits"]:
+                read = await client.request("knowledge/read", {"address": hit["address"]})
+                cited += read["text"] == hit["text"] and read["state"] == "same"
+    return _Asked(answers, shown, cited)
 
 
 async def _ask_peer(

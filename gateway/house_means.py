@@ -1,4 +1,4 @@
-"""What files, steering and captured conversations are built of: the objects that other houses lend to them.
+"""The parts of files, steering and captured conversations: the objects that other houses lend to them.
 
 Rule 1: nothing is decided here; `gateway.wiring` says in which order the houses are built.
 """
@@ -23,7 +23,7 @@ from gateway.base.chat_programs import list_clients
 from gateway.files.code_structure import has_grammars
 from gateway.files.folder_watch import watch_folders
 from gateway.files.guidance_files import AgentFolders, InstructionFiles, agents_folder
-from gateway.files.safe_open import SafeFolder
+from gateway.files.safe_open import SafeFolder, open_kept_root
 from gateway.files.text_reader import text_reader
 from gateway.foundations import Foundations
 from gateway.home.watch_locks import WatchLocks
@@ -99,7 +99,8 @@ def build_files(core: MemoryCore, memory: MemoryService, episodic: EpisodicServi
             settings=lambda: base.config.config.knowledge,
             home=os.path.realpath(base.home.root),
             user_folder=os.path.realpath(os.path.expanduser("~")),  # noqa: PTH111  # both as the system has them
-            open_root=SafeFolder,
+            resolve_root=SafeFolder,
+            open_root=open_kept_root,
             reader=text_reader,
             read_thread=read_thread,
             workspace_exists=workspace_exists,

@@ -1,4 +1,4 @@
-"""What ended chat proxies left in the spool: any gateway of the home delivers it, at its start or when it is asked.
+"""Answers that ended chat proxies left in the spool. Any gateway of the home delivers them, at its start or when asked.
 
 Rule 1: one process of the home delivers at a time; a file goes when memory has all of it, and what is delivered twice
 is kept once.
@@ -30,7 +30,7 @@ CAPTURING = frozenset({"capture/prepare", "capture/finish", "capture/ingest"})
 FORGETTING = frozenset({"memory/forget", "thread/delete", "workspace/delete"})
 """Methods before which what proxies hold is delivered."""
 START_SECONDS = 1.0
-"""How long a start waits for what was left: some hundred answers. The rest is delivered while the process serves."""
+"""The time for which a start waits for what was left: some hundred answers. The rest is delivered while it serves."""
 
 log = Log("spool")
 

@@ -64,7 +64,7 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
     @cache
     def houses() -> Houses:
         # a question by words needs no vectors
-        from gateway.files.safe_open import SafeFolder  # noqa: PLC0415
+        from gateway.files.safe_open import open_kept_root  # noqa: PLC0415
         from knowledge.index.vectors import PieceVectors  # noqa: PLC0415
         from thread_episodic.index.indexing import source_hash_of  # noqa: PLC0415
         from thread_episodic.search.vectors import ChunkVectors as ConversationVectors  # noqa: PLC0415
@@ -78,7 +78,7 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
             echo_spans=ledger.echo_spans,
             hash_of=partial(source_hash_of, base.key),
         )
-        of_files = PieceVectors(db=db, jobs=jobs, meaning=embedding, keyed=base.key, open_root=SafeFolder)
+        of_files = PieceVectors(db=db, jobs=jobs, meaning=embedding, keyed=base.key, open_root=open_kept_root)
         return Houses(db, [RecordVectors(means), of_conversations, of_files])
 
     embedding = Embedding(

@@ -99,7 +99,7 @@ class Collections:
     async def _open(self, path: str) -> SafeRoot:
         """Return the folder of a path that may be a collection."""
         try:
-            root = await anyio.to_thread.run_sync(self._means.open_root, path)
+            root = await anyio.to_thread.run_sync(self._means.resolve_root, path)
         except UnsafeFileError:
             raise CallerError("unsafe_root", "There is no such folder that can be read.") from None
         problem = problem_of_root(root.path, self._means.home, self._means.user_folder)

@@ -10,7 +10,7 @@ from protocol.files.knowledge import FileKind
 
 
 class Kind(NamedTuple):
-    """What a file is read as, and the language of code."""
+    """The kind as which a file is read, and the language of code."""
 
     kind: FileKind
     language: str | None = None

@@ -1,4 +1,4 @@
-"""What this house needs of others, as the shell hands it in."""
+"""The needs of this house that the shell meets."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -42,7 +42,10 @@ class KnowledgeMeans(Struct, frozen=True, kw_only=True):
     """The real path of the home, which no collection may hold."""
     user_folder: str
     """The real path of the user's own folder."""
+    resolve_root: Callable[[str], SafeRoot]
+    """Opens a folder that a person names, through links."""
     open_root: Callable[[str], SafeRoot]
+    """Opens the folder of a collection. Raises `UnsafeFileError`, also where a link took its place."""
     reader: Callable[[], AbstractAsyncContextManager[ReadText]]
     read_thread: ReadThread
     workspace_exists: WorkspaceExists
@@ -54,9 +57,9 @@ class KnowledgeMeans(Struct, frozen=True, kw_only=True):
     degrade: Callable[[str, str], object]
     recover: Callable[[str, str | None], None]
     has_code_structure: Callable[[], bool]
-    """Whether the reader can tell functions and classes of code."""
+    """Return whether the reader can tell functions and classes of code."""
     has_enricher: Callable[[], bool]
-    """Whether a provider has the role `enricher`."""
+    """Return whether a provider has the role `enricher`."""
     spawn: Spawn
     watch_folders: Callable[[str, Sequence[str], Callable[[set[str]], None]], FolderWatcher]
     """Watches folders below a root and calls back with changed paths. Raises `WatchRefusedError`."""

@@ -1,4 +1,4 @@
-"""Whether a home has collections, so that a turn of a home without any has no hook of this house.
+"""The presence of collections: in a home without any, no turn has a hook of this house.
 
 Rule 1: kept in memory, since a hook's switch is asked at every turn; read again when any process changed the home.
 """
@@ -8,7 +8,7 @@ from protocol.seams.ports import Transact
 
 
 class Presence:
-    """Which collections there are in the home: any at all, and any whose files are recalled in turns."""
+    """The presence of collections in the home: of any at all, and of any whose files are recalled in turns."""
 
     def __init__(self, db: Transact) -> None:
         self._db = db

@@ -35,15 +35,13 @@ from knowledge.rows.files import (
     deep_is_due,
     find_file,
     list_files,
-    path_of,
     places_of,
     renew_parts,
     retry_files,
 )
 from knowledge.rows.upkeep import FULL_TEXT, empty_surplus, refill_some
 from knowledge.scan.patterns import LeftOut
-from knowledge.scan.scanning import Scanner
-from knowledge.scan.walking import rules_at, rules_of
+from knowledge.scan.scanning import Scanner, judge_path
 from knowledge.scan.watching import POLLED, Watchers
 from knowledge.search.addresses import read_address
 from knowledge.search.entities import EntityReader
@@ -97,7 +95,7 @@ DEEP_PARTS = 6
 """A deep scan reads so many parts of a collection one after the other, in `deep_scan_hours` altogether."""
 MOST_MISSES = 20
 GATES = ("collection", "file_state", "verified", "secret", "floor", "budget", "already_shown")
-"""What a piece passes on its way into an answer, in order. `floor` is that of recall in turns; a credential is masked
+"""The gates of a piece on its way into an answer, in order. `floor` is that of recall in turns; a credential is masked
 where it stands, so that `secret` stops no piece."""
 
 
@@ -365,26 +363,13 @@ class KnowledgeService:
         )  # fmt: skip
 
     def _why(self, known: KnownCollection, path: str) -> LeftOut | None:
-        """Return the rule that leaves a path out now; None where none does, or the folder cannot be read."""
+        """Return why a path is left out now; None where it is not, or the folder cannot be read."""
         try:
             root = self._means.open_root(known.path)
         except UnsafeFileError:
             return None
         with root:
-            rules = rules_of(root, known.choices(), follows_git=bool(known.follow_gitignore))
-            names = path.split("/")
-            folder = ""
-            for place, name in enumerate(names):
-                rules = rules_at(root, rules, folder)
-                folder = path_of(folder, name)
-                skipped = rules.skips(folder, is_folder=place < len(names) - 1)
-                if skipped is not None:
-                    return skipped
-            try:
-                root.open_file(path).close()
-            except UnsafeFileError as error:
-                return LeftOut(error.reason)
-        return None
+            return judge_path(root, known, self._means.settings(), path)
 
     async def _explain_query(self, params: KnowledgeExplainParams) -> KnowledgeExplainResult:
         asked = KnowledgeSearchParams(query=params.query or "", context=params.context)

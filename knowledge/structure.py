@@ -1,4 +1,4 @@
-"""What is known of a text once it is read: the answer of a reader, of ranges and terms, without a sentence of it."""
+"""The structure of a text once it is read: the answer of a reader, of ranges and terms, without a sentence of it."""
 
 from collections.abc import Iterable
 from typing import Literal, Protocol, TypeAlias
@@ -11,7 +11,7 @@ from protocol.files.knowledge import FileKind
 Unread: TypeAlias = Literal[
     "binary", "encoding_unknown", "generated", "opted_out", "no_reader", "encrypted", "broken", "too_large"
 ]
-"""Why a file has no pieces, as its reader found."""
+"""The reason why a file has no pieces, as its reader found."""
 
 
 def join_terms(terms: Iterable[str], of_headings: Iterable[str]) -> str:
@@ -55,7 +55,7 @@ class TextStructure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader is asked: how to read so many bytes that follow. It is told no name."""
+    """The request to a reader: how to read so many bytes that follow. It holds no name."""
 
     kind: FileKind
     size: int

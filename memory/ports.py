@@ -87,7 +87,7 @@ class Collaborators(Struct, frozen=True, kw_only=True):
     echo_spans: EchoSpans
     read_date: ReadDate
     searched: Sequence[Searched]
-    """What other houses keep of texts."""
+    """The searches of other houses through the texts that they keep."""
     look_into_files: LookIntoFiles
     forget_copies: ForgetCopies
     files: FileEvidence | None

@@ -19,7 +19,7 @@ from protocol.seams.ports import Lexicon
 EXTRACTOR_HOOK = "memory.post_turn_extractor"
 """The hook that learns from a turn: its open runs are the learning that a forgetting cancels."""
 ALREADY_SHOWN = "already_shown"
-"""Why a recall gives nothing where all that it found is in the prompt already."""
+"""The reason of a recall that gives nothing because all that it found is in the prompt already."""
 
 
 class RecallOutcome(Protocol):
@@ -32,7 +32,7 @@ class RecallOutcome(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why there are no more."""
+        """Return why there are no more."""
         ...
 
     @property

@@ -52,7 +52,7 @@ MOST_SUPPORT = 50
 
 
 class MemoryQuestions:
-    """What may be asked of durable memory without changing it."""
+    """The questions about durable memory: none of them changes it."""
 
     def __init__(self, means: Collaborators, door: Doorway, reader: RecordReader, recaller: Recaller) -> None:
         self._means, self._door, self._reader, self._recaller = means, door, reader, recaller
@@ -132,7 +132,7 @@ class MemoryQuestions:
         return HistoryResult(events=events)
 
     async def explain(self, params: ExplainParams) -> ExplainResult:
-        """Why something was or was not saved or recalled."""
+        """Return why something was or was not saved or recalled."""
         place = await self._door.place(params.context)
         if params.target is not None:
             target = params.target

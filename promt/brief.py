@@ -30,9 +30,9 @@ class StandingStatement(NamedTuple):
     key: str
     text: str
     said_at: int
-    """When it was last said, in milliseconds: the newest of a key wins."""
+    """The time when it was last said, in milliseconds: the newest of a key wins."""
     first_said_at: int
-    """When it was first said: the order of lines, which must not move when something is only said again."""
+    """The time when it was first said orders lines: they must not move when something is only said again."""
 
 
 class Frame(NamedTuple):

@@ -52,7 +52,7 @@ _LETTER = compile_late(
     ),
     re.IGNORECASE,
 )
-"""What a forwarded or answered mail begins with. Nothing says where a mail ends: it goes to the end of the message."""
+"""The beginning of a forwarded or answered mail. Nothing says where a mail ends: it goes to the end of the message."""
 _ROLE = compile_late(
     lambda: (
         rf"[ \t]*[\[(<*]*(?:{either('layout', 'role')})[\])>*]*[ \t]*[:：\]]"
@@ -88,7 +88,6 @@ _WEAK: Final = (
     compile_late(r"[^\n]*\S\t\S"),
 )
 SPEAKER = compile_late(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S")
-_LIST_ITEM = compile_late(r"[ \t]*(?:[-*•–—・·]|\(?\d{1,2}[.)])[ \t]*\S")
 
 
 class TextBlock(NamedTuple):

@@ -10,7 +10,7 @@ _EDGE = compile_late(
     r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context|file_context) nonce="[\w-]{4,64}"|standing_memory)>'
 )
 _HEAD = STANDING.head.partition(">")[2]
-"""How the block goes on that has no nonce. A text that only speaks of its tag has no block."""
+"""The words after the tag of a block that has no nonce. A text that only speaks of its tag has no block."""
 
 
 def find_blocks(text: str) -> list[tuple[int, int]]:

@@ -35,7 +35,7 @@ MENTIONED_CHARS: Final = 14
 SAYING_WORDS: Final = 5
 """So many quoted words in the first person are somebody's sentence; fewer are a saying."""
 HANDING_CHARS: Final = 200
-"""Who hands a text over with words that no table knows does it in a short paragraph that points at it."""
+"""The longest paragraph that hands a text over by pointing at it, with words that no table knows."""
 ASKED_AGAIN: Final = 16
 
 _WORD = compile_late(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -78,9 +78,9 @@ _WHENEVER = compile_late(
     ),
     re.IGNORECASE,
 )
-"""What holds whenever something happens is an order for good, and hands nothing over."""
+"""Words of an order for good: it holds whenever something happens, and hands nothing over."""
 _THAT = compile_late(r"\b(?:that|it|them)\b(?=\s*(?:[.,!?;:]|to\b|into\b|as\b|$))", re.IGNORECASE)
-"""What a request to work on it means, where that stands before."""
+"""The object of a request to work on something that stands before it."""
 _SUBJECT = compile_late(lambda: whole("own_words", "subject"), re.IGNORECASE)
 """Speaks of the speaker as the one who does or has, not as the one something is done for."""
 
@@ -199,9 +199,9 @@ class _Cover(NamedTuple):
     is_sure: bool
     points: int | None = None
     is_asked: bool = False
-    """Whether a request or a question hands over what it points at; words that only point may announce one's own."""
+    """A request or a question hands over what it points at; words that only point may announce one's own."""
     is_lined: bool = False
-    """Whether it asks for work on a text, or asks of one that it points at, and that begins on the next line."""
+    """It asks for work on a text, or asks of one that it points at, and that begins on the next line."""
 
 
 def _cover(text: str, block: TextBlock) -> _Cover | None:

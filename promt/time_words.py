@@ -26,7 +26,7 @@ Days: TypeAlias = tuple[date, date]
 
 
 class TimeRange(Struct, frozen=True, kw_only=True):
-    """When: milliseconds, both ends included, and where in the text it is said."""
+    """A range of time in milliseconds, both ends included, and where in the text it is said."""
 
     from_at: int
     to_at: int
@@ -147,7 +147,7 @@ class _Rule(NamedTuple):
     """Each match has one of them: a text without is not looked through."""
     days_of: Callable[[re.Match[str], _Asked], Days | None]
     words: re.Pattern[str] | None = None
-    """What the words are that begin with an anchor, where a match has no others."""
+    """The words that begin with an anchor, where a match has no others."""
 
     def matches(self, folded: str) -> Iterator[re.Match[str]]:
         return self.pattern.finditer(folded) if any(anchor in folded for anchor in self.anchors) else iter(())

@@ -25,7 +25,7 @@ KeyId: TypeAlias = Annotated[str, matching("[0-9a-f]{32}", "Names the key of a h
 
 
 class BundleCounts(Params):
-    """How many lines of each kind follow."""
+    """The number of lines of each kind that follow."""
 
     records: Count
     candidates: Count
@@ -74,7 +74,7 @@ class BundledFactor(Params):
 
 
 class BundledDecision(Params):
-    """What was decided about a record or a candidate, and why."""
+    """A decision about a record or a candidate, and its reason."""
 
     at: Millis
     action: Action
@@ -104,7 +104,7 @@ class BundleRecord(RecordFields, Params, tag_field="type", tag="record"):
 
 
 class BundledProposal(ProposalFields, Params):
-    """What a candidate's record would need beside the text."""
+    """The members of a candidate's record beside its text."""
 
     under_review: bool = False
     """It was made while a person reviews proposals: no pass decides on it."""

@@ -2,8 +2,7 @@
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-import msgspec
-from msgspec import UNSET, Meta, Raw, UnsetType
+from msgspec import Meta
 
 from protocol.base import Wire
 from protocol.errors import ErrorObject
@@ -33,12 +32,3 @@ class NotificationMessage(Wire):
     jsonrpc: Literal["2.0"] = "2.0"
     method: str
     params: Any
-
-
-class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """One incoming message, taken apart as far as routing needs; `params` stays undecoded."""
-
-    jsonrpc: Literal["2.0"]
-    method: str
-    id: RequestId | UnsetType = UNSET
-    params: Raw | UnsetType = UNSET

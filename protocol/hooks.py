@@ -95,7 +95,7 @@ class EpisodicQuery(Wire):
     max_chars: int | None = None
     roles: list[Literal["user", "assistant"]] | None = None
     newest: bool = False
-    """Whether the newest is wanted: the words are then what comes first, and what is shown need not have them."""
+    """The newest is wanted: the words are then what comes first, and what is shown need not have them."""
 
 
 class EpisodicPlan(Wire):
@@ -104,7 +104,7 @@ class EpisodicPlan(Wire):
     status: Literal["recall", "skip"] = "skip"
     queries: list[EpisodicQuery] = []
     is_asked: bool = False
-    """Whether the user clearly asks for what was said: then the best that there is is shown, though it fits badly."""
+    """The user clearly asks for what was said: then the best that there is is shown, though it fits badly."""
 
 
 class FileQuery(Wire):
@@ -386,7 +386,7 @@ ReadThread: TypeAlias = Callable[[Tx, str], ThreadFact | None]
 """A thread by id, or None."""
 
 WorkspaceExists: TypeAlias = Callable[[Tx, str], bool]
-"""Whether there is such a workspace."""
+"""Return whether there is such a workspace."""
 
 OnDeleted: TypeAlias = Callable[[Tx, str], Mapping[str, int]]
 """Called in the transaction that deletes a thread (or workspace) with its id; returns what was removed, per store."""

@@ -66,7 +66,7 @@ class Memory(Wire):
 
     memory_id: str
     path: str | None
-    """Where its writer filed it."""
+    """The place where its writer filed it."""
     type: str
     content: str
     tags: list[str]
@@ -77,7 +77,7 @@ class Memory(Wire):
     score: float | None
     """The score of a search, 0 to 1; null where nothing was searched."""
     created_at: int
-    """When it was written; of a path, when something was first written there."""
+    """The time when it was written; of a path, when something was first written there."""
     updated_at: int
     access_count: int
 
@@ -139,7 +139,7 @@ class WriteBody(Params):
 
 
 class WriteDecision(Wire):
-    """What was decided about a write, and why."""
+    """The decision about a write, and its reason."""
 
     action: Action
     reason_code: ReasonCode
@@ -172,7 +172,7 @@ class ForgetQuery(Params):
 
 
 class ForgottenAnswer(Wire):
-    """What was forgotten; with `mode=erase` the receipt."""
+    """The ids of forgotten memories; with `mode=erase` the receipt."""
 
     forgotten_memory_ids: list[str]
     receipt: Receipt | None = None

@@ -1,6 +1,6 @@
 """Language models as the gateway uses them: the port, its request and answer, and the scripted provider's files."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, Protocol, TypeAlias
 
 from protocol.base import Millis, Params, Wire
@@ -130,9 +130,6 @@ class Model(Protocol):
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
         """Return the answer; raises `ProviderFailed`."""
         ...
-
-
-ModelFactory: TypeAlias = Callable[[str], Model]
 
 
 # -- the scripted provider's files ---------------------------------------------------------------------------------

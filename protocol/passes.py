@@ -29,7 +29,7 @@ class RunStage(Wire):
 
 
 class ModelUse(Wire):
-    """How often a run asked a model, and whose."""
+    """The number of times that a run asked a model, and the provider of that model."""
 
     provider: str
     calls: int
@@ -121,7 +121,7 @@ class PassesGetParams(Params):
 
 
 class RunChange(Wire):
-    """What a run changed of one thing: the members that differ, before and after."""
+    """A change of a run to one thing: the members that differ, before and after."""
 
     id: str
     what: str

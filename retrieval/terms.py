@@ -81,7 +81,7 @@ _RINGED = compile_late("\\w*[äöüøåÄÖÜØÅ]\\w*")
 _DIGRAPHS = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "Ø": "Oe", "Å": "Aa"}
 )
-"""How these letters are typed where the keyboard has none; without their signs they are found anyway."""
+"""The spellings of these letters on a keyboard that has none; without their signs they are found anyway."""
 _ARABIC_ARTICLE = compile_late("^[وف]?(?:[بك]?ال|لل)(?=.{3})")
 
 _FIRST_UNSPACED = "\u0e00"

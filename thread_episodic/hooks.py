@@ -48,7 +48,7 @@ MATCHED = "matched"
 _REASONS: tuple[DiagnosticCode, ...] = (
     "disabled", "index_pending", "budget_too_small", "below_floor", "no_match", "query_too_vague",
 )  # fmt: skip
-"""Why nothing was found, the most telling first, when several queries had several reasons."""
+"""Reasons of an empty result, the most telling first, for several queries with several reasons."""
 
 
 class _Told(NamedTuple):

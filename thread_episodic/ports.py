@@ -1,7 +1,7 @@
 """Ports of this house beyond the shared ones, as named callables and protocols."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -52,23 +52,10 @@ ReportDamage: TypeAlias = Callable[[Sequence[str], bool], None]
 loop."""
 
 RepairState: TypeAlias = Callable[[Tx], IndexRepair]
-"""How far the repair of the index is."""
+"""The progress of the index's repair."""
 
 Paused: TypeAlias = Callable[[], tuple[str, str] | None]
 """The component and the reason that hold the index queue, or None."""
-
-
-class ChunkEmbedder(Protocol):
-    """Turns texts into unit vectors of one space; may be absent, late or slow."""
-
-    @property
-    def dim(self) -> int:
-        """Return how many numbers a vector has."""
-        ...
-
-    async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """Return one float16 vector for each text, in order; raises `Unavailable` when there is no model now."""
-        ...
 
 
 class EpisodicMeans(Struct, frozen=True, kw_only=True):

@@ -189,11 +189,11 @@ class TurnSearch(NamedTuple):
     thread_id: str | None = None
     """The only thread that is looked into, where it is not the query that says where."""
     adds_words: bool = False
-    """Whether what only repeats the query is left out."""
+    """A hit that only repeats the query is left out."""
 
 
 class Shown(NamedTuple):
-    """What a turn's prompt holds already: turns, chunks, and what its facts say."""
+    """The turns, chunks and facts that a turn's prompt holds already."""
 
     turns: Sequence[str]
     chunks: set[str]

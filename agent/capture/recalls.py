@@ -1,4 +1,4 @@
-"""What a captured message is given: recalled once, stored piece by piece, and shown again as far as it may be.
+"""The memory that a captured message is given: recalled once, stored piece by piece, shown again as far as it may be.
 
 Rule 1: the brief is chosen with the first message that goes out with what it was given; then it only loses lines.
 Rule 2: nothing is shown of another conversation than the message's own and those that it left.
@@ -49,14 +49,14 @@ RECALL_BLOCKS = ("standing", "memory", "thread")
 
 
 class GivenMemory(NamedTuple):
-    """What a prepared turn holds of memory."""
+    """The memory of a prepared turn."""
 
     sections: Sequence[PromptSection]
     standing: Sequence[SourceRef]
     blocks: Sequence[ContextBlock]
     status: RecallStatus
     project: Sequence[ShownLine] = ()
-    """What holds in the project; it stands in the brief behind what stands in every prompt."""
+    """Lines that hold in the project; they stand in the brief behind those that stand in every prompt."""
 
 
 class _Gathered(NamedTuple):

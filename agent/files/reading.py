@@ -19,7 +19,7 @@ from protocol.threads import ArtifactRef
 T = TypeVar("T")
 
 MAX_PICTURE_BYTES = 5 * 1024 * 1024
-"""What the usual providers take of one picture."""
+"""The largest picture that the usual providers take."""
 KNOWN_TEXTS = 64
 """Files whose characters were counted; the index of the largest has two hundred entries."""
 

@@ -29,7 +29,7 @@ KINDS: tuple[tuple[str, ArtifactKind], ...] = (
 
 PDF = "application/pdf"
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""What models take."""
+"""The pictures that models take."""
 TABLES = frozenset({"text/csv", "text/tab-separated-values"})
 TEXTS = frozenset(
     {

@@ -31,7 +31,7 @@ from protocol.threads import DeleteResult, ThreadParams, WorkspaceParams
 TURNS_AT_ONCE = 500
 """Turns that one transaction removes of a workspace before other writers get their turn: some 200 ms."""
 GO_ON_DELAY_MS = 2000
-"""Whoever begins a deletion goes on with it at once; after that the job does."""
+"""The delay of the job: the process that begins a deletion goes on with it at once, and the job does after that."""
 
 
 class _Gone:

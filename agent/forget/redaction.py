@@ -23,7 +23,7 @@ from protocol.saying import MARK, Saying
 from protocol.seams.ports import Tx
 
 SPOKEN = ("arguments",)
-"""What of a call is somebody's words."""
+"""The members of a call that hold somebody's words."""
 
 
 def _map_objects(value: Any, of_object: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Any:

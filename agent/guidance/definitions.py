@@ -16,12 +16,11 @@ from msgspec import Meta
 from agent.guidance.ports import AgentFolder, problem
 from promt.patterns import compile_late
 from protocol.base import Params
-from protocol.guidance import Agent, AgentPart, AgentProblem, InvalidAgent
+from protocol.guidance import Agent, AgentProblem, InvalidAgent
 from protocol.threads import AgentRef, Domain, MemoryMode
 
 AGENTS_FILE, CONFIG_FILE, SOUL_FILE, MEMORY_FILE = "AGENTS.md", "config.yaml", "SOUL.md", "MEMORY.md"
 FILES = (CONFIG_FILE, AGENTS_FILE, SOUL_FILE, MEMORY_FILE)
-PART_FILES: Mapping[AgentPart, str] = {"agents": AGENTS_FILE, "soul": SOUL_FILE, "memory": MEMORY_FILE}
 SLUG: Final = compile_late(r"[a-z0-9_-]{1,64}\Z")
 
 STRICTNESS: tuple[MemoryMode, ...] = ("normal", "read_only", "ignored")

@@ -68,9 +68,9 @@ class Instructions(NamedTuple):
     text: str
     limit: int
     off: str | None
-    """Why there are none; None where there may be some."""
+    """The reason why there are none; None where there may be some."""
     is_missing: bool = False
-    """Whether the folder itself is not there."""
+    """The folder itself is not there."""
 
     @property
     def loaded(self) -> list[LoadedFile]:

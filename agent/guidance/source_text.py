@@ -41,7 +41,7 @@ class SourceText(NamedTuple):
     text: str
     sha256: str
     hidden: dict[int, int]
-    """How many hidden characters were taken out of each line, by its number from 1."""
+    """The number of hidden characters that were taken out of each line, by its number from 1."""
     tokens: tuple[IncludeToken, ...]
 
 

@@ -74,7 +74,7 @@ class TurnGuidance(NamedTuple):
     text: str = ""
     """All that the hooks add to the prompt; it has budgets of its own."""
     problem: GatewayError | None = None
-    """Why the turn may not begin."""
+    """The reason why the turn may not begin."""
     agent: AgentRef | None = None
     provider: str | None = None
     memory_mode: MemoryMode | None = None

@@ -18,7 +18,7 @@ CANCEL_GRACE_SECONDS = 0.01
 
 
 FORCE_SECONDS = 0.25
-"""How long what was left behind may go on before it is closed: long enough to clean up, too short to pile up."""
+"""The time that left work may take before it is closed: long enough to clean up, too short to pile up."""
 
 
 class ExitedError(Exception):
@@ -75,7 +75,7 @@ class _Watch:
 
 
 async def _whole(call: Callable[[], Awaitable[Any]]) -> Any:
-    """Whatever the call is or does, it happens inside a task, and does not reach beyond it."""
+    """Make the call inside a task, so that nothing of it reaches beyond."""
     try:
         return await call()
     except (SystemExit, KeyboardInterrupt) as error:

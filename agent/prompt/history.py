@@ -39,7 +39,7 @@ BYTES_PER_TOKEN = 3
 Tokenizers differ and none is here; to estimate too many tokens is the safe side.
 """
 PICTURE_TOKENS = 1600
-"""What the usual models count for the largest picture that they look at whole."""
+"""The usual models' count for the largest picture that they look at whole."""
 
 
 class Size(NamedTuple):

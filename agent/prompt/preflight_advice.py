@@ -25,7 +25,7 @@ from protocol.tools import tool_spec
 MAX_TEXT_CHARS = 4000  # of the message: what it hints at stands in its beginning or is not worth a call
 
 FAULTS: Mapping[ProviderFault, PlanFault] = {"timeout": "timeout", "bad_json": "invalid_json"}
-"""How a provider's failure is told; every other one means that there was nobody to ask."""
+"""The fault of a plan for a provider's failure; every other failure means that there was no model to ask."""
 
 
 class Advisor(NamedTuple):

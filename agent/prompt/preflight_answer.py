@@ -29,7 +29,7 @@ _FENCED = compile_late(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.
 _WORD = compile_late(r"\w")
 
 PlanFault: TypeAlias = Literal["invalid_json", "unknown_tool", "unknown_mode", "too_broad", "timeout", "unavailable"]
-"""Why a model's plan is not used, as the manifest tells it."""
+"""The reason why a model's plan is not used, as the manifest names it."""
 
 
 class UnusablePlanError(ValueError):

@@ -18,7 +18,7 @@ COUNTED = {
     "items": "count_items_of_thread",
     "artifacts": "count_artifacts_of_thread",
 }
-"""What a thread holds, and the statement that counts it."""
+"""The statement that counts each kind of thing that a thread holds."""
 
 # -- workspaces --------------------------------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ class ThreadImportPlan(NamedTuple):
 
 
 Words: TypeAlias = tuple[tuple[str, str], ...]
-"""What a turn says, message by message with its role, without what was injected."""
+"""The words of a turn, message by message with its role, without what was injected."""
 
 
 def find_echoes(live: Mapping[str, Words], incoming: Sequence[tuple[str | None, Words | None]]) -> set[int]:

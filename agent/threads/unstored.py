@@ -36,7 +36,7 @@ class Unstored:
 
     def __init__(self, *, is_read_only: bool = False) -> None:
         self.is_read_only = is_read_only
-        """Whether the home takes nothing as long as the process lives."""
+        """The home takes nothing as long as the process lives."""
         self.workspaces: set[str] = set()
         """Workspaces that were to be made."""
         self._threads: dict[str, StoredThread] = {}

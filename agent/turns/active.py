@@ -42,7 +42,7 @@ class ActiveTurn:
         self.seq = 0
         self.scope = anyio.CancelScope()
         self.hosted: Hosted | None = None
-        """What its host was told, once it may call its model; None for a turn whose model the gateway calls."""
+        """The answer to its host, once it may call its model; None for a turn whose model the gateway calls."""
         self.is_ending = False
         self.ended = anyio.Event()
         self.end_as: TurnEvent = "interrupt"

@@ -48,7 +48,7 @@ from protocol.seams.ports import Clock, JobHandle, JobQueue, Notify, RetryJob, T
 from protocol.threads import MemoryMode, Thread, ToolEvent, Turn, TurnOptions, TurnStatus
 
 MAX_LOST_ATTEMPTS = 3
-"""How many processes may end under a run, beyond its own attempts, before it is taken for the cause."""
+"""The number of processes that may end under a run, beyond its attempts, before it is the suspect."""
 
 OUTCOMES: dict[TurnStatus, str] = {
     "completed": "succeeded",

@@ -81,7 +81,7 @@ def _to_reply(ended: CallEnd, incident: Callable[[BaseException], str]) -> ToolR
 
 
 def _unsoundness(result: Any) -> Exception | None:
-    """Why what a tool gave is no reply that a model can be sent, or None."""
+    """Return why a tool's result is no reply that a model can be sent; None where it is one."""
     if not isinstance(result, ToolReply):
         return TypeError("a tool answered with something that is no reply")
     try:

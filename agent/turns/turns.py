@@ -413,7 +413,7 @@ class Turns:
         return active is not None
 
     async def _absence(self, turn_id: str) -> GatewayError:
-        """Why no host of this process may go on with a turn."""
+        """Return the error of a turn that no host of this process may go on with."""
         is_unstored = self._life.unstored.find_turn(turn_id) is not None
         if not is_unstored and await self._means.db.read(lambda tx: get_turn(tx, turn_id)) is None:
             return CallerError.missing("turn")

@@ -14,7 +14,7 @@ UNKNOWN = "unknown"
 
 
 class ClientRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is known of a program; `clients.toml` says what each member is."""
+    """The row of a program; `clients.toml` says what each member is."""
 
     agent: list[str]
     session: list[str] = []

@@ -59,7 +59,7 @@ from thread_episodic.values import lexicon_digest
 ROOM_BYTES = 256 * 1024 * 1024
 """With less than this a home of ordinary size cannot be backed up beside itself."""
 SPOOLED_MS = 60 * 60 * 1000
-"""What a living chat proxy has for longer, its memory does not take."""
+"""The age from which an answer in a spool is a warning: the memory of that proxy does not take it."""
 
 
 INSIDE = frozenset({"memory", "conversation", "files", "jobs", "vectors"})

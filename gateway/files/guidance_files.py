@@ -27,7 +27,7 @@ MAX_RESOLVED = 2048
 """Paths of some projects; then they are resolved anew."""
 
 DISTINGUISHES_CAPITALS = sys.platform not in {"darwin", "win32"}
-"""Whether disks of this system find a file by its exact name alone; others may find it by other letters as well."""
+"""True where disks of this system find a file by its exact name alone; others may find it by other letters as well."""
 
 BUILT_IN = Path(__file__).resolve().parents[2] / "promt" / "agents"
 """The definitions that come with the package. There is none yet."""

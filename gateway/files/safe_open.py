@@ -310,3 +310,15 @@ def _refusing() -> Generator[None]:
         raise UnsafeFileError("not_regular") from None
     except (OSError, ValueError, UnicodeError):
         raise UnsafeFileError("unreadable") from None
+
+
+def open_kept_root(path: str) -> SafeFolder:
+    """Return a folder whose path was resolved when it was stored. Raises `UnsafeFileError`.
+
+    It leads through no link then: one that was put in its place since would lead to other files.
+    """
+    root = SafeFolder(path)
+    if root.path == path:
+        return root
+    root.close()
+    raise UnsafeFileError("link")

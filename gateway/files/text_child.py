@@ -40,7 +40,7 @@ MAX_PDF_CHARS = 8 * 1024 * 1024
 MEMORY_BYTES = 768 * 1024 * 1024
 HEAD_BYTES = 8192
 GUESSED_BYTES = 65_536
-"""What an encoding is guessed by."""
+"""The beginning of a text by which its encoding is guessed."""
 MOST_MEAN_LINE = 500
 """Characters: what a person writes has shorter lines, but for prose, which has whole paragraphs in them."""
 MAX_TOPICS = 16
@@ -106,7 +106,7 @@ def find_headings(text: str, begin: int) -> list[Heading]:
 
 
 class _Reader:
-    """What reading takes, made once for all files."""
+    """The reader of the process, with its lexicon and scanner: made once for all files."""
 
     def __init__(self) -> None:
         self._lexicon = SnowballLexicon()

@@ -1,4 +1,4 @@
-"""How a process is started in a home, why one cannot begin, and how one runs to its end."""
+"""The start of a process in a home, the reasons why it cannot begin, and its run to the end."""
 
 import asyncio
 import sys
@@ -76,8 +76,17 @@ async def run_guarded(work: Coroutine[None, None, int]) -> int:
         return DEFECT
 
 
+HANDOVER_SECONDS = 0.0005
+"""After which a thread that works hands the interpreter over to one that waits, usually the loop with a message.
+
+With Python's 5 ms the ping's p95 beside a scan was 14 to 28 ms, with this 4 to 12, for the same processor time
+(`python -m benchmarks knowledge`).
+"""
+
+
 def run_process(work: Coroutine[None, None, int], name: str) -> int:
     """Run a process to its end; return its exit code. Why it cannot begin is a line on stderr, under `name`."""
+    sys.setswitchinterval(HANDOVER_SECONDS)
     try:
         return asyncio.run(run_guarded(work))
     except UnusableError as error:

@@ -14,7 +14,7 @@ from protocol.seams.passes import StageRun, StageSlice
 from protocol.seams.ports import Clock, JobHandle, Transact, Tx
 
 SLICE_SECONDS = 0.005
-"""How long a slice goes on looking: a search or a writer beside it waits milliseconds."""
+"""The length of a slice: a search or a writer beside it waits milliseconds."""
 
 Prunings = Callable[[int], Sequence[Check]]
 """(now): what is dropped at a time, in this order."""

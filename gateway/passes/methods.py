@@ -36,7 +36,7 @@ from protocol.settings import GatewayConfig
 
 LAST = 2**62
 POLL_SECONDS = 0.05
-"""How often the end of a run is looked for: another process may be the one that works on it."""
+"""The time between two looks for the end of a run: another process may be the one that works on it."""
 
 
 class Passes:

@@ -27,7 +27,7 @@ from protocol.seams.rehearsal import rehearse
 SLICE_ROWS = 100
 """Rows of one slice: a writer that waits for it waits milliseconds."""
 RESTS = 9
-"""What a run rests after a slice beside reads and writes, as times of the slice: it goes on at a tenth of its pace."""
+"""The rest of a run after a slice beside reads and writes, as times of the slice: it goes on at a tenth of its pace."""
 MOST_REST_SECONDS = 0.2
 
 log = Log("passes")

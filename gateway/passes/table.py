@@ -35,4 +35,4 @@ PASSES: Mapping[PassName, PassRow] = {
     "dream": PassRow(_daily, attrgetter("dream"), is_nightly=True),
 }
 REVERSIBLE_MS = 90 * DAY_MS
-"""How long the changes of a run can be undone, and its log is kept."""
+"""The time for which the changes of a run can be undone, and its log is kept."""

@@ -24,7 +24,7 @@ class StoryTurn(NamedTuple):
     tool: tuple[str, dict[str, Any]] | None = None
     title: str | None = None
     in_project: bool = False
-    """Whether the thread works in the project's folder, whose rules then hold."""
+    """The thread works in the project's folder, whose rules then hold."""
     agent: str | None = None
     """The agent whose definition acts."""
     helps: str | None = None

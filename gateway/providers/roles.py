@@ -16,7 +16,6 @@ from protocol.gateway import ProviderProblem, ProviderState, ProviderTestResult
 from protocol.models import (
     Deltas,
     Message,
-    Model,
     ModelReply,
     ModelRequest,
     ProviderFailed,
@@ -237,8 +236,3 @@ def _hint(problem: ProviderProblem | None, fault: ProviderFault | None) -> str |
     if problem is not None:
         return PROBLEM_HINTS[problem]
     return FAULT_HINTS[fault] if fault is not None else None
-
-
-def as_model(providers: Providers) -> Model:
-    """Return the providers as the port that other houses know, so that a type checker compares the shapes."""
-    return providers

@@ -94,12 +94,10 @@ _PLACEHOLDER = Pattern(
     r"|hunter))$"
 )
 _BLANK = Pattern(r"placeholder|redacted|changeme|your[_-]|_here|-here|x{5}|\*{3}|\.{3}|<|\$\{")
-"""What documentation writes where a token would stand."""
+"""Words of documentation in a token's place; no random text holds one."""
 _MADE_UP = Pattern(r"0{12}|a{25}|1234567890abcdef|0123456789abcdef|abcdef1234567890|abcdefghijklm|deadbeefdeadbeef")
-"""What people type when they want something that looks random. In a vendor's own format even that may be a token:
+"""Text that people type when they want something that looks random. In a vendor's own format even that may be a token:
 better one too many."""
-
-"""What documentation writes in a token's place. No random text holds one."""
 _HASH = Pattern(r"^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$")
 _UUID = Pattern(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 NOT_ITSELF = Pattern(

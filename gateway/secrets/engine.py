@@ -11,10 +11,10 @@ from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 Match: TypeAlias = tuple[int, int, int]
-"""Where a match begins; where its first group that took part begins and ends (without groups: the match)."""
+"""The beginning of a match, and both ends of its first group that took part (without groups: of the match)."""
 
 MAX_BYTES = 4 << 20
-"""What one pattern's automaton may hold; beyond it the engine goes on in less memory, more slowly."""
+"""The memory of one pattern's automaton; beyond it the engine goes on in less, more slowly."""
 
 WINDOW_BYTES = 512
 """The automaton of many patterns has a state for each set of them that it met: it stays small when it begins anew

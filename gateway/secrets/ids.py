@@ -138,7 +138,7 @@ class _Id(msgspec.Struct, frozen=True):
     is_given: Callable[[str], bool]
     names: Pattern
     needs: str = ""
-    """What has to speak for it beside the digits: `groups`, or its `name`."""
+    """The witness that the digits need beside them: `groups`, or its `name`."""
 
 
 _SPACED_4 = Pattern(r"^[0-9]{4}([ -])[0-9]{4}[ -][0-9]{4}$")
@@ -157,7 +157,7 @@ _IDS = (
 _PHONE = Pattern("^(?:[78]9[0-9]{9}|1[2-9][0-9]{9})$")
 """A mobile phone of Russia, any phone of North America."""
 _ANY_PERSON = _build_pattern("person")
-"""What any such number may be called."""
+"""Names that any such number may have."""
 
 
 def stands_alone(found: RuleMatch, end: int) -> bool:

@@ -17,7 +17,7 @@ from gateway.secrets.tables import read_table
 from promt.patterns import compile_late
 
 View: TypeAlias = Literal["token", "text", "prose"]
-"""Where a rule looks: the head of `rules.toml` says what each means."""
+"""The form of the text in which a rule looks: the head of `rules.toml` says what each means."""
 Check: TypeAlias = Callable[[RuleMatch], Range | None]
 
 WALLET = "wallet"

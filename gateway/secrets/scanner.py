@@ -37,7 +37,7 @@ _ESCAPE = compile_late(r"%([0-9A-Fa-f]{2})|\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]
 _ALIKE = re.compile(rb"([\x01-\x0a])\1+")
 """Among the lengths of words, those of as many letters as the one before, up to ten."""
 _MOST_OF_TOKEN = {1: 9, **{size: max(2, 12 // size) for size in range(2, 11)}}
-"""How many groups of a size are not yet enough: one more, which may be shorter, may be a token."""
+"""The most groups of a size that are not yet a token: with one more, which may be shorter, they may be one."""
 _WORDS = re.compile(rb"[\x03-\x08]{12}")
 MIN_LISTED = 11
 """Ends of lines in a list of twelve words."""
@@ -59,7 +59,7 @@ Edit: TypeAlias = tuple[int, int, str]
 
 
 _Words: TypeAlias = tuple[bool, list[int], bytes]
-"""Whether a typewriter has every character of a text, and the lengths of its words: as they are, and up to what a
+"""True where a typewriter has every character of a text, and the lengths of its words: as they are, and up to what a
 byte holds."""
 
 
@@ -249,7 +249,7 @@ class _Rules:
         self._always = [rank for rank, rule in self._ranked.items() if not rule.keywords]
         sources = [self._ranked[rank].pattern.source for rank in self._always]
         self._any_of_these = Pattern("|".join(f"(?:{source})" for source in sources))
-        """Whether one of them matches: one pass, and in most texts none does. None of them reads prose."""
+        """Matches where any of them does: one pass, and in most texts none does. None of them reads prose."""
         self._which = Hints(sources)
 
     def hits(self, view: _View) -> Iterator[Hit]:

@@ -18,7 +18,7 @@ import anyio
 COURTESY_SECONDS = 0.1
 """A group of index jobs takes about 30 ms of the interpreter: beside a stream of searches it gets a quarter of it."""
 HEAD_START_SECONDS = 0.1
-"""What a search is asked earlier by: more than other requests of one application have to do together.
+"""The head start of a search: more than other requests of one application have to do together.
 
 No other read waits longer for it.
 """

@@ -36,7 +36,7 @@ FORMATS = {
     "knowledge_fts": FORMAT_OF_FILES,
     "knowledge_card_fts": FORMAT_OF_CARDS,
 }
-"""How the format of each full-text table is found, and written again: without it the table cannot even be emptied."""
+"""The statements that find and write again each full-text table's format: without it, the table cannot be emptied."""
 
 
 def scripts() -> Iterator[str]:

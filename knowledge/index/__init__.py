@@ -1,1 +1,1 @@
-"""How a file becomes pieces, and how they come into the index and leave it."""
+"""The index: files become pieces, which come into it and leave it."""

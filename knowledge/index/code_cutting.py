@@ -1,4 +1,4 @@
-"""How code becomes pieces: a function, class or method each, small neighbours together; pure.
+"""The cutting of code: a function, class or method is a piece each, small neighbours together; pure.
 
 Rule 1: the ranges, joined, are the text; a piece begins and ends with a line.
 Rule 2: the trail of a piece is the path of its symbol; of several, the path that they have in common.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from knowledge.index.cutting import SIZES, Heading, TextPiece, cut_range, line_starts
 
 COMMENTS = ("#", "//", "/*", "*", "@", "--", "///", "[")
-"""How lines begin that belong to the symbol below them."""
+"""Beginnings of lines that belong to the symbol below them."""
 
 
 class CodeSymbol(NamedTuple):

@@ -1,4 +1,4 @@
-"""How a text becomes pieces: a partition into ranges, with lines and the headings above each; pure.
+"""The cutting of a text into pieces: a partition into ranges, with lines and the headings above each; pure.
 
 Rule 1: the ranges, joined, are the text; a piece of Markdown never crosses a heading of level 1 to 3.
 Rule 2: a cut is moved back to the beginning of its line, unless nothing would be left.

@@ -13,7 +13,7 @@ import msgspec
 from protocol.seams.ports import SecretSpan
 
 HiddenPart: TypeAlias = tuple[int, int, str]
-"""Where it begins and ends, and the mark."""
+"""The beginning, the end, and the mark."""
 OWN_BLOCK_MARK = "[a context block of the gateway]"
 
 

@@ -1,4 +1,4 @@
-"""What is read comes into the index, and what is gone leaves it, in the caller's transaction."""
+"""The writes of the index: read files come into it, and gone ones leave it, in the caller's transaction."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ SETTLED_AT_ONCE = 500
 
 
 class Removed(NamedTuple):
-    """How many rows went."""
+    """The numbers of rows that went."""
 
     files: int = 0
     chunks: int = 0

@@ -1,4 +1,4 @@
-"""What a link leads to, by the names and paths of a collection; pure.
+"""The target of a link, by the names and paths of a collection; pure.
 
 Rule 1: relative path, exact path, unique file name, alias, in this order; never by likeness.
 Rule 2: a bare name between double brackets is a name alone: where two notes have it, it leads to neither.
@@ -35,7 +35,7 @@ class Names(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """What a link leads to; without it those it could have meant, where there are several."""
+    """The target of a link. Without one, the files that it could mean, where there are several."""
 
     found: Named | None
     candidates: Sequence[Named] = ()

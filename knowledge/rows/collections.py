@@ -11,7 +11,7 @@ from protocol.seams.ports import SqlValue, Tx
 USER = ""
 """The name of the user among the owners of collections; the others are workspaces."""
 CHOICES = ("name", "path", "include", "exclude", "follow_gitignore", "watch", "recall", "meaning", "enrich")
-"""What a person chooses for a collection, and may change."""
+"""The fields that a person chooses for a collection, and may change."""
 _LISTS = frozenset({"include", "exclude"})
 
 

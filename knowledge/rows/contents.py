@@ -94,7 +94,7 @@ class WordChanges:
 
 
 class NewContent(NamedTuple):
-    """What a file says, on its way into the index."""
+    """The content of a file, on its way into the index."""
 
     owner: int
     sha256: bytes
@@ -198,7 +198,7 @@ class Leaving(NamedTuple):
 
 
 class DroppedRows(NamedTuple):
-    """How many pieces, full-text rows and vectors went."""
+    """The numbers of pieces, full-text rows and vectors that went."""
 
     chunks: int = 0
     fts_rows: int = 0

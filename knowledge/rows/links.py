@@ -53,7 +53,7 @@ OF_FOLDER = frozenset({"__init__", "index", "mod"})
 """Names of files of code that an import means by the name of their folder."""
 MEMBER_STRENGTH, TAG_STRENGTH = 0.5, 0.4
 REPEATED = 0.1
-"""What each repetition of a link adds to its strength, which is 1 at most."""
+"""The strength that each repetition adds to a link; all of it is 1 at most."""
 ENTITY_KINDS: Mapping[str, EntityKind] = {"markdown": "page", "pdf": "page", "code": "code"}
 STRENGTHS: Mapping[LinkForm, tuple[str, float]] = {
     "wiki": ("links", 0.6), "link": ("links", 0.6), "wiki_embed": ("embeds", 0.7), "embed": ("embeds", 0.7),
@@ -73,7 +73,7 @@ LANGUAGES_OF_FORM: Mapping[str, frozenset[str]] = {
 
 
 class TextReferences(NamedTuple):
-    """What a text says of itself and of others."""
+    """The statements of a text about itself and about others."""
 
     aliases: list[str]
     tags: list[str]

@@ -9,4 +9,4 @@ from protocol.statements import Statements
 SQL = Statements("knowledge")
 FORMAT = SQL["find_format"], SQL["put_format"]
 CARD_FORMAT = SQL["find_card_format"], SQL["put_card_format"]
-"""How the formats of the full-text tables are found, and written again."""
+"""The statements that find the formats of the full-text tables, and write them again."""

@@ -14,14 +14,14 @@ from retrieval.packing import unpack
 from retrieval.rows.graph import SQL as GRAPH
 
 VERSIONS_MS = 365 * DAY_MS
-"""How long what a path said before is known, beside its newest version."""
+"""The time for which earlier contents of a path are known, beside its newest version."""
 
 
 GAPS = (
     "pieces_without_words", "files_without_words", "words_without_piece", "words_without_file", "pieces_of_nothing",
     "texts_of_nothing",
 )  # fmt: skip
-"""What an index that is not whole has, in the order of its statement."""
+"""The kinds of gaps in an index, in the order of its statement."""
 REFILLED_AT_ONCE = 500
 
 

@@ -1,1 +1,1 @@
-"""Which files a collection holds: patterns, kinds, and the comparison of a folder with its rows."""
+"""The scan of a collection: patterns, kinds, and the comparison of a folder with its rows."""

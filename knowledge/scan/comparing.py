@@ -14,7 +14,7 @@ MASS = 100
 
 
 class FolderPlan(NamedTuple):
-    """What changed in a folder: new files, changed ones with their rows, and rows that are gone, with the reason."""
+    """The changes of a folder: new files, changed ones with their rows, and rows that are gone, with the reason."""
 
     new: list[SeenFile]
     changed: list[tuple[SeenRow, SeenFile]]

@@ -7,10 +7,11 @@ Rule 3: patterns are those of git, by `pathspec`; it is imported when a collecti
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import cache
-from itertools import chain
-from typing import NamedTuple
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 from protocol.files.collections import PatternProblem
 from protocol.files.knowledge import PatternRule, SkipReason
@@ -21,7 +22,7 @@ DEFAULTS = (
     "coverage/", "*.min.*",
     "*.map", "*.lock", "package-lock.json",
 )  # fmt: skip
-"""What programs make; a negation in `exclude` or `.pioneerignore` brings it back."""
+"""Files and folders that programs make; a negation in `exclude` or `.pioneerignore` brings them back."""
 GITIGNORE = ".gitignore"
 PIONEERIGNORE = ".pioneerignore"
 GIT_EXCLUDE = ".git/info/exclude"
@@ -30,7 +31,7 @@ MAX_LINES = 10_000
 
 
 class LeftOut(NamedTuple):
-    """Why a file or folder is left out, and by which line."""
+    """The reason why a file or folder is left out, and the line that says so."""
 
     reason: SkipReason
     rule: PatternRule | None = None
@@ -46,25 +47,32 @@ class PatternList:
         self.file = file
         self._prefix = f"{folder}/" if folder else ""
         self.bad: list[PatternProblem] = []
-        patterns: list[GitIgnoreSpecPattern] = []
         self._lines: list[tuple[int, str]] = []
-        self.words: list[str] | None = []
-        """A word of each pattern without which no path matches it, folded; None where a pattern has none."""
-        for number, raw in enumerate(lines, 1):
-            if number > MAX_LINES:
-                break
+        patterns: list[GitIgnoreSpecPattern] = []
+        for number, raw in enumerate(islice(lines, MAX_LINES), 1):
             line = raw.rstrip("\r\n")
-            try:
-                pattern = GitIgnoreSpecPattern(line)
-            except ValueError:
-                self.bad.append(PatternProblem(file=file, line=number, pattern=line[:256]))
+            if not line.strip() or line.startswith("#"):
                 continue
-            if pattern.include is not None:
-                patterns.append(pattern)
-                self._lines.append((number, line))
-                word = word_of(line)
-                self.words = [*self.words, word] if self.words is not None and word else None
-        self._spec = GitIgnoreSpec(patterns)
+            pattern: GitIgnoreSpecPattern | None = None
+            with suppress(ValueError, re.error):
+                pattern = GitIgnoreSpecPattern(line)
+            if pattern is None or pattern.include is None:  # git matches nothing by such a line either
+                self._report(number, line)
+                continue
+            patterns.append(pattern)
+            self._lines.append((number, line))
+        built: list[_Spec] = _build_specs(GitIgnoreSpec, list(zip(self._lines, patterns, strict=True)))
+        self._specs: list[_Spec] = [one for one in built if one.spec is not None]
+        for refused in (one for one in built if one.spec is None):
+            self._report(*refused.lines[0])
+        self._lines = [line for one in self._specs for line in one.lines]
+        words = [word_of(line) for _, line in self._lines]
+        self.words: list[str] | None = words if all(words) else None
+        """A word of each pattern without which no path matches it, folded; None where a pattern has none."""
+
+    def _report(self, number: int, line: str) -> None:
+        shown = line[:256].encode("utf-8", "replace").decode()
+        self.bad.append(PatternProblem(file=self.file, line=number, pattern=shown))
 
     def __bool__(self) -> bool:
         return bool(self._lines)
@@ -73,11 +81,35 @@ class PatternList:
         """Return whether a path (a folder's ends with `/`) is matched or let through, and by which line, or None."""
         if not path.startswith(self._prefix):
             return None
-        found = self._spec.check_file(path[len(self._prefix) :])
-        if found.include is None or found.index is None:
-            return None
-        number, line = self._lines[found.index]
-        return found.include, PatternRule(file=self.file, line=number, pattern=line[:256])
+        inner = path[len(self._prefix) :]
+        for one in reversed(self._specs):  # the last line that matches decides
+            found = one.spec.check_file(inner)
+            if found.include is not None and found.index is not None:
+                number, line = one.lines[int(found.index)]
+                return bool(found.include), PatternRule(file=self.file, line=number, pattern=line[:256])
+        return None
+
+
+class _Spec(NamedTuple):
+    """Compiled patterns with their lines; one line without a spec is refused by the library that matches."""
+
+    spec: Any
+    lines: Sequence[tuple[int, str]]
+
+
+def _build_specs(build: Callable[[list[Any]], object], rows: Sequence[tuple[tuple[int, str], object]]) -> list[_Spec]:
+    """Return patterns compiled, in order: together, or in halves where the library refuses them for one or their size.
+
+    Another library that takes them all would need time without bound for some names.
+    """
+    lines = [line for line, _ in rows]
+    try:
+        return [_Spec(build([pattern for _, pattern in rows]), lines)]
+    except Exception:  # noqa: BLE001  # each library that `pathspec` may use has its own
+        if len(rows) == 1:
+            return [_Spec(None, lines)]
+        half = len(rows) // 2
+        return [*_build_specs(build, rows[:half]), *_build_specs(build, rows[half:])]
 
 
 def word_of(line: str) -> str:

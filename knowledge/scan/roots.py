@@ -1,4 +1,4 @@
-"""Which folders may be a collection; pure."""
+"""The check of a folder that is to be a collection; pure."""
 
 import sys
 from collections.abc import Sequence

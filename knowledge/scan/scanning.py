@@ -39,6 +39,7 @@ from knowledge.rows.files import (
 )
 from knowledge.rows.vectors import await_again
 from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_below, is_mass
+from knowledge.scan.patterns import LeftOut
 from knowledge.scan.walking import FolderSight, SeenFile, Walk, WalkLimits, rules_of
 from protocol.files.collections import LargeFile, Preview
 from protocol.seams.ports import JobHandle, SqlValue, Tx
@@ -49,12 +50,12 @@ FOLDERS_AT_ONCE = 64
 FILES_AT_ONCE = 500
 """New files of one transaction: some milliseconds."""
 AGREED_MS = 600_000
-"""How long files that went together are withheld before a scan that still misses them gives them up."""
+"""The time for which files that went together are withheld. A later scan that still misses them gives them up."""
 PREVIEW_SECONDS = 2.0
 HEAD_BYTES = 8192
 MAX_BAD = 100
 LOST = ("root_missing", "root_empty", "permission_denied")
-"""Why a collection is not available."""
+"""Reasons of a collection that is not available."""
 
 Gone = tuple[str, SeenRow, str | None]
 """A folder, a row of it that is gone, and the reason."""
@@ -305,6 +306,11 @@ def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:
         for sight in _walk_of(root, known, WalkLimits(0, 0, counts_below=False))
         if not (sight.is_missing or sight.is_unreadable)
     ]
+
+
+def judge_path(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings, path: str) -> LeftOut | None:
+    """Return why a scan of a collection leaves a path out now; None for a file that it reads."""
+    return _walk_of(root, known, _limits_of(settings)).judge_path(path)
 
 
 def _state_after(known: KnownCollection, *, is_over: bool) -> tuple[str, str | None]:

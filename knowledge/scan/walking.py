@@ -50,7 +50,7 @@ class WalkLimits(NamedTuple):
     max_pdf_bytes: int
     until: float | None = None
     counts_below: bool = True
-    """Whether files below folders that are left out are counted."""
+    """Files below folders that are left out are counted, too."""
 
     def most(self, kind: FileKind) -> int:
         """Return the most bytes of a file of a kind."""
@@ -109,6 +109,28 @@ class Walk:
         sight, inner = self._look(folder, rules)
         yield sight
         yield from self._below([one for one in reversed(inner) if one[0] not in known])
+
+    def judge_path(self, path: str) -> LeftOut | None:
+        """Return why a scan leaves a path out, by which line; None for a file that it reads."""
+        rules, folder = self._rules, ""
+        *above, _ = path.split("/")
+        for name in above:
+            rules = rules_at(self._root, rules, folder)
+            folder = f"{folder}/{name}" if folder else name
+            skipped = rules.skips(folder, is_folder=True)
+            if skipped is not None:
+                return skipped
+        rules = rules_at(self._root, rules, folder)
+        try:
+            found = self._judge(path, self._root.find(path), rules)
+            if isinstance(found, LeftOut):
+                return found
+            if {entry.name for entry in self._root.list_folder(folder)} >= AGENT_FILES:
+                return LeftOut("agent_folder")
+            self._root.open_file(path).close()
+        except UnsafeFileError as error:
+            return rules.skips(path, is_folder=False) or LeftOut(error.reason)
+        return None
 
     def _below(self, waiting: list[tuple[str, Rules]]) -> Iterator[FolderSight]:
         while waiting:

@@ -5,6 +5,7 @@ matches nothing.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from knowledge.links.resolving import parts_of, stem_of
 from knowledge.ports import KnowledgeMeans
@@ -13,6 +14,7 @@ from knowledge.rows.files import count_below
 from knowledge.rows.links import HOUSE, TAGGED, form_and_line, resolve_link
 from knowledge.search.addresses import quote_path
 from knowledge.search.visible import Part, chosen, part_of, visible_collections
+from protocol.base import EdgeOrigin
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError
 from protocol.files.graph import (
@@ -21,7 +23,9 @@ from protocol.files.graph import (
     EntitiesParams,
     EntitiesResult,
     FileEdge,
+    FileEdgeKind,
     FileEntity,
+    FileEntityKind,
     UnresolvedLink,
 )
 from protocol.seams.ports import Tx
@@ -148,9 +152,14 @@ def _to_file_entity(tx: Tx, entity: Entity, aliases: list[str]) -> FileEntity:
     elif entity.kind not in {"page", "code"} and entity.path is not None:
         files = count_below(tx, entity.place, entity.path)
     return FileEntity(
-        entity_id=entity.entity_id, name=entity.name, kind=entity.kind, collection_id=entity.place,  # pyright: ignore[reportArgumentType]  # the kinds of this house
-        path=entity.path, aliases=aliases, files=files,
-    )  # fmt: skip
+        entity_id=entity.entity_id,
+        name=entity.name,
+        kind=cast("FileEntityKind", entity.kind),  # the kinds of this house
+        collection_id=entity.place,
+        path=entity.path,
+        aliases=aliases,
+        files=files,
+    )
 
 
 def _to_file_edge(tx: Tx, edge: ShownEdge) -> FileEdge:
@@ -166,9 +175,15 @@ def _to_file_edge(tx: Tx, edge: ShownEdge) -> FileEdge:
         unresolved = UnresolvedLink(text=edge.target, candidates=candidates)
     place = f"{edge.place}:{quote_path(path)}"
     return FileEdge(
-        from_=start or edge.from_id, to=end, unresolved=unresolved, kind=edge.kind, strength=edge.strength,  # pyright: ignore[reportArgumentType]  # the kinds of this house
-        origin=edge.origin, address=f"{place}#L{line}" if line else place, created_at=edge.created_at,  # pyright: ignore[reportArgumentType]  # as it is stored
-    )  # fmt: skip
+        from_=start or edge.from_id,
+        to=end,
+        unresolved=unresolved,
+        kind=cast("FileEdgeKind", edge.kind),  # the kinds of this house
+        strength=edge.strength,
+        origin=cast("EdgeOrigin", edge.origin),  # as it is stored
+        address=f"{place}#L{line}" if line else place,
+        created_at=edge.created_at,
+    )
 
 
 def anchor_of(target: str | None) -> str | None:

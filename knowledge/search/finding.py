@@ -65,7 +65,7 @@ class RankedPiece(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What has each term of a question: pieces, and files by their names."""
+    """The pieces, and the files by their names, that have each term of a question."""
 
     pieces: Mapping[str, Sequence[int]]
     cards: Mapping[str, Sequence[int]]
@@ -79,7 +79,7 @@ class FileQuestion(NamedTuple):
 
 
 class _Weighing(NamedTuple):
-    """What the pieces of a question are weighed by."""
+    """The means by which the pieces of a question are weighed."""
 
     weights: Mapping[str, float]
     files_of_term: Mapping[str, frozenset[int]]

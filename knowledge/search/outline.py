@@ -12,7 +12,7 @@ FRONT_EDGE = "---"
 FRONT_CHARS = 16_384
 """Of a text, that its front matter may take: a longer one is none."""
 NOT_OF_PARAGRAPH = ("|", ">", "- ", "* ", "+ ", "<")
-"""How a line begins that a line of `-` below does not make a heading."""
+"""Beginnings of lines that a line of `-` below does not make a heading."""
 
 _OPTED_OUT = compile_late(r"knowledge[ \t]*:[ \t]*['\"]?(?i:false|no|off)['\"]?[ \t]*(?:#.*)?")
 

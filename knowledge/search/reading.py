@@ -52,6 +52,8 @@ class _Place(NamedTuple):
     first: int
     last: int
     state: ReadState
+    piece: tuple[int, int] | None = None
+    """The bytes of the piece that an address means, where it stands: they may begin and end within a line."""
 
 
 class PlaceReader:
@@ -130,6 +132,8 @@ class PlaceReader:
         first = min(place.first, max(1, len(starts)))
         end = starts[last] if last < len(starts) else len(text)
         begin = starts[first - 1] if starts else 0
+        if place.piece is not None:  # an address gives back what was shown with it, to the letter
+            begin, end = (len(decode_part(data[:byte], encoding)) for byte in place.piece)
         cut = min(end, begin + params.max_chars)
         if cut < end:  # whole lines, unless the first one alone is too long
             inner = starts[bisect_right(starts, cut) - 1]
@@ -138,7 +142,7 @@ class PlaceReader:
         masked = self._mask_part(text, begin, cut)
         return KnowledgeReadResult(
             text=masked, collection_id=wanted.known.collection_id, path=file.path, from_line=first, to_line=shown_to,
-            total_lines=len(starts), next_line=shown_to + 1 if shown_to < len(starts) else None,
+            total_lines=len(starts), next_line=_next_line(starts, first, cut, len(text)),
             sha256=file.sha256.hex() if file.kind == "pdf" and file.sha256 else hashlib.sha256(data).hexdigest(),
             changed_at=changed_at, state=place.state,
             masked=masked != text[begin:cut],
@@ -164,34 +168,38 @@ class PlaceReader:
         self, wanted: _Wanted, address: Address, params: KnowledgeReadParams, data: bytes, encoding: str,
         outline: Sequence[OutlineEntry]
     ) -> _Place:  # fmt: skip
-        first, last, state = 1, LINES_SHOWN, "same"
+        first, last = 1, LINES_SHOWN
+        state: ReadState = "same"
+        piece: tuple[int, int] | None = None
         if address.anchor is not None:
             first, last = _section(address.anchor, outline)
         elif address.from_line is not None:
             first, last = address.from_line, address.to_line or address.from_line
         if address.text_hash is not None:
-            first, last, state = self._find(wanted.pieces, address, data, encoding)
+            first, last, state, piece = self._find(wanted.pieces, address, data, encoding)
         if params.from_line is not None:
-            first, last = params.from_line, params.to_line or params.from_line + LINES_SHOWN
+            first, last, piece = params.from_line, params.to_line or params.from_line + LINES_SHOWN, None
         elif params.to_line is not None:
-            last = params.to_line
-        return _Place(first, max(first, last), state)  # pyright: ignore[reportArgumentType]  # a literal, widened above
+            last, piece = params.to_line, None
+        return _Place(first, max(first, last), state, piece)
 
     def _find(self, pieces: Sequence[PlacedPiece], address: Address, data: bytes, encoding: str) -> _Place:
         """Return where the piece of an address stands now."""
         known = [one for one in pieces if one.text_hash.hex()[:HASH_DIGITS] == address.text_hash]
         sizes = {one.to_byte - one.from_byte for one in known}
         first, last = address.from_line or 1, address.to_line or 1
+        known.sort(key=lambda one: (one.from_line, one.to_line) != (first, last))  # of equal pieces, the one meant
         for one in known:
             if hash_of(self._means, data[one.from_byte : one.to_byte]) == one.text_hash:
                 is_same = (one.from_line, one.to_line) == (first, last)
-                return _Place(one.from_line, one.to_line, "same" if is_same else "moved")
+                state: ReadState = "same" if is_same else "moved"
+                return _Place(one.from_line, one.to_line, state, (one.from_byte, one.to_byte))
         starts = [0, *(place + 1 for place, byte in enumerate(data) if byte == 0x0A)]
         for size in sizes:
             for line, start in enumerate(starts, 1):
-                piece = data[start : start + size]
-                if len(piece) == size and hash_of(self._means, piece).hex()[:HASH_DIGITS] == address.text_hash:
-                    return _Place(line, line + last - first, "moved")
+                part = data[start : start + size]
+                if len(part) == size and hash_of(self._means, part).hex()[:HASH_DIGITS] == address.text_hash:
+                    return _Place(line, line + last - first, "moved", (start, start + size))
         is_there = self._is_by_lines(address, data, encoding)
         return _Place(first, last, "same" if is_there else "changed")
 
@@ -209,6 +217,15 @@ class PlaceReader:
 
 def _lines(text: str, starts: Sequence[int]) -> list[str]:
     return [text[start:end] for start, end in pairwise([*starts, len(text)])]
+
+
+def _next_line(starts: Sequence[int], first: int, cut: int, whole: int) -> int | None:
+    """Return the line that a reading from `first` to a place goes on with, None at the end of the text.
+
+    A line that was cut is begun again, unless the reading began with it: else it would never end.
+    """
+    line = max(first + 1, bisect_right(starts, cut))
+    return line if cut < whole and line <= len(starts) else None
 
 
 def _section(anchor: str, outline: Sequence[OutlineEntry]) -> tuple[int, int]:

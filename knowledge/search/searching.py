@@ -62,7 +62,7 @@ HITS_OF_A_FILE = 2
 
 
 class Wish(NamedTuple):
-    """What a turn wants beyond the options of a search. By default: nothing, a client asks."""
+    """The wish of a turn beyond the options of a search. By default there is none: a client asks."""
 
     turn: TurnContext | None = None
     """The turn that asks, by a tool or before its model is asked."""

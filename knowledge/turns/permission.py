@@ -1,4 +1,4 @@
-"""What a turn may have of the user's files; pure.
+"""The part of the user's files that a turn may have; pure.
 
 Rule 1: a turn's policy speaks for files as for memory, but for its silence where durable memory is switched off: then
 files have their own switches, and the thread's mode still holds.

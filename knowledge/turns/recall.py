@@ -66,7 +66,7 @@ def item_of(hit: KnowledgeHit, most: int, zone: tzinfo) -> ContextItem:
 
 
 class _FileRecall:
-    """What both hooks have in common."""
+    """The common part of both hooks."""
 
     context_id: str
 

@@ -42,10 +42,10 @@ from protocol.seams.passes import StageChange, StageRun, StageSlice, UndoChange
 from protocol.seams.ports import Tx
 
 RAW_MS: Final = DAY_MS
-"""How old a candidate is before a consolidation decides on it again."""
+"""The age from which a consolidation decides on a candidate again."""
 SYSTEM: Final = Actor(kind="system")
 RECORD, CANDIDATE, PROMOTED = "record", "candidate", "promoted"
-"""What a change is about: a record's status, a candidate's status, a record that a candidate became."""
+"""The subject of a change: a record's status, a candidate's status, a record that a candidate became."""
 
 
 class Cap(NamedTuple):

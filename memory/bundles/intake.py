@@ -53,7 +53,7 @@ from protocol.seams.ports import Tx
 
 IMPORTER = Actor(kind="import")
 DATED_APART = {"last_accessed_at": None, "access_count": 0, "supersedes": None, "superseded_by": None}
-"""What changes in a record without its date: who read it, and whether its neighbours are still there."""
+"""Fields that change in a record without its date: how often it was read, and its neighbours."""
 
 
 class PreparedEntry(NamedTuple):

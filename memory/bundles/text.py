@@ -6,7 +6,7 @@ Rule 2: nothing of a bundle is used before all of it was checked: version, check
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -26,12 +26,10 @@ from protocol.bundle import (
 from protocol.errors import CallerError
 from protocol.memory.bundles import MAX_BUNDLE_BYTES
 
-Splittable: TypeAlias = BundleRecord | BundleCandidate
-
 PAGE_BYTES = 1024 * 1024
 """A page is far under the 4 MiB of the contract, so that its import fits into a message whatever the client escapes."""
 PART_BYTES = 256 * 1024
-"""What a line of many parts is cut at: a few of them make a page, and none comes near to filling one."""
+"""The size at which a line of many parts is cut. A few of them make a page, and none comes near to filling one."""
 
 _LISTS = ("events", "decisions", "evidence")
 

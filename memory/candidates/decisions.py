@@ -84,7 +84,7 @@ CLOSINGS: dict[CandidateEvent, tuple[Action, ReasonCode | None, str]] = {
     "suppress": ("suppress", "suppressed_by_rejection", "a person wants neither this nor what says the same"),
     "expire": ("reject", None, "it was let go without being rejected"),
 }
-"""How a candidate ends without a record: action, reason (None: the reason why it waited), and why."""
+"""The end of a candidate without a record: action, reason (None: the reason why it waited), and why."""
 
 
 class Candidates:

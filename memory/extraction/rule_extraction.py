@@ -10,7 +10,7 @@ Rule 3: pure. How a language says it is a row of a table (`wordings.py`), what a
 # ruff: noqa: RUF001  # statements of many languages are the subject here
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -46,6 +46,7 @@ class _Owner(NamedTuple):
 _OF_USER = _Owner("user_global", "long_lived", "none")
 _OF_SELF = _Owner("user_global", "long_lived", "personal")
 _OF_PROJECT = _Owner("project_workspace", "project_lifetime", "none")
+_OF_US = _Owner("project_workspace", "long_lived", "none")
 
 
 def _meaning(
@@ -69,6 +70,7 @@ def _meaning(
 
 MEANING: Mapping[Kind, SemanticFields] = {
     "remember": _meaning("custom"),
+    "ours": _meaning("project_fact", owner=_OF_US),
     "project": _meaning("project_fact", owner=_OF_PROJECT),
     "decided": _meaning("project_decision", owner=_OF_PROJECT),
     "name": _meaning("identity", "name", owner=_OF_SELF),
@@ -189,10 +191,9 @@ def _unwrap_request(found: ClauseStatement, sentence: str, masked: str) -> Claus
     if inner is not None and inner.kind != "remember":
         return _refine_kind(inner, sentence)._replace(begins=found.begins, ends=found.ends, is_asked=True)
     said = sentence[found.begins : found.ends]
-    is_project = found.tongue.project.search(said) is not None
-    kind: Kind = (
-        "decided" if found.tongue.decided.search(said) and is_project else "project" if is_project else "remember"
-    )
+    tongue = found.tongue
+    whose: Kind = "project" if tongue.project.search(said) else "ours" if tongue.ours.search(said) else "remember"
+    kind: Kind = "decided" if whose != "remember" and tongue.decided.search(said) else whose
     return found._replace(kind=kind)
 
 
@@ -306,6 +307,17 @@ def _find_facts(item_id: str, text: str) -> Iterator[Fact]:
                     item_id, text[said.start : said.end], statement._replace(is_asked=statement.is_asked or is_kept)
                 )
         before = None if found else said
+
+
+def file_outside_projects(facts: Iterable[Fact]) -> list[Fact]:
+    """Return facts as they are filed where there is no project: what "we" have or do belongs to the user then.
+
+    "We keep kosher", said outside of any project, holds in every one. What names a project is filed as before.
+    """
+    return [
+        msgspec.structs.replace(fact, semantic=MEANING["remember"]) if fact.semantic == MEANING["ours"] else fact
+        for fact in facts
+    ]
 
 
 def extract_statements(user_items: Mapping[str, str]) -> list[Fact]:

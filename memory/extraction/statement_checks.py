@@ -23,11 +23,11 @@ MAX_LEADS = 4  # "Hi, thanks! Also please …" and what else comes before a stat
 _WISHES = frozenset[Kind](["nickname", "preference", "address", "instruction"])
 _NAMES = frozenset[Kind](["name", "nickname"])
 _ASKS = frozenset[Kind](["remember", "nickname", "address", "instruction"])
-"""What is asked of the assistant: "…, right?" makes it polite, whereas a statement becomes a question by it."""
+"""Statements that ask the assistant for something. "…, right?" makes them polite, and others a question."""
 _MAY_DEPEND = frozenset[Kind](["remember", "instruction", "address"])
 """An order may hold under a condition; who somebody is does not."""
 _ORDERS = frozenset[Kind](["instruction", "policy", "language"])
-_KEPT = frozenset[Kind](["remember", "project", "decided"])
+_KEPT = frozenset[Kind](["remember", "ours", "project", "decided"])
 
 _YET = compile_late(
     lambda: (
@@ -56,7 +56,7 @@ _CREDENTIAL = compile_late(
     ),
     re.IGNORECASE,
 )
-"""Where one of these is named, a fact may be a credential: it is left to the user's own words elsewhere."""
+"""Names of credentials: a fact with one of them is left to the user's own words elsewhere."""
 
 
 class ClauseStatement(NamedTuple):
@@ -166,7 +166,7 @@ def _is_meant_of_user(found: ClauseStatement, sentence: str, masked: str) -> boo
         is_whole = value == sentence[found.begins : found.ends]
         return is_whole or _is_cased_like_a_name(value, sentence, strict=kind == "person")
     words = masked[found.begins : found.ends]
-    is_own = tongue.own.search(words) is not None or tongue.project.search(words) is not None
+    is_own = any(whose.search(words) for whose in (tongue.own, tongue.ours, tongue.project))
     if kind == "remember":
         is_bare = not is_own and (found.is_weak or tongue.brief.match(value))
         if is_bare or tongue.you.match(value) or _FORMULA.match(value):

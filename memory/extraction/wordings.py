@@ -16,10 +16,9 @@ from promt.own_words import statements
 from promt.patterns import compile_late
 
 Kind: TypeAlias = Literal[
-    "remember", "project", "decided", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "home", "job",
-    "person", "constraint", "favourite", "preference", "style", "address", "language", "instruction", "policy",
-    "no_longer",
-    "no_longer_home", "no_longer_job",
+    "remember", "ours", "project", "decided", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue",
+    "home", "job", "person", "constraint", "favourite", "preference", "style", "address", "language", "instruction",
+    "policy", "no_longer", "no_longer_home", "no_longer_job",
 ]  # fmt: skip
 
 _ROWS: tuple[Kind, ...] = (
@@ -67,7 +66,7 @@ def _language_names() -> Mapping[str, str]:
 _AFTER_LEAD = r"(?:\s*[,;!:，、！：；—–-]+\s*|\s+|(?<=[\u3040-\u9fff]))"
 _TAG, _ASKS = r"[,，;.—–-]\s*¿?", r"\s*[?？]+\s*$"
 _EDGE = r"(?:\b|(?<=[\u3040-\u9fff]))"
-"""Where a word ends; scripts without blanks end one anywhere."""
+"""The end of a word; scripts without blanks end one anywhere."""
 
 
 _LETTER = compile_late(r"[^\W\d_]")
@@ -99,6 +98,7 @@ class Tongue(NamedTuple):
     lasting: re.Pattern[str]
     provided: re.Pattern[str]
     assent: re.Pattern[str]
+    ours: re.Pattern[str]
     project: re.Pattern[str]
     decided: re.Pattern[str]
     answers: re.Pattern[str]
@@ -198,6 +198,7 @@ def _tongue(rows: Mapping[str, Any]) -> Tongue:
         lasting=_any(rows.get("lasting", []), before=_EDGE, after=_EDGE),
         provided=_any(rows.get("provided", []), before=_EDGE, after=_EDGE),
         assent=_any(rows.get("assent", []), before=_TAG, after=_ASKS),
+        ours=_any(rows.get("ours", []), before=_EDGE),
         project=_any(rows.get("project", []), before=_EDGE),
         decided=_any(rows.get("decided", [])),
         answers=_any(rows.get("answers", []), before=_EDGE, after=_EDGE),

@@ -37,7 +37,7 @@ from protocol.seams.rehearsal import rehearse
 FINISH_DELAY_MS = 2000
 """The erase itself finishes what it began, in less; after that the job does."""
 TRIES = 3
-"""How often it is searched again for what was said meanwhile: whoever repeats it all the time is named."""
+"""The number of searches for what was said meanwhile: messages that repeat it all the time are named."""
 PLACES_NAMED = 1000
 NOTHING = RedactionPlan([], Saying(()), [])
 IDS_OF_JOB = 500  # what a job names is in an index; so many ids are still a short key
@@ -49,7 +49,7 @@ class ForgottenRecords(NamedTuple):
     result: ForgetResult
     notices: list[Notice]
     said: ForgottenPhrases | None = None
-    """What was erased said."""
+    """The phrases of the erased records."""
     files: Sequence[FilePlace] = ()
     """Places in files of the user that it was taken from."""
 

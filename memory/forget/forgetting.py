@@ -91,8 +91,8 @@ KEPT_MS: Mapping[Bookkeeping, int] = {
     "decisions": 180 * DAY_MS,
     "repetitions": 180 * DAY_MS,
 }
-"""How long bookkeeping is kept: long enough for a retry, for every process to look, to ask why last season's message
-was not kept."""
+"""The time for which each kind of bookkeeping is kept.
+Long enough for a retry, for every process to look, to ask why last season's message was not kept."""
 
 
 class Forgetter:

@@ -142,7 +142,7 @@ class KeptRecords(NamedTuple):
 
 
 OF_MEMORY = frozenset({"evidence", "decision", "answer"})
-"""What hangs on a record, and is named with it."""
+"""Places that hang on a record, and are named with it."""
 
 
 def plan_of(

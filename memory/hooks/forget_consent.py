@@ -43,11 +43,11 @@ class _Turn:
     has_material: bool = False
     """Whether its user's message, or one that was asked about since, held words that are not theirs."""
     pointed_at: set[str] = field(default_factory=set[str])
-    """What its user may mean by "that": recalled for this turn, or shown in the one before."""
+    """The records that its user may mean by "that": recalled for this turn, or shown in the one before."""
     waiting: set[str] = field(default_factory=set[str])
-    """What was asked about in the turn before."""
+    """The records that the user was asked about in the turn before."""
     is_yes: bool = False
-    """Whether its user says yes to all of that."""
+    """The user says yes to all of that."""
     shown: set[str] = field(default_factory=set[str])
     asked: set[str] = field(default_factory=set[str])
     forgotten: int = 0

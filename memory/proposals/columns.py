@@ -19,7 +19,7 @@ class RecordPlacement(NamedTuple):
     supersedes: str | None
     now: int
     path: str | None
-    """Where it is filed if the proposal does not say."""
+    """The path of the record if the proposal does not name one."""
 
 
 def columns_of(

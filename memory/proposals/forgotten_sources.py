@@ -56,9 +56,9 @@ class Lesson(NamedTuple):
     places: Iterable[EvidencePlace]
     began: int
     is_decided: bool
-    """Whether a person wants just this, whatever was forgotten before they said so."""
+    """A person wants just this, whatever was forgotten before they said so."""
     may_tell: Callable[[EvidencePlace], bool] = lambda _place: True
-    """Whether what became of a place may be told where this is written; asked of a place that was forgotten alone."""
+    """Return whether the fate of a place may be named where this is written; asked of forgotten places alone."""
 
 
 def marks_of_words(scope: Scope, hashes: Sequence[bytes]) -> list[Mark]:

@@ -15,7 +15,7 @@ from protocol.record import Actor, SourceKind
 from protocol.seams.ports import Tx
 
 APPROVER = Actor(kind="user", id="approval")
-"""Who wrote a record that was a candidate: the person who approved it stands for its words."""
+"""The author of a record that was a candidate: the person who approved it stands for its words."""
 
 
 class KeptProposal(ProposalFields, omit_defaults=True):

@@ -21,7 +21,7 @@ IN_USER_SCOPE: Final = Ask("user_scope", "a note is not kept with what is the us
 
 
 def _ask_of(proposed: Proposed) -> Ask | None:
-    """Why a proposal may not become a note: what it asks, or that it is in the user's scope; None where it may."""
+    """Return why a proposal may not become a note: its ask, or that it is in the user's scope; None where it may."""
     if proposed.scope is not None and proposed.scope.kind == "user":
         return IN_USER_SCOPE
     texts = [proposed.content, *proposed.tags, proposed.alias or ""]

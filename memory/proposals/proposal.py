@@ -37,7 +37,7 @@ _OWNERS: tuple[ThreadOrigin, ...] = ("user", "task", "system")
 
 
 _UNSAID = frozenset({"", SemanticFields().attribute})
-"""What the contract says where nobody says anything."""
+"""The contract's value of an attribute that nobody named, and the empty one."""
 
 
 class Proposed(ProposalFields):
@@ -66,7 +66,7 @@ class Proposed(ProposalFields):
     """The active record that it restates, as an extractor says; with `supersedes`, the one that a person merges that
     record into."""
     is_note: bool = False
-    """Whether it is an agent's own note, and no claim about what the user said."""
+    """It is an agent's own note, and no claim about what the user said."""
     ask: Ask | None = None
     """For what a note may not be kept."""
 

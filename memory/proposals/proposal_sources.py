@@ -29,7 +29,7 @@ from protocol.seams.ports import Lexicon
 
 EXTRACTOR = Actor(kind="extractor")
 RULES = Actor(kind="extractor", id="rules")
-"""Who found a fact: a model, or the rules that read explicit statements without one."""
+"""The finder of facts without a model: the rules that read explicit statements."""
 
 
 def explicit_fields(params: RememberParams) -> SemanticFields:
@@ -62,7 +62,7 @@ def check_bounds(content: str | None, value: Any, metadata: Mapping[str, Any] | 
 
 
 def forbidden_in(turn: TurnContext) -> ReasonCode | None:
-    """Why a turn may not write durable memory at all, or None."""
+    """Return why a turn may not write durable memory at all, or None."""
     is_closed = turn.memory_mode != "normal" or turn.mode == "chat" or turn.parent_thread_id is not None
     return "memory_write_disabled" if is_closed else None
 

@@ -1,4 +1,4 @@
-"""What changed in a time, and how each change is taken back.
+"""The changes of a time, and the way to take each of them back.
 
 Rule 1: a record is shown as it is now, through the one visibility gate; what is hidden is named by its reason alone.
 Rule 2: a way back is offered only while it leads back: the call is the one that any client could make.

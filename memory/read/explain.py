@@ -1,4 +1,4 @@
-"""Why something was, or was not, saved or recalled: gate by gate, from what was stored at the time.
+"""Explanations of what was, or was not, saved or recalled: gate by gate, from what was stored at the time.
 
 Rule 1: an explanation never shows another record's text, a stored secret or a transcript.
 Rule 2: what the caller may not see is explained exactly like what does not exist.
@@ -108,14 +108,14 @@ FORMER: dict[Status, str] = {
     "expired": "It was saved, and its time is over: {reason}.",
     "archived": "It was saved, and put aside since: {reason}.",
 }
-"""What is said of a record that is not believed any more."""
+"""The sentence about a record that is not believed any more."""
 
 CANDIDATE_ENDS: dict[CandidateStatus, tuple[str, str | None]] = {
     "pending": ("candidate", None), "approved": ("saved", "approved"), "merged": ("merged", "merged"),
     "rejected": ("rejected", "rejected_by_a_person"), "suppressed": ("rejected", "not_wanted_any_more"),
     "expired": ("rejected", "no_longer_in_question"),
 }  # fmt: skip
-"""What came of a candidate, and in which words; None: why it waits."""
+"""The outcome of a candidate, and its words; None: the reason why it waits."""
 
 _CANDIDATES: Final = msgspec.json.Decoder(list[RankedCandidate])
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
@@ -181,7 +181,7 @@ class Explainer:
         self._means = means
 
     def explain(self, tx: Tx, target: ExplainTarget, scopes: Sequence[Scope]) -> ExplainResult:
-        """Why a memory, candidate, turn or run became what it is. Raises `CallerError` for what is not there."""
+        """Return why a memory, candidate, turn or run became what it is. Raises `CallerError` for what is not there."""
         by_kind = {"memory": self._memory, "candidate": self._candidate, "turn": self._turn, "hook_run": self._run}
         return result_of(by_kind[target.kind](tx, target.id, scopes))
 
@@ -265,7 +265,7 @@ class Explainer:
         return told._replace(reason=reason, missing=[*recall.missing, Missing(kind="decision", reason=reason)])
 
     def _call(self, tx: Tx, call_id: str, scopes: Sequence[Scope]) -> Told:
-        """Why a call outside of any turn kept something, or nothing.
+        """Return why a call outside of any turn kept something, or nothing.
 
         Raises `CallerError` where nothing is known of it.
         """
@@ -276,7 +276,7 @@ class Explainer:
         return Told(OUTCOMES[last.action], last.reason_code, gates_of(last), decisions)
 
     def _recall(self, tx: Tx, trace: TurnTrace) -> Told:
-        """Why a turn's prompt was given something to remember, or nothing; the ranked list where it was kept."""
+        """Return why a turn's prompt was given memories, or none, with the ranked list where it was kept."""
         manifest = trace.turn.prompt_manifest
         if manifest is None:
             return Told("not_recalled", "not_prepared", [])
@@ -351,7 +351,7 @@ def _budgets(manifest: PromptManifest | None) -> list[BudgetUse]:
 def explain_recall(
     recall: Recall | None, *, is_enabled: bool, limit: int, are_unwanted: bool = False
 ) -> ExplainResult:  # fmt: skip
-    """Why a query would, or would not, recall something now.
+    """Return why a query would, or would not, recall something now.
 
     And whether just these words were forgotten or rejected.
     """

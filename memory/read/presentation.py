@@ -5,7 +5,7 @@ from protocol.memory.reads import Hit
 from protocol.settings import RecallFloors
 
 MAX_ITEM_CHARS = 280
-"""What one record takes of a prompt at most, without its labels."""
+"""The most characters of one record in a prompt, without its labels."""
 
 
 def text_of(hit: Hit) -> str:

@@ -32,10 +32,11 @@ RECALL_FLOOR = 0.05
 """The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of
 some 25 tokens: at this floor one unrelated prompt in nine gets a fact, and none of the English homes has more than one
 in seven (`python -m benchmarks recall` shows the curve)."""
-RECALL_ODDS = 50.0
 MOST_RECALLED = 6
-"""How many times lower than the best's the odds of a record may be that is recalled with it, in the logarithm over the
-root of its rank: 16 times at the second, 5 at the sixth, which is the last.
+RECALL_ODDS = 50.0
+"""The odds of the best record over those of one that is recalled with it, at most.
+
+Their logarithm is divided by the root of the rank: 16 times at the second, 5 at the sixth, which is the last.
 
 On the English sets of `python -m benchmarks recall` this shows more needed facts than one ratio for all ranks, at less
 than four a message.

@@ -87,7 +87,7 @@ class FoundRecord(NamedTuple):
 
 
 class PromptAudience(NamedTuple):
-    """Whose prompt records are read for; notes are shown to the agent that wrote them."""
+    """The agent whose prompt records are read for; notes are shown to the agent that wrote them."""
 
     agent_id: str | None
 

@@ -35,7 +35,7 @@ _OWN_SOURCES: frozenset[SourceKind] = frozenset({"explicit_user_request", "user_
 
 
 class Voucher(Struct, frozen=True):
-    """Why the words of a record count as the user's own, and for which records it holds."""
+    """The reason why a record's words count as the user's own, and the test of such a record."""
 
     reason: str
     holds: Callable[[Provenance], bool]
@@ -61,7 +61,7 @@ VOUCHERS: tuple[Voucher, ...] = (
     Voucher("stated in so many words, found by rule", lambda provenance: provenance.created_by == RULES),
     Voucher("kept by a model, and borne out by the user's own words of its turn", _is_borne_out),
 )
-"""What a model inferred, or found in words that are not the user's own, is not here."""
+"""The list lacks what a model inferred, or found in words that are not the user's own."""
 
 
 def voucher_of(provenance: Provenance) -> Voucher | None:

@@ -20,7 +20,7 @@ from protocol.seams.ports import Tx
 from protocol.seams.transitions import after
 
 ADMISSION = "admission"
-"""Who decides when it is not a person: the score, by repetition or because a doubt is settled."""
+"""The decider that is no person: the score, by repetition or because a doubt is settled."""
 FORGET = "forget"
 
 

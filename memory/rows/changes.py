@@ -1,4 +1,4 @@
-"""What happened in a time: events of records, and candidates, newest first.
+"""The events of a time: those of records, and candidates, newest first.
 
 Rule 1: a place is (time, row), so that what is written meanwhile moves no page.
 """

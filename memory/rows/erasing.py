@@ -16,7 +16,7 @@ _UNNAMED: Final = (
     SQL["unlink_superseded"],
     SQL["unlink_doubts"],
 )
-"""What takes a record's id, and what was kept under it, out of other tables."""
+"""The statements that take a record's id, and what was kept under it, out of other tables."""
 
 
 def erase_record(tx: Tx, stored: Stored, key_hash: bytes | None, now: int) -> Counter[str]:

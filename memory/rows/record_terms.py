@@ -10,7 +10,7 @@ from memory.rows.record_columns import SQL
 from protocol.seams.checks import digest_of
 
 FORMAT = SQL["find_format"], SQL["put_format"]
-"""How the format of the full-text table is found, and written again."""
+"""The statements that find the format of the full-text table, and write it again."""
 WORDS_KEPT = 2000
 """Records whose terms are kept unpacked, some 3 KB each: a person's whole memory, seldom more."""
 

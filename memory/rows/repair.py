@@ -18,7 +18,7 @@ from retrieval.audit import AuditedIndex, audit_finder
 
 _RECORDS, _SCOPES, _TEXTS = SQL["end_of_records"], SQL["end_of_scopes"], SQL["end_of_texts"]
 _EVIDENCE, _CANDIDATES = SQL["end_of_evidence"], SQL["end_of_candidates"]
-"""Where a look at the next rows of a table ends."""
+"""The statements for the end of a look at the next rows of a table."""
 
 
 class _Correction(NamedTuple):

@@ -51,7 +51,7 @@ _FRESH: Mapping[str, Any] = details_of(GivenDetails()) | {
     "contested": False,
     "index_state": "indexed", "deleted_at": None,
 }  # fmt: skip
-"""What a record is unless something else is said of it."""
+"""The fields and columns of a new record, as far as nothing else is said of them."""
 
 
 def add_record(tx: Tx, scope: Scope, values: Mapping[str, Any]) -> Stored:

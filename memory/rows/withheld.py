@@ -19,7 +19,7 @@ from protocol.record import Actor, Record
 from protocol.seams.ports import SecretScanner, Tx
 
 EDITION: Final = "1"
-"""Which numbers are known; another one has every home looked through again."""
+"""The version of the known kinds of numbers; another one has every home looked through again."""
 PAGE = 100
 """Records of one look: some milliseconds."""
 LEAST_DIGITS = 5

@@ -51,7 +51,7 @@ PROJECT_CATEGORIES: Final = frozenset(name for name, facts in CATEGORIES.items()
 PROJECT_RULES: Final[tuple[Category, ...]] = tuple(
     name for name in SESSION_ORDER if name in {"project_policy", "constraint"}
 )
-"""What holds in a project, whatever is asked."""
+"""Categories that hold in a project, whatever is asked."""
 LASTING: Final = tuple(name for name, facts in CATEGORIES.items() if not facts.fades)
 OBEYED: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.is_obeyed)
 

@@ -26,7 +26,7 @@ STEM_CHARS = 5
 
 
 class Junk(NamedTuple):
-    """Why a proposed fact is none: the reason of the contract, its own name, and a sentence."""
+    """The reason why a proposed fact is none: the contract's, its own name, and a sentence."""
 
     reason: ReasonCode
     name: str

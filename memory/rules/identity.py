@@ -24,7 +24,7 @@ SINGLE_ATTRIBUTES = frozenset(
 """Attributes of which a subject has one at a time; every other one is a set unless the proposer says otherwise."""
 
 UNNAMED = ":custom"
-"""How the key of a fact ends whose attribute has no name."""
+"""The end of a key whose attribute has no name."""
 
 _TERMINAL = compile_late(r"[\s.!?\u3002\uff01\uff1f\u2026;,:]+$")
 _MARKS = frozenset({"Mn", "Mc"})

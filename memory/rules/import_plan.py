@@ -39,7 +39,7 @@ class EntrySituation(NamedTuple):
 
     is_scope_active: bool
     problem: ConflictReason | None
-    """Why its text is not taken in anywhere."""
+    """The reason why its text is not taken in anywhere."""
     twin: Twin | None
     is_id_forgotten: bool
     are_words_forgotten: bool

@@ -18,7 +18,7 @@ NOTE_SOURCE: Final[SourceKind] = "agent_note"
 """Statements find it in the text of a provenance: within a value a quotation mark is escaped, so that no other
 record has it there."""
 NOTE_LABEL: Final = "unconfirmed note of an agent"
-"""How a note is marked where it is shown to a model."""
+"""The mark of a note that is shown to a model."""
 NAMELESS: Final = ""
 """The author of a note whose agent has no name: no turn is that agent's."""
 MAX_IN_PROMPT: Final = 3
@@ -28,7 +28,7 @@ _PROVENANCE: Final = msgspec.json.Decoder(Provenance)
 
 
 def voice_of(provenance: Provenance) -> Voice:
-    """Whose word a record of that provenance is."""
+    """Return the voice of a record of that provenance."""
     return "machine" if provenance.source_kind == NOTE_SOURCE else "user"
 
 

@@ -86,7 +86,7 @@ class Borne(NamedTuple):
     sentence: str
     is_as_said: bool = False
     is_picked: bool = False
-    """Whether the claim only chose the sentence: it said more, so that nothing else of it is the user's."""
+    """The claim only chose the sentence: it said more, so that nothing else of it is the user's."""
 
 
 def fold_quote(text: str) -> str:

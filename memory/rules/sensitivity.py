@@ -21,7 +21,7 @@ NUMBER_KINDS = frozenset({"credit_card", "iban", "national_id", "social_security
 LABEL_ADVICE = (
     "Numbers of cards, bank accounts and ids are never kept. Keep a label instead, such as \u201cthe blue card\u201d."
 )
-"""What a person is told whose number was refused."""
+"""The sentence for a person whose number was refused."""
 CREDENTIAL_FOUND = "a credential of this kind was found"
 
 _REGULATED = compile_late(

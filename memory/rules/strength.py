@@ -26,8 +26,6 @@ MACHINE_WEIGHTS: Mapping[ActorKind | None, float] = {
 }  # fmt: skip
 MOST_LINKS = 5
 LINK_GAIN = 0.1
-READS_FOR_GOOD = 5
-"""Explicit reads that save a record for good."""
 
 TIERS: tuple[tuple[float, int], ...] = ((0.5, 90), (0.3, 30), (0.0, 7))
 """The least standing, rounded to six digits, and the days that a record of it lasts; above `FOR_GOOD` it lasts for

@@ -35,7 +35,7 @@ class View(NamedTuple):
     now: int
     shows_regulated: bool
     is_prompt: bool = False
-    """What is shown goes into a prompt unasked: notes only into those of the agent that wrote them."""
+    """The records go into a prompt unasked: notes only into those of the agent that wrote them."""
     agent_id: str | None = None
 
 

@@ -17,7 +17,7 @@ from protocol.memory.values import Action, Decision, Factor, ReasonCode, Relatio
 from protocol.record import SourceKind
 
 Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
-"""Who said what supports a fact, as far as the service could verify it."""
+"""The speaker of what supports a fact, as far as the service could verify it."""
 
 ORIGINS: dict[SourceKind, Origin] = {
     "explicit_user_request": "user", "user_statement": "user", "user_correction": "user", "import": "user",
@@ -85,7 +85,7 @@ class ProposalSituation(NamedTuple):
     refined: Refined | None = None
     is_note: bool = False
     ask: Ask | None = None
-    """What a note may not be, and is."""
+    """The wish that a note holds, and may not."""
     is_forgotten: bool = False
 
 

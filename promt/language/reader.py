@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 _SECTION = re.compile(rb"\n\[(\w+)\]\r?\n")
 _NOTHING = "(?!)"
-"""What stands for a list of no rows: it matches nothing."""
+"""The pattern for a list of no rows: it matches nothing."""
 _LAST = 100
 """The order of a language whose file gives none."""
 

@@ -18,7 +18,7 @@ from protocol.base import encode_sorted
 
 HASH_BYTES = 16
 START = b""
-"""What stands before the first message."""
+"""The hash before the first message."""
 
 _EDGE = re.compile(
     r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context|file_context) nonce=\\*"[\w-]{4,64}\\*"|standing_memory)>'

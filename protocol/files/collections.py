@@ -70,7 +70,7 @@ class LargeFile(Wire):
 
 
 class Preview(Wire):
-    """What a scan would index. `partial` where two seconds were not enough to see all of it."""
+    """The files that a scan would index. `partial` where two seconds were not enough to see all of it."""
 
     files: int
     bytes: int
@@ -149,7 +149,7 @@ class CollectionUpdateParams(Params):
 
 
 class RemovalReceipt(Wire):
-    """What was removed of a collection. `wal` is true once the log holds no byte of it; `complete` needs that."""
+    """The parts of a collection that were removed. `wal`: the log holds no byte of it; `complete` needs that."""
 
     files: int
     chunks: int

@@ -1,4 +1,4 @@
-"""What files are called and how they are linked, on the wire."""
+"""The names and links of files, on the wire."""
 
 from typing import Annotated, Literal, TypeAlias
 

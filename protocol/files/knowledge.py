@@ -48,7 +48,7 @@ SkipReason: TypeAlias = Literal[
     "unreadable",
     "missing",
 ]
-"""Why a file is not indexed."""
+"""The reason why a file is not indexed."""
 
 FilePath: TypeAlias = Annotated[str, Meta(min_length=1, max_length=4096, description="Below the collection, with `/`.")]
 Address: TypeAlias = Annotated[
@@ -116,7 +116,7 @@ class WatchState(Wire):
 
 
 class CollectionStatus(Wire):
-    """How far the index of a collection is."""
+    """A collection with the state of its index."""
 
     collection: Collection
     watch: WatchState
@@ -181,7 +181,7 @@ class NearMiss(Wire):
 
 
 class KnowledgeExplainResult(Wire):
-    """Why a file is or is not indexed; or what became of the pieces that a query came upon."""
+    """The reason why a file is or is not indexed; or the fate of the pieces that a query came upon."""
 
     indexed: bool | None = None
     state: str | None = None
@@ -284,7 +284,7 @@ class KnowledgeSearchParams(KnowledgeSearchArgs):
 
 
 class HitRef(Wire):
-    """What a hit is: a file, a piece of a file or of a conversation, or a record, with its id."""
+    """The subject of a hit, with its id: a file, a piece of a file or of a conversation, or a record."""
 
     kind: Literal["file", "chunk", "memory"]
     id: str
@@ -329,8 +329,8 @@ class ScoreParts(Wire):
     related: float = 0.0
 
 
-class KnowledgeHit(Wire):
-    """A piece found, as it stands on the disk now; secrets are masked. `text` is the whole piece."""
+class FoundHit(Wire):
+    """A piece found, as it stands on the disk now; secrets are masked."""
 
     ref: HitRef
     source: Literal["file", "conversation", "memory", "heartbeat", "consolidation"]
@@ -340,7 +340,6 @@ class KnowledgeHit(Wire):
     heading: list[str]
     locations: list[Location]
     snippet: str
-    text: str
     score: float
     breakdown: ScoreParts
     importance: float
@@ -353,8 +352,14 @@ class KnowledgeHit(Wire):
     contested: bool | None = None
 
 
+class KnowledgeHit(FoundHit):
+    """A piece found with its whole text, as the method gives it."""
+
+    text: str
+
+
 class Freshness(Wire):
-    """How new the index is: `live` while changes are watched, else `scanned`, or `stale` while files wait."""
+    """The age of the index: `live` while changes are watched, else `scanned`, or `stale` while files wait."""
 
     state: Literal["live", "scanned", "stale"]
     scanned_at: int | None
@@ -365,6 +370,15 @@ class KnowledgeSearchResult(Wire):
     """Hits, best first; `diagnostics` says what could not be shown or searched."""
 
     hits: list[KnowledgeHit]
+    freshness: Freshness
+    semantic: SemanticState
+    diagnostics: list[Diagnostic]
+
+
+class KnowledgeFound(Wire):
+    """The same over HTTP: hits without their texts, which `GET /v1/knowledge/read` gives."""
+
+    hits: list[FoundHit]
     freshness: Freshness
     semantic: SemanticState
     diagnostics: list[Diagnostic]

@@ -9,7 +9,7 @@ from protocol.memory.values import Context, Decision
 
 
 class ExplainTarget(Params):
-    """What to explain. A `turn` may be a call outside of any turn: the `call_…` of a refused proposal over MCP."""
+    """The thing to explain. A `turn` may be a call outside of any turn: the `call_…` of a refused proposal over MCP."""
 
     kind: Literal["memory", "candidate", "turn", "hook_run"]
     id: Id
@@ -54,7 +54,7 @@ class RankedCandidate(Wire):
 
 
 class BudgetUse(Wire):
-    """How much of a budget was used and what it cut."""
+    """The use of a budget, and what it cut."""
 
     name: str
     limit: int
@@ -89,7 +89,7 @@ class FileSource(Wire):
 
 
 class ExplainResult(Wire):
-    """Why something was or was not saved or recalled."""
+    """The reason why something was or was not saved or recalled."""
 
     outcome: Literal["saved", "merged", "superseded", "candidate", "rejected", "recalled", "not_recalled", "unknown"]
     summary: str

@@ -10,7 +10,7 @@ from protocol.record import Category, Kind, Record, RecordPath, RouteKind, Sourc
 
 
 class Filters(Params):
-    """What search and list share."""
+    """The filters that search and list share."""
 
     context: Context = field(default_factory=Context)
     scopes: list[Scope] | None = None
@@ -114,7 +114,7 @@ class EnrichedEdge(Wire):
 
 
 class Enrichment(Wire):
-    """What a model made of a record's text, and when. It is nobody's word."""
+    """A model's reading of a record's text, and its time. It is nobody's word."""
 
     entities: list[EnrichedEntity]
     topics: list[str]
@@ -226,7 +226,7 @@ class StatsParams(Params):
 
 
 class ScopeCount(Wire):
-    """How many records a scope holds."""
+    """The number of records that a scope holds."""
 
     scope: Scope
     count: int

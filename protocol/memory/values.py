@@ -1,4 +1,4 @@
-"""What records, decisions and candidates are made of."""
+"""The parts of records, decisions and candidates."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -61,7 +61,7 @@ Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class Context(Params):
-    """Where a memory call comes from, which yields the active scopes. Absent members fall back to `initialize`."""
+    """The place of a memory call, which yields the active scopes. Absent members fall back to `initialize`."""
 
     workspace_id: Id | None = None
     thread_id: Id | None = None
@@ -71,7 +71,7 @@ class Context(Params):
 
 
 class SemanticFields(Params):
-    """What a proposer claims about a fact. An absent member takes the value that lets less through."""
+    """A proposer's claims about a fact. An absent member takes the value that lets less through."""
 
     intent: Intent = "implicit_candidate"
     explicitness: Explicitness = "unclear"
@@ -120,7 +120,7 @@ class Factor(Wire):
 
 
 class Decision(Wire):
-    """What the service decided about a proposal, and why."""
+    """The service's decision about a proposal, and its reason."""
 
     action: Action
     score: float
@@ -130,7 +130,7 @@ class Decision(Wire):
 
 
 class Origin(Wire):
-    """What caused a change."""
+    """The cause of a change."""
 
     turn_id: str | None
     source_kind: SourceKind | None

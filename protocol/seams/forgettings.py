@@ -27,7 +27,7 @@ EndRuns: TypeAlias = Callable[[Tx, Sequence[str], str], object]
 """(tx, run ids, code): these runs end now as skipped, for the reason of the code, also while one is at work."""
 
 GenerationOfTurn: TypeAlias = Callable[[Tx, str], int | None]
-"""How much had been forgotten in the home when a turn began; None for a turn that is not there."""
+"""Return the home's generation of forgetting when a turn began; None for a turn that is not there."""
 
 
 class Forgettings(Protocol):

@@ -30,11 +30,11 @@ class StageSlice(NamedTuple):
     """Rows of bookkeeping that changed beside `changes`, which nobody would want undone."""
     counts: Mapping[str, int] = {}
     skipped: str | None = None
-    """Why the stage had nothing to work with."""
+    """The reason why the stage had nothing to work with."""
 
 
 class StageRun(NamedTuple):
-    """What a stage is told of the run: its time, where the stage goes on, how many rows a slice may change."""
+    """The run as a stage sees it: its time, where the stage goes on, how many rows a slice may change."""
 
     now: int
     place: str | None

@@ -330,7 +330,7 @@ class Job(Wire):
     created_at: int
     last_error: str | None
     death_count: int = 0
-    """How many processes died while they worked on it."""
+    """The number of processes that died while they worked on it."""
 
 
 class PauseQueue(Exception):

@@ -13,7 +13,7 @@ Refusal: TypeAlias = Literal[
     "path_too_long",
     "unreadable",
 ]
-"""Why a file or folder is not opened."""
+"""The reason why a file or folder is not opened."""
 
 SECRET_FILES: Sequence[str] = (
     ".git", ".ssh", ".gnupg", ".aws", ".env*", "*.pem", "*.key", "*.p12", "*.kdbx", "id_rsa*", "id_ed25519*", ".netrc",
@@ -102,7 +102,7 @@ class SafeRoot(Protocol):
 
 
 WatchRefusal: TypeAlias = Literal["watch_limit", "network_file_system", "watch_failed", "missing"]
-"""Why changes in a folder are not reported."""
+"""The reason why changes in a folder are not reported."""
 
 
 class WatchRefusedError(Exception):

@@ -9,7 +9,7 @@ from protocol.seams.ports import Tx
 from retrieval.rows.graph import SQL
 
 CONFIRMED_MS = 180 * DAY_MS
-"""How long an inferred edge stays without being inferred again."""
+"""The time for which an inferred edge stays without being inferred again."""
 
 
 def prunings(now: int) -> list[Check]:

@@ -107,8 +107,13 @@ def strike(folder: Path, prepared: Prepared, vfs: FaultVFS, fault: Fault, before
 @pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "lasting"])
 @pytest.mark.parametrize("kind", ["io", "full", "quota", "read_only"])
 def test_every_call_fails_in_turn(
-    kind: Kind, is_lasting: bool, prepared: Prepared, before: Views, after: Views, tmp_path: Path  # noqa: FBT001
-) -> None:  # fmt: skip
+    kind: Kind,
+    is_lasting: bool,  # noqa: FBT001
+    prepared: Prepared,
+    before: Views,
+    after: Views,
+    tmp_path: Path,
+) -> None:
     stride = STRIDE if kind == "io" else STRIDE * STRIDE
     points, at = 0, random.randint(1, stride)
     with faulty(f"faulty-{kind}-{is_lasting}") as vfs:

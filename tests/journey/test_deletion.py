@@ -69,9 +69,8 @@ def traces(den: Den) -> dict[str, int]:
     try:
         for table in names:
             for column in [row[1] for row in database.execute(f'PRAGMA table_info("{table}")')]:
-                count = next(database.execute(
-                    f'SELECT count(*) FROM "{table}" WHERE instr(CAST("{column}" AS BLOB), CAST(? AS BLOB)) > 0', (GONE,)  # noqa: S608
-                ))[0]  # fmt: skip
+                holds = f'instr(CAST("{column}" AS BLOB), CAST(? AS BLOB)) > 0'
+                count = next(database.execute(f'SELECT count(*) FROM "{table}" WHERE {holds}', (GONE,)))[0]  # noqa: S608
                 if count:
                     found[f"{table}.{column}"] = count
     finally:

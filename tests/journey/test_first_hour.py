@@ -187,6 +187,13 @@ def test_what_holds_for_a_person_holds_in_every_project(newcomer: Newcomer) -> N
     assert (kept["category"], kept["scope"]["key"]) == ("constraint", "ws_a")
 
 
+def test_what_we_do_is_a_project_s_within_one_and_else_the_person_s(newcomer: Newcomer) -> None:
+    at_home = newcomer.json("remember", "We keep kosher")["record"]
+    assert (at_home["scope"]["kind"], at_home["category"]) == ("user", "custom")
+    in_project = newcomer.json("remember", "We keep kosher", "--workspace", "ws_a")["record"]
+    assert (in_project["scope"]["key"], in_project["category"]) == ("ws_a", "project_fact")
+
+
 def test_a_named_category_is_taken_as_it_is(newcomer: Newcomer) -> None:
     for said in ("My favourite colour is blue.", "My favourite colour is red."):
         kept = newcomer.json("remember", said, "--category", "custom")

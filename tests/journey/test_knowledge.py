@@ -332,7 +332,7 @@ async def test_knowledge_statement_08_the_rules_of_git_hold(tmp_path):
     folder = write(tmp_path / "repo", {
         ".gitignore": "*.txt\n!keep.txt\nbuilt/\n", "sub/.gitignore": "deep.md\n/only.md\n", "sub/more/.gitignore": "!deep.md\n",
         "a.txt": "a", "keep.txt": "a", "sub/keep.txt": "a", "sub/b.txt": "a", "built/keep.txt": "a", "sub/deep.md": "a", "sub/only.md": "a",
-        "sub/more/deep.md": "a", "sub/more/only.md": "a", "excluded.md": "a", "top.md": "a", "ours.md": "a", ".pioneerignore": "!\nours.md\n",
+        "sub/more/deep.md": "a", "sub/more/only.md": "a", "excluded.md": "a", "top.md": "a", "ours.md": "a", ".pioneerignore": "!\n\n# [\n[z-a]\n[z-\nours.md\n",
     })  # fmt: skip
     listed = listed_by_git(folder)
     ours = {".gitignore", "sub/.gitignore", "sub/more/.gitignore", ".pioneerignore", "ours.md"}
@@ -341,7 +341,10 @@ async def test_knowledge_statement_08_the_rules_of_git_hold(tmp_path):
         files = await every(client, "knowledge/files", "files", collection_id=name)
         assert {one["path"] for one in files} == listed - ours
         (status,) = (await client.request("knowledge/status", {}))["collections"]
-        assert status["bad_patterns"] == [{"file": ".pioneerignore", "line": 1, "pattern": "!"}]
+        assert status["bad_patterns"] == [
+            {"file": ".pioneerignore", "line": line, "pattern": pattern}
+            for line, pattern in ((1, "!"), (4, "[z-a]"), (5, "[z-"))
+        ]
 
 
 @journey
@@ -459,3 +462,33 @@ async def test_knowledge_statement_12_texts_of_other_encodings_are_found_by_thei
             assert not hit["text"].startswith("\ufeff")
         (noise,) = (await client.request("knowledge/files", {"collection_id": name, "states": ["skipped"]}))["files"]
         assert (noise["path"], noise["reason"]) == ("noise.md", "binary")
+
+
+@journey
+async def test_knowledge_an_address_gives_back_the_text_that_was_shown_with_it(tmp_path: Path) -> None:
+    long_line = " ".join(f"walrus{number} swims" for number in range(400))
+    twice = "## Again\n\nThe walrus says it twice.\n\n"
+    files = {"long.md": f"# Long\n\n{long_line}\n\nAn end.\n", "twice.md": f"# Twice\n\n{twice}{twice}", "bom.md": ""}
+    folder = write(tmp_path / "notes", files)
+    (folder / "bom.md").write_bytes("\ufeff# Bom\r\n\r\nThe walrus é.\r\n".encode())
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, folder)
+        addresses = set[str]()
+        for query, entity in (
+            ("walrus", "notes:twice.md"),
+            ("walrus7 swims", "notes:long.md"),
+            ("walrus", "notes:bom.md"),
+        ):
+            for hit in (await search(client, query, entity=entity, max_results=50))["hits"]:
+                read = await client.request("knowledge/read", {"address": hit["address"]})
+                place = hit["locations"][0]
+                assert (read["text"], read["state"]) == (hit["text"], "same")
+                assert (read["from_line"], read["to_line"]) == (place["from_line"], place["to_line"])
+                addresses.add(hit["address"])
+        assert len(addresses) > 7
+        begun = await client.request("knowledge/read", {"collection_id": "notes", "path": "long.md", "max_chars": 100})
+        assert (begun["text"], begun["next_line"]) == ("# Long\n\n", 3)
+        cut = await client.request(
+            "knowledge/read", {"collection_id": "notes", "path": "long.md", "from_line": 3, "max_chars": 100}
+        )
+        assert (cut["text"], cut["next_line"]) == (long_line[:100], 4)

@@ -89,6 +89,7 @@ async def test_knowledge_statement_16_one_fixture_gives_equal_hits_and_scores_at
     with web.door():
         query = {**asked_for, "topics": "release", "include_related": "true"}
         http = web.ask("GET", "/v1/knowledge/search", headers={"X-Pioneer-Workspace": "ws_here"}, **query).json["hits"]
+        assert [set(hit) for hit in http] == [set(hit) - {"text"} for hit in rpc]  # whole texts come over RPC alone
         place = web.ask(
             "GET", "/v1/knowledge/read", headers={"X-Pioneer-Workspace": "ws_here"}, address=rpc[0]["address"]
         )

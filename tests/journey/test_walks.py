@@ -95,8 +95,8 @@ async def test_a_method_is_four_places(tmp_path: Path) -> None:
 async def test_a_kind_of_source_is_two_places(tmp_path: Path) -> None:
     """Its name, and who speaks in it: what it may be believed for follows from that."""
     environment = run_copy(tmp_path / "copy", [
-        Edit("protocol/record.py", '    "tool_observation", "import", "file",', '    "dictation", "overheard",'),
-        Edit("memory/rules/write_plan.py", '    "tool_observation": "tool", "file"', '    "dictation": "user", "overheard": "tool",\n'),
+        Edit("protocol/record.py", '"background_extractor",', '"dictation", "overheard", '),
+        Edit("memory/rules/write_plan.py", '"tool_observation": "tool",', '"dictation": "user", "overheard": "tool", '),
     ])  # fmt: skip
     den = Den(tmp_path / "den")
     async with await GatewayClient.start(command_of(den, "serve"), env=environment) as client:

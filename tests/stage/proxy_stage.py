@@ -5,6 +5,7 @@ import contextlib
 import json
 import re
 import signal
+import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -63,31 +64,25 @@ def said(dialect: str, text: str, call: tuple[str, dict[str, Any]] | None = None
         )
         usage = {"prompt_tokens": 11, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}}
         return [*chunks, event({"choices": [], "usage": usage}), b"data: [DONE]\n\n"]
+    name = f"m{zlib.crc32((text + str(call)).encode()):08x}"  # programs take two messages of one id for one
     if dialect == "responses":
-        output: list[dict[str, Any]] = []
-        if text:
-            output.append(
-                {"type": "message", "id": "m1", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
-            )
-        if call:
-            output.append(
-                {
-                    "type": "function_call",
-                    "id": "f1",
-                    "call_id": "c1",
-                    "name": call[0],
-                    "arguments": json.dumps(call[1]),
-                }
-            )
-        deltas = [
-            event({"type": "response.output_text.delta", "delta": part}, "response.output_text.delta")
-            for part in parts(text)
-        ]
-        usage = {"input_tokens": 11, "output_tokens": 3, "input_tokens_details": {"cached_tokens": 5}}
-        done = {"type": "response.completed", "response": {"id": "r1", "output": output, "usage": usage}}
-        return [*deltas, event(done, "response.completed")]
+        return said_by_responses(name, text, call)
     usage = {"input_tokens": 6, "cache_read_input_tokens": 5, "output_tokens": 1}
-    chunks = [named({"type": "message_start", "message": {"id": "m1", "role": "assistant", "usage": usage}})]
+    chunks = [
+        named(
+            {
+                "type": "message_start",
+                "message": {
+                    "id": name,
+                    "type": "message",
+                    "role": "assistant",
+                    "model": "m",
+                    "content": [],
+                    "usage": usage,
+                },
+            }
+        )
+    ]
     place = 0
     if text:
         chunks.append(named({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}))
@@ -111,6 +106,30 @@ def said(dialect: str, text: str, call: tuple[str, dict[str, Any]] | None = None
         "usage": {"output_tokens": 3},
     }
     return [*chunks, named(end), named({"type": "message_stop"})]
+
+
+def said_by_responses(name: str, text: str, call: tuple[str, dict[str, Any]] | None) -> list[bytes]:
+    """The chunks of a streamed answer with every event that the vendor's SDK and Codex ask for."""
+    output: list[dict[str, Any]] = []
+    if text:
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        output.append({"type": "message", "id": name, "role": "assistant", "status": "completed", "content": content})
+    if call:
+        wish = {"name": call[0], "arguments": json.dumps(call[1])}
+        output.append({"type": "function_call", "id": f"f{name}", "call_id": "c1", "status": "completed", **wish})
+    usage = {"input_tokens": 11, "output_tokens": 3, "total_tokens": 14}
+    usage |= {"input_tokens_details": {"cached_tokens": 5}, "output_tokens_details": {"reasoning_tokens": 0}}
+    head = {"id": f"r{name}", "object": "response", "created_at": 1, "model": "m", "parallel_tool_calls": False}
+    head |= {"tool_choice": "auto", "tools": []}
+    told: list[dict[str, Any]] = [{"type": "response.created", "response": {**head, "output": []}}]
+    for place, item in enumerate(output):
+        told.append({"type": "response.output_item.added", "output_index": place, "item": {**item, "content": []}})
+        if item["type"] == "message":
+            where = {"item_id": name, "output_index": place, "content_index": 0}
+            told += [{"type": "response.output_text.delta", **where, "delta": part} for part in parts(text)]
+        told.append({"type": "response.output_item.done", "output_index": place, "item": item})
+    told.append({"type": "response.completed", "response": {**head, "output": output, "usage": usage}})
+    return [named({**one, "sequence_number": number}) for number, one in enumerate(told)]
 
 
 def parts(text: str) -> list[str]:

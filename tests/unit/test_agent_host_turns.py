@@ -23,7 +23,15 @@ from protocol.hooks import (
     ToolContext,
 )
 from protocol.models import ModelReply
-from protocol.threads import ToolCallParams, ToolEvent, ToolReply, TurnFinishParams, TurnParams, TurnStartParams
+from protocol.threads import (
+    PromptManifest,
+    ToolCallParams,
+    ToolEvent,
+    ToolReply,
+    TurnFinishParams,
+    TurnParams,
+    TurnStartParams,
+)
 
 encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -258,7 +266,13 @@ def test_both_drivers_get_the_same_contributions(tmp_path: Path) -> None:
         await home.open(thread_id="thr_2")
         driven = (await home.live("What do I like?", thread_id="thr_2")).turn.prompt_manifest
         assert driven is not None
-        plain = lambda manifest: [(phase.phase, [(run.hook_id, run.status, run.contribution_count) for run in phase.hook_runs]) for phase in manifest.phases]  # noqa: E731  # fmt: skip
+
+        def plain(manifest: PromptManifest) -> list[Any]:
+            return [
+                (phase.phase, [(run.hook_id, run.status, run.contribution_count) for run in phase.hook_runs])
+                for phase in manifest.phases
+            ]
+
         assert plain(driven) == plain(hosted.prompt_manifest)
         assert (driven.sections, driven.tools, driven.recall, driven.policy) == (
             hosted.prompt_manifest.sections, hosted.prompt_manifest.tools, hosted.prompt_manifest.recall, hosted.prompt_manifest.policy,

@@ -11,12 +11,15 @@ from pathlib import Path
 from cases import each
 from house_tree import HOUSES, find_rooms
 
+from gateway.secrets.rules import find_rules
 from gateway.wiring import build as _wiring  # noqa: F401  # the composition root imports, so every module does
 from protocol.methods import METHODS
 
 ROOT = Path(__file__).resolve().parents[2]
+CLIENT = ROOT / "clients/python/pioneer_client"
 MODULES = [path for house in HOUSES for path in sorted((ROOT / house).rglob("*.py"))]
-
+WORDED = MODULES + [path for path in CLIENT.rglob("*.py") if "protocol" not in path.parts]
+"""Modules whose words are read here; a copy is read where it comes from."""
 PACKAGES = [path for path in MODULES if path.name == "__init__.py"]
 MAX_MODULES = 25
 """A folder that holds more is two rooms."""
@@ -28,6 +31,13 @@ TABLES = {"protocol/methods.py", "protocol/threads.py"}
 OF_ANY_TABLE = {"gateway/store/damaged_rows.py"}
 """What reads whichever table is damaged has no statement that could stand in a file."""
 
+QUESTION = re.compile(r"(?:What(?:ever)?|Whether|Who(?:ever|se|m)?|Where|Which|How|When|Why)\b")
+"""A docstring that begins like this has a clause where its subject belongs."""
+PARTICIPLE = re.compile(
+    r"(?!(?:need|seed|feed|embed|speed|shed|proceed|succeed|exceed)(?:_|$))(?:[a-z0-9]+ed"
+    r"|told|said|shown|kept|held|found|made|taken|given|known|sent|left|built|begun|done|gone|written|broken|drawn"
+    r"|torn|seen|heard|meant|met)(?:_|$)"
+)
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core", "types"}
 HOME_OF = {
     "jsonrpcserver": {"gateway/wire/rpc.py"},
@@ -151,6 +161,29 @@ def test_a_house_lists_its_rooms(house: str) -> None:
     docstring = ast.get_docstring(tree_of(ROOT / house / "__init__.py")) or ""
     listed = re.findall(r"^(\w+)/ ", docstring, re.MULTILINE)
     assert sorted(listed) == [room.name for room in find_rooms(ROOT / house)]
+
+
+def test_docstrings_begin_with_a_subject_or_an_imperative() -> None:
+    texts = [
+        f"{name_of(path)}:{node.lineno}: {text}"
+        for path in WORDED
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(text := node.value.value, str) and QUESTION.match(text.lstrip())
+    ]
+    assert not texts, "\n".join(texts)
+
+
+def test_functions_are_named_by_verbs() -> None:
+    named_by_rows = {rule.check.__name__ for rule in find_rules()}
+    functions = [
+        f"{name_of(path)}:{node.lineno}: {node.name}"
+        for path in WORDED
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and PARTICIPLE.match(node.name.strip("_"))
+        if node.name not in named_by_rows and not any("property" in ast.unparse(one) for one in node.decorator_list)
+    ]
+    assert not functions, "\n".join(functions)
 
 
 def test_a_class_name_occurs_once() -> None:

@@ -2,7 +2,7 @@
 
 from knowledge.kinds import Kind, kind_of
 from knowledge.scan.comparing import find_gone, is_mass
-from knowledge.scan.patterns import Rules
+from knowledge.scan.patterns import PatternList, Rules
 from knowledge.scan.roots import overlapping, problem_of_root
 from knowledge.search.addresses import Address, is_anchor_of, read_address, write_address
 
@@ -98,3 +98,19 @@ def test_words_of_patterns_leave_out_no_path_that_a_pattern_matches() -> None:
             for is_folder in (False, True):
                 asked = quick.skips(path, is_folder=is_folder), whole.skips(path, is_folder=is_folder)
                 assert asked[0] == asked[1], (chosen, path)
+
+
+def test_lines_that_are_no_pattern_are_reported_whoever_refuses_them_and_the_others_hold():
+    lines = ["", "# a note [", "[z-", "[z-a]", "!", "!+]b[**\t[:alpha:]", "\ud800[", "drafts/", "*.tmp"]
+    rules = PatternList(".gitignore", "", lines)
+    assert [(one.line, one.pattern) for one in rules.bad] == [
+        (3, "[z-"), (4, "[z-a]"), (5, "!"), (7, "?["), (6, "!+]b[**\t[:alpha:]"),
+    ]  # fmt: skip
+    assert [rules.find(path) is not None for path in ("drafts/", "a.tmp", "a.md")] == [True, True, False]
+
+
+def test_thousands_of_patterns_hold_and_the_last_that_matches_decides():
+    lines = ["*.md", *(f"dir{number}/name{number}*.txt" for number in range(9000)), "!name7b*"]
+    rules = PatternList(".gitignore", "", lines)
+    matched = [rules.find(path) for path in ("dir7/name7b.txt", "dir8/name8a.txt", "x/a.md", "x/a.txt")]
+    assert [(one[0], one[1].line) if one else None for one in matched] == [(False, 9002), (True, 10), (True, 1), None]

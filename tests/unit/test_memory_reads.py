@@ -234,7 +234,11 @@ def test_recall_gives_what_is_relevant_or_nothing(full: MemoryHome) -> None:
 def test_a_recall_is_the_same_again_and_other_scopes_do_not_move_it(home: MemoryHome) -> None:
     for n in range(5):
         home.remember(f"Tea number {n}", scope=WS1)
-    search = lambda: [(h.record.memory_id, h.score) for h in home.do(home.service.questions.search(SearchParams(query="tea number", context=HERE))).hits]  # noqa: E731  # fmt: skip
+
+    def search() -> list[tuple[str, float]]:
+        found = home.do(home.service.questions.search(SearchParams(query="tea number", context=HERE)))
+        return [(hit.record.memory_id, hit.score) for hit in found.hits]
+
     before = search()
     for n in range(40):
         home.remember(f"Tea number tea number {n}", scope=WS2, context=ELSEWHERE)

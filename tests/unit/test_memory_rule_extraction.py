@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memory_home import MemoryHome
 from processor import assert_cheap
 
-from memory.extraction.rule_extraction import MEANING, extract_statements
+from memory.extraction.rule_extraction import MEANING, extract_statements, file_outside_projects
 from protocol.memory.facts import Fact
 from protocol.memory.writes import WriteResult
 
@@ -44,7 +44,8 @@ STATED = [
     ("Remember that I like green tea.", "remember", "I like green tea", None),
     ("Please remember: the office closes at six.", "remember", "The office closes at six", None),
     ("Can you remember that my bike is red?", "remember", "My bike is red", None),
-    ("Don't forget that we deploy on Fridays", "project", "We deploy on Fridays", None),
+    ("Don't forget that we deploy on Fridays", "ours", "We deploy on Fridays", None),
+    ("Remember that the project uses SQLite.", "project", "The project uses SQLite", None),
     ("Remember my locker code word is on the fridge.", "remember", "My locker code word is on the fridge", None),
     ("Remember that my name is Anna.", "name", "My name is Anna", "Anna"),
     ("Hi! My name is Anna and I need help.", "name", "My name is Anna", "Anna"),
@@ -104,7 +105,7 @@ STATED = [
     ("Prefiero el tren al avión.", "preference", "Prefiero el tren al avión", None),
     ("Never push without asking me.", "instruction", "Never push without asking me", None),
     ("Ich esse kein Fleisch mehr.", "no_longer", "Ich esse kein Fleisch mehr", None),
-    ("Wir mergen nur mit zwei Freigaben, merk dir das.", "project", "Wir mergen nur mit zwei Freigaben", None),
+    ("Wir mergen nur mit zwei Freigaben, merk dir das.", "ours", "Wir mergen nur mit zwei Freigaben", None),
     (
         "Vergiss nicht, dass meine Tochter am 3. Mai Geburtstag hat.",
         "remember",
@@ -534,3 +535,13 @@ def test_hostile_text_is_read_in_no_time() -> None:
         "a " * 10_000,
     ):
         assert_cheap(partial(facts, text), 0.5)
+
+
+def test_outside_projects_what_we_do_is_the_user_s_and_a_decision_stays_one() -> None:
+    ours = file_outside_projects(facts("Remember that we keep kosher."))
+    assert [(fact.semantic.category, fact.semantic.scope_hint) for fact in ours] == [("custom", "user_global")]
+    decided = facts("Remember that we decided to sell the boat.")
+    assert decided[0].semantic.category == "project_decision"
+    named = facts("Remember that the project uses SQLite.")
+    assert named[0].semantic.category == "project_fact"
+    assert file_outside_projects(decided + named) == decided + named

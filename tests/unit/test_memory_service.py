@@ -12,7 +12,7 @@ from agent.values import Injected
 from protocol.errors import Refused, Unavailable
 from protocol.memory.facts import Fact, FactEvidence
 from protocol.memory.values import Context, Evidence, SemanticFields
-from protocol.memory.writes import RememberParams
+from protocol.memory.writes import RememberParams, WriteResult
 from protocol.record import Actor, Provenance
 from protocol.threads import SourceRef
 
@@ -379,7 +379,11 @@ def test_facts_stand_alone_and_a_run_counts_once(home: MemoryHome) -> None:
         fact("Likes tea", whole), fact("Likes jam", "I like cake"), fact("\u200b\u200b"), fact("Likes a lot", value="x" * 5000),
         fact(f"Key {AWS}"), fact("Likes jam", whole), fact("Likes jam", "jam"),
     ]  # fmt: skip
-    propose = lambda: home.do(home.service.turns.propose(turn, facts, run_id="run_1", user_items=items, policy_allows=True))  # noqa: E731  # fmt: skip
+
+    def propose() -> list[WriteResult]:
+        asked = home.service.turns.propose(turn, facts, run_id="run_1", user_items=items, policy_allows=True)
+        return list(home.do(asked))
+
     reasons = [result.decision.reason_code for result in propose()]
     assert reasons == ["active_created", "quote_not_found", "malformed_fact", "malformed_fact", "secret_detected", "active_created", "quote_too_short"]  # fmt: skip
     assert sorted(home.listed()) == ["Likes jam", "Likes tea"]

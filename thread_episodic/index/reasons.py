@@ -1,4 +1,4 @@
-"""Why somebody had something never recalled again: the only words of their own that the index keeps.
+"""The reasons for which a person had something never recalled again: the only words of theirs that the index keeps.
 
 Rule 1: a reason that says what is forgotten goes as a whole; what it hid stays hidden.
 """

@@ -20,7 +20,7 @@ from thread_episodic.values import IndexSource, chunk_digest
 SUMMED = 3000  # chunks of one look that are added up
 
 END_OF_CHUNKS, END_OF_SOURCES = SQL["end_of_chunks"], SQL["end_of_sources"]
-"""Where a look at the next rows of a table ends."""
+"""The statements for the end of a look at the next rows of a table."""
 
 
 def _body_of(entry: Row) -> tuple[int, str]:

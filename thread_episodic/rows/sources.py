@@ -43,7 +43,7 @@ def find_sources(tx: Tx, item_ids: Sequence[str]) -> dict[str, IndexedSource]:
 
 
 VOUCHED = ("item_id", "turn_id", "workspace", "thread", "role", "at", "speaker", "source_hash")
-"""What the digest of a source vouches for; where it stands in its thread may change."""
+"""The members that the digest of a source vouches for; its place in its thread may change."""
 
 
 def source_digest(*values: SqlValue) -> int:

@@ -8,4 +8,4 @@ from protocol.statements import Statements
 
 SQL = Statements("thread_episodic")
 FORMAT = SQL["find_format"], SQL["put_format"]
-"""How the format of the full-text table is found, and written again."""
+"""The statements that find the format of the full-text table, and write it again."""

@@ -34,11 +34,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     known_chunks: frozenset[str] = frozenset()
     """Chunk ids that the asker has already."""
     known_facts: tuple[str, ...] = ()
-    """What the asker is told otherwise."""
+    """Facts that the asker is given in another part of the prompt."""
     known_question: str = ""
     """A text to which a hit must add a word: the same question, asked before, tells nothing."""
     has_answers: bool = False
-    """Whether a user's message is shown with what was said to it."""
+    """A user's message is shown with the answer to it."""
 
 
 class RankedChunks(NamedTuple):

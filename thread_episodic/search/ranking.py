@@ -31,8 +31,7 @@ SESSION_WITNESSES = 3  # as many good chunks make a session one about the questi
 USUAL_COSINE = 0.2  # of a chunk that has nothing to do with the question; of one whose vector is not made yet, too
 NOBODY_NAMED = 0.4  # a question that names none of those who spoke, or all, speaks neither for nor against any of them
 COSINE_IN_SESSION, COSINE_ALONE = 2.0, 6.0
-"""What a cosine counts beside the words where it is told how near a session is: of people, and of messages that
-stand alone."""
+"""The weight of a cosine beside the words: for a message within a session, and for one that stands alone."""
 SHORT = 300  # characters: what is longer holds more words by chance
 ANSWER = 24  # characters that say something: of less, as of "OK.", an answer gains but a part
 
@@ -66,9 +65,9 @@ class Passage(NamedTuple):
     is_dated: bool
     length: int
     is_named: bool
-    """Whether who said it has a name; without one, it stands alone."""
+    """The speaker has a name; without one, the chunk stands alone."""
     is_reply: bool
-    """Whether an assistant or a tool without a name said it."""
+    """The speaker is an assistant or a tool without a name."""
     cosine: float | None = None
 
     @property

@@ -36,11 +36,11 @@ class ChunkSearch(Struct, frozen=True, kw_only=True):
     work: int
     max_segments: int
     is_newest: bool = False
-    """Whether the newest is wanted: what has any of the words comes first, and the rest after it."""
+    """The newest is wanted: what has any of the words comes first, and the rest after it."""
     cache_seconds: int = 0
-    """How old a ranking of the same question may be that is used again."""
+    """The age up to which a ranking of the same question is used again."""
     is_looked_through: bool = False
-    """Whether the chunks themselves tell where words are, because the full-text index is in doubt."""
+    """The words are looked for in the chunks themselves, because the full-text index is in doubt."""
 
 
 class FoundChunks(Struct, frozen=True, kw_only=True):

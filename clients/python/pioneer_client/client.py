@@ -59,7 +59,7 @@ class Notice(NamedTuple):
 
 
 class Restarted(NamedTuple):
-    """What the event `restarted` carries: the turns that the end of the process interrupted."""
+    """The event `restarted`: the turns that the end of the process interrupted."""
 
     interrupted_turns: list[InterruptedTurn]
 
@@ -85,7 +85,7 @@ class Client:
         self._end: str | None = None
         self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
         self._watched: dict[str, asyncio.Queue[Notice | GatewayDied]] = {}
-        """What comes of the turns that are read, by turn."""
+        """The notices of the turns that are read, by turn."""
         self._broken: set[str] = set()
         """Turns that were read when the gateway went."""
         self._supervisor: asyncio.Task[None] | None = None
@@ -273,7 +273,7 @@ class Client:
             if clock() - opened_at >= LONGEST_WAIT:
                 waits = make_waits()
             connection = await self._open_again(waits)
-            self._emit(RESTARTED, Restarted(await self._interrupted_turns(connection)))
+            self._emit(RESTARTED, Restarted(await self._find_interrupted_turns(connection)))
 
     async def _open_again(self, waits: Iterator[float]) -> Connection:
         """Try until a gateway answers."""
@@ -284,7 +284,7 @@ class Client:
             except (GatewayDied, GatewayError, msgspec.DecodeError) as error:
                 self._emit(DIED, str(error))
 
-    async def _interrupted_turns(self, connection: Connection) -> list[InterruptedTurn]:
+    async def _find_interrupted_turns(self, connection: Connection) -> list[InterruptedTurn]:
         """Return the turns that the handshake names, and those that were read and are interrupted."""
         named = list(self.handshake.interrupted_turns)
         broken, self._broken = self._broken, set()

@@ -1,4 +1,4 @@
-"""What both ways to a gateway have in common."""
+"""The common part of both ways to a gateway."""
 
 import asyncio
 from collections.abc import Callable

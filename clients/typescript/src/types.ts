@@ -555,7 +555,7 @@ export type CommonError =
   | "cancelled"
   | "internal";
 
-/** Who did something. */
+/** The doer of something. */
 export interface Actor {
   kind: ActorKind;
   id?: string | null;
@@ -751,7 +751,7 @@ export interface ArtifactSettings {
   max_inline_bytes: number;
 }
 
-/** How much of a budget was used and what it cut. */
+/** The use of a budget, and what it cut. */
 export interface BudgetUse {
   name: string;
   limit: number;
@@ -877,7 +877,10 @@ export interface Capabilities {
   notifications: Array<string>;
 }
 
-/** What a message of the user is given, by its place in `chain`; the same bytes in each request. */
+/**
+ * The memory that a message of the user is given, by its place in `chain`; the same bytes in each
+ * request.
+ */
 export interface CaptureBlock {
   index: number;
   text: string;
@@ -939,7 +942,7 @@ export interface CapturePrepareResult {
   recall_status: RecallStatus;
 }
 
-/** Where a message comes from. `role` is a subagent's or a task's where its client says so. */
+/** The source of a message. `role` is a subagent's or a task's where its client says so. */
 export interface CaptureSource {
   door: "hook" | "ingest" | "proxy";
   client: string;
@@ -974,7 +977,7 @@ export interface ChainLink {
 }
 
 /**
- * Where a change comes from: the door and the client that asked for it, the conversation, and the
+ * The origin of a change: the door and the client that asked for it, the conversation, and the
  * reason's code.
  *
  * `client` is the name by which a program introduced itself. Members that nothing is known of are
@@ -1131,7 +1134,7 @@ export interface CollectionScanResult {
   queued: boolean;
 }
 
-/** How far the index of a collection is. */
+/** A collection with the state of its index. */
 export interface CollectionStatus {
   collection: Collection;
   watch: WatchState;
@@ -1189,7 +1192,7 @@ export interface Conflict {
 }
 
 /**
- * Where a memory call comes from, which yields the active scopes. Absent members fall back to
+ * The place of a memory call, which yields the active scopes. Absent members fall back to
  * `initialize`.
  */
 export interface Context {
@@ -1214,7 +1217,7 @@ export interface ContextBlock {
   source_refs: Array<SourceRef>;
 }
 
-/** What the service decided about a proposal, and why. */
+/** The service's decision about a proposal, and its reason. */
 export interface Decision {
   action: Action;
   score: number;
@@ -1349,7 +1352,7 @@ export interface EnrichedEntity {
   type: EntityType;
 }
 
-/** What a model made of a record's text, and when. It is nobody's word. */
+/** A model's reading of a record's text, and its time. It is nobody's word. */
 export interface Enrichment {
   entities: Array<EnrichedEntity>;
   topics: Array<string>;
@@ -1448,7 +1451,7 @@ export interface ExplainParams {
   context?: Context;
 }
 
-/** Why something was or was not saved or recalled. */
+/** The reason why something was or was not saved or recalled. */
 export interface ExplainResult {
   outcome: "candidate" | "merged" | "not_recalled" | "recalled" | "rejected" | "saved" | "superseded" | "unknown";
   summary: string;
@@ -1471,8 +1474,8 @@ export interface ExplainRun {
 }
 
 /**
- * What to explain. A `turn` may be a call outside of any turn: the `call_…` of a refused proposal over
- * MCP.
+ * The thing to explain. A `turn` may be a call outside of any turn: the `call_…` of a refused proposal
+ * over MCP.
  */
 export interface ExplainTarget {
   kind: "candidate" | "hook_run" | "memory" | "turn";
@@ -1667,7 +1670,7 @@ export interface ForgetParams {
   context?: Context;
 }
 
-/** What was (or, in a dry run, would be) forgotten. */
+/** The memories that were (or, in a dry run, would be) forgotten. */
 export interface ForgetResult {
   forgotten_memory_ids: Array<string>;
   dry_run: boolean;
@@ -1675,7 +1678,7 @@ export interface ForgetResult {
   cancelled: Array<Cancelled>;
 }
 
-/** How new the index is: `live` while changes are watched, else `scanned`, or `stale` while files wait. */
+/** The age of the index: `live` while changes are watched, else `scanned`, or `stale` while files wait. */
 export interface Freshness {
   state: "live" | "scanned" | "stale";
   scanned_at: number | null;
@@ -1778,7 +1781,7 @@ export interface HitEntity {
   kind: string;
 }
 
-/** What a hit is: a file, a piece of a file or of a conversation, or a record, with its id. */
+/** The subject of a hit, with its id: a file, a piece of a file or of a conversation, or a record. */
 export interface HitRef {
   kind: "chunk" | "file" | "memory";
   id: string;
@@ -1862,7 +1865,7 @@ export interface ImportParams {
 }
 
 /**
- * What an import did. Every line of the bundle but the first and the last is counted once.
+ * The result of an import. Every line of the bundle but the first and the last is counted once.
  *
  * `imported`: records and candidates that are new here. `skipped`: entries that were here already, or
  * state the same
@@ -1953,7 +1956,7 @@ export interface InstructionBudget {
   used: number;
 }
 
-/** What became of a file since it was last used; the digest of a removed one is that of its last bytes. */
+/** The change of a file since it was last used; the digest of a removed one is that of its last bytes. */
 export interface InstructionChange {
   path: string;
   sha256: string;
@@ -2178,7 +2181,7 @@ export interface KnowledgeExplainParams {
   context?: Context;
 }
 
-/** Why a file is or is not indexed; or what became of the pieces that a query came upon. */
+/** The reason why a file is or is not indexed; or the fate of the pieces that a query came upon. */
 export interface KnowledgeExplainResult {
   indexed: boolean | null;
   state: string | null;
@@ -2188,7 +2191,7 @@ export interface KnowledgeExplainResult {
   near_misses: Array<NearMiss>;
 }
 
-/** A piece found, as it stands on the disk now; secrets are masked. `text` is the whole piece. */
+/** A piece found with its whole text, as the method gives it. */
 export interface KnowledgeHit {
   ref: HitRef;
   source: "consolidation" | "conversation" | "file" | "heartbeat" | "memory";
@@ -2198,7 +2201,6 @@ export interface KnowledgeHit {
   heading: Array<string>;
   locations: Array<Location>;
   snippet: string;
-  text: string;
   score: number;
   breakdown: ScoreParts;
   importance: number;
@@ -2210,6 +2212,7 @@ export interface KnowledgeHit {
   anchor: string | null;
   via: Via | null;
   contested: boolean | null;
+  text: string;
 }
 
 /** `knowledge/indexed`: nothing of the collection is pending. */
@@ -2694,7 +2697,7 @@ export interface ModelBudget {
   used: number;
 }
 
-/** How often a run asked a model, and whose. */
+/** The number of times that a run asked a model, and the provider of that model. */
 export interface ModelUse {
   provider: string;
   calls: number;
@@ -2709,7 +2712,7 @@ export interface NearMiss {
   gate: string;
 }
 
-/** Why a turn went out without what memory would have given it. */
+/** The reason why a turn went out without what memory would have given it. */
 export interface NotShown {
   /** Default: "skipped". */
   status?: "skipped";
@@ -2748,7 +2751,7 @@ export interface NoteParams {
   context?: Context;
 }
 
-/** What became of a note, in a word, with the decision; `how_to_confirm` is a command for a person. */
+/** The fate of a note, in a word, with the decision; `how_to_confirm` is a command for a person. */
 export interface NoteResult {
   relation: Relation;
   canonical_key: string;
@@ -2767,7 +2770,7 @@ export interface NoteResult {
 /** An empty result. */
 export type Nothing = { [name: string]: never };
 
-/** What caused a change. */
+/** The cause of a change. */
 export interface Origin {
   turn_id: string | null;
   source_kind: SourceKind | null;
@@ -2970,7 +2973,7 @@ export interface PrepareResult {
   recall_status: RecallStatus;
 }
 
-/** What a scan would index. `partial` where two seconds were not enough to see all of it. */
+/** The files that a scan would index. `partial` where two seconds were not enough to see all of it. */
 export interface Preview {
   files: number;
   bytes: number;
@@ -3009,7 +3012,7 @@ export interface PromptSection {
   stable: boolean;
 }
 
-/** Where a record comes from; set at creation and never changed. */
+/** The source of a record; set at creation and never changed. */
 export interface Provenance {
   /** Default: "explicit_user_request". */
   source_kind?: SourceKind;
@@ -3241,8 +3244,8 @@ export interface ReindexResult {
 }
 
 /**
- * What an erase left: the messages it came from, backups in `HOME/backups`, and each place that holds
- * its words.
+ * The rest after an erase: messages it came from, backups in `HOME/backups`, each place that holds its
+ * words.
  */
 export interface Remaining {
   items: Array<SourceItem>;
@@ -3290,7 +3293,7 @@ export interface RememberParams {
   context?: Context;
 }
 
-/** What became of it: a new record, or the one that said the same already. */
+/** The result of a write: a new record, or the one that said the same already. */
 export interface RememberResult {
   record: Record;
   created: boolean;
@@ -3300,7 +3303,7 @@ export interface RememberResult {
 }
 
 /**
- * What was removed of a collection. `wal` is true once the log holds no byte of it; `complete` needs
+ * The parts of a collection that were removed. `wal`: the log holds no byte of it; `complete` needs
  * that.
  */
 export interface RemovalReceipt {
@@ -3411,7 +3414,7 @@ export interface Run {
   reversible_until: number | null;
 }
 
-/** What a run changed of one thing: the members that differ, before and after. */
+/** A change of a run to one thing: the members that differ, before and after. */
 export interface RunChange {
   id: string;
   what: string;
@@ -3451,7 +3454,7 @@ export interface Scope {
   key: string;
 }
 
-/** How many records a scope holds. */
+/** The number of records that a scope holds. */
 export interface ScopeCount {
   scope: Scope;
   count: number;
@@ -3539,7 +3542,7 @@ export interface SegmentCounts {
   utilization_percent: number;
 }
 
-/** What a proposer claims about a fact. An absent member takes the value that lets less through. */
+/** A proposer's claims about a fact. An absent member takes the value that lets less through. */
 export interface SemanticFields {
   /** Default: "implicit_candidate". */
   intent?: Intent;
@@ -3820,7 +3823,7 @@ export interface ThreadEpisodicSettings {
   near_capacity_percent: number;
 }
 
-/** Where a conversation left another one: after that turn of it. */
+/** The fork of a conversation from another one: after that turn of it. */
 export interface ThreadFork {
   thread_id: string;
   turn_id: string | null;
@@ -4410,7 +4413,7 @@ export interface WriteParams {
   context?: Context;
 }
 
-/** What the service decided; a refusal is a result with no record. */
+/** The service's decision; a refusal is a result with no record. */
 export interface WriteResult {
   relation: Relation;
   canonical_key: string;

@@ -62,7 +62,7 @@ def _edit(given: argparse.Namespace) -> int:
         memory_id = await name_memory(door, given.memory, given)
         record = (await door.call(m.MEMORY_GET, {"memory_id": memory_id, "context": params["context"]})).record
         if record is not None and "value" not in params and _is_unsaid(record.value, params.get("content")):
-            params["value"] = understand(params["content"]).get("value")
+            params["value"] = understand(params["content"], given.workspace).get("value")
         return Correction(await door.call(m.MEMORY_UPDATE, params | {"memory_id": memory_id}), record)
 
     result, before = through_door(given, work, "write")

@@ -38,7 +38,7 @@ LINES: Mapping[str, Sequence[tuple[str, str]]] = {
     ),
     "prune": (("runs", "{} old runs dropped"),),
 }
-"""What a stage says of its counts, in order; a count of nothing is not shown."""
+"""The words for each count of a stage, in order; a count of nothing is not shown."""
 NOTHING = {"scan": "nothing raw", "score": "nothing had new inputs", "cap": "nothing over"}
 
 

@@ -117,7 +117,7 @@ class Door:
         self._settled = anyio.Event()
         self._make_pages, self._made_pages = make_pages, None
         self.asked_at = time.monotonic()
-        """When the last request came, as the machine's clock that only advances has it."""
+        """The time of the last request, by the machine's clock that only advances."""
         self._access: Access | None = None
         self._access_of: Any = None
         self._routes = self._make_routes()

@@ -1,4 +1,4 @@
-"""Where a door listens: an address that it may have, a free port, or the words that say who has it.
+"""The address of a door: one that it may have, a free port, or the words that say which process has it.
 
 Rule 1: an address that other machines reach needs two settings.
 """

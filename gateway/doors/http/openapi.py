@@ -35,9 +35,9 @@ HTTP_ERRORS: Mapping[int, str] = {
     503: "That cannot be done now.",
     507: "The disk is full.",
 }
-"""What any request may be answered beside its own answers."""
+"""The errors that any request may be answered with, beside its own."""
 OWN_ERRORS: Mapping[int, str] = {404: "It does not exist.", 409: "The state does not allow that."}
-"""What only some methods answer."""
+"""The errors of some methods only."""
 HOST_ERRORS = (400, 403, 421)
 HEADERS = {
     "X-Pioneer-Workspace": "The workspace of what names none.",

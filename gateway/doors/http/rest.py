@@ -16,7 +16,7 @@ from protocol import http as h
 from protocol import methods as m
 from protocol.base import DAY_MS, Scope
 from protocol.errors import CallerError
-from protocol.files.knowledge import KnowledgeReadArgs, KnowledgeSearchArgs
+from protocol.files.knowledge import KnowledgeFound, KnowledgeReadArgs, KnowledgeSearchArgs
 from protocol.memory.reads import Hit, SearchResult
 from protocol.memory.values import Decision, Relation
 from protocol.record import Record
@@ -246,8 +246,9 @@ async def forget(means: Means, asking: Asking, query: h.ForgetQuery) -> RestRepl
 
 
 async def search_files(means: Means, asking: Asking, query: KnowledgeSearchArgs) -> RestReply:
-    """Search files, conversation and memory: the method's own answer."""
-    return RestReply(200, await means.methods.ask(asking, m.KNOWLEDGE_SEARCH, msgspec.to_builtins(query)))
+    """Search files, conversation and memory: the method's own answer, without the whole texts."""
+    found = await means.methods.ask(asking, m.KNOWLEDGE_SEARCH, msgspec.to_builtins(query))
+    return RestReply(200, msgspec.convert(found, KnowledgeFound, from_attributes=True))
 
 
 async def read_file(means: Means, asking: Asking, query: KnowledgeReadArgs) -> RestReply:
@@ -302,7 +303,7 @@ ROWS: tuple[RestRow, ...] = (
         "/v1/knowledge/search",
         KnowledgeSearchArgs,
         False,
-        {200: m.KNOWLEDGE_SEARCH.result},
+        {200: KnowledgeFound},
         "Find what files, conversations and memory say.",
         search_files,
     ),

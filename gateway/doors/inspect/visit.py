@@ -50,7 +50,7 @@ class Visit:
     query: Mapping[str, str]
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
     notices: dict[str, PageNotice] = field(default_factory=dict[str, PageNotice])
-    """What each session is still to be told."""
+    """The notice that each session's next page shows, by the session's name."""
 
     labels: dict[str, str] = field(default_factory=dict[str, str])
     """The words by which the person knows a place, by the place's name; as far as the view has asked."""

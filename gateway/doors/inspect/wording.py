@@ -54,7 +54,7 @@ LEFT_OUT: Final[Mapping[GateName, str]] = {
     "budget": "There was no room for it.",
     "already_shown": "It was in the prompt already.",
 }
-"""What kept a memory out of a prompt, by the gate that did."""
+"""The sentence for each gate that kept a memory out of a prompt."""
 
 REASONS: Final[Mapping[str, str]] = {
     "active_created": "It was stated clearly, and nothing spoke against it.",

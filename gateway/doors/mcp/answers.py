@@ -93,7 +93,7 @@ class GetAnswer(Wire):
 
 
 class RememberAnswer(Wire):
-    """What became of it, and why; `noted`: kept as the caller's own note until the user runs `how_to_confirm`."""
+    """The answer of `memory_remember`. `noted`: kept as the caller's own note until the user runs `how_to_confirm`."""
 
     status: Literal["saved", "duplicate", "noted", "rejected"]
     reason_code: ReasonCode
@@ -104,7 +104,7 @@ class RememberAnswer(Wire):
 
 
 class ForgetAnswer(Wire):
-    """Which facts are forgotten; none where the user has to say yes first, to these or by that command."""
+    """The facts that are forgotten; none where the user has to say yes first, to these or by that command."""
 
     forgotten_memory_ids: list[str]
     status: Literal["forgotten", "confirmation_needed", "declined"]
@@ -267,7 +267,7 @@ HOW_KEPT: Mapping[str, str] = {
     "superseded_by_correction": "Kept, in place of what was remembered before",
     "stored_as_said": "Kept in the user's own words, without `key` and `value`",
 }
-"""How a fact was kept, where it was not simply added."""
+"""The words for a fact that was kept, but not simply added."""
 
 
 class ClientView(NamedTuple):

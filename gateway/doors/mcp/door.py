@@ -36,7 +36,7 @@ from protocol.threads import ToolFailure, ToolReply, TurnOptions
 from thread_episodic.reading import ShownMessage
 
 WORDS_MS = 10 * 60_000
-"""How long the words of a prompt stand for the user's wish: the model's calls follow at once, a slow one in minutes."""
+"""The time for which a prompt's words stand for the user's wish: a slow model calls minutes later."""
 MAX_SAVES = 5
 """The number of facts that the words of one prompt may keep: a few that were given together, not a stream."""
 MAX_ASKED_CHARS = 2000
@@ -68,7 +68,7 @@ class Caller(NamedTuple):
     consent: bool | None = None
     """The user's answer where they were asked about this very call before."""
     can_ask: bool = True
-    """Whether its user can be asked at all."""
+    """False where its client cannot ask the user at all."""
 
 
 class ToolAnswer(NamedTuple):
@@ -77,7 +77,7 @@ class ToolAnswer(NamedTuple):
     text: str
     data: dict[str, Any] | None
     code: str | None = None
-    """Why it failed."""
+    """The reason of a failure."""
 
 
 class _Words(NamedTuple):

@@ -76,7 +76,7 @@ NOT_FOUND = OwnError(404, "not_found", "There is no such path or upstream.")
 
 
 class ProxyMeans(NamedTuple):
-    """What the application works with."""
+    """The collaborators and settings of the application."""
 
     settings: Callable[[], ProxySettings]
     refresh: Callable[[], object]

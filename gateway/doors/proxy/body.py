@@ -17,7 +17,7 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 _TEXT = msgspec.json.Decoder(str)
 _KEY = re.compile(rb'[ \t\n\r]*[{,][ \t\n\r]*(?:"([^"\\]*)"|("(?:[^"\\]|\\.)*"))[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
-"""What stands before a value of an object: its name, as it is or with escapes."""
+"""The name before a value of an object, as it is or with escapes."""
 _BEFORE = re.compile(rb"[ \t\n\r]*[\[,][ \t\n\r]*")
 _CLOSE = re.compile(rb"[ \t\n\r]*[{]?[ \t\n\r]*}")
 

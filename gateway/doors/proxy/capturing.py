@@ -1,4 +1,4 @@
-"""What memory does with one proxied request: it is read, prepared within the deadline, and told of the answer.
+"""The work of memory on one proxied request: read it, prepare it within the deadline, report its answer.
 
 Rule 1: a request that cannot be read, or is a program's own, goes on as it is; nothing of it is kept.
 Rule 2: what did not come in time is taken back: the turn is kept as one that nothing was shown in.
@@ -36,7 +36,7 @@ Status: TypeAlias = Literal["succeeded", "failed", "provider_failure", "interrup
 
 
 class RecalledRequest(NamedTuple):
-    """What a request goes on with: its body, and what memory did."""
+    """The request as it goes on: its body, and what memory did."""
 
     body: bytes
     said: Said
@@ -55,7 +55,7 @@ class Capture(NamedTuple):
     """Of the conversation, to which the answer is added."""
     turn_id: str | None = None
     reason: Literal["late", "down"] | None = None
-    """Why it went on without what memory would have given it."""
+    """The reason why it went on without what memory would have given it."""
 
 
 class Capturing:
@@ -189,7 +189,8 @@ class Capturing:
         blocks = {first + block["index"]: block["text"] for block in found["blocks"]}
         with_system = [text for text in (brief, blocks.get(user) if placement == "system" else None) if text]
         keeps_system = is_oauth or placement == "user" or request.system is None
-        texts: dict[int, list[str]] = {} if placement == "system" and not keeps_system else {at: [text] for at, text in blocks.items()}  # noqa: E501  # fmt: skip
+        has_no_place = placement == "system" and not keeps_system
+        texts: dict[int, list[str]] = {} if has_no_place else {at: [text] for at, text in blocks.items()}
         if brief and keeps_system:
             at = next(place for place, one in enumerate(request.messages) if one.words and one.point is not None)
             texts[at] = [brief, *texts.get(at, [])]

@@ -37,7 +37,7 @@ from gateway.wire.client import console_script
 from protocol.settings import ProxySettings
 
 BEGIN_SECONDS = 15.0
-"""How long the line at the start waits to say whether memory answers."""
+"""The longest wait for memory: for its first answer at the start, for the delivery of the spool at the end."""
 WRITE_SECONDS = 1.0
 """Between two writes of the run file."""
 

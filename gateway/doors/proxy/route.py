@@ -1,4 +1,4 @@
-"""Where a request goes: its address is taken apart, its upstream found, its headers made. Pure.
+"""The route of a request: its address is taken apart, its upstream found, its headers made. Pure.
 
 Rule 1: the client's credential wins; ours takes the place of one that is absent, or the word `pioneer`.
 Rule 2: no header of ours reaches a vendor; a loopback upstream learns which homes a request went through.
@@ -64,7 +64,7 @@ def is_right(given: str | None, token: str) -> bool:
 
 
 class Upstream(NamedTuple):
-    """Where a request goes."""
+    """The upstream of a request, with its settings."""
 
     name: str
     settings: UpstreamSettings
@@ -128,7 +128,9 @@ def _with_key(headers: list[Header], dialect: Dialect, key: str | None) -> list[
     kept = [(name, value) for name, value in headers if name not in {b"authorization", b"x-api-key"}]
     if key is None:
         return kept
-    return [*kept, (b"x-api-key", key.encode()) if dialect == "anthropic" else (b"authorization", b"Bearer " + key.encode())]  # noqa: E501  # fmt: skip
+    if dialect == "anthropic":
+        return [*kept, (b"x-api-key", key.encode())]
+    return [*kept, (b"authorization", b"Bearer " + key.encode())]
 
 
 def response_headers(headers: Sequence[Header]) -> list[Header]:

@@ -1,4 +1,4 @@
-"""What is to be kept of answers, on disk before it is told to memory: a file of lines, and a worker that delivers them.
+"""The spool: answers on disk until memory has them. A file of lines, and a worker that delivers them.
 
 Rule 1: a line is on disk before it is delivered, and leaves the file when memory has it. Delivered twice, it is kept
 once.

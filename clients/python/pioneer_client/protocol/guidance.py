@@ -1,4 +1,4 @@
-"""What steers a turn, on the wire: instruction files of a project, and agent definitions.
+"""The steering of a turn, on the wire: instruction files of a project, and agent definitions.
 
 Rule 1: an answer that is not asked for a part by its name has no text of SOUL.md or MEMORY.md.
 """
@@ -18,7 +18,7 @@ InstructionProblem: TypeAlias = Literal[
     "absolute", "binary", "cycle", "home", "in_code", "missing", "outside", "secret_file", "too_deep", "too_large",
     "too_many", "unreadable",
 ]  # fmt: skip
-"""Why a file was not loaded."""
+"""The reason why a file was not loaded."""
 AgentPart: TypeAlias = Literal["agents", "soul", "memory"]
 AgentProblemCode: TypeAlias = Literal[
     "bad_slug", "config_invalid", "empty", "ignored_key", "ignored_value", "link", "missing", "not_regular", "not_text",
@@ -119,7 +119,7 @@ class InstructionsVersionsResult(Wire):
 
 
 class InstructionChange(Wire):
-    """What became of a file since it was last used; the digest of a removed one is that of its last bytes."""
+    """The change of a file since it was last used; the digest of a removed one is that of its last bytes."""
 
     path: str
     sha256: str

@@ -620,4 +620,4 @@ CLIENT_NOTIFICATIONS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "$/cancelRequest": (g.CancelParams, "Cancel a request; it is still answered."),
     "exit": (Empty, "End the process."),
 }
-"""What a client may send without expecting an answer. Any other notification is ignored."""
+"""The notifications that a client may send. Any other one is ignored."""

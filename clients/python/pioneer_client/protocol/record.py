@@ -20,7 +20,7 @@ Category: TypeAlias = Literal[
 ]  # fmt: skip
 Kind: TypeAlias = Literal["semantic", "episodic", "procedural", "observation", "session_summary"]
 RouteKind: TypeAlias = Literal["any", "temporal", "preference", "procedure"]
-"""What a question asks for.
+"""The kind of thing that a question asks for.
 
 What happened, what somebody prefers, how something is done; `any` where it does not say.
 """
@@ -31,7 +31,7 @@ SourceKind: TypeAlias = Literal[
     "tool_observation", "import", "file", "system", "agent_note",
 ]  # fmt: skip
 Voice: TypeAlias = Literal["user", "machine"]
-"""Whose word a record is: the user's, or that of an agent whose note no person has confirmed."""
+"""The author of a record's words: the user, or an agent whose note no person has confirmed."""
 IndexState: TypeAlias = Literal["pending", "indexed", "repair_needed"]
 ActorKind: TypeAlias = Literal["user", "assistant", "extractor", "system", "tool", "import"]
 
@@ -49,14 +49,14 @@ Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class Actor(Params):
-    """Who did something."""
+    """The doer of something."""
 
     kind: ActorKind
     id: Annotated[str, Meta(max_length=128)] | None = None
 
 
 class Provenance(Params):
-    """Where a record comes from; set at creation and never changed."""
+    """The source of a record; set at creation and never changed."""
 
     source_kind: SourceKind = "explicit_user_request"
     thread_id: Id | None = None
@@ -84,7 +84,7 @@ class RecordDetails(Fields):
     expires_at: Millis | None
     pinned: bool = False
     path: RecordPath | None = None
-    """Where a writer files it: no two active records of the home have one path, whatever its case."""
+    """The place where a writer files it: no two active records of the home have one path, whatever its case."""
     metadata: Metadata
 
 
@@ -130,13 +130,13 @@ class _ShownFields(RecordFields):
     evidence_count: int
     index_state: IndexState
     reinforced_at: int = 0
-    """When its lifetime began last: at its making, by new evidence, a read, a restore, or `memory/reinforce`."""
+    """The last beginning of its lifetime: at its making, by new evidence, a read, a restore, or `memory/reinforce`."""
     standing: float = 0.0
-    """How strong it is without regard to time; above 0.8 it lasts for good."""
+    """Its strength without regard to time; above 0.8 it lasts for good."""
     fades_at: int | None = None
-    """When its lifetime ends; null: never."""
+    """The end of its lifetime; null: never."""
     strength: float = 0.0
-    """How strong it is now, 0 to 1: its standing, less what time has taken."""
+    """Its strength now, 0 to 1: its standing, less what time has taken."""
     faded: bool = False
     """Its lifetime has ended, and it is the user's word: it stays active."""
     derived_from: list[str] = []

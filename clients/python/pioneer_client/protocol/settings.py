@@ -17,7 +17,6 @@ Aging: TypeAlias = Literal["reinforced", "literal", "off"]
 """The beginning of a record's lifetime: its last reinforcement; its last change, with a sinking tier; none."""
 RoleName: TypeAlias = Literal["main", "preflight", "extractor"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "scripted"]
-PosInt: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=86_400)]
 Dialect: TypeAlias = Literal["openai", "anthropic"]
 Placing: TypeAlias = Literal["split", "user", "system"]
@@ -402,7 +401,7 @@ class SettingsGetParams(Params):
 
 
 Origin: TypeAlias = Literal["environment", "file", "default"]
-"""Where a value comes from, strongest first."""
+"""The origin of a value, strongest first."""
 
 
 class SettingsResult(Wire):

@@ -105,7 +105,7 @@ class AgentRef(Wire):
 
 
 class ThreadFork(Wire):
-    """Where a conversation left another one: after that turn of it."""
+    """The fork of a conversation from another one: after that turn of it."""
 
     thread_id: str
     turn_id: str | None
@@ -128,7 +128,7 @@ class Thread(Wire):
     created_at: int
     updated_at: int
     not_stored: NotStored | None = None
-    """Why the thread is known to this process alone; null for one that is stored."""
+    """The reason why the thread is known to this process alone; null for one that is stored."""
     agent: AgentRef | None = None
     """The definition that acts in the thread, as its last turn read it; null for a thread without one."""
     forked_from: ThreadFork | None = None
@@ -367,7 +367,7 @@ class ThreadImportParams(Params):
     generation: Annotated[int, Meta(ge=0)] | None = None
     """That of an earlier answer about the same conversation: turns that were forgotten or deleted since stay away."""
     offset: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
-    """How many turns of the source stand before these; a turn without an id is then known by its place."""
+    """The number of turns of the source before these; a turn without an id is then known by its place."""
     has_more: bool = False
     """Other parts follow: later turns of the source that are there stay until their part comes."""
 
@@ -382,7 +382,7 @@ class ThreadImportResult(Wire):
     removed: int
     """Turns of this source that it has no longer."""
     generation: int = 0
-    """How much had been forgotten in the home when it was asked."""
+    """The home's generation of forgetting when it was asked."""
 
 
 class TextInput(Params, tag_field="type", tag="text"):

@@ -1,4 +1,4 @@
-"""What a person does to one memory: edit, forget, erase, restore, confirm.
+"""The forms of one memory: edit, forget, erase, restore, confirm.
 
 Rule 1: a form says which version of the memory it was made from. One that is stale changes nothing: both versions are
 shown, and the person decides.

@@ -12,7 +12,7 @@ from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNoti
 from gateway.doors.inspect.wording import DOORS, EVENTS, reason_of
 from protocol import methods as m
 from protocol.errors import CallerError, GatewayError
-from protocol.memory.changes import ChangeEvent, MemoryChange
+from protocol.memory.changes import MemoryChange
 from protocol.record import Record
 from protocol.threads import Thread
 
@@ -20,7 +20,6 @@ PAGE = 20
 MOST_UNDONE = 200
 MOST_LOOKED = 10
 """Pages of changes that are looked through for those of one conversation, in each place."""
-FIRST_EVENTS: tuple[ChangeEvent, ...] = ("learned", "replaced", "forgotten", "proposed")
 
 
 class ShownChange(NamedTuple):

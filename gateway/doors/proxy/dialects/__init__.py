@@ -1,1 +1,1 @@
-"""How requests and answers of the three dialects are read; pure, one module each."""
+"""The readers of requests and answers, one module for each of three dialects; pure."""

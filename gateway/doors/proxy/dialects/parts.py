@@ -13,7 +13,7 @@ REASONING = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 
 class ReadContent(NamedTuple):
-    """What a content holds: texts without wrappers, words of a person and the place before them, calls, digests."""
+    """The parts of a content: texts without wrappers, words of a person and the place before them, calls, digests."""
 
     texts: Sequence[str] = ()
     words: str = ""

@@ -1,4 +1,4 @@
-"""What a dialect says of a request and of an answer, and how memory is inserted into a request.
+"""The shape of a dialect: how it reads requests and answers, and where memory is inserted into a request.
 
 Rule 1: pure; a place is an offset of the client's own bytes.
 Rule 2: words of a person are what is left of a message without the wrappers that its program puts there.
@@ -19,7 +19,7 @@ from protocol.threads import MAX_TEXT_CHARS, Usage
 Form: TypeAlias = Literal[
     "before_text", "behind_text", "part_before", "part_behind", "first_part", "member", "message", "value"
 ]
-"""How a text is inserted: into a text at its beginning or end, as a part of a list, as a member, a message, a value."""
+"""The form of an inserted text: at a text's beginning or end, as a part of a list, a member, a message, a value."""
 
 PASSING = frozenset(
     {"cache_control", "id", "call_id", "tool_use_id", "status", "signature", "encrypted_content", "citations"}
@@ -85,7 +85,7 @@ class ChatAnswer(NamedTuple):
     text: str = ""
     """Its words as they are kept."""
     messages: Sequence[ChainMessage] = ()
-    """How it will stand in the next request."""
+    """The messages by which it will stand in the next request."""
     usage: Usage | None = None
     is_whole: bool = False
 

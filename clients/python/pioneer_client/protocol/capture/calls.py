@@ -1,4 +1,4 @@
-"""What doors say of conversations that come through programs which know no memory, and what they are answered."""
+"""The calls of doors for conversations that come through programs which know no memory, with their answers."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -10,8 +10,8 @@ from pioneer_client.protocol.threads import FinishStatus, MemoryMode, RecallStat
 CaptureDoor: TypeAlias = Literal["proxy", "hook", "ingest"]
 CaptureRole: TypeAlias = Literal["main", "subagent", "task"]
 Place: TypeAlias = Literal["split", "user", "system"]
-"""Where the proxy puts what is recalled: the brief with the system text and the rest with the user's words, or both
-with the one."""
+"""The place where the proxy puts what is recalled. `split`: the brief with the system text and the rest with the user's
+words; else both with the one."""
 ChainHash: TypeAlias = Annotated[
     str, matching("[0-9a-f]{32}", "Of a conversation up to a message, by `protocol/capture/chain.py`.")
 ]
@@ -20,7 +20,7 @@ MAX_CHAIN = 512
 
 
 class CaptureSource(Params):
-    """Where a message comes from. `role` is a subagent's or a task's where its client says so."""
+    """The source of a message. `role` is a subagent's or a task's where its client says so."""
 
     door: CaptureDoor
     client: Annotated[str, matching(WITHOUT_NUL), Meta(min_length=1, max_length=64)]
@@ -51,7 +51,7 @@ class CapturePrepareParams(Params):
 
 
 class CaptureBlock(Wire):
-    """What a message of the user is given, by its place in `chain`; the same bytes in each request."""
+    """The memory that a message of the user is given, by its place in `chain`; the same bytes in each request."""
 
     index: int
     text: str
@@ -63,13 +63,13 @@ class CapturePrepareResult(Wire):
     turn: Turn | None
     is_continuation: bool
     brief: str | None
-    """What holds in all of the conversation: the same bytes in each of its requests."""
+    """Lines that hold in all of the conversation: the same bytes in each of its requests."""
     blocks: list[CaptureBlock]
     recall_status: RecallStatus
 
 
 class NotShown(Params):
-    """Why a turn went out without what memory would have given it."""
+    """The reason why a turn went out without what memory would have given it."""
 
     status: Literal["skipped"] = "skipped"
     reason: Literal["late", "down"]

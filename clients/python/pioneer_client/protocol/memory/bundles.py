@@ -59,7 +59,7 @@ class Conflict(Wire):
 
 
 class ImportResult(Wire):
-    """What an import did. Every line of the bundle but the first and the last is counted once.
+    """The result of an import. Every line of the bundle but the first and the last is counted once.
 
     `imported`: records and candidates that are new here. `skipped`: entries that were here already, or state the same
     as an active record. `tombstoned`: tombstones that are new here, and entries kept out because they were forgotten

@@ -57,7 +57,7 @@ class MemoryChangesParams(Params):
 
 
 class ChangeOrigin(Wire):
-    """Where a change comes from: the door and the client that asked for it, the conversation, and the reason's code.
+    """The origin of a change: the door and the client that asked for it, the conversation, and the reason's code.
 
     `client` is the name by which a program introduced itself. Members that nothing is known of are null.
     """

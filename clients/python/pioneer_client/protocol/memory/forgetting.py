@@ -117,13 +117,13 @@ class LeftFile(Wire):
 
 
 class Remaining(Wire):
-    """What an erase left: the messages it came from, backups in `HOME/backups`, and each place that holds its words."""
+    """The rest after an erase: messages it came from, backups in `HOME/backups`, each place that holds its words."""
 
     items: list[SourceItem]
     backups: list[str]
     places: list[LeftPlace] = []
     more: int = 0
-    """How many places are not named."""
+    """The number of places that are not named."""
     files: list[LeftFile] = []
     """Files of the user that it was taken from and that still say it: nothing of them is changed."""
 
@@ -144,7 +144,7 @@ class Receipt(Wire):
 
 
 class ForgetResult(Wire):
-    """What was (or, in a dry run, would be) forgotten."""
+    """The memories that were (or, in a dry run, would be) forgotten."""
 
     forgotten_memory_ids: list[str]
     dry_run: bool

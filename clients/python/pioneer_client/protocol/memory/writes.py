@@ -57,7 +57,7 @@ class RememberParams(GivenDetails, Params):
 
 
 class RememberResult(Wire):
-    """What became of it: a new record, or the one that said the same already."""
+    """The result of a write: a new record, or the one that said the same already."""
 
     record: Record
     created: bool
@@ -83,7 +83,7 @@ class WriteParams(GivenDetails, Params):
 
 
 class WriteResult(Wire):
-    """What the service decided; a refusal is a result with no record."""
+    """The service's decision; a refusal is a result with no record."""
 
     relation: Relation
     canonical_key: str
@@ -117,7 +117,7 @@ class NoteParams(Params):
 
 
 class NoteResult(WriteResult):
-    """What became of a note, in a word, with the decision; `how_to_confirm` is a command for a person."""
+    """The fate of a note, in a word, with the decision; `how_to_confirm` is a command for a person."""
 
     status: NoteStatus
     reason_code: ReasonCode

@@ -1,0 +1,155 @@
+"""Files that are made to harm: nothing crashes, nothing outside of the folder is shown, each skip has its reason."""
+
+import json
+import os
+import threading
+import zlib
+from pathlib import Path
+
+import pytest
+from spawned import Den, drain, journey, on_posix
+from test_knowledge import add, paths, search, write
+
+pytestmark = pytest.mark.followed
+
+TEXTS = {
+    "mixed.md": "# One\r\n\r\nwalrus crlf\n\n# Two\rwalrus cr\r\r# Three\n\nwalrus\x0b\x0c\x85 v\n",
+    "lists.md": "".join(" " * depth + "- walrus\n" for depth in range(400)),
+    "brackets.md": "[" * 20_000 + " walrus\n",
+    "quotes.md": ">" * 5000 + " walrus\n",
+    "stars.md": "*a " * 20_000 + "walrus\n",
+    "links.md": " ".join(f"[[L{number}]]" for number in range(3000)) + " walrus [x](../outside/secret.md)\n",
+    "alias.md": "---\na: &a [x]\nb: *a\n---\nwalrus\n",
+    "object.md": "---\ntitle: !!python/object/apply:os.system ['touch pwned']\n---\nwalrus\n",
+    "fields.md": "---\ntitle: [1]\ntags: {a: b}\naliases: 5\nimportance: .nan\nrelated: {x: 1}\n---\nwalrus\n",
+    "control.md": "walrus \x1b[2J\x07 \u202e evil \u200b\U000e0041 tag\n# \x1b[31mHead\n",
+    "one_line.md": "walrus " * 50_000,
+    "empty.md": "",
+    "a\nb\t\x1b.md": "walrus\n",
+}
+BYTES = {
+    "mark.md": b"\xef\xbb\xbf# Mark\n\nwalrus\n",
+    "le.md": b"\xff\xfe" + "# Le\n\nwalrus größe\n".encode("utf-16-le"),
+    "be.md": b"\xfe\xff" + "# Be\n\nwalrus\n".encode("utf-16-be"),
+    "only_mark.md": b"\xff\xfe",
+}
+SKIPPED = {
+    "odd.md": (b"\xff\xfe" + "walrus\n".encode("utf-16-le") + b"A", "encoding_unknown"),
+    "half.md": (b"\xff\xfe" + "walrus".encode("utf-16-le") + b"\x00\xd8\n\x00", "encoding_unknown"),
+    "zero.md": (b"walrus \x00\n", "binary"),
+    "bomb.pdf": (b"", "broken"),
+    "loop.pdf": (b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[2 0 R]/Count 1>>endobj\n", "broken"),
+    "deep.py": (b"(" * 3000 + b"walrus\n", "generated"),
+    "note.xyz": (b"walrus\n", "unknown_kind"),
+    "large.md": (b"walrus\n" * 400_000, "too_large"),
+}  # fmt: skip
+
+
+def build_bomb() -> bytes:
+    """A PDF whose page unpacks to 400 MB."""
+    packer = zlib.compressobj(9)
+    packed = b"".join(packer.compress(b" " * 2**20) for _ in range(400)) + packer.flush()
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R>>",
+        b"<</Length %d/Filter/FlateDecode>>stream\n" % len(packed) + packed + b"\nendstream",
+    ]  # fmt: skip
+    body = b"".join(b"%d 0 obj" % number + one + b"endobj\n" for number, one in enumerate(objects, 1))
+    return b"%PDF-1.4\n" + body + b"trailer<</Size 5/Root 1 0 R>>\n%%EOF"
+
+
+@on_posix
+@journey
+async def test_knowledge_hostile_files_are_read_or_skipped_with_a_reason_and_cite_what_they_say(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"agent/AGENTS.md": "walrus", "agent/config.yaml": "", "agent/x.md": "walrus"})
+    write(tmp_path / "outside", {"secret.md": "walrus outsidesecret\n"})
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+    for name, data in {
+        **BYTES,
+        **{name: data for name, (data, _) in SKIPPED.items()},
+        "bomb.pdf": build_bomb(),
+    }.items():
+        (folder / name).write_bytes(data)
+    (folder / "ignored").mkdir()
+    os.mkfifo(folder / "ignored" / ".gitignore")
+    (folder / "linked").mkdir()
+    (folder / "linked" / ".gitignore").symlink_to("/etc/passwd")
+    is_over = threading.Event()
+
+    def grow() -> None:
+        with (folder / "grow.md").open("a", encoding="utf-8") as file:
+            while not is_over.wait(0.001):
+                file.write("walrus grows\n")
+                file.flush()
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    try:
+        async with Den(tmp_path / "den").client() as client:
+            await add(client, folder)
+            is_over.set()
+            writer.join()
+            await client.request("knowledge/collections/scan", {"collection_id": "notes"})
+            await drain(client)
+            files = (await client.request("knowledge/files", {"collection_id": "notes", "limit": 100}))["files"]
+            states = {one["path"]: one["state"] for one in files}
+            assert {name: states[name] for name in (*TEXTS, *BYTES, "grow.md")} == dict.fromkeys(
+                (*TEXTS, *BYTES, "grow.md"), "indexed"
+            )
+            for name, (_, reason) in SKIPPED.items():
+                told = await client.request("knowledge/explain", {"collection_id": "notes", "path": name})
+                assert (name, told["indexed"], told["reason"]) == (name, False, reason)
+            told = await client.request("knowledge/explain", {"collection_id": "notes", "path": "agent/x.md"})
+            assert (told["indexed"], told["reason"]) == (False, "agent_folder")
+            for name in {*TEXTS, *BYTES, "grow.md"} - {"empty.md", "only_mark.md"}:
+                found = (await search(client, "walrus", entity=f"notes:{name}", max_results=50))["hits"]
+                assert found
+                for hit in found[:10]:
+                    read = await client.request("knowledge/read", {"address": hit["address"]})
+                    assert (read["text"], read["state"]) == (hit["text"], "same")
+            assert "outsidesecret" not in json.dumps((await search(client, "outsidesecret"))["hits"])
+    finally:
+        is_over.set()
+        writer.join()
+    assert not (tmp_path / "pwned").exists()
+
+
+@on_posix
+@journey
+async def test_knowledge_a_root_whose_place_a_link_or_a_file_takes_is_unavailable(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus stays.\n"})
+    outside = write(tmp_path / "outside", {"b.md": "The outside walrus.\n"})
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, folder)
+
+        async def scan() -> tuple[str, str | None, list[str]]:
+            await client.request("knowledge/collections/scan", {"collection_id": "notes"})
+            await drain(client)
+            known = (await client.request("knowledge/collections/get", {"collection_id": "notes"}))["collection"]
+            return known["state"], known["reason"], paths(await search(client, "walrus"))
+
+        folder.rename(tmp_path / "away")
+        folder.symlink_to(outside)
+        assert paths(await search(client, "walrus")) == []  # at once, before a scan
+        assert await scan() == ("unavailable", "root_missing", [])
+        folder.unlink()
+        folder.write_text("The walrus of a file.\n", encoding="utf-8")
+        assert await scan() == ("unavailable", "root_missing", [])
+        folder.unlink()
+        (tmp_path / "away").rename(folder)
+        assert (await scan())[2] == ["a.md"]
+        (folder / "a.md").rename(folder / "A.md")
+        assert (await scan())[2] == ["A.md"]
+
+
+@on_posix
+def test_a_folder_is_opened_by_its_real_path_alone_once_that_is_kept(tmp_path: Path) -> None:
+    from gateway.files.safe_open import UnsafeFileError, open_kept_root  # noqa: PLC0415
+
+    (tmp_path / "real" / "in").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    open_kept_root(str(tmp_path.resolve() / "real" / "in")).close()
+    for path in ("link", "link/in", "real/../link"):
+        with pytest.raises(UnsafeFileError):
+            open_kept_root(f"{tmp_path.resolve()}/{path}")
