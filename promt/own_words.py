@@ -306,9 +306,8 @@ def _asks_about(text: str, block: TextBlock) -> bool:
 
 def _without_cover(text: str, prose: Sequence[TextBlock], *, is_plain: bool) -> Iterator[Span]:
     """All of it, unless the last paragraph but asks; then what of the ones before is about the user, or short."""
-    before = prose[:-1]
-    if before and is_plain and _is_bare_request(text, prose[-1]):
-        before = []  # its text stands above it, whoever speaks there
+    is_bare = is_plain and bool(prose) and _is_bare_request(text, prose[-1])
+    before = [] if is_bare else list(prose[:-1])  # the text of a bare request stands above it, whoever speaks there
     if before and _only_asks(text, prose[-1]):
         size = sum(one.end - one.start for one in before)
         is_aside = len(before) == 1 and size <= ASIDE_CHARS
