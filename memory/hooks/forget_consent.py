@@ -41,7 +41,7 @@ class _Turn:
 
     turn_id: str
     has_material: bool = False
-    """Whether its user's message, or one that was asked about since, held words that are not theirs."""
+    """The message of its user, or one that was asked about since, holds words that are not theirs."""
     pointed_at: set[str] = field(default_factory=set[str])
     """The records that its user may mean by "that": recalled for this turn, or shown in the one before."""
     waiting: set[str] = field(default_factory=set[str])
