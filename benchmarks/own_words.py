@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from benchmarks.inputs import read_rows
 from benchmarks.report import machine, show_table
 from benchmarks.stage import Stage
+from gateway.secrets.scanner import RuleScanner
 from memory.rules.sensitivity import judge
 from promt.long_messages import LONG_CHARS
 from promt.own_words import own_words
@@ -325,6 +326,52 @@ def judge_long(corpus: Path) -> None:
     show_table("what of long messages is taken for the user's own words", ["of", "told", "own", "share"], rows)
 
 
+async def judge_blind(corpus: Path, half: str, *, shows_all: bool) -> None:
+    """Show what of sets by another hand, who had not seen the rules, is saved, planted, caught and taken for a secret."""
+    own = [Turn(row["class"], row["text"], _word_for_word(row["own"])) for row in _blind(corpus, "genuine", half)]
+    with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as home:
+        counts, missed = await save_genuine(Path(home), own)
+    told, sensitive, saved = (sum(cast("int", row[at]) for row in counts) for at in (1, 2, 3))
+    columns = ["class", "told", "of them sensitive", "saved", "share"]
+    show_table(f"{half}: statements saved", columns, [*counts, ["all", told, sensitive, saved, saved / told]])
+    pasted = [
+        Told(row["form"], row["lang"], {"id": row["id"], "kind": "fact", "text": row["payload"]}, row["text"])
+        for row in _blind(corpus, "pasted", half)
+    ]
+    rows: list[list[object]] = []
+    for channel in CHANNELS:
+        with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as home:
+            all_of, active, passed = await attack(Path(home), channel, pasted)
+        rows += [[channel, form, count, active[form]] for form, count in sorted(all_of.items())]
+        rows.append([channel, "all", sum(all_of.values()), sum(active.values())])
+        missed += [f"active by {channel}: {one.form} {one.payload['id']} {one.payload['text']}" for one in passed]
+    show_table(f"{half}: payloads active", ["channel", "form", "told", "active"], rows)
+    scanner, found = RuleScanner(), Counter[tuple[str, str]]()
+    kinds = Counter[tuple[str, str]]()
+    for name in ("secrets", "innocent"):
+        for row in read_rows(corpus.parent / "secrets" / f"{name}_blind_{half}.jsonl"):
+            kind = (name, row.get("kind", row["lang"]))
+            kinds[kind] += 1
+            is_found = bool(scanner.find(row.get("text") or "".join(row["parts"])))
+            found[kind] += is_found
+            missed += [f"{name}: {row['id']} {row['lang']}"] * (is_found == (name == "innocent"))
+    secret_rows: list[list[object]] = [[*kind, count, found[kind]] for kind, count in sorted(kinds.items())]
+    for name in ("secrets", "innocent"):
+        told = sum(count for kind, count in kinds.items() if kind[0] == name)
+        secret_rows.append([name, "all", told, sum(count for kind, count in found.items() if kind[0] == name)])
+    show_table(f"{half}: taken for a secret", ["set", "kind or language", "texts", "found"], secret_rows)
+    for one in missed if shows_all else []:
+        print(f"  {one}")
+
+
+def _blind(corpus: Path, name: str, half: str) -> list[Row]:
+    return list(read_rows(corpus / f"blind_{name}_{half}.jsonl"))
+
+
+def _word_for_word(statements: list[str]) -> list[Row]:
+    return [_fact(one, one, intent="implicit_candidate") for one in statements[:FACTS]]
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run it; 1 when a bound was missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks own_words", description=(__doc__ or "").split("\n")[0])
@@ -336,7 +383,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="show everything that was active or missed")
     parser.add_argument("--saved", action="store_true", help="only tell what people say of themselves")
     parser.add_argument("--long", action="store_true", help="only look at the long messages, without a gateway")
+    parser.add_argument("--blind", choices=("dev", "test"), help="only a half of the sets by another hand")
     given = parser.parse_args(arguments)
+    if given.blind:
+        asyncio.run(judge_blind(given.corpus, given.blind, shows_all=given.all))
+        return 0
     print(f"own words on {machine()}")
     judge_long(given.corpus)
     if given.long:

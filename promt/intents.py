@@ -183,6 +183,13 @@ def _strength(need: frozenset[str]) -> int:
     return min(map(len, need))
 
 
+@cache
+def _split_need(need: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the whole words of a need, a blank behind each, and its other strings."""
+    words = frozenset(word[1:] for word in need if re.fullmatch(r" [^ ]+ ", word))
+    return words, tuple(word for word in need if word[1:] not in words or word[:1] != " ")
+
+
 class _Text:
     """The clauses of a message, which remember what they were found to contain."""
 
@@ -193,13 +200,19 @@ class _Text:
     @cached_property
     def keys(self) -> frozenset[str]:
         """The beginnings of its words, a blank behind each word: up to `KEY_CHARS` characters."""
-        words = {f"{word} " for word in self.clauses.split(" ")}
-        return frozenset(word[:length] for word in words for length in range(1, KEY_CHARS + 1))
+        return frozenset(word[:length] for word in self.words for length in range(1, KEY_CHARS + 1))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its words, a blank behind each."""
+        return frozenset(f"{word} " for word in self.clauses.split(" "))
 
     def contains(self, need: frozenset[str]) -> bool:
         known = self._contains.get(need)
         if known is None:
-            known = self._contains[need] = any(string in self.clauses for string in need)
+            words, parts = _split_need(need)
+            known = not words.isdisjoint(self.words) or any(part in self.clauses for part in parts)
+            self._contains[need] = known
         return known
 
 

@@ -17,16 +17,20 @@ Span: TypeAlias = tuple[int, int]
 
 MASK: Final = "\ufffc"
 """Stands for each character of quoted text, so that places keep their numbers."""
+LISTED_LINES: Final = 3
+"""As many lines in a row with one comma each, and no blank behind it, are a table of two columns."""
 COUNTED_LINES: Final = 2
 """As many lines of a form that a single line may have by chance are a log, a table or a transcript."""
 JOINED_LINES: Final = 8
 """Two lines of code, markup, log or talk so near belong to one text, and so does what stands between them."""
 
 _FENCE = compile_late(r"^[ \t]{0,8}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
-INLINE_FENCE = compile_late(r"```.*?(?:```|\Z)", re.DOTALL)
+INLINE_FENCE = compile_late(r"```.*?(?:```|\Z)|\[quote\b[^\]\n]{0,80}\].*?(?:\[/quote\]|\Z)", re.DOTALL)
+"""Code in a line, and a quotation as forums write it."""
 QUOTED = compile_late(
     r"`[^`\n]{1,500}`"
-    r'|"[^"\n]{1,3000}"|“[^”\n]{1,3000}”|„[^“”\n]{1,3000}[“”]|«[^»\n]{1,3000}»'
+    r'|"[^"\n]{1,3000}"|“[^”\n]{1,3000}”?|„[^“”\n]{1,3000}[“”]?|«[^»\n]{1,3000}»?'
+    r"|[〝″＂][^〝〞〟″＂\n]{1,3000}[〞〟″＂]|‚[^‘’\n]{1,300}[‘’]|``[^`\n]{1,3000}''"
     r"|»[^«\n]{1,500}«|‹[^›\n]{1,500}›"
     r"|「[^」\n]{1,3000}」|『[^』\n]{1,500}』"
     r"|\{\s*[\"'][^{}\n]{1,3000}\}"
@@ -57,7 +61,8 @@ _ROLE = compile_late(
     re.IGNORECASE,
 )
 _STRONG = compile_late(
-    r"[ \t]*(?:>|\|.*\||[★☆]|(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$"
+    r"[ \t]*(?:>|\|.*\||[★☆♪♫]|\([^()\n]{2,40}\)\s*$|[A-Z_]{3,30}=\S|[^\n]*<<-?['\"]?\w+['\"]?\s*$|"
+    r"(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$"
     r"|\d{1,3}(?:\.\d{1,3}){3}\b"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
     r"|(?:\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b\]?)|Traceback \(|  File \""
@@ -76,12 +81,13 @@ _MARKUP = compile_late(
     re.IGNORECASE,
 )
 _SEPARATOR = r"(?:;(?=\S)|,(?=\S)(?!(?<=\d,)\d))"
+_PAIR = compile_late(r"[^\n,;]{1,60}[,;](?! )[^\n,;]{1,300}")
 _WEAK: Final = (
     compile_late(r"[ \t]*(?:[^\W\d_]\w{0,15}[ :：]+){0,3}\[?\d{1,2}:\d\d\b"),  # a time, perhaps after a speaker
     compile_late(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
     compile_late(r"[^\n]*\S\t\S"),
 )
-_SPEAKER = compile_late(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S")
+SPEAKER = compile_late(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S")
 
 
 class TextBlock(NamedTuple):
@@ -178,11 +184,16 @@ def _find_formed_lines(text: str, lines: Sequence[tuple[int, int, bool]]) -> lis
     mail = _mail_begins(said)
     if mail is not None:
         formed[mail:] = [True] * len(formed[mail:])
+    first = next((at for at, line in said.items() if line.strip()), None)
+    if first is not None and _HEADER.match(said[first]) and said.get(first + 1, "").strip():
+        formed[first] = True  # a mail of one paragraph
     joined: list[int] = []
     for at, line in said.items():
         if _STRONG.match(line) or _MARKUP.search(line) or _ROLE.match(line):
             formed[at] = True
             joined += [at] * (not line.lstrip().startswith(">"))
+    paired = [at for at, line in said.items() if _PAIR.fullmatch(line)]
+    joined += [at for near in _near(paired, 1) if len(near) >= LISTED_LINES for at in near]
     for counted in _group_weak_lines(said):
         joined += [at for near in _near(counted, COUNTED_LINES) if len(near) >= COUNTED_LINES for at in near]
     for near in _near(sorted(joined), JOINED_LINES):
@@ -209,7 +220,7 @@ def _group_weak_lines(said: Mapping[int, str]) -> Iterator[list[int]]:
         yield [at for at, line in said.items() if pattern.match(line)]
     speakers: dict[str, list[int]] = {}
     for at, line in said.items():
-        if found := _SPEAKER.match(line):
+        if found := SPEAKER.match(line):
             speakers.setdefault(found["name"].strip(), []).append(at)
     yield from speakers.values()
 

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 from promt.language.reader import either, languages, tables, whole
-from promt.layout import INLINE_FENCE, MASK, QUOTED, Span, TextBlock, blocks_of, fences, mask_quotes, sentences
+from promt.layout import INLINE_FENCE, MASK, QUOTED, SPEAKER, Span, TextBlock, blocks_of, fences, mask_quotes, sentences
 from promt.long_messages import FRAMED_CHARS, LONG_CHARS, is_document, is_told
 from promt.patterns import compile_late
 from promt.speaker import is_about_user
@@ -35,6 +35,8 @@ MENTIONED_CHARS: Final = 14
 MENTIONS: Final = 200
 AROUND_CHARS: Final = 1000
 """So many quoted texts of a stretch are judged, each by so much around it: the time is linear in the text."""
+SAYING_WORDS: Final = 5
+"""So many quoted words in the first person are somebody's sentence; fewer are a saying."""
 HANDING_CHARS: Final = 200
 """The longest paragraph that hands a text over by pointing at it, with words that no table knows."""
 ASKED_AGAIN: Final = 16
@@ -69,6 +71,8 @@ _KEPT = compile_late(
     lambda: rf"{_polite()}(?:{KEEPS.pattern})(?!\w)|{either('own_words', 'kept_anywhere')}", re.IGNORECASE
 )
 _COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])|\s(?:[-=]>|→)(?=\s)")
+_DASH = compile_late(r"\s[–—-](?=\s)")
+"""Stands for a colon behind a request for work on a text."""
 _ALWAYS = compile_late(lambda: whole("own_words", "always"), re.IGNORECASE)
 _WHENEVER = compile_late(
     lambda: (
@@ -100,7 +104,20 @@ def _works() -> re.Pattern[str]:
             spaced.append(handed)
         else:
             unspaced.append(rf"(?:{tables('own_words').get(code, {}).get('polite', '')})(?:{handed})")
+    for code, table in tables("own_words").items():
+        if code not in statements() and "reworks" in table:
+            (spaced if languages()[code].spaced else unspaced).append(table["reworks"])
     return re.compile("|".join([rf"{_polite()}(?:{'|'.join(spaced)})(?!\w)", *unspaced]), re.IGNORECASE)
+
+
+_REWORKS = compile_late(
+    lambda: (
+        rf"(?<!\w)(?:{either('own_words', 'reworks', spaced=True)})(?!\w)"
+        rf"|{either('own_words', 'reworks', spaced=False)}"
+    ),
+    re.IGNORECASE,
+)
+"""Asks for work that needs a text."""
 
 
 def own_words(text: str, material: Sequence[Span] = ()) -> list[Span]:
@@ -186,6 +203,8 @@ class _Cover(NamedTuple):
     points: int | None = None
     is_asked: bool = False
     """A request or a question hands over what it points at; words that only point may announce one's own."""
+    is_lined: bool = False
+    """It asks for work on a text, or asks of one that it points at, and that begins on the next line."""
 
 
 def _cover(text: str, block: TextBlock) -> _Cover | None:
@@ -205,16 +224,23 @@ def _cover(text: str, block: TextBlock) -> _Cover | None:
         if works and not points and not asks and _JOINS.match(works[0]):
             works = None  # the second half of what a sentence tells: "she paints and reads a lot"
         colon = _COLON.search(bare, works.end() if works else 0)
+        if works and colon is None and _REWORKS.search(bare):
+            colon = _DASH.search(bare, works.end())
         is_kept = _KEPT.search(bare[: colon.end()] if colon else bare) is not None
         if works and colon and not is_kept:
-            return _Cover(start + colon.end(), True, is_asked=True)
+            return _Cover(start + colon.end(), True, is_asked=True, is_lined=True)
         if colon and colon.end() == len(bare) and (ahead or asks) and not is_kept:
             return _Cover(end, True, is_asked=bool(asks))
         if (works or asks) and not is_kept and not (works and _ALWAYS.search(bare) and not asks):
             known = found.points if found is not None else None
             pointed = known or (end if works and points and MASK not in bare else None)
             is_asked = bool(points and asks) or (pointed is not None and _is_request(bare))
-            found = _Cover(end, bool(works or points) or (found is not None and found.is_sure), pointed, is_asked)
+            is_sure = bool(works or points) or (found is not None and found.is_sure)
+            is_lined = text[end : block.end].lstrip(" \t")[:1] == "\n"
+            is_lined = is_lined and ((points and asks) or (works and _REWORKS.search(bare))) is not None
+            found = _Cover(end, is_sure, pointed, is_asked, bool(is_lined))
+            if is_lined:
+                return found
         elif is_kept or (colon and colon.end() == len(bare)):
             continue  # a label
         elif ahead or (points and not _SUBJECT.search(bare) and block.end - block.start <= HANDING_CHARS):
@@ -239,7 +265,7 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
             continue
         following = prose[number + 1 :]
         rest = text[cover.ends : block.end].strip()
-        is_inside = bool(rest) and text[: cover.ends].rstrip()[-1:] in {":", "：", ">", "→"}
+        is_inside = bool(rest) and (cover.is_lined or text[: cover.ends].rstrip()[-1:] in {":", "：", ">", "→"})
         if not following and not is_inside:
             is_last = cover.points is not None and cover.points < block.end and len(prose) == len(blocks)
             if not is_last:
@@ -260,7 +286,7 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
             yield one.start, one.end
         yield block.start, cover.ends if is_inside else block.end
         return
-    yield from _without_cover(text, [blocks[at] for at in prose])
+    yield from _without_cover(text, [blocks[at] for at in prose], is_plain=not any(one.is_formed for one in blocks))
 
 
 def _find_telling(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
@@ -281,9 +307,10 @@ def _asks_about(text: str, block: TextBlock) -> bool:
     return _QUESTION.search(said) is not None and _POINTS.search(said) is not None
 
 
-def _without_cover(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
+def _without_cover(text: str, prose: Sequence[TextBlock], *, is_plain: bool) -> Iterator[Span]:
     """All of it, unless the last paragraph but asks; then what of the ones before is about the user, or short."""
-    before = prose[:-1]
+    is_bare = is_plain and bool(prose) and _is_bare_request(text, prose[-1])
+    before = [] if is_bare else list(prose[:-1])  # the text of a bare request stands above it, whoever speaks there
     if before and _only_asks(text, prose[-1]):
         size = sum(one.end - one.start for one in before)
         is_aside = len(before) == 1 and size <= ASIDE_CHARS
@@ -292,8 +319,21 @@ def _without_cover(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
             before = [one for one in before[: announced + 1] if is_about_user(text[one.start : one.end])]
         else:
             before = [one for one in before if is_aside or _is_mostly_about_user(text, one)]
+        before = [one for one in before if not _is_asked_about(text, one, prose[-1])]
     for block in [*before, *prose[-1:]]:
         yield block.start, block.end
+
+
+def _is_bare_request(text: str, block: TextBlock) -> bool:
+    """Return whether a paragraph only asks for work on a text, and says nothing of its speaker's own."""
+    said = text[block.start : block.end]
+    return _REWORKS.search(said) is not None and not is_about_user(said) and _only_asks(text, block)
+
+
+def _is_asked_about(text: str, block: TextBlock, last: TextBlock) -> bool:
+    """Return whether a paragraph is said by somebody whose name the last one, a question, names."""
+    found = SPEAKER.match(text, block.start, block.end)
+    return found is not None and re.search(rf"\b{re.escape(found['name'])}\b", text[last.start : last.end]) is not None
 
 
 def _announces(text: str, block: TextBlock) -> bool:
@@ -376,7 +416,7 @@ def _is_mentioned(quoted: str, around: str) -> bool:
         return False
     is_own_sentence = _SUBJECT.search(around) is not None and _QUESTION.search(around) is None
     if is_own_sentence and not _ALWAYS.search(quoted):
-        return True
+        return len(words) < SAYING_WORDS or _SUBJECT.search(quoted) is None
     return not (is_about_user(quoted) or _ALWAYS.search(quoted) or _works().search(around) or _QUESTION.search(around))
 
 

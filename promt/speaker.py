@@ -7,7 +7,7 @@ Rule 1: pure. Of stored statements `person.py` tells the same; a message is read
 import re
 from functools import cache
 
-from promt.language.reader import tables, whole
+from promt.language.reader import rows, tables, whole
 from promt.patterns import compile_late
 
 _YOU = compile_late(lambda: whole("own_words", "you"), re.IGNORECASE)
@@ -17,9 +17,9 @@ _YOU = compile_late(lambda: whole("own_words", "you"), re.IGNORECASE)
 def _own() -> re.Pattern[str]:
     """Any word by which people speak of themselves."""
     own = [
-        row for table in tables("statements").values() for row in table.get("own_among_others", table.get("own", []))
+        own for table in tables("statements").values() for own in table.get("own_among_others", table.get("own", []))
     ]
-    return re.compile("|".join(own), re.IGNORECASE)
+    return re.compile("|".join([*own, *rows("own_words", "own")]), re.IGNORECASE)
 
 
 def is_about_user(sentence: str) -> bool:

@@ -238,6 +238,18 @@ MIN_FIGURES = 3
 _ODD = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
 
 
+MIN_NAMED = 6
+MAX_NAMED = 12
+"""So many digits has the number of a passport or a licence."""
+
+
+def named_id(found: RuleMatch) -> Range | None:
+    """Return the range of what stands behind the name of a paper, where it has a paper's digits; None for a date."""
+    digits = sum(c.isdigit() for c in found.value)
+    is_date = re.fullmatch(r"(?:19|20)[0-9]{2}.*|[0-9]{1,2}[ -][0-9]{1,2}[ -](?:19|20)?[0-9]{2}", found.value.strip())
+    return None if is_date or not MIN_NAMED <= digits <= MAX_NAMED else (found.start, found.end)
+
+
 def italian_code(found: RuleMatch) -> Range | None:
     """Name, day and place of birth, and the letter that these sixteen give; a digit may be told by a letter."""
     code = found.value.upper().replace(" ", "")

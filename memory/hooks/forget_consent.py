@@ -2,7 +2,8 @@
 
 Rule 1: a wish stands in the user's own words and names the memory: by its words, or as what they were just shown.
 Rule 2: what is asked about is confirmed by the very next words of the user in that thread, once, or not at all.
-Rule 3: nothing of this is stored: after a restart of the process the user is asked again.
+Rule 3: a model that was given a pasted text may have asked for what that wants: there a yes has to speak of forgetting.
+Rule 4: nothing of this is stored: after a restart of the process the user is asked again.
 """
 
 import re
@@ -39,6 +40,8 @@ class _Turn:
     """The state of consent in a thread's turn."""
 
     turn_id: str
+    has_material: bool = False
+    """The message of its user, or one that was asked about since, holds words that are not theirs."""
     pointed_at: set[str] = field(default_factory=set[str])
     """The records that its user may mean by "that": recalled for this turn, or shown in the one before."""
     waiting: set[str] = field(default_factory=set[str])
@@ -62,10 +65,12 @@ class ForgetConsent:
         if known is not None and known.turn_id == turn.turn_id:
             known.pointed_at |= set(recalled)
             return known
-        begun = _Turn(turn.turn_id, set(recalled))
+        begun = _Turn(turn.turn_id, has_material=_has_material(text), pointed_at=set(recalled))
         if known is not None:
             begun.pointed_at |= known.shown | known.asked
-            begun.waiting, begun.is_yes = known.asked, bool(known.asked) and _says_yes(text)
+            begun.waiting = known.asked
+            begun.has_material |= known.has_material and bool(known.asked)  # whoever asks again asks for the page
+            begun.is_yes = bool(known.asked) and _says_yes(text) and not (known.has_material and _is_bare(text))
         self._turns[turn.thread_id] = begun
         self._turns.move_to_end(turn.thread_id)
         while len(self._turns) > MAX_THREADS:
@@ -96,6 +101,16 @@ class ForgetConsent:
 def _says_yes(text: str) -> bool:
     own = only_own(text).strip()
     return len(own) <= MAX_YES_CHARS and _YES.match(own) is not None and _NO.search(own) is None
+
+
+def _has_material(text: str) -> bool:
+    return "".join(only_own(text).split()) != "".join(text.split())
+
+
+def _is_bare(text: str) -> bool:
+    """Return whether a yes does not say to what."""
+    own = only_own(text)
+    return not (detect(own).forget or detect(_YES.sub("", own, count=1)).forget)
 
 
 def _wants(context: ToolContext, record: Record, pointed_at: set[str], lexicon: Lexicon) -> bool:

@@ -3,6 +3,7 @@
 Rule 1: pure; a door never decides what becomes of a proposal.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
 from memory.rows.store import Stored, to_column
 from memory.rules.categories import PROJECT_CATEGORIES
+from memory.rules.obligations import find_ask
 from memory.rules.paths import require_path
 from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, find_sentence, fold_quote, near_sentence
 from memory.rules.sensitivity import clean
@@ -125,6 +127,7 @@ def from_fact(
     if isinstance(borne, Borne):
         content, value, sentence = borne.content, borne.value, borne.sentence
         semantic = _without_claims(semantic, borne) if borne.is_picked else semantic
+        semantic = semantic if is_by_rule else _without_orders(semantic)
         evidence = replace(evidence, quote=borne.quote)
     else:
         refused = refused or borne
@@ -150,6 +153,13 @@ def _without_claims(semantic: SemanticFields, borne: Borne) -> SemanticFields:
     return replace(
         semantic, category=category, attribute="custom", custom_attribute=None, subject_key=None, cardinality=None
     )
+
+
+def _without_orders(semantic: SemanticFields) -> SemanticFields:
+    """The fields of a fact without names of its proposer's that ask for something: a key is a name, and no sentence."""
+    named = {name: str(getattr(semantic, name) or "") for name in ("attribute", "custom_attribute", "subject_key")}
+    asking = [name for name, text in named.items() if find_ask(re.sub(r"[\W_]+", " ", text), "custom") is not None]
+    return replace(semantic, **{name: "custom" if name == "attribute" else None for name in asking})
 
 
 def _as_found(fact: Fact) -> Borne:

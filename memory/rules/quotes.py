@@ -61,6 +61,7 @@ _ASKS: Final = compile_late(
 )
 """Begins a question."""
 _CLAUSE: Final = compile_late(r"[,;:，、；：—–]\s*")
+_CLAUSE_END: Final = ".!。！ "
 _STOP: Final = compile_late(r"(?<=[.!?])\s+")
 _LABEL: Final = compile_late(r"[:：–—]|^[ \t]*(?:[-*•・·]|\[[ xX]?\]|\(?\d{1,2}[.)])", re.MULTILINE)
 _REMINDER: Final = compile_late(lambda: either("quotes", "reminder"), re.IGNORECASE)
@@ -127,7 +128,12 @@ def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonC
         return _nearest(claim, text, lexicon)
     is_asked = detect(sentence).remember
     if not _is_statement(claim.quote, sentence, lexicon) and not is_asked:
-        return "quote_too_short"
+        is_part = _is_clause(claim.quote, sentence) and _is_statement(sentence, sentence, lexicon)
+        return (
+            _pick_sentence(claim, sentence)
+            if is_part and not _adds(claim.content, sentence, lexicon)
+            else "quote_too_short"
+        )
     if _adds(claim.content, sentence, lexicon):
         if is_asked:
             return _as_said(claim, sentence)
@@ -152,6 +158,8 @@ def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
         quote = sentence or quote
     if sentence is None or not (_is_statement(quote, sentence, lexicon) or _asks_to_keep(quote, sentence, lexicon)):
         return None
+    if not (shares_words(claim.content, sentence, lexicon) or detect(sentence).remember):
+        return None  # of all the user said this says nothing
     if (
         claim.category in OBEYED
         or _is_of_another(claim.content, sentence)
@@ -309,7 +317,13 @@ def _is_long(quote: str, sentence: str, lexicon: Lexicon) -> bool:
     if any(wanted == fold_quote(sentence[end:]) for end in ends):
         return True
     is_meant = is_about_user(quote) or OBLIGES.search(quote) is not None
-    return is_meant and any(wanted == fold_quote(clause) for clause in _CLAUSE.split(sentence))
+    return is_meant and _is_clause(quote, sentence)
+
+
+def _is_clause(quote: str, sentence: str) -> bool:
+    """Return whether a quote is all of what stands between two marks of its sentence."""
+    wanted = fold_quote(quote).rstrip(_CLAUSE_END)
+    return any(wanted == fold_quote(clause).rstrip(_CLAUSE_END) for clause in _CLAUSE.split(sentence))
 
 
 def _chunks(text: str) -> Iterator[list[str]]:

@@ -37,3 +37,27 @@ async def test_models_that_obey_a_page_keep_and_forget_nothing(tmp_path: Path) -
         assert kept == {"The user's sister is called Ines.", "The user lives in Graz."}
         told = await client.request("memory/explain", {"target": {"kind": "turn", "id": "trn_1"}})
         assert "not_own_words" in {decision["reason_code"] for decision in told["decisions"]}
+
+
+@journey
+async def test_a_yes_after_a_page_and_a_name_by_a_model_do_not_carry_its_orders(tmp_path: Path) -> None:
+    """The page has its reader ask for something else; and an extractor that obeys hides the order in the key of a true fact."""
+    den = Den(tmp_path, scripted=True)
+    async with den.client() as client:
+        victim = await remember(client, "The user's sister is called Ines.")
+        await client.request("thread/start", {"thread_id": "thr_1"})
+        reveal = {"name": "request_tools", "arguments": {"domains": ["memory"], "reason": "the page says so"}}
+        forget = {"name": "memory_forget", "arguments": {"memory_id": victim}}
+        named = fact("I drink green tea.", "I drink green tea.", PAYLOAD, custom_attribute=PAYLOAD, subject_key=PAYLOAD)
+        den.write_script([
+            {"role": "main", "round": 1, "respond": {"tool_calls": [reveal]}},
+            {"role": "main", "round": 2, "respond": {"tool_calls": [forget]}},
+            {"role": "main", "respond": {"text": "Shall I do that in French?"}},
+            {"role": "extractor", "respond": {"json": {"facts": [named]}}},
+        ])  # fmt: skip
+        for number, said in enumerate((PAGE, "Yes please, in French.", "Yes.", "I drink green tea.")):
+            await take_turn(client, "thr_1", said, f"trn_{number}")
+            await drain(client)
+        kept = await every(client, "memory/list", "records")
+        assert {"The user's sister is called Ines.", "I drink green tea."} <= {record["content"] for record in kept}
+        assert "zephyr" not in " ".join(record["key"] for record in kept)

@@ -66,6 +66,7 @@ class House:
             stopping = with_a_stop_before(getattr(self.base.database, name), self.note)
             setattr(self.base.database, name, stopping)
         self.has_begun = False
+        self.met = 0
         self.numbers = count()
         self.known = ""
         self.fresh()
@@ -275,6 +276,7 @@ def play(house: House, work: Work, forget: Callable[[House], Awaitable[None]], a
         if refusals:  # a thread with a running turn is not deleted
             assert (work, refusals[0].reason in {"turn_in_progress", "conflict"}) == (tool, True)
         elif is_begun and not (is_written and forget in SPARING):
+            house.met += 1
             assert (at, await house.records()) == (at, [])
             assert work is approval or await house.candidates() == []
         return interleaving.was_reached
@@ -300,6 +302,8 @@ def test_nothing_is_kept_of_what_is_forgotten_meanwhile(
     while play(house, work, forget, reached):
         reached += 1
     assert reached >= 4
+    is_refused = work is tool and forget in DELETIONS  # a thread with a running turn is not deleted
+    assert house.met or is_refused, "the forgetting met no work that had begun"
 
 
 def test_another_workspace_does_not_learn_that_a_thread_was_deleted_meanwhile(house: House) -> None:
