@@ -48,7 +48,7 @@ than four a message.
 """
 NEED_GAIN = 0.9
 """The weight of a prompt's need of the person in the log odds of each record."""
-SEARCH_FLOOR = 0.001
+SEARCH_FLOOR = 0.002
 COSINE_FLOOR = 0.0
 """Records that are less near than this to a query are no candidates by meaning."""
 USUAL_COSINE = 0.2  # of a record whose vector is not made yet
