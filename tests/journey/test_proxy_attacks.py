@@ -5,7 +5,7 @@ import json
 
 import pytest
 from proxy_stage import Program, fake_model, fetch
-from spawned import journey
+from spawned import clean_environment, journey, run_to_end
 from test_proxy import den_of
 
 WITH_BODY = "/v1/chat/completions"
@@ -99,3 +99,12 @@ async def test_a_flood_of_marks_does_not_hold_other_chats(tmp_path):
                     fetch(den.port, "POST", path, flood, agent), fetch(den.port, "GET", "/health")
                 )
             assert (came.status, health.status, model.seen[0].body.count(b"<system-reminder>")) == (200, 200, 50_000)
+
+
+@journey
+async def test_no_address_is_printed_that_leads_nowhere(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        for name, code in (("nosuch", 64), ("vendor", 0), ("anthropic", 0)):
+            told = run_to_end(den.proxy_command("url", "openai", "--upstream", name), env=clean_environment())
+            assert (told.returncode, f"/u/{name}/" in told.stdout.decode()) == (code, code == 0)

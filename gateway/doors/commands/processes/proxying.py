@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.base.exit_codes import CANNOT_WRITE, OK
+from gateway.base.exit_codes import CANNOT_WRITE, OK, USAGE
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import home_of
 from gateway.doors.commands.options import path
@@ -81,7 +81,9 @@ def _arrange(to: argparse.ArgumentParser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     if given.action == "url":
-        return _url(given)
+        from gateway.doors.commands.ending import run_command  # noqa: PLC0415
+
+        return run_command(_url, given)  # it ends like any command; the process beside it does not
     from gateway.doors.http.listening import HttpOptions  # noqa: PLC0415
     from gateway.doors.proxy.process import main  # noqa: PLC0415
 
@@ -101,6 +103,10 @@ def _url(given: argparse.Namespace) -> int:
     home = Home(home_of(given))
     store = ConfigStore(given.config or home.root / "config.toml", is_named=given.config is not None)
     settings = store.config.proxy
+    asked = ProxyAddress(None, given.upstream, None, None, "/v1/messages")
+    upstream = find_upstream(asked, frozenset(), settings.upstreams)
+    if upstream is None:
+        raise Stop(USAGE, f"gateway.proxy.upstreams has no {given.upstream!r}: its address would answer 404")
     try:
         token = read_token(token_path(home.root, "proxy"))
     except OSError as error:
@@ -112,9 +118,7 @@ def _url(given: argparse.Namespace) -> int:
     base += f"/u/{given.upstream}" if given.upstream else ""
     base += f"/w/{workspace_id}" if workspace_id else ""
     base += f"/a/{given.client}" if given.client in NAMED else ""
-    asked = ProxyAddress(None, given.upstream, None, None, "/v1/messages")
-    upstream = find_upstream(asked, frozenset(), settings.upstreams)
-    address = ProgramAddress(base, upstream is not None and "api.anthropic.com" not in upstream.settings.base_url)
+    address = ProgramAddress(base, "api.anthropic.com" not in upstream.settings.base_url)
     lines = LINES[given.client](address) if given.client else [base]
     sys.stdout.write("\n".join(lines) + "\n")
     return OK
