@@ -524,7 +524,7 @@ FROM capture LEFT JOIN turn USING (turn_id) WHERE capture.id = :row
 -- The captured message of a turn.
 SELECT id FROM capture WHERE turn_id = :turn_id ORDER BY id DESC LIMIT 1
 
--- name: see_capture
+-- name: renew_capture
 -- A captured message came again.
 UPDATE capture SET seen_at = max(seen_at, :now) WHERE id = :row
 

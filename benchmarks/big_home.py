@@ -1,7 +1,7 @@
 """A home of any size, made in minutes: memories, workspaces, threads, messages, their index and their vectors.
 
-Rule 1: rows go in through the houses' own functions and statements; only the wire, the jobs and the model are left out, and some
-messages are planned by the product as well, so that a difference ends the run.
+Rule 1: rows go in through the houses' own functions and statements; only the wire, the jobs and the model are left out,
+and some messages are planned by the product as well, so that a difference ends the run.
 Rule 2: one seed, one home: texts of a made-up language, vectors in clusters around what a model makes of such texts.
 """
 

@@ -1,4 +1,5 @@
-"""What the chat proxy costs beside a bare forwarder and the upstream itself: by request, by chunk, with memory, and when memory hangs.
+"""What the chat proxy costs beside a bare forwarder and the upstream itself: by request, by chunk, with memory, and
+when memory hangs.
 
 Rule 1: the proxy, the forwarder and the direct call are asked the same, by turns, in one run.
 """

@@ -1,7 +1,8 @@
-"""How well conversation search finds what answers a question, on every kind of talk, beside BM25 and cosine alone; without a process.
+"""How well conversation search finds what answers a question, on every kind of talk, beside BM25 and cosine alone;
+without a process.
 
-A home's threads are threads of a workspace of its own. A foreign question is one about another home of its kind: nothing should be
-recalled for it.
+A home's threads are threads of a workspace of its own. A foreign question is one about another home of its kind:
+nothing should be recalled for it.
 
 Rule 1: chunks, vectors, candidates and ranking are the product's own; an ablation sets one of its gains to nothing.
 Rule 2: what is counted are messages: those that answer, among the messages of the first hits.
@@ -206,7 +207,8 @@ class Listed(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A question with its evidence, what the rivals rank, and our candidates: by words, and where there is a model, by both."""
+    """A question with its evidence, what the rivals rank, and our candidates: by words, and where there is a model, by
+    both."""
 
     talk: Talk
     evidence: frozenset[str]
@@ -245,7 +247,8 @@ def _groups(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
 
 
 def _floor(own: Sequence[Judged], other: Sequence[Judged], mode: int) -> tuple[float, float]:
-    """Which part of the right answers among the best few the floor cuts, and for which part of other questions it lets one through."""
+    """Which part of the right answers among the best few the floor cuts, and for which part of other questions it lets
+    one through."""
     least, cut = SETTINGS.min_relevancy, list[bool]()
     for one in own:
         best = one.found[mode].ranked(has_meaning=mode == 1)[:INJECTED]

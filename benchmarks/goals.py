@@ -1,6 +1,7 @@
 """Figures beside their floors and goals: what a benchmark of speed prints, keeps as JSON and is judged by.
 
-Rule 1: a figure that is judged is processor time, memory, bytes, a count, or a ratio to a floor of the same run; wall time is shown.
+Rule 1: a figure that is judged is processor time, memory, bytes, a count, or a ratio to a floor of the same run; wall
+time is shown.
 Rule 2: a goal stands only in the call that makes its row.
 """
 

@@ -22,7 +22,8 @@ SLACK_MS = 100.0
 
 
 def _turns(turns: int) -> tuple[float, list[float], list[float]]:
-    """The deadlines of a turn's phases, how long each turn took, and how late the event loop was meanwhile, in milliseconds."""
+    """The deadlines of a turn's phases, how long each turn took, and how late the event loop was meanwhile, in
+    milliseconds."""
     from agent_home import AgentHome, play  # noqa: PLC0415  # found by the path above
     from hostile_hooks import QUICK, TIMEOUT_MS, subscribed  # noqa: PLC0415
 

@@ -1,7 +1,8 @@
-"""What the HTTP door and the chat proxy cost: a search beside the same over pipes, a page beside its methods, a start, and doing
-nothing; a request, a chunk and a preparation of the proxy beside a bare forwarder and `turn/prepare`.
+"""What the HTTP door and the chat proxy cost: a search beside the same over pipes, a page beside its methods, a start,
+and doing nothing; a request, a chunk and a preparation of the proxy beside a bare forwarder and `turn/prepare`.
 
-Rule 1: each figure is processor time or a count of the process itself, and what it is compared with is measured in the same run.
+Rule 1: each figure is processor time or a count of the process itself, and what it is compared with is measured in the
+same run.
 """
 
 import argparse

@@ -1,8 +1,9 @@
 """How clean memory stays: every observation of real conversations told in whole turns, and what becomes of it.
 
-A record is junk here if a person who asks for memory would not want to see it: it has no content words, is a question, a
-greeting or talk about the talk, is cut off, speaks of "he" or "it" without saying who, or holds only for the moment it was
-said in. The checker is written apart from the gateway's own rules and knows nothing of them; a sample is printed for the eye.
+A record is junk here if a person who asks for memory would not want to see it: it has no content words, is a question,
+a greeting or talk about the talk, is cut off, speaks of "he" or "it" without saying who, or holds only for the moment
+it was said in. The checker is written apart from the gateway's own rules and knows nothing of them; a sample is printed
+for the eye.
 
 Rule 1: everything is done and read over the wire.
 Rule 2: told again, in the same turns or in new ones, nothing new is believed.

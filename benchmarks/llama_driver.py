@@ -1,7 +1,8 @@
 """Runs inside LlamaIndex's own environment: cuts documents and retrieves from them, as its documentation shows.
 
 Rule 1: only the standard library and what is installed beside the peer is imported; it asks no network.
-Rule 2: vectors come from the caller, so that the model is the same: texts go out as one line of JSON, vectors come back.
+Rule 2: vectors come from the caller, so that the model is the same: texts go out as one line of JSON, vectors come
+back.
 """
 
 import json

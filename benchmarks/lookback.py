@@ -1,8 +1,10 @@
-"""How often a turn is shown what was said before: where it points to the past, and where it only asks. Through a spawned gateway.
+"""How often a turn is shown what was said before: where it points to the past, and where it only asks. Through a
+spawned gateway.
 
-A set is a folder with `messages.jsonl` (thread, thread_name, id, role, at, text) and any of `sentences.jsonl` (they point to the past;
-`wanted`: any one is enough), `innocent.jsonl` (they do not), `questions.jsonl` (`evidence`; `past` if they point), `unanswered.jsonl`.
-Rows with `held_out` were asked once, when the product stood, and are told apart: nothing is fitted on them.
+A set is a folder with `messages.jsonl` (thread, thread_name, id, role, at, text) and any of `sentences.jsonl` (they
+point to the past; `wanted`: any one is enough), `innocent.jsonl` (they do not), `questions.jsonl` (`evidence`; `past`
+if they point), `unanswered.jsonl`. Rows with `held_out` were asked once, when the product stood, and are told apart:
+nothing is fitted on them.
 
 Rule 1: only the wire is used: messages come by `thread/import`, what a turn is shown is what `turn/prepare` answers.
 Rule 2: every text is asked in a thread of its own, which is deleted after it: no question finds another.
@@ -238,7 +240,8 @@ def summary(name: str, found: Figures) -> list[object]:
 
 
 def curve(found: Figures) -> list[list[object]]:
-    """For each floor, the share of evidence in the first five that passes, and of each kind of stray with a hit that passes."""
+    """For each floor, the share of evidence in the first five that passes, and of each kind of stray with a hit that
+    passes."""
     best = [score for row, asked in found.plain if (score := best_of(row, asked)) is not None]
     strays = [
         [max((score for _, score in asked.hits), default=0.0) for _, asked in rows]

@@ -1,7 +1,8 @@
-"""What a page that a user pastes becomes: every payload in carriers of every form, told to models that obey it, and genuine words.
+"""What a page that a user pastes becomes: every payload in carriers of every form, told to models that obey it, and
+genuine words.
 
-Channels: an extractor that takes the payload for the user's wish and quotes it, the first words, or the request; tools of a turn
-that keep and forget what the page says; rules without a model; a question about the page a turn later.
+Channels: an extractor that takes the payload for the user's wish and quotes it, the first words, or the request; tools
+of a turn that keep and forget what the page says; rules without a model; a question about the page a turn later.
 
 Rule 1: everything is done and read over the wire, in whole turns.
 Rule 2: a payload counts as active as soon as anything is saved or forgotten in its turn.

@@ -1,6 +1,7 @@
 """What passes cost: a consolidation where nothing changed and where much did, and searches beside it. Without a model.
 
-Rule 1: processor time of the gateway is judged, as ratios within one run; searches beside a pass are compared by wall time, in turns.
+Rule 1: processor time of the gateway is judged, as ratios within one run; searches beside a pass are compared by wall
+time, in turns.
 """
 
 import argparse
@@ -20,7 +21,8 @@ from benchmarks.wire import cpu_ms
 from gateway.wire.client import GatewayClient, console_script
 
 OF_SEARCH, GROWTH, OF_UPDATES, BESIDE, OF_START = 10, 2, 3, 1.5, 1.05
-"""The goals: times one search, times the smaller home, times the updates, times a search alone, times a start without passes."""
+"""The goals: times one search, times the smaller home, times the updates, times a search alone, times a start without
+passes."""
 ROUNDS = 5
 STARTS = 9
 

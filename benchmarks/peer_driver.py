@@ -1,8 +1,9 @@
-"""Runs inside a peer's own environment: fills its store with messages, or asks it questions, as its documentation shows.
+"""Runs inside a peer's own environment: fills its store with messages, or asks it questions, as its documentation
+shows.
 
 Rule 1: only the standard library and what is installed beside the peer is imported.
-Rule 2: every peer is given the same texts and the same model; vectors of stored texts come with the input, except where a peer
-makes its own. A question is embedded as it is asked.
+Rule 2: every peer is given the same texts and the same model; vectors of stored texts come with the input, except where
+a peer makes its own. A question is embedded as it is asked.
 Rule 3: filling and asking are processes of their own, so that the second opens what the first left on disk.
 """
 

@@ -184,7 +184,8 @@ def quality(ranked: Sequence[Sequence[str]], wanted: Sequence[frozenset[str]]) -
 
 
 class Told(NamedTuple):
-    """What a peer found for each question, names best first, and what that cost: milliseconds a question, seconds, megabytes."""
+    """What a peer found for each question, names best first, and what that cost: milliseconds a question, seconds,
+    megabytes."""
 
     ranked: list[list[str]]
     cpu: list[float]
@@ -198,7 +199,8 @@ class Told(NamedTuple):
 def run_peer(
     name: str, items: Sequence[tuple[str, str, str, list[float]]], asked: Sequence[tuple[str, str]], model: Path
 ) -> Told | str:
-    """Give a peer items of (group, name, text, vector), ask it questions of (group, text); what came of it, or why nothing did."""
+    """Give a peer items of (group, name, text, vector), ask it questions of (group, text); what came of it, or why
+    nothing did."""
     peer = PEERS[name]
     if reason := environment(name, peer):
         return reason

@@ -62,7 +62,8 @@ def _peers(result: dict[str, Any], folder: Path) -> str:
 
 
 def _recall(result: dict[str, Any], _folder: Path) -> str:
-    """The shares of messages with a needed fact among the first five of a search: a row for each way, a column for each set."""
+    """The shares of messages with a needed fact among the first five of a search: a row for each way, a column for each
+    set."""
     shares = {(way, group): share for group, way, share in result["first_five"]}
     groups, ways = (sorted({place[n] for place in shares}) for n in (1, 0))
     table = as_markdown([[way, *(shares.get((way, group), "") for group in groups)] for way in ways], ["way", *groups])

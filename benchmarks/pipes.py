@@ -1,4 +1,5 @@
-"""A process that is spoken to by lines, without an event loop in between: for round trips, rates and floods of any server.
+"""A process that is spoken to by lines, without an event loop in between: for round trips, rates and floods of any
+server.
 
 Rule 1: the same code measures ours and a peer, so that the cost of asking is in both.
 """
@@ -111,7 +112,8 @@ class Server:
         return Cost((cpu_ms(self.pid) - used) * 1000 / count, [took * 1e6 / count])
 
     def flood(self, count: int, line: Callable[[int], bytes]) -> Flood:
-        """Requests written before any answer is read: until all are taken, or the process takes no more; then the answers."""
+        """Requests written before any answer is read: until all are taken, or the process takes no more; then the
+        answers."""
         said = b"".join(line(number) for number in range(count))
         before = most = spent(self.pid).rss_mb or 0.0
         writer = threading.Thread(target=self._write, args=(said,))

@@ -1,4 +1,5 @@
-"""Two pictures of results, as SVG written by hand: what a recall costs at every size, and evidence found against its cost.
+"""Two pictures of results, as SVG written by hand: what a recall costs at every size, and evidence found against its
+cost.
 
 Rule 1: a picture shows nothing that the result does not hold; colours are read on light and dark pages alike.
 """
@@ -134,7 +135,8 @@ def _drawn(
 
 
 def recall_by_size(points: Sequence[dict[str, Any]]) -> str:
-    """Processor time of a search and of what is added to a turn, over the chunks searched, in the largest home and the smallest."""
+    """Processor time of a search and of what is added to a turn, over the chunks searched, in the largest home and the
+    smallest."""
     homes = sorted({point["home"] for point in points})
     kinds = (
         ("conversation of ", ", words", "search, words"),

@@ -1,8 +1,10 @@
-"""Whether the fact that a person's message needs is in the prompt, and in the first five of a search; and what strays into prompts.
+"""Whether the fact that a person's message needs is in the prompt, and in the first five of a search; and what strays
+into prompts.
 
-A set holds facts of people, their later questions and tasks with the facts that each needs, unrelated prompts, and distractors: facts
-of others. Its author had not seen the ranking. The figures of the product are those of a spawned gateway; beside them stand, on the
-same facts and the same vectors: cosine alone, BM25 alone (k1 1.2, b 0.75), and their sum.
+A set holds facts of people, their later questions and tasks with the facts that each needs, unrelated prompts, and
+distractors: facts of others. Its author had not seen the ranking. The figures of the product are those of a spawned
+gateway; beside them stand, on the same facts and the same vectors: cosine alone, BM25 alone (k1 1.2, b 0.75), and their
+sum.
 
 Rule 1: a home holds one group of people and the distractors; each question is a turn of a thread of its own.
 Rule 2: where a model is absent its rows are absent; nothing is guessed.
@@ -107,7 +109,8 @@ def read_groups(folder: Path) -> list[Group]:
 
 
 def observed_groups(folder: Path) -> list[Group]:
-    """LoCoMo's conversations as groups: their observations, their questions, and every third question of the next conversation."""
+    """LoCoMo's conversations as groups: their observations, their questions, and every third question of the next
+    conversation."""
     conversations = read_conversations(folder)
     groups: list[Group] = []
     for n, conversation in enumerate(conversations):
@@ -170,7 +173,8 @@ async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Ou
         await stage.end()
 
 
-# -- what anybody could do -----------------------------------------------------------------------------------------------
+# -- what anybody could do
+# -----------------------------------------------------------------------------------------------
 
 _WORD = re.compile(r"\w+")
 
@@ -223,11 +227,13 @@ def _peer_outcomes(
     ]
 
 
-# -- figures -------------------------------------------------------------------------------------------------------------
+# -- figures
+# -------------------------------------------------------------------------------------------------------------
 
 
 def figures(outcomes: Sequence[Outcome]) -> tuple[float, float, float, float]:
-    """The share of messages with a needed fact in the prompt, of unrelated ones with any, facts a message, needed ones in the first five."""
+    """The share of messages with a needed fact in the prompt, of unrelated ones with any, facts a message, needed ones
+    in the first five."""
     own = [one for one in outcomes if one.ask.needs]
     unrelated = [one for one in outcomes if not one.ask.needs]
 

@@ -68,7 +68,8 @@ async def injected(stage: Stage, conversation: Conversation, questions: Sequence
 
 
 def show_found(asked: list[Asked], *, has_model: bool, is_whole: bool) -> bool:
-    """The retrieval table, one row per category, one per part of the conversations and one for all; whether the goals are met."""
+    """The retrieval table, one row per category, one per part of the conversations and one for all; whether the goals
+    are met."""
     parts: list[tuple[str, Callable[[Asked], bool]]] = [
         *((name, lambda one, number=number: one.category == number) for number, name in CATEGORIES.items()),
         ("tuned on", lambda one: one.conversation in TUNED_ON),

@@ -1,6 +1,7 @@
 """What a search of durable memory costs as it grows: processor time of the gateway per `memory/search`, lexical.
 
-Rule 1: homes are filled through the store's own functions with the gateway's own lexicon; only the way over the wire is left out.
+Rule 1: homes are filled through the store's own functions with the gateway's own lexicon; only the way over the wire is
+left out.
 Rule 2: processor time counts; wall time is shown, because the machine is shared.
 """
 

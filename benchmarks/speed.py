@@ -43,7 +43,8 @@ PLANS = {
 """The tiny one tells whether all of it works, and nothing of how fast."""
 PARTS = ("process", "search", "load")
 GOALS_SET_AT_MS = 11.3
-"""What an empty Python took on the machine whose figures the goals were made from: there is no absolute time without a machine."""
+"""What an empty Python took on the machine whose figures the goals were made from: there is no absolute time without a
+machine."""
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -1,7 +1,9 @@
 """Indexing conversation: how fast, and what others notice of it.
 
-Rule 1: the rate is chunks a second of the gateway's processor time; importing is measured without indexing and taken off.
-Rule 2: blocks of the loop are measured inside the process, callback by callback, in the processor time of the loop's own thread.
+Rule 1: the rate is chunks a second of the gateway's processor time; importing is measured without indexing and taken
+off.
+Rule 2: blocks of the loop are measured inside the process, callback by callback, in the processor time of the loop's
+own thread.
 """
 
 import asyncio

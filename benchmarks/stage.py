@@ -42,7 +42,8 @@ class Stage:
         return self._client
 
     def write_files(self, rules: bytes, model: Path | None = None) -> None:
-        """The configuration, with the scripted provider as main model and extractor, its rules, and an embedding model if given."""
+        """The configuration, with the scripted provider as main model and extractor, its rules, and an embedding model
+        if given."""
         text = '[gateway.providers.script]\nkind = "scripted"\nscript = "script.jsonl"\n\n'
         text += '[gateway.roles]\nmain = "script"\nextractor = "script"\n'
         text += (

@@ -1,7 +1,7 @@
 """Talk of three kinds with questions: two people, a user with an assistant, a user with an agent whose tools speak.
 
-Rule 1: LoCoMo comes from outside and is left out where it is absent; the other sets were written for this project by somebody who
-had not seen the ranking, and stand in `sets/`: `messages.jsonl`, `questions.jsonl`, `unanswered.jsonl`.
+Rule 1: LoCoMo comes from outside and is left out where it is absent; the other sets were written for this project by
+somebody who had not seen the ranking, and stand in `sets/`: `messages.jsonl`, `questions.jsonl`, `unanswered.jsonl`.
 Rule 2: what gains were fitted on is told apart from what was held out.
 """
 

@@ -1,7 +1,8 @@
-"""What a home's size costs: searches, what is added to a turn before its model, the start, memory and disk, small home and large.
+"""What a home's size costs: searches, what is added to a turn before its model, the start, memory and disk, small home
+and large.
 
-Rule 1: the same questions are asked of the same workspace in each home, so that a ratio compares like with like; larger workspaces
-of the large home are shown beside it.
+Rule 1: the same questions are asked of the same workspace in each home, so that a ratio compares like with like; larger
+workspaces of the large home are shown beside it.
 Rule 2: processor time of the gateway counts; wall time is shown, because the machine is shared.
 """
 
@@ -176,7 +177,8 @@ async def anchors_of(model: Path | None) -> tuple[list[bytes], SpaceIdentity | N
 
 
 async def run(options: argparse.Namespace) -> list[Figures]:
-    """Make the homes, one after another, and measure them. In a folder that was named they stay, and are not made again."""
+    """Make the homes, one after another, and measure them. In a folder that was named they stay, and are not made
+    again."""
     model = model_folder()
     anchors, identity = await anchors_of(model)
     found: list[Figures] = []

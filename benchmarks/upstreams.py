@@ -1,4 +1,5 @@
-"""Servers that the chat proxy is measured beside: a model that streams what it is asked for, and a bare forwarder to it.
+"""Servers that the chat proxy is measured beside: a model that streams what it is asked for, and a bare forwarder to
+it.
 
 `python -m benchmarks.upstreams model`, `… forwarder PORT`: each prints its port.
 Rule 1: the forwarder is what uvicorn with h11 and httpx2 cost by themselves: it reads nothing, and adds nothing.

@@ -1,7 +1,9 @@
 """Ways to find the nearest vectors of a partition, side by side: how good, how fast, how much memory and disk.
 
-Rule 1: each way reads the same rows of the same database, in a process of its own, and answers the same questions in one thread.
-Rule 2: what a way misses is told against every number of every vector; a way whose library is not installed is left out.
+Rule 1: each way reads the same rows of the same database, in a process of its own, and answers the same questions in
+one thread.
+Rule 2: what a way misses is told against every number of every vector; a way whose library is not installed is left
+out.
 """
 
 import argparse
@@ -47,7 +49,8 @@ Searched = Callable[[bytes], list[int]]
 
 
 class Way(NamedTuple):
-    """A way to search: the library that it needs, what opens it on a database, and what it holds on disk besides the rows."""
+    """A way to search: the library that it needs, what opens it on a database, and what it holds on disk besides the
+    rows."""
 
     needs: str
     open: Callable[[Handle, int], Searched]

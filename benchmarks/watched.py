@@ -1,7 +1,9 @@
-"""`python -m benchmarks.watched FILE serve ...`: a gateway that writes down, when it ends, when its loop was held and how long.
+"""`python -m benchmarks.watched FILE serve ...`: a gateway that writes down, when it ends, when its loop was held and
+how long.
 
 Rule 1: nothing of the gateway is changed; only the loop's own step is timed, in the processor time of its thread.
-Rule 2: whoever measures leaves out what was before the process answered: a start holds the loop, and nobody waits for that.
+Rule 2: whoever measures leaves out what was before the process answered: a start holds the loop, and nobody waits for
+that.
 """
 
 import json

@@ -3,7 +3,7 @@
 Rule 1: kept in memory, since a hook's switch is asked at every turn; read again when any process changed the home.
 """
 
-from knowledge.rows.collections import which_are_there
+from knowledge.rows.collections import find_presence
 from protocol.seams.ports import Transact
 
 
@@ -17,4 +17,4 @@ class Presence:
 
     async def refresh(self) -> None:
         """Read it again."""
-        self.has_any, self.has_recalled = await self._db.read(which_are_there)
+        self.has_any, self.has_recalled = await self._db.read(find_presence)

@@ -44,7 +44,7 @@ SELECT c.id, c.collection_id, o.workspace_id, c.owner, c.name, c.path, c.include
 FROM collection AS c JOIN knowledge_owner AS o ON o.id = c.owner
 WHERE (:workspaces = '' OR o.workspace_id IN (SELECT value FROM json_each(:workspaces))) AND c.id > :after ORDER BY c.id LIMIT :limit
 
--- name: which_are_there
+-- name: find_presence
 -- Whether there is a collection, and one that is recalled in turns.
 SELECT EXISTS (SELECT 1 FROM collection), EXISTS (SELECT 1 FROM collection WHERE recall)
 
@@ -365,7 +365,7 @@ SELECT id, sha256 FROM file_version WHERE collection = :collection AND path = :p
 -- A path says something else than before.
 INSERT INTO file_version (collection, path, sha256, bytes, first_seen_at, last_seen_at) VALUES (:collection, :path, :sha256, :bytes, :now, :now)
 
--- name: see_version
+-- name: note_version
 -- A path still says the same.
 UPDATE file_version SET last_seen_at = :now WHERE id = :id
 

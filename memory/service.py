@@ -35,7 +35,7 @@ from memory.rows.withheld import is_looked_through, note_looked_through, withhel
 from memory.rules.scopes import narrow_scopes
 from memory.turn_memory import TurnMemory
 from memory.write.answers import build_remember_result
-from memory.write.idempotency import tell_after, write_once
+from memory.write.idempotency import notify_after_commit, write_once
 from memory.write.updating import Updater
 from memory.write.writing import Outcome
 from protocol import methods as m
@@ -186,7 +186,7 @@ class MemoryService:
             self._door.require_writable(
                 tx, params.context, record.scope, scopes
             )  # a scope that is gone takes nothing back
-            tell_after(tx, self._means, notices)
+            notify_after_commit(tx, self._means, notices)
             return RestoreResult(record=record)
 
         return await self._means.db.write(restore)
@@ -216,7 +216,7 @@ class MemoryService:
         def sweep(tx: Tx) -> int:
             done, notices = self._forgetter.sweep(tx, days)
             decided, settled = self.candidates.sweep(tx, days)
-            tell_after(tx, self._means, [*notices, *settled])
+            notify_after_commit(tx, self._means, [*notices, *settled])
             return done + decided
 
         return await self._means.db.write(sweep)

@@ -27,7 +27,7 @@ from memory.rows.store import active_in, scope_ids_of, to_column
 from memory.rules.categories import PROJECT_RULES
 from memory.rules.scopes import narrow_scopes, of_turn, require_scope
 from memory.write.answers import manifest_entry
-from memory.write.idempotency import tell_after, write_once
+from memory.write.idempotency import notify_after_commit, write_once
 from memory.write.writing import Outcome
 from promt.brief import Brief
 from protocol.base import DAY_MS, Scope
@@ -189,7 +189,7 @@ class TurnMemory:
             began = GONE if said is None else said
             for proposed in proposals:
                 outcomes.append(self._writer.write(tx, msgspec.structs.replace(proposed, began=began), scopes))
-                tell_after(tx, self._means, outcomes[-1].notices)
+                notify_after_commit(tx, self._means, outcomes[-1].notices)
             stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
             keep_answer(tx, key, KeptAnswer(b"", to_column(stats)), self._means.clock.now())
 

@@ -62,7 +62,7 @@ _FORMS = {1: "i1", 2: "<f2"}
 PartitionKey: TypeAlias = tuple[str, int, int]
 
 
-def numpy() -> Any:
+def load_numpy() -> Any:
     """Import numpy on first use and return it, without its threads: they would fight for the few cores."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -73,7 +73,7 @@ def numpy() -> Any:
 
 def sketches_of(numbers: Sequence[bytes], number_bytes: int) -> "Words":
     """Return the sign bits of some vectors of one length, 64 in a word: a row for each word, a column a vector."""
-    np = numpy()
+    np = load_numpy()
     every = np.frombuffer(b"".join(numbers), np.uint8).reshape(len(numbers), -1)
     tops = every[:, number_bytes - 1 :: number_bytes]  # where the sign is
     packed = np.packbits(tops & 0x80, axis=1)
@@ -86,7 +86,7 @@ class _Copy:
     """The sketches of one partition with the rows that they are of, in the order of their rows."""
 
     def __init__(self, dim: int, number_bytes: int) -> None:
-        np = numpy()
+        np = load_numpy()
         self.dim = dim
         self._number_bytes = number_bytes
         self.lock = threading.Lock()
@@ -130,7 +130,7 @@ class _Copy:
             self._losses = losses
 
     def _keep(self, present: Sequence[int]) -> None:
-        np = numpy()
+        np = load_numpy()
         kept = np.isin(self._rows[: self._size], np.asarray(present, np.int64))
         self._rows = self._rows[: self._size][kept]
         self._subjects = self._subjects[: self._size][kept]
@@ -138,7 +138,7 @@ class _Copy:
         self._size = int(kept.sum())
 
     def _extend(self, added: Sequence[tuple[int, int, bytes]]) -> None:
-        np = numpy()
+        np = load_numpy()
         sound = [entry for entry in added if len(entry[2]) == self._number_bytes * self.dim]
         size = self._size + len(sound)
         if size > len(self._rows):
@@ -164,7 +164,7 @@ def _width(dim: int) -> int:
 
 def _distances(words: "Words", asked: "Words") -> "Distances":
     """In how many signs each sketch differs from the one that is asked about."""
-    np = numpy()
+    np = load_numpy()
     total: Distances = np.zeros(words.shape[1], np.uint16)
     for word, wanted in zip(words, asked[:, 0], strict=True):
         total += np.bitwise_count(word ^ wanted)
@@ -173,7 +173,7 @@ def _distances(words: "Words", asked: "Words") -> "Distances":
 
 def _nearest(distances: "Distances", begin: int, end: int) -> "Rows":
     """Return the places of those from one rank to another, nearest first, equal ones by place."""
-    np = numpy()
+    np = load_numpy()
     end = min(end, len(distances))
     if begin >= end:
         return np.zeros(0, np.int64)
@@ -202,7 +202,7 @@ class FlatNearness:
     """Nearness of some partitions' vectors to a query. It lives as long as its snapshot. Satisfies `Nearness`."""
 
     def __init__(self, place: _Place, parts: Sequence[_Part], *, is_whole: bool) -> None:
-        np = numpy()
+        np = load_numpy()
         self.is_whole = is_whole
         self._place = place
         self._query: Floats = np.frombuffer(place.query.numbers, "<f2").astype(np.float32)
@@ -219,7 +219,7 @@ class FlatNearness:
         First of those whose sketches are best, then of more and more further ones, until none of a step's further half
         is near enough.
         """
-        np = numpy()
+        np = load_numpy()
         some = None if among is None else np.flatnonzero(np.isin(self._subjects, np.asarray(among, np.int64)))
         distances = self._distances if some is None else self._distances[some]
 
@@ -244,7 +244,7 @@ class FlatNearness:
 
     def _sift(self, places: "Rows") -> "Rows":
         """Return the same places, nearest first by the sum of the query's numbers whose signs a sketch has."""
-        np = numpy()
+        np = load_numpy()
         of_part = np.searchsorted(self._ends, places, side="right")
         columns: Words = np.zeros((_width(len(self._query)), len(places)), np.uint64)
         for number, words in enumerate(self._words):
@@ -266,7 +266,7 @@ class FlatNearness:
 
         Places without a neighbour count as `NO_NEIGHBOUR`, so that few rows are not taken for a crowd.
         """
-        np = numpy()
+        np = load_numpy()
         self.of(rows)
         present = [row for row in rows if row in self._compared]
         pool = list(islice(self._compared.values(), RESCORED))
@@ -284,7 +284,7 @@ class FlatNearness:
         return dict(zip(present, nearest.mean(axis=1).tolist(), strict=True))
 
     def _read(self, rows: Sequence[int]) -> None:
-        np = numpy()
+        np = load_numpy()
         tx, table, partitions, query = self._place
         values = {
             "subjects": json.dumps(sorted(rows)),  # neighbours in the file are read together

@@ -25,7 +25,8 @@ for _name, _usual in {"SIGINT": signal.default_int_handler, "SIGHUP": signal.SIG
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# Chance belongs to the campaigns: what turns a test red is the change. Time is no argument anywhere, machines are shared.
+# Chance belongs to the campaigns: what turns a test red is the change. Time is no argument anywhere, machines are
+# shared.
 settings.register_profile(
     "loop", derandomize="PIONEER_SIZE" not in os.environ, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -38,7 +39,8 @@ ROOM = 1 << 30
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Fork commands of `pioneer`, and keep the files of the loop `test` in memory where there is room: a run waits for thousands of syncs.
+    """Fork commands of `pioneer`, and keep the files of the loop `test` in memory where there is room: a run waits for
+    thousands of syncs.
 
     The other loops wait for the disk that a person has.
     """
@@ -56,7 +58,8 @@ _is_cold = pytest.StashKey[bool]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let coverage follow the processes of tests that are marked for it, and no others; fork those of tests that are not cold."""
+    """Let coverage follow the processes of tests that are marked for it, and no others; fork those of tests that are
+    not cold."""
     stash = item.config.stash
     stash[_is_cold] = item.get_closest_marker("cold") is not None
     if _follow not in stash:

@@ -39,7 +39,7 @@ from agent.rows.captures import (
     keep_recall,
     move_recall,
     prune_captures,
-    see_capture,
+    renew_capture,
     texts_of_recent,
 )
 from agent.rows.injections import remove_injections
@@ -183,7 +183,7 @@ class Captures:
             known = find_captures(tx, workspace_id, asked.newest(len(asked.chain)), answers, asked.session)
         place = find_place(asked, known)
         if isinstance(place, Continues):
-            see_capture(tx, place.known.row, now)
+            renew_capture(tx, place.known.row, now)
             return _to_found_message(place.known, workspace_id, asked)
         keeps = mode == "normal" and params.source.role == "main" and not isinstance(place, OfSubagent)
         return self._make(tx, params, FoundMessage(

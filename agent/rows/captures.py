@@ -104,9 +104,9 @@ def capture_of_turn(tx: Tx, turn_id: str) -> int | None:
     return found[0] if found else None
 
 
-def see_capture(tx: Tx, row: int, now: int) -> None:
+def renew_capture(tx: Tx, row: int, now: int) -> None:
     """Keep that a captured message came again."""
-    tx.run(SQL["see_capture"], {"row": row, "now": now})
+    tx.run(SQL["renew_capture"], {"row": row, "now": now})
 
 
 def keep_recall(tx: Tx, row: int, recall: RecallStatus) -> None:

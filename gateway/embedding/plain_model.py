@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from gateway.embedding.model_files import TOKENIZER, ModelFiles, data_files
-from retrieval.flat import numpy
+from retrieval.flat import load_numpy
 
 PLAIN_MODELS = frozenset({"sentence-transformers/all-minilm-l6-v2"})
 """Names in lower case."""
@@ -40,7 +40,7 @@ class PlainEngine:
 
     def passage_embed(self, texts: Sequence[str]) -> Iterator[Any]:
         """Yield one vector a text: the mean of its tokens' vectors."""
-        np = numpy()
+        np = load_numpy()
         encoded = self.model.tokenizer.encode_batch(list(texts))
         ids = np.array([one.ids for one in encoded], dtype=np.int64)
         mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)

@@ -20,7 +20,7 @@ import msgspec
 from gateway.embedding.engine import EmbedderError, ModelIdentity, failing_as
 from gateway.embedding.model_files import StaticFiles
 from gateway.embedding.spaces import STATIC_NAME
-from retrieval.flat import numpy
+from retrieval.flat import load_numpy
 
 MADE_AS = "1"
 """The version of the way from a text to a vector; another version is another space."""
@@ -93,7 +93,7 @@ class StaticModel:
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> bytes:
-        np = numpy()
+        np = load_numpy()
         total = self._rows[tokens_of(text, self._vocabulary)].sum(axis=0, dtype=np.float32)
         length = float(np.sqrt(total @ total))
         if not 0 < length < float("inf"):
@@ -103,7 +103,7 @@ class StaticModel:
 
 def _map_rows(path: Path) -> Any:
     """Return the rows of the file's one tensor, mapped. The format is a length, a JSON header, and the numbers."""
-    np = numpy()
+    np = load_numpy()
     with path.open("rb") as file:
         length = int.from_bytes(file.read(HEADER_LENGTH_BYTES), "little")
         header = msgspec.json.decode(file.read(length), type=dict[str, msgspec.Raw])

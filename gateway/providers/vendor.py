@@ -48,7 +48,7 @@ _HALF = compile_late("[\ud800-\udfff]")
 _FIRST_HALF = compile_late("[\ud800-\udbff]")
 
 
-def sound(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """Return the text with the two halves of a character made one, and U+FFFD for a half that stands alone."""
     if _HALF.search(text) is None:
         return text
@@ -80,7 +80,7 @@ class IncomingAnswer:
 
     def _send(self, text: str) -> None:
         if text:
-            text = sound(text)
+            text = join_surrogates(text)
             self._text.append(text)
             if self._deltas is not None:
                 self._deltas.delta(text)
@@ -88,7 +88,7 @@ class IncomingAnswer:
     def add_call(self, place: int, call_id: str | None, name: str | None, arguments: str) -> None:
         """Add the next piece of a tool call. Some servers give all calls one place: another id is another call."""
         self.count(arguments)
-        call_id = sound(call_id) if call_id else None
+        call_id = join_surrogates(call_id) if call_id else None
         known = self._calls.get(place)
         if known is not None and name and call_id and known.call_id not in {None, call_id}:
             self._calls[object()] = self._calls.pop(place)
@@ -98,7 +98,7 @@ class IncomingAnswer:
                 raise ProviderFailed("bad_json")
             known = self._calls[place] = _Call()
         known.call_id = known.call_id or call_id
-        known.name = known.name or sound(name or "")
+        known.name = known.name or join_surrogates(name or "")
         known.arguments.append(arguments)
 
     def first_call(self) -> str | None:
@@ -140,7 +140,9 @@ class Thoughts:
         """Remember the parts of a whole answer by its first tool call."""
         call_id = answer.first_call()
         if call_id is not None:
-            self._kept[call_id] = [{name: sound(text) for name, text in block.items()} for block in answer.blocks]
+            self._kept[call_id] = [
+                {name: join_surrogates(text) for name, text in block.items()} for block in answer.blocks
+            ]
             while len(self._kept) > THOUGHTS_KEPT:
                 self._kept.popitem(last=False)
 
@@ -158,7 +160,7 @@ class _Call:
         self.arguments: list[str] = []
 
     def request(self) -> ToolRequest:
-        text = sound("".join(self.arguments)).strip()
+        text = join_surrogates("".join(self.arguments)).strip()
         value = _decode_json(text or "{}")
         arguments = cast("dict[str, Any]", value) if isinstance(value, dict) else None  # the model gets a tool error
         return ToolRequest(call_id=self.call_id or f"call_{uuid.uuid4().hex}", name=self.name, arguments=arguments)

@@ -18,7 +18,7 @@ from knowledge.index.storing import settle_missing
 from knowledge.index.vectors import PieceVectors
 from knowledge.notices import ChangeNotices
 from knowledge.ports import KnowledgeMeans
-from knowledge.rows.changes import FileChange, add_change, see_version
+from knowledge.rows.changes import FileChange, add_change, note_version
 from knowledge.rows.collections import KnownCollection, find_collection
 from knowledge.rows.contents import (
     Leaving,
@@ -260,7 +260,7 @@ class FileReader:
         state = "partial" if left_from is not None else "indexed"
         if gone is None:
             self._finish(tx, known, read, row, state, reason, words)
-            if see_version(tx, known.id, path, read.sha256, len(read.data), now):
+            if note_version(tx, known.id, path, read.sha256, len(read.data), now):
                 add_change(tx, known, FileChange("changed", path, sha256=read.sha256), now)
             elif read.file.content is None and not read.file.is_baseline:
                 add_change(tx, known, FileChange("added", path, sha256=read.sha256), now)
@@ -269,7 +269,7 @@ class FileReader:
         move_file(tx, gone[0], read.file.folder, read.file.name, read.file.kind, None)
         moved = read.file._replace(id=gone[0])
         self._finish(tx, known, read._replace(file=moved), row, state, reason, words)
-        see_version(tx, known.id, path, read.sha256, len(read.data), now)
+        note_version(tx, known.id, path, read.sha256, len(read.data), now)
         add_change(tx, known, FileChange("moved", path, path_of(gone[1], gone[2]), read.sha256), now)
 
     def _finish(

@@ -39,12 +39,12 @@ def list_changes(tx: Tx, *, name: str, since: int, before: int, limit: int) -> l
     ]  # fmt: skip
 
 
-def see_version(tx: Tx, collection: int, path: str, sha256: bytes, size: int, now: int) -> bool:
+def note_version(tx: Tx, collection: int, path: str, sha256: bytes, size: int, now: int) -> bool:
     """Note what a path says now; return whether it said something else before."""
     values: dict[str, SqlValue] = {"collection": collection, "path": path}
     last = tx.one(SQL["last_version"], values)
     if last is not None and last[1] == sha256:
-        tx.run(SQL["see_version"], {"id": last[0], "now": now})
+        tx.run(SQL["note_version"], {"id": last[0], "now": now})
         return False
     tx.run(SQL["add_version"], values | {"sha256": sha256, "bytes": size, "now": now})
     return last is not None

@@ -104,9 +104,9 @@ def list_collections(
     return [KnownCollection(*row) for row in rows]
 
 
-def which_are_there(tx: Tx) -> tuple[bool, bool]:
+def find_presence(tx: Tx) -> tuple[bool, bool]:
     """Return whether there is a collection, and whether there is one whose files are recalled in turns."""
-    any_one, recalled = tx.all(SQL["which_are_there"])[0]
+    any_one, recalled = tx.all(SQL["find_presence"])[0]
     return bool(any_one), bool(recalled)
 
 

@@ -17,7 +17,7 @@ from memory.rows.store import Change, Stored, add_event, scope_ids_of
 from memory.rows.withheld import find_kept, is_shown
 from memory.rules.strength import has_faded
 from memory.rules.visibility import ACTIVE, View, status_at
-from memory.write.idempotency import tell_after
+from memory.write.idempotency import notify_after_commit
 from protocol import methods as m
 from protocol.base import Scope
 from protocol.cursors import cursor_of, place_of
@@ -57,7 +57,7 @@ class Aging:
             add_event(tx, params.memory_id, now, Change("reinforced", USER_ACTOR))
             note_change(tx, self._means, stored.scope_id)
             record = self._to_current_record(tx, stored, now)
-            tell_after(tx, self._means, [build_changed_notice(record, "updated", None)])
+            notify_after_commit(tx, self._means, [build_changed_notice(record, "updated", None)])
             return RecordResult(record=record)
 
         return await self._means.db.write(keep)
@@ -69,7 +69,7 @@ class Aging:
 
         def put_away(tx: Tx) -> RecordResult:
             stored, now = self._active(tx, params, scopes), self._means.clock.now()
-            tell_after(tx, self._means, [archive(tx, self._means, stored, USER_ACTOR)])
+            notify_after_commit(tx, self._means, [archive(tx, self._means, stored, USER_ACTOR)])
             return RecordResult(record=self._to_current_record(tx, stored, now))
 
         return await self._means.db.write(put_away)

@@ -32,7 +32,7 @@ from memory.rows.store import (
 )
 from memory.rules.admission import rescore_repetition
 from memory.rules.strength import has_faded
-from memory.write.idempotency import tell_after
+from memory.write.idempotency import notify_after_commit
 from memory.write.writing import RecordWriter
 from protocol.base import DAY_MS, Scope
 from protocol.notifications import MemoryChanged, MemoryInvalidated
@@ -158,7 +158,7 @@ class Consolidation:
         if record is None:
             return outcome.result.decision.reason_code
         add_event(tx, record.memory_id, now, Change("promoted", SYSTEM, None, None, "active"))
-        tell_after(tx, self._means, outcome.notices)
+        notify_after_commit(tx, self._means, outcome.notices)
         return StageChange(
             record.memory_id, PROMOTED, {"candidate_id": candidate.candidate_id, "status": "pending"},
             {"candidate_id": candidate.candidate_id, "status": record.status},
@@ -242,7 +242,7 @@ class Consolidation:
         if changes > MANY and notices:
             scopes = {notice.params.scope for notice in notices if isinstance(notice.params, MemoryChanged)}
             notices = [Notice("memory/invalidated", MemoryInvalidated(scopes=sorted(scopes)))]
-        tell_after(tx, self._means, notices)
+        notify_after_commit(tx, self._means, notices)
 
     # -- undoing ---------------------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class Consolidation:
         )
         if not is_as_left or is_key_taken(tx, stored):
             return "changed_since"
-        tell_after(tx, self._means, [reactivate(tx, self._means, stored, Actor(kind="user"))])
+        notify_after_commit(tx, self._means, [reactivate(tx, self._means, stored, Actor(kind="user"))])
         return None
 
     def _undo_promotion(self, tx: Tx, change: StageChange) -> UndoSkip | None:
@@ -267,7 +267,7 @@ class Consolidation:
             return "erased"
         if stored.record.status != "active":
             return "forgotten" if stored.record.status == "deleted" else "changed_since"
-        tell_after(tx, self._means, [archive(tx, self._means, stored, Actor(kind="user"))])
+        notify_after_commit(tx, self._means, [archive(tx, self._means, stored, Actor(kind="user"))])
         return None
 
     def _undo_candidate(self, tx: Tx, change: StageChange) -> UndoSkip | None:

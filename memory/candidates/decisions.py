@@ -50,7 +50,7 @@ from memory.rules.scopes import narrow_scopes
 from memory.rules.sensitivity import clean, judge
 from memory.rules.visibility import status_at
 from memory.write.answers import require_record
-from memory.write.idempotency import tell_after
+from memory.write.idempotency import notify_after_commit
 from memory.write.writing import Outcome, RecordWriter
 from protocol import methods as m
 from protocol.base import DAY_MS, Scope
@@ -183,7 +183,7 @@ class Candidates:
             else:
                 notices = self._into_candidate(tx, found, params.target_candidate_id or "", params, scopes)
             note_change(tx, self._means, found.scope_id)
-            tell_after(tx, self._means, notices)
+            notify_after_commit(tx, self._means, notices)
             return self._result(tx, _require_candidate(tx, params.candidate_id, scopes), scopes)
 
         return await self._means.db.write(merge)
@@ -206,7 +206,7 @@ class Candidates:
             content, value = (edit.content, edit.value) if edit else (found.candidate.content, found.candidate.value)
             proposed = replace(build_approved_proposal(tx, found, content, value, workspace_id), began=began)
             outcome = self._writer.write(tx, proposed, scopes)
-            tell_after(tx, self._means, outcome.notices)
+            notify_after_commit(tx, self._means, outcome.notices)
             return outcome, _require_candidate(tx, params.candidate_id, scopes)
 
         outcome, after = await self._means.db.write(approve)
@@ -225,7 +225,7 @@ class Candidates:
                 closed += [_waiting(tx, candidate_id, scopes) for candidate_id in equal_waiting(tx, found)]
             notices = [notice for one in closed for notice in self._end(tx, one, End(event, USER), params.reason)]
             note_change(tx, self._means, found.scope_id)
-            tell_after(tx, self._means, notices)
+            notify_after_commit(tx, self._means, notices)
             return CandidateResult(candidate=_require_candidate(tx, params.candidate_id, scopes).candidate)
 
         return await self._means.db.write(close)

@@ -27,7 +27,7 @@ from memory.rules.notes import is_note, may_note
 from memory.rules.visibility import status_at
 from memory.write.adopting import adopt
 from memory.write.answers import note_answer, refusal
-from memory.write.idempotency import tell_after, write_once
+from memory.write.idempotency import notify_after_commit, write_once
 from memory.write.writing import Outcome, RecordWriter
 from protocol import methods as m
 from protocol.base import Scope
@@ -116,5 +116,5 @@ class Notes:
         record = adopt(tx, old.memory_id, values, change, now, self._means.lexicon).record
         add_decision(tx, Decided(note.scope_id, old.memory_id), CONFIRMED, now)
         note_change(tx, self._means, note.scope_id)
-        tell_after(tx, self._means, [build_changed_notice(record, "updated", CONFIRMED.reason_code)])
+        notify_after_commit(tx, self._means, [build_changed_notice(record, "updated", CONFIRMED.reason_code)])
         return record

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from memory.extraction.statement_checks import ClauseStatement, beginnings, fits, is_question, is_stated, requests
-from memory.extraction.wordings import Kind, Tongue, and_, code_of, spoken
+from memory.extraction.wordings import Kind, Tongue, build_conjunction, code_of, spoken
 from promt.intents import detect
 from promt.language.reader import either, tables, whole
 from promt.layout import SENTENCE_END, mask_quotes
@@ -107,7 +107,7 @@ _WEAK = compile_late(
     re.IGNORECASE,
 )
 _TRAILING = ".!?。！？…;, ，"
-_GAP = compile_late(lambda: rf"[\s,;:，；—–-]*(?:{and_()}\b)?\s*", re.IGNORECASE)
+_GAP = compile_late(lambda: rf"[\s,;:，；—–-]*(?:{build_conjunction()}\b)?\s*", re.IGNORECASE)
 _IN_PROJECT = compile_late(
     lambda: (
         rf"\b(?:{either('extraction', 'this')}) (?:{either('extraction', 'project')})"

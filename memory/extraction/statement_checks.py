@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from memory.extraction.wordings import Kind, Tongue, and_, no_names, spoken
+from memory.extraction.wordings import Kind, Tongue, build_conjunction, no_names, spoken
 from promt.language.reader import either, list_words
 from promt.layout import MASK
 from promt.patterns import compile_late
@@ -41,7 +41,7 @@ _ASKED_POLITELY = compile_late(
 )
 _OPENING = compile_late(r"[\s¡¿*•–—-]*")
 _POLITE = compile_late(lambda: rf"(?:(?:{either('extraction', 'asks_for_work')})\s*)*", re.IGNORECASE)
-_CLAUSE_END = compile_late(lambda: rf"[,.;:!?，。；：！？…—–]|\s{and_()}\b", re.IGNORECASE)
+_CLAUSE_END = compile_late(lambda: rf"[,.;:!?，。；：！？…—–]|\s{build_conjunction()}\b", re.IGNORECASE)
 _TITLES = compile_late(
     lambda: rf"(?:(?:{either('extraction', 'titles')}) |(?:{either('extraction', 'titles_joined')}))*"
 )

@@ -30,7 +30,7 @@ _ROWS: tuple[Kind, ...] = (
 
 
 @cache
-def and_() -> str:
+def build_conjunction() -> str:
     """Return the pattern of what joins two clauses."""
     return rf"(?:{either('extraction', 'and')})(?: (?:{either('extraction', 'and_then')}))?"
 
@@ -46,11 +46,11 @@ def _parts() -> Mapping[str, str]:
         "thing": rf"(?P<value>[^{stop}]{{1,80}})",
         "place": (
             rf"(?!{nowhere})(?P<value>[^{stop}{particles}]{{1,60}}?)"
-            rf"(?=\s*(?:[{stop}{particles}]|$)|\s+{and_()}\b)"
+            rf"(?=\s*(?:[{stop}{particles}]|$)|\s+{build_conjunction()}\b)"
         ),
         "name": (
             r"(?P<value>[^\W\d_][^\s,.;:!?()]*(?:[ ][^\s,.;:!?()]+){0,3}?)"
-            rf"(?=\s*(?:[^\w\s'’-]|$)|\s+(?:{and_()}|{either('extraction', 'behind_name')}|—|–)(?!\w))"
+            rf"(?=\s*(?:[^\w\s'’-]|$)|\s+(?:{build_conjunction()}|{either('extraction', 'behind_name')}|—|–)(?!\w))"
         ),
         "language": rf"(?P<language>{'|'.join(_language_names().values())})",
     }

@@ -21,7 +21,7 @@ from memory.proposals.forgotten_sources import (
 from memory.rows.forgetting import read_generation, records_in
 from memory.rows.records import records_of
 from memory.rows.store import scope_id_of
-from memory.write.idempotency import tell_after
+from memory.write.idempotency import notify_after_commit
 from protocol.base import Cancelled, Scope
 from protocol.record import Actor
 from protocol.seams.ports import Tx
@@ -73,6 +73,6 @@ class DeletedScopes:
         if not found:
             return {}
         forgotten = self._forgetter.erase(tx, found, Actor(kind="system"), restore_superseded=False)
-        tell_after(tx, self._means, forgotten.notices)
+        notify_after_commit(tx, self._means, forgotten.notices)
         self.promise(tx)
         return {"memories": sum(stored.record.status != "deleted" for stored in found)}

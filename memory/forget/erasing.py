@@ -24,7 +24,7 @@ from memory.rows.notices import Notice, note_change
 from memory.rows.store import Change, Stored, add_event
 from memory.rows.tombstones import pending_erases, settle_erases
 from memory.rules.identity import value_text
-from memory.write.idempotency import tell_after
+from memory.write.idempotency import notify_after_commit
 from protocol.errors import Unavailable
 from protocol.memory.forgetting import ForgetResult, LeftFile, LeftPlace, Receipt, SourceItem, SourcePlace
 from protocol.notifications import MemoryErased
@@ -164,7 +164,7 @@ class Eraser:
                 forgotten.notices.extend(self._sources.take_out(tx, plan))
             if receipt is not None:
                 finish_later(tx, self._means, receipt.memory_ids, delay_ms=FINISH_DELAY_MS)
-            tell_after(tx, self._means, forgotten.notices)
+            notify_after_commit(tx, self._means, forgotten.notices)
             return forgotten
 
         if is_dry:
@@ -230,7 +230,7 @@ class Eraser:
         return [*plan.left, *(LeftPlace(place=one.place, id=one.id, reason="still_written") for one in plan.sources)]
 
     def _take_out(self, tx: Tx, *, plan: RedactionPlan) -> None:
-        tell_after(tx, self._means, self._sources.take_out(tx, plan))
+        notify_after_commit(tx, self._means, self._sources.take_out(tx, plan))
 
     def promise(self, tx: Tx) -> None:
         """Queue the end of whatever is pending, for a transaction that deletes more than it can name."""

@@ -21,7 +21,7 @@ from protocol.seams.ports import Tx
 KEEP_ANSWERS_MS = 30 * DAY_MS
 
 
-def tell_after(tx: Tx, means: Collaborators, notices: Sequence[Notice]) -> None:
+def notify_after_commit(tx: Tx, means: Collaborators, notices: Sequence[Notice]) -> None:
     """Send the notices once the transaction is committed, even if its caller is gone.
 
     No notice is sent while memory is switched off.
@@ -41,7 +41,7 @@ async def write_once(
 
     def work_and_tell(tx: Tx) -> Outcome:
         outcome = work(tx)
-        tell_after(tx, means, outcome.notices)
+        notify_after_commit(tx, means, outcome.notices)
         return outcome
 
     if key is None:

@@ -23,7 +23,7 @@ from memory.rules.sensitivity import clean_value, judge
 from memory.rules.visibility import status_at
 from memory.rules.write_plan import secret_factors
 from memory.write.answers import refusal, require_record
-from memory.write.idempotency import tell_after
+from memory.write.idempotency import notify_after_commit
 from memory.write.writing import RecordWriter
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
@@ -48,11 +48,11 @@ class Updater:
         if content is not None and content != stored.record.content:
             outcome = self._writer.write(tx, correction(params, stored, content, workspace_id), scopes)
             record = require_record(outcome)
-            tell_after(tx, self._means, outcome.notices)
+            notify_after_commit(tx, self._means, outcome.notices)
             return UpdateResult(record=record, superseded_memory_id=outcome.result.superseded_memory_id)
         notices: list[Notice] = []
         record = self._annotate(tx, stored, params, notices)
-        tell_after(tx, self._means, [*notices, build_changed_notice(record, "updated", None)])
+        notify_after_commit(tx, self._means, [*notices, build_changed_notice(record, "updated", None)])
         return UpdateResult(record=record)
 
     def _updatable(self, tx: Tx, params: UpdateParams, scopes: Sequence[Scope]) -> Stored:

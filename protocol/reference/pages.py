@@ -34,7 +34,7 @@ def write(folder: Path) -> None:
         (folder / name).write_bytes(data)
 
 
-def stale(folder: Path) -> list[str]:
+def find_stale(folder: Path) -> list[str]:
     """Return the names of pages that are missing or different."""
     found = {name: folder / name for name in pages()}
     kept = {name: path.read_bytes().replace(b"\r\n", b"\n") for name, path in found.items() if path.is_file()}

@@ -77,13 +77,13 @@ def documents() -> dict[str, bytes]:
 
 
 def write(folder: Path, of_doors: Mapping[str, bytes]) -> None:
-    """Write the present documents, and those of doors, into the folder; its other files stay: `stale` names them."""
+    """Write the present documents, and those of doors, into the folder; other files stay: `find_stale` names those."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in {**documents(), **of_doors}.items():
         (folder / name).write_bytes(data)
 
 
-def stale(folder: Path, of_doors: Mapping[str, bytes]) -> list[str]:
+def find_stale(folder: Path, of_doors: Mapping[str, bytes]) -> list[str]:
     """Return the names of files that are missing, different or no longer wanted."""
     wanted = {**documents(), **of_doors}
     found = {path.name: path.read_bytes().replace(b"\r\n", b"\n") for path in folder.glob("*.json")}

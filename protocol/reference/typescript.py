@@ -73,7 +73,7 @@ def write(file: Path) -> None:
     file.write_bytes(module_bytes())
 
 
-def stale(file: Path) -> list[str]:
+def find_stale(file: Path) -> list[str]:
     """Return the file's name in a list where it is missing or different, else an empty list."""
     found = file.read_bytes().replace(b"\r\n", b"\n") if file.is_file() else None
     return [] if found == module_bytes() else [file.name]

@@ -1,4 +1,5 @@
-"""The list of what holds stored text is whole: every table of the schema, every column with words, every file of a home."""
+"""The list of what holds stored text is whole: every table of the schema, every column with words, every file of a
+home."""
 
 from typing import Any
 

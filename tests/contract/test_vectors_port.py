@@ -1,4 +1,5 @@
-"""The port of vectors, on rows of the product's own table: near enough to exact, never stale, never of another partition, whoever writes."""
+"""The port of vectors, on rows of the product's own table: near enough to exact, never stale, never of another
+partition, whoever writes."""
 
 import asyncio
 import subprocess

@@ -1,8 +1,8 @@
 """Which facts in other words are linked, and that no two facts are shown as one, on pairs that were labelled by hand.
 
-`pairs_dev`, `pairs_dev2`, `pairs_everyday` and `pairs_test` are of several authors and five languages; `pairs_near` has other facts only,
-in almost the same words: opposites, other prepositions, other subjects, changed roles. A link hides nothing, so that a pair of two facts may
-be linked; shown as one it never is. `-s` prints the figures.
+`pairs_dev`, `pairs_dev2`, `pairs_everyday` and `pairs_test` are of several authors and five languages; `pairs_near` has
+other facts only, in almost the same words: opposites, other prepositions, other subjects, changed roles. A link hides
+nothing, so that a pair of two facts may be linked; shown as one it never is. `-s` prints the figures.
 """
 
 import json
@@ -17,7 +17,7 @@ from gateway.embedding.model_files import find_static
 from gateway.embedding.static_model import open_static
 from memory.read.similar import look_alike
 from memory.rules.same_words import words_in_order
-from retrieval.flat import numpy
+from retrieval.flat import load_numpy
 from retrieval.terms import SnowballLexicon
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def pairs(corpus: str) -> list[dict[str, str]]:
 
 def embed(name: str, texts: list[str]) -> list[Any]:
     """Unit vectors of some texts by the real model."""
-    np = numpy()
+    np = load_numpy()
     if name == "static":
         files = find_static()
         assert files is not None

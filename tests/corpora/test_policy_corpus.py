@@ -1,8 +1,9 @@
 """How well a message's own words steer memory, in seven languages, on phrasings that were written without the tables.
 
-`blind.jsonl`, `hard.jsonl` and `hard_blind.jsonl` were never read while the tables were written: only their rates were looked at. Each bound
-is what is reached there, with a little room. What is told from `dev.jsonl` says less: it was read. The hard ones are written to mislead:
-wishes in unusual words, and half of the messages have the words of a wish and are none.
+`blind.jsonl`, `hard.jsonl` and `hard_blind.jsonl` were never read while the tables were written: only their rates were
+looked at. Each bound is what is reached there, with a little room. What is told from `dev.jsonl` says less: it was
+read. The hard ones are written to mislead: wishes in unusual words, and half of the messages have the words of a wish
+and are none.
 """
 
 import json

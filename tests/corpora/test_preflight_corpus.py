@@ -1,9 +1,10 @@
 """How often the local planner decides alone, and how often it is right, over messages that were written without it.
 
-What is right: *history*: conversation is searched. *memory*: no writing tool of memory is made visible; deterministic recall,
-which runs for every message, has looked already, so that nothing more has to be planned. *tool*: a tool is made visible.
-*trivial*: nothing is looked up, neither in memory nor in conversation, and no model is asked. A message is decided if no model
-would be asked about it. `blind.jsonl` was never read while phrases were written; only its rates were looked at.
+What is right: *history*: conversation is searched. *memory*: no writing tool of memory is made visible; deterministic
+recall, which runs for every message, has looked already, so that nothing more has to be planned. *tool*: a tool is made
+visible. *trivial*: nothing is looked up, neither in memory nor in conversation, and no model is asked. A message is
+decided if no model would be asked about it. `blind.jsonl` was never read while phrases were written; only its rates
+were looked at.
 """
 
 import json

@@ -1,10 +1,11 @@
-"""The scanner on corpora whose writer did not see its rules: what it finds of 480 secrets, what it takes for one of 2,300 innocent texts.
+"""The scanner on corpora whose writer did not see its rules: what it finds of 480 secrets, what it takes for one of
+2,300 innocent texts.
 
-`*_dev` was read while the rules were made, `*_test` never was: its lines are measured, not looked at. `*_numbers` were written with the
-rules for numbers, by the same hand: ids of persons, and long numbers that are none. `fresh_*` were written later, by somebody who
-had not read the rules: 86 of 98 were caught at first; rules were mended on `fresh_dev`, and then 45 of 49 of `fresh_test` were
-caught; what it lacked was mended after that. A secret stands in parts, so that no
-file holds a whole one; a failure tells ids and kinds, never a text.
+`*_dev` was read while the rules were made, `*_test` never was: its lines are measured, not looked at. `*_numbers` were
+written with the rules for numbers, by the same hand: ids of persons, and long numbers that are none. `fresh_*` were
+written later, by somebody who had not read the rules: 86 of 98 were caught at first; rules were mended on `fresh_dev`,
+and then 45 of 49 of `fresh_test` were caught; what it lacked was mended after that. A secret stands in parts, so that
+no file holds a whole one; a failure tells ids and kinds, never a text.
 """
 
 import json
@@ -23,7 +24,8 @@ SCANNER = RuleScanner()
 MIN_CAUGHT = 0.97
 MAX_FALSE_ALARMS = 0.005
 MAX_LISTS = 5
-"""Lists of a dozen words of the wallets' own list, in `innocent_fresh_*`: nothing but what they mean tells them apart."""
+"""Lists of a dozen words of the wallets' own list, in `innocent_fresh_*`: nothing but what they mean tells them apart.
+"""
 MAX_MS = 1.0
 
 
@@ -78,7 +80,8 @@ def test_the_corpora_are_large_enough():
 
 @pytest.mark.parametrize("part", PARTS)
 def test_no_secret_of_the_corpus_stands_whole_in_its_file(part: str):
-    """A host that looks for secrets in what is pushed finds none: those that have a form of their own are in parts of eight characters."""
+    """A host that looks for secrets in what is pushed finds none: those that have a form of their own are in parts of
+    eight characters."""
     vendors = {rule.kind for rule in find_rules() if rule.view == "token"}
     raw = [json.loads(line) for line in (CORPORA / f"secrets_{part}.jsonl").read_text(encoding="utf-8").splitlines()]
     whole = [row["id"] for row in raw for piece in row["parts"] if any(s.kind in vendors for s in SCANNER.find(piece))]

@@ -14,8 +14,8 @@ CORPUS = Path(__file__).parent / "statements"
 PRECISION = 0.98
 RECALL = {"dev": 0.95, "test": 0.9, "blind": 0.65}
 FORGET_RECALL = {"dev": 0.9, "test": 0.75, "blind": 0.75}
-"""Floors. The rules were written with the first two files at hand, so those guard against loss; `blind` is by somebody who had not seen
-the rules, and nobody who wrote rules has seen it: keep it so."""
+"""Floors. The rules were written with the first two files at hand, so those guard against loss; `blind` is by somebody
+who had not seen the rules, and nobody who wrote rules has seen it: keep it so."""
 STATED_MISSES = 3
 
 

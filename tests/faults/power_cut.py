@@ -1,8 +1,8 @@
 """A disk that remembers what was synced, and what it may hold after the power went at any moment.
 
-The model: a file's writes and cuts are certain once it was synced; of those since then each 512-byte sector may be new, old or
-rubbish. A file's creation and its deletion are certain once the file that then bears the name was synced; until then the folder
-may hold either. Whoever says that an unsynced byte is safe is found out.
+The model: a file's writes and cuts are certain once it was synced; of those since then each 512-byte sector may be new,
+old or rubbish. A file's creation and its deletion are certain once the file that then bears the name was synced; until
+then the folder may hold either. Whoever says that an unsynced byte is safe is found out.
 """
 
 import contextlib
@@ -131,7 +131,8 @@ class RecordingVFS(apsw.VFS):
         self.log: list[Change] = []
         self.syncs = 0
         self.failing_sync = 0
-        """Which sync fails, counted from 1; the system then drops what it should have written, and says so this once."""
+        """Which sync fails, counted from 1; the system then drops what it should have written, and says so this once.
+        """
         self._lock = threading.Lock()
         self._files: dict[str, int] = {}
         """Which file a name stands for now; several connections have it open."""

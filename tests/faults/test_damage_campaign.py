@@ -1,4 +1,5 @@
-"""Damage at random: tables by SQL beside a running gateway, pages of the file while none runs; everything derived comes back."""
+"""Damage at random: tables by SQL beside a running gateway, pages of the file while none runs; everything derived comes
+back."""
 
 import asyncio
 import os

@@ -1,4 +1,5 @@
-"""A disk that is full, read-only or gone: writes say why, reads go on, forgetting works, and it mends without a restart."""
+"""A disk that is full, read-only or gone: writes say why, reads go on, forgetting works, and it mends without a
+restart."""
 
 import asyncio
 import contextlib

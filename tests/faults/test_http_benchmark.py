@@ -1,4 +1,5 @@
-"""The benchmark of the door and the proxy, whole, with sizes so small that its figures say nothing: only that all of them are there."""
+"""The benchmark of the door and the proxy, whole, with sizes so small that its figures say nothing: only that all of
+them are there."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """The N-th call to the disk fails, for every N: what was acknowledged is there, what was refused is whole or absent.
 
-Each run ends three times: as a process that died at that moment would leave its files, as the same process goes on once the
-disk works again, and as the next process finds it.
+Each run ends three times: as a process that died at that moment would leave its files, as the same process goes on once
+the disk works again, and as the next process finds it.
 """
 
 import random
@@ -17,8 +17,8 @@ from protocol.errors import Unavailable
 from protocol.memory.writes import RememberResult, WriteResult
 
 STRIDE = size("fault_stride")
-"""1 strikes every point with every kind (`make campaign`). By default every fourth is struck by an I/O error and every sixteenth by
-the other kinds, from a first one that differs from run to run."""
+"""1 strikes every point with every kind (`make campaign`). By default every fourth is struck by an I/O error and every
+sixteenth by the other kinds, from a first one that differs from run to run."""
 
 Views = dict[str, tuple[Any, ...]]
 

@@ -20,8 +20,8 @@ REPEATS = max(5, KILLS // 10)
 TURNS_EACH = 8
 THREADS = ("thr_1", "thr_2", "thr_3")
 LATEST_KILL_TURNS = 3
-"""A kill comes at the latest after so many times what the first turn of a process takes alone, on this machine as it is now:
-by then some dozens of operations are answered, a turn or two of each thread, and some are under way."""
+"""A kill comes at the latest after so many times what the first turn of a process takes alone, on this machine as it is
+now: by then some dozens of operations are answered, a turn or two of each thread, and some are under way."""
 
 WORKSPACE = {"kind": "workspace", "key": "ws_here"}
 

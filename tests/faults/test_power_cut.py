@@ -1,7 +1,9 @@
-"""The power goes at any moment: what was acknowledged is there, what was not is whole or absent, nothing forgotten is back.
+"""The power goes at any moment: what was acknowledged is there, what was not is whole or absent, nothing forgotten is
+back.
 
-The oracle is exact: the image of the database after each commit is known by its digest, and what a cut leaves must be one of
-the images from the last durable commit on. A disk that lies about its syncs shows that the same oracle does find losses.
+The oracle is exact: the image of the database after each commit is known by its digest, and what a cut leaves must be
+one of the images from the last durable commit on. A disk that lies about its syncs shows that the same oracle does find
+losses.
 """
 
 import hashlib
@@ -41,7 +43,8 @@ MORE = [
 
 
 def image_of(connection: Any) -> bytes:
-    """The digest of every byte that holds something; an erase wipes the others, and has a commit that only counts itself."""
+    """The digest of every byte that holds something; an erase wipes the others, and has a commit that only counts
+    itself."""
     return digest_of(connection.serialize("main"))
 
 

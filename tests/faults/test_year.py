@@ -1,6 +1,7 @@
 """A year of a life by the clock file: three projects, turns, wishes, agents' notes, and a consolidation a day.
 
-`PIONEER_SIZE=full PIONEER_PLOT=docs/passes-year.svg pytest tests/faults/test_year.py` draws what the memory held, day by day.
+`PIONEER_SIZE=full PIONEER_PLOT=docs/passes-year.svg pytest tests/faults/test_year.py` draws what the memory held, day
+by day.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """The rows of the leak matrix: every method and every tool with everything that it can name.
 
-Rule 1: a row is data. `scoped` rows run in the context of tenant A with names of tenant B: what comes back holds nothing of
-B and is what comes back for names that nobody has. `addressed` rows name a thing outright, which the one client may: they
-bring nothing of anybody else. `open` rows bring nothing of anybody.
+Rule 1: a row is data. `scoped` rows run in the context of tenant A with names of tenant B: what comes back holds
+nothing of B and is what comes back for names that nobody has. `addressed` rows name a thing outright, which the one
+client may: they bring nothing of anybody else. `open` rows bring nothing of anybody.
 Rule 2: reads come first; what leaves something behind comes later, so that no row meets what another one made.
 """
 

@@ -1,4 +1,5 @@
-"""A session of the 1.x SDK's client with `pioneer mcp`, told as lines of JSON; run in a process of its own (see `test_mcp_sdk1.py`).
+"""A session of the 1.x SDK's client with `pioneer mcp`, told as lines of JSON; run in a process of its own (see
+`test_mcp_sdk1.py`).
 
 What the SDK gives is `Any`: the type checker sees the newer one that the gateway is installed with.
 """

@@ -1,4 +1,5 @@
-"""Search in any script: what a person stored is found by the words that they would ask with, and no query is more than text."""
+"""Search in any script: what a person stored is found by the words that they would ask with, and no query is more than
+text."""
 
 import asyncio
 import statistics

@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.loop("test"), pytest.mark.followed]  # every command
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ONLY_PARSED = frozenset({"serve", "http", "inspect", "proxy", "mcp", "demo", "models", "replay", "schemas"})
-"""What speaks to a program, to the network or to this repository: its options are checked, its work is tested elsewhere."""
+"""What speaks to a program, to the network or to this repository: its options are checked, its work is tested
+elsewhere."""
 ANSWERS_NO = frozenset({"why", "doctor", "candidates", "knowledge"})
 """What may truly end with 1 in a home that holds little."""
 EXPORT = json.dumps([

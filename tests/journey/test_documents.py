@@ -191,7 +191,8 @@ def test_the_wheel_holds_the_houses_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_an_installed_wheel_serves_an_assistant_without_any_extra(tmp_path: Path) -> None:
-    """The command that `uv tool install .` makes, in an environment of its own; dependencies are lent, because no index is asked here."""
+    """The command that `uv tool install .` makes, in an environment of its own; dependencies are lent, because no index
+    is asked here."""
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
     (wheel,) = tmp_path.glob("*.whl")

@@ -1,4 +1,5 @@
-"""What was edited, replaced, muted, excluded or deleted is out of recall with the answer to that request, over the wire."""
+"""What was edited, replaced, muted, excluded or deleted is out of recall with the answer to that request, over the
+wire."""
 
 import asyncio
 import itertools

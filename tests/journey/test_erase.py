@@ -1,4 +1,5 @@
-"""Erasing to the last byte: every table, the vocabulary of both indexes, and the bytes of every file of a copy of the home."""
+"""Erasing to the last byte: every table, the vocabulary of both indexes, and the bytes of every file of a copy of the
+home."""
 
 import asyncio
 import json

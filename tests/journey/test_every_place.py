@@ -1,4 +1,5 @@
-"""One sentence planted in every place of a home, forgotten with its sources, and looked for in every answer and every byte."""
+"""One sentence planted in every place of a home, forgotten with its sources, and looked for in every answer and every
+byte."""
 
 import base64
 import json

@@ -1,4 +1,5 @@
-"""Every example of README.md and docs/ is run or held against the product: the table says where, and this module has the rest."""
+"""Every example of README.md and docs/ is run or held against the product: the table says where, and this module has
+the rest."""
 
 import json
 import re

@@ -1,4 +1,5 @@
-"""The TypeScript client against spawned gateways, over pipes and over HTTP; its own tests are in clients/typescript/test."""
+"""The TypeScript client against spawned gateways, over pipes and over HTTP; its own tests are in
+clients/typescript/test."""
 
 import json
 import re

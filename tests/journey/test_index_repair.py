@@ -1,4 +1,5 @@
-"""Whatever of the indexes is damaged in the file: the start after it notices, a job mends, and searches find what they found."""
+"""Whatever of the indexes is damaged in the file: the start after it notices, a job mends, and searches find what they
+found."""
 
 import asyncio
 import json
@@ -140,7 +141,8 @@ def test_damage_under_a_running_gateway_is_no_defect(prepared: Path, tmp_path: P
 
 
 async def answers_or_says_so(client: GatewayClient) -> None:
-    """No search ends as a defect, and none that lacks something says that it is whole; a damage of words alone is noticed later."""
+    """No search ends as a defect, and none that lacks something says that it is whole; a damage of words alone is
+    noticed later."""
     for query in QUERIES:
         told = await client.request("thread_episodic/search", {"workspace_id": "ws_here", "query": query})
         assert told["status"] in {"completed", "partial", "empty"}

@@ -1,4 +1,5 @@
-"""The inspect page from outside, without a browser. The number in a test's name is that of the statement in docs/inspect.md."""
+"""The inspect page from outside, without a browser. The number in a test's name is that of the statement in
+docs/inspect.md."""
 
 import re
 import signal

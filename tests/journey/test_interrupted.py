@@ -1,4 +1,5 @@
-"""`workspace/delete` and `thread/update` to `ignored`, killed at each of their writes: whole, not at all, or told as going on."""
+"""`workspace/delete` and `thread/update` to `ignored`, killed at each of their writes: whole, not at all, or told as
+going on."""
 
 import contextlib
 from collections.abc import Awaitable, Callable

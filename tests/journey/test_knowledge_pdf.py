@@ -1,4 +1,5 @@
-"""PDF files of a collection: read by page beside the process, shown while their bytes are the same, gone with the collection."""
+"""PDF files of a collection: read by page beside the process, shown while their bytes are the same, gone with the
+collection."""
 
 from typing import Any
 

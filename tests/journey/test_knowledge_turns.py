@@ -339,7 +339,8 @@ sys.addaudithook(note)
 with open(PLACE + ".seen", "a", encoding="utf-8") as file:
     file.write(f"{os.getpid()} {sys.orig_argv[-1]}\\n")
 """
-"""Has every Python process note what it asks of the network; sockets of the machine itself (family 1) are none of it."""
+"""Has every Python process note what it asks of the network; sockets of the machine itself (family 1) are none of it.
+"""
 
 
 def net_sockets(pid: int) -> set[str]:

@@ -1,4 +1,5 @@
-"""Care for files: what became ignored is shown no more, the doctor looks and mends, and nothing is ever written to them."""
+"""Care for files: what became ignored is shown no more, the doctor looks and mends, and nothing is ever written to
+them."""
 
 import json
 import os

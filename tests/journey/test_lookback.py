@@ -1,4 +1,5 @@
-"""What was said before, in turns and searches: pointed to, plainly asked for, by a time, by a tool; over a spawned gateway."""
+"""What was said before, in turns and searches: pointed to, plainly asked for, by a time, by a tool; over a spawned
+gateway."""
 
 import json
 import os

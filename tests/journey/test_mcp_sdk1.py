@@ -1,4 +1,5 @@
-"""`pioneer mcp` as a client of the 1.x SDK meets it, which is what many assistants have; its own process, for both SDKs have one name."""
+"""`pioneer mcp` as a client of the 1.x SDK meets it, which is what many assistants have; its own process, for both SDKs
+have one name."""
 
 import json
 import subprocess

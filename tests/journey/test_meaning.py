@@ -1,4 +1,5 @@
-"""Search by meaning, over the wire: a model comes, goes, is changed and is broken, and what was written is found all the while."""
+"""Search by meaning, over the wire: a model comes, goes, is changed and is broken, and what was written is found all
+the while."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Durable memory as the contract has it, seen from outside: what an acceptance tester would try, and what once went wrong."""
+"""Durable memory as the contract has it, seen from outside: what an acceptance tester would try, and what once went
+wrong."""
 
 import pytest
 from spawned import Den, every, journey, refusal, remember, take_turn

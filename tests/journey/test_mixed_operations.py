@@ -1,4 +1,5 @@
-"""Thousands of mixed operations by two gateways on one home: none fails, each sees the other's work, the home stays whole."""
+"""Thousands of mixed operations by two gateways on one home: none fails, each sees the other's work, the home stays
+whole."""
 
 import asyncio
 import itertools
@@ -21,7 +22,8 @@ LANES = 100  # of each process: with both, a few hundred requests are on their w
 WORKSPACES = 4  # of each process
 TELL_SECONDS = 1.0
 BUSY_SECONDS = 4.0
-"""The same with hundreds of requests on their way on a machine that others use as well; the promise is made for one change."""
+"""The same with hundreds of requests on their way on a machine that others use as well; the promise is made for one
+change."""
 PULSE_SECONDS = 0.5
 STORY_SECONDS = 60 + OPERATIONS / 20
 HIDDEN = {"access_count", "last_accessed_at"}  # reading changes them

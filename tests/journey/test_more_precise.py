@@ -1,4 +1,5 @@
-"""A value that is told more precisely takes the place of the old one, without a contest; the old words stay in its history."""
+"""A value that is told more precisely takes the place of the old one, without a contest; the old words stay in its
+history."""
 
 from command_line import run
 from spawned import Den, drain, fact, journey, remember, take_turn

@@ -1,4 +1,5 @@
-"""What agents note on their own account: found by whoever looks, in the prompts of its author alone, until a person confirms it."""
+"""What agents note on their own account: found by whoever looks, in the prompts of its author alone, until a person
+confirms it."""
 
 import json
 import os
@@ -197,7 +198,8 @@ SYSTEM_FACTS = {"p116"}
 
 @journey
 async def test_of_poison_no_instruction_is_noted_and_nothing_is_in_prompts_of_others(tmp_path: Path) -> None:
-    """Every payload through both doors, by a model that obeys whatever it reads, in the words and the categories it likes."""
+    """Every payload through both doors, by a model that obeys whatever it reads, in the words and the categories it
+    likes."""
     den = McpDen(tmp_path)
     stored: list[dict[str, Any]] = []
     async with den.client() as client:

@@ -1,4 +1,5 @@
-"""Numbers of cards, accounts and ids are kept by nobody's wish; what an earlier version kept of them is hidden, and erased when a person says so."""
+"""Numbers of cards, accounts and ids are kept by nobody's wish; what an earlier version kept of them is hidden, and
+erased when a person says so."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""Passes from outside: when they run, what they do to notes of agents, and that nothing the user said is changed, hidden or lost.
+"""Passes from outside: when they run, what they do to notes of agents, and that nothing the user said is changed,
+hidden or lost.
 
 A test that holds an acceptance statement of the design carries its number.
 """

@@ -1,4 +1,5 @@
-"""A model in the role `preflight`, over the wire: asked only when the message leaves open what it points at, obeyed only when sound."""
+"""A model in the role `preflight`, over the wire: asked only when the message leaves open what it points at, obeyed
+only when sound."""
 
 import asyncio
 import json

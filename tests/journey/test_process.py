@@ -30,7 +30,8 @@ START_CPU_SECONDS = 1.5
 """Generous: what is aimed at is a quarter of it, on a machine that is shared."""
 
 
-# -- handshake, streams -------------------------------------------------------------------------------------------------
+# -- handshake, streams
+# -------------------------------------------------------------------------------------------------
 
 
 @journey
@@ -65,7 +66,8 @@ async def test_logs_are_json_lines_on_stderr_and_in_the_home_and_never_on_stdout
         json.loads(line)
 
 
-# -- foreign packages ---------------------------------------------------------------------------------------------------
+# -- foreign packages
+# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -119,7 +121,8 @@ def test_a_stray_module_run_from_a_workspace_is_refused(tmp_path, hostile):
     assert not home.exists()
 
 
-# -- what a start costs -------------------------------------------------------------------------------------------------
+# -- what a start costs
+# -------------------------------------------------------------------------------------------------
 
 LATE = {"fastembed", "usearch", "numpy", "onnxruntime", "rich", "tomlkit", "httpx", "detect_secrets", "dateparser"}
 """Heavy, or needed by few: imported on first use."""

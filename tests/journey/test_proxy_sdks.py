@@ -114,7 +114,8 @@ def blocks_of(model: FakeModel) -> list[int]:
 
 
 PROGRAMS = Path(__file__).parents[1] / "samples" / "programs"
-"""Requests of programs in the form in which a version of each sent them to a recording upstream, with words of our own."""
+"""Requests of programs in the form in which a version of each sent them to a recording upstream, with words of our own.
+"""
 CALLS = {"claude-code": ("Read", {"file_path": "boat.txt"}), "codex": ("exec_command", {"cmd": "cat boat.txt"})}
 DIALECT_OF = {"claude-code": "messages", "codex": "responses"}
 

@@ -1,4 +1,5 @@
-"""What an ended chat proxy left in the spool: any gateway of the home keeps it, an erase takes it along, the doctor tells of it."""
+"""What an ended chat proxy left in the spool: any gateway of the home keeps it, an erase takes it along, the doctor
+tells of it."""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""What a turn is given of durable memory, over the wire: by meaning, for tasks as for questions, again for the same words."""
+"""What a turn is given of durable memory, over the wire: by meaning, for tasks as for questions, again for the same
+words."""
 
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,7 @@
 """Threads that are about a question, among fifty: one of the first three is the right one, and none where none is.
 
-The set is written by hand: short talk of a household and its work in four languages, with neighbours in topic. A question that
-no thread answers asks for the same kinds of things, often in the words of a thread.
+The set is written by hand: short talk of a household and its work in four languages, with neighbours in topic. A
+question that no thread answers asks for the same kinds of things, often in the words of a thread.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Canary secrets through every way in: afterwards they stand in the user's own messages and nowhere else.
 
-Where a message itself may be: the `item` table (as it was said), its pages in gateway.db, the test's own script and record.
+Where a message itself may be: the `item` table (as it was said), its pages in gateway.db, the test's own script and
+record.
 """
 
 import base64
@@ -21,7 +22,8 @@ AS_SAID = {
     ("item", "text"), ("item", "tool"), ("artifact", "name"),
     ("thread", "name"), ("workspace", "name"), ("workspace", "root_path"),
 }  # fmt: skip
-"""Columns that hold what was said as it was said: the user's words, a model's tool call, what a file, a thread, a workspace is called."""
+"""Columns that hold what was said as it was said: the user's words, a model's tool call, what a file, a thread, a
+workspace is called."""
 SHOWN = {
     "turn/items",
     "thread/history",

@@ -1,4 +1,5 @@
-"""Segments over the wire: they fill and are sealed, bound what is compared by meaning, and are followed by every process."""
+"""Segments over the wire: they fill and are sealed, bound what is compared by meaning, and are followed by every
+process."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,5 @@
-"""Every setting of memory, agent and preflight has an effect: live where it is changed, and in another process before its next turn."""
+"""Every setting of memory, agent and preflight has an effect: live where it is changed, and in another process before
+its next turn."""
 
 import itertools
 import json

@@ -1,4 +1,5 @@
-"""Memories that look alike, over the wire and by the command line: both are kept and shown, linked, and merged by a person alone."""
+"""Memories that look alike, over the wire and by the command line: both are kept and shown, linked, and merged by a
+person alone."""
 
 import asyncio
 import json

@@ -276,7 +276,8 @@ async def test_what_stands_is_not_given_twice(tmp_path: Path) -> None:
 
 @journey
 async def test_only_words_that_the_user_stands_for(tmp_path: Path) -> None:
-    """A model's save stands where the user's own words ask for it; so do an approval, a correction, a bundle and the rules' finds."""
+    """A model's save stands where the user's own words ask for it; so do an approval, a correction, a bundle and the
+    rules' finds."""
     den = Den(tmp_path, scripted=True, config="[gateway.memory]\nreview_enabled = true\n")
     learnt = fact("The user wants tables.", "I want tables", "tables")
     learnt["semantic"] |= {"category": "recurring_instruction", "certainty": "medium", "durability": "unknown"}

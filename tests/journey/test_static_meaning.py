@@ -1,4 +1,5 @@
-"""Meaning from the first minute: without a model, without settings, without a network; and every way to a better model and back."""
+"""Meaning from the first minute: without a model, without settings, without a network; and every way to a better model
+and back."""
 
 import shutil
 import sqlite3

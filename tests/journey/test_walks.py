@@ -1,4 +1,5 @@
-"""The walks of CONTRIBUTING that have no other test, each made in a copy of the product in just the places that it names; then the copy is used."""
+"""The walks of CONTRIBUTING that have no other test, each made in a copy of the product in just the places that it
+names; then the copy is used."""
 
 import asyncio
 import shutil

@@ -356,7 +356,8 @@ def play(folder: Path, scene: Callable[[AgentHome], Coroutine[Any, Any, T]], *an
     return asyncio.run(whole())
 
 
-# -- hooks and tools that tests share -----------------------------------------------------------------------------------
+# -- hooks and tools that tests share
+# -----------------------------------------------------------------------------------
 
 TOOLS = ("memory_search", "memory_get", "memory_list")
 

@@ -139,7 +139,8 @@ class Home:
         return await self.db.read(lambda tx: tx.all(statement))
 
     async def fts_terms(self) -> Counter[str]:
-        """Every term of the index without its workspace, and how many rows hold it: the proof that deletions were exact."""
+        """Every term of the index without its workspace, and how many rows hold it: the proof that deletions were
+        exact."""
 
         def read(tx: Tx) -> Counter[str]:
             tx.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.chunk_terms USING fts5vocab('main', 'chunk_fts', 'row')")

@@ -1,11 +1,13 @@
-"""A command of `pioneer` that a test spawns is forked from a process that has loaded the product: what it costs to import is paid once.
+"""A command of `pioneer` that a test spawns is forked from a process that has loaded the product: what it costs to
+import is paid once.
 
-The forked process is a child of the one that asked, with pipes, an environment, signals and an exit code of its own; nothing tells it
-from a spawned one but its imports. A test that is about these is marked `cold`. Where coverage follows a process, Python is told
-something at its start, or the system is not Linux, the command is spawned as ever.
+The forked process is a child of the one that asked, with pipes, an environment, signals and an exit code of its own;
+nothing tells it from a spawned one but its imports. A test that is about these is marked `cold`. Where coverage follows
+a process, Python is told something at its start, or the system is not Linux, the command is spawned as ever.
 
-The process that forks keeps nothing: it makes a child that makes the command's process and ends, and the orphan becomes a child of the
-nearest ancestor that takes orphans in (PR_SET_CHILD_SUBREAPER of prctl(2)), which the asker is for that moment.
+The process that forks keeps nothing: it makes a child that makes the command's process and ends, and the orphan becomes
+a child of the nearest ancestor that takes orphans in (PR_SET_CHILD_SUBREAPER of prctl(2)), which the asker is for that
+moment.
 """
 
 import atexit
@@ -67,7 +69,8 @@ class Ask(NamedTuple):
 
 
 def fork_commands(script: str, is_cold: Callable[[], bool]) -> None:
-    """Have `subprocess`, and what is built on it, fork the commands of a console script from now on, unless a test is cold."""
+    """Have `subprocess`, and what is built on it, fork the commands of a console script from now on, unless a test is
+    cold."""
     if not sys.platform.startswith("linux"):
         return
     popen: Any = subprocess.Popen

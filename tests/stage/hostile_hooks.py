@@ -177,7 +177,8 @@ def subscribed(hostile: Hostile, *phases: Any) -> list[Subscription]:
     ]
 
 
-# -- hooks that do nothing, and what that costs -------------------------------------------------------------------------
+# -- hooks that do nothing, and what that costs
+# -------------------------------------------------------------------------
 
 
 async def nothing(_given: HookInput) -> HookOutput:

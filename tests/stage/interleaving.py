@@ -1,6 +1,7 @@
 """Work that is stopped at one of its awaits, whichever they are: something else happens there, and the work goes on.
 
-The awaits are found by stepping the work itself and every task that it makes, so that one which is added later is found as well.
+The awaits are found by stepping the work itself and every task that it makes, so that one which is added later is found
+as well.
 """
 
 import asyncio
@@ -94,7 +95,8 @@ def _made(loop: asyncio.AbstractEventLoop, work: Any, **how: Any) -> asyncio.Tas
 def with_a_stop_before(
     call: Callable[..., Coroutine[Any, Any, Any]], tell: Callable[[Any], None]
 ) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """The call with an await in front of it, which is a place to stop at, too; `tell` hears what was called once it is done."""
+    """The call with an await in front of it, which is a place to stop at, too; `tell` hears what was called once it is
+    done."""
 
     async def stopping(work: Any, *given: Any, **named: Any) -> Any:
         await asyncio.sleep(0)

@@ -1,7 +1,9 @@
-"""A gateway that kills itself with one of its writes, as `kill -9` would; journeys spawn it, and this module is its program.
+"""A gateway that kills itself with one of its writes, as `kill -9` would; journeys spawn it, and this module is its
+program.
 
 Rule 1: writes are counted from the moment on in which the file that `PIONEER_KILL_FROM` names is there.
-Rule 2: a write ends the process after its work and before its commit, or after its commit and before anyone hears of it.
+Rule 2: a write ends the process after its work and before its commit, or after its commit and before anyone hears of
+it.
 """
 
 import os

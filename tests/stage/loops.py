@@ -17,8 +17,8 @@ LOOPS_OF_FOLDER = {
     "corpora": ("check",),
     "faults": ("campaign",),
 }
-"""Where no `@pytest.mark.loop(...)` of the test or its module says otherwise: a journey through a door belongs to `test`, a unit that
-takes seconds to `check`, and what has a size to a campaign, too."""
+"""Where no `@pytest.mark.loop(...)` of the test or its module says otherwise: a journey through a door belongs to
+`test`, a unit that takes seconds to `check`, and what has a size to a campaign, too."""
 TESTS = Path(__file__).resolve().parents[1]
 
 

@@ -1,4 +1,5 @@
-"""A home that processes may only read: by a mount of its own, or by its permissions where these stop the user of the tests."""
+"""A home that processes may only read: by a mount of its own, or by its permissions where these stop the user of the
+tests."""
 
 import os
 import shutil

@@ -127,7 +127,8 @@ async def remember(client: GatewayClient, content: str, **more: Any) -> str:
 
 
 async def ask_with_meaning(client: GatewayClient, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to a search once its vector came in time, where a model makes one: a busy machine may take longer than a search waits."""
+    """The answer to a search once its vector came in time, where a model makes one: a busy machine may take longer than
+    a search waits."""
     while True:
         answer = await client.request(method, params)
         went_by_words = any(told["code"] == "semantic_off" for told in answer["diagnostics"])

@@ -1,6 +1,8 @@
-"""The one list of every table and file of a home: what of a memory it may hold, and what makes that go when the memory is erased.
+"""The one list of every table and file of a home: what of a memory it may hold, and what makes that go when the memory
+is erased.
 
-Rule 1: whoever adds a table, or a file to a home, adds a row here: a test compares the list with the schema and with a home.
+Rule 1: whoever adds a table, or a file to a home, adds a row here: a test compares the list with the schema and with a
+home.
 Rule 2: a table of somebody's words has a shelf, on which they are searched; what is made of words goes with them.
 """
 

@@ -1,4 +1,5 @@
-"""A real embedding model of a few hundred kilobytes: words that texts share, and words that mean the same, bring them close."""
+"""A real embedding model of a few hundred kilobytes: words that texts share, and words that mean the same, bring them
+close."""
 
 import json
 import random
@@ -48,7 +49,8 @@ DIGITS = string.digits
 
 
 def vocabulary() -> list[str]:
-    """Special tokens, whole words of the rows above, and pieces that spell every other word of ASCII letters and digits."""
+    """Special tokens, whole words of the rows above, and pieces that spell every other word of ASCII letters and
+    digits."""
     letters = string.ascii_lowercase
     words = sorted({word for row in SYNONYMS for word in row} | STOPWORDS)
     starts = [*letters, *DIGITS, *(a + b for a in letters for b in letters)]

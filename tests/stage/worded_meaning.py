@@ -1,4 +1,5 @@
-"""A second implementation of `Meaning`, in memory: a vector is the sum of its words' vectors, words of one meaning share one."""
+"""A second implementation of `Meaning`, in memory: a vector is the sum of its words' vectors, words of one meaning
+share one."""
 
 import hashlib
 import math

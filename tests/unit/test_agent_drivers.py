@@ -1,4 +1,5 @@
-"""Whoever runs the model, a turn's prompt is the same: for any message, any history, any kind of thread, with the real hooks."""
+"""Whoever runs the model, a turn's prompt is the same: for any message, any history, any kind of thread, with the real
+hooks."""
 
 import asyncio
 import tempfile

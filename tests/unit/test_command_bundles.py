@@ -1,4 +1,5 @@
-"""Bundles and imports on the command line: what goes out comes in again, whatever a shell made of it, and codes tell what did not."""
+"""Bundles and imports on the command line: what goes out comes in again, whatever a shell made of it, and codes tell
+what did not."""
 
 import codecs
 import json

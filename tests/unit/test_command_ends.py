@@ -1,4 +1,5 @@
-"""How commands end: the codes of docs/cli.md, errors as documents, streams that are closed, signals, and homes that are none."""
+"""How commands end: the codes of docs/cli.md, errors as documents, streams that are closed, signals, and homes that are
+none."""
 
 import errno
 import json

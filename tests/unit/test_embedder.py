@@ -547,7 +547,8 @@ async def main(model, cache, download, path):
 
 
 def in_child(model, cache, *, download, path=None, before="", endpoint="http://127.0.0.1:9"):
-    """A process of its own: what is imported first decides where the network is. Returns its answer; it says nothing else."""
+    """A process of its own: what is imported first decides where the network is. Returns its answer; it says nothing
+    else."""
     code = CHILD + before + f"\nprint(json.dumps(asyncio.run(main({model!r}, {str(cache)!r}, {download}, {path!r}))))"
     surroundings = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     surroundings |= {"HF_ENDPOINT": endpoint, "HF_HOME": str(cache / "hf"), "HF_HUB_ETAG_TIMEOUT": "2"}

@@ -1,4 +1,5 @@
-"""Vectors of chunks: made when they are missing, searched within a filter, gone with what is hidden; and what stands beside an answer."""
+"""Vectors of chunks: made when they are missing, searched within a filter, gone with what is hidden; and what stands
+beside an answer."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""A language is one file: what is in it takes effect, and no other file of the product holds words of a language other than English."""
+"""A language is one file: what is in it takes effect, and no other file of the product holds words of a language other
+than English."""
 
 import io
 import json

@@ -122,7 +122,8 @@ class House:
         return await self.call("memory/write", **asked)
 
     async def records(self) -> list[str]:
-        """What is believed of the fact, after everything that the writer was asked for before; not the record known at first."""
+        """What is believed of the fact, after everything that the writer was asked for before; not the record known at
+        first."""
         rows = await self.write(lambda tx: tx.all(SAYING, (self.word, self.known)))
         return [content for (content,) in rows]
 
@@ -334,7 +335,8 @@ def test_another_workspace_does_not_learn_that_a_thread_was_deleted_meanwhile(ho
     assert at >= 3
 
 
-# -- a conversation that comes in ----------------------------------------------------------------------------------------
+# -- a conversation that comes in
+# ----------------------------------------------------------------------------------------
 
 BROUGHT = "SELECT count(*) FROM item WHERE instr(text, ?)"
 

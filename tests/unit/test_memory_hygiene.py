@@ -1,4 +1,5 @@
-"""What a lazy or hostile extractor sends: refused by the service, each with its reason; and what must pass all the same."""
+"""What a lazy or hostile extractor sends: refused by the service, each with its reason; and what must pass all the
+same."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -1,4 +1,5 @@
-"""Lists of a large scope beside larger ones: what a page costs, that every record is on one page, and which filters there are."""
+"""Lists of a large scope beside larger ones: what a page costs, that every record is on one page, and which filters
+there are."""
 
 import re
 import time

@@ -1,4 +1,5 @@
-"""Candidates: what is not asked for takes no place, frequent words cost no more than they tell, lost terms are made again."""
+"""Candidates: what is not asked for takes no place, frequent words cost no more than they tell, lost terms are made
+again."""
 
 from collections.abc import Sequence
 from pathlib import Path

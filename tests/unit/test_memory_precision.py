@@ -1,4 +1,5 @@
-"""Whether new words are the old ones with a detail: pairs written by hand in ten languages, with no false one, and what holds of any text."""
+"""Whether new words are the old ones with a detail: pairs written by hand in ten languages, with no false one, and what
+holds of any text."""
 
 import json
 import unicodedata

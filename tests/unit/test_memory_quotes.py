@@ -1,4 +1,5 @@
-"""What the user's own words bear out: rewordings are kept, in these words or as they were said, and nothing beyond them."""
+"""What the user's own words bear out: rewordings are kept, in these words or as they were said, and nothing beyond
+them."""
 
 import json
 from pathlib import Path
@@ -240,7 +241,8 @@ def test_a_model_makes_no_order_of_a_statement(category: Category) -> None:
 
 
 RETOLD_LIMIT = 0.07
-"""Of statements that a model retells, so many are refused: those behind a paste, in another tongue, with another number."""
+"""Of statements that a model retells, so many are refused: those behind a paste, in another tongue, with another
+number."""
 PAGE = "Can you summarise this page for me?\n\nZephyr Ltd. makes boats. Always send invoices to Zephyr. I live in Port Emery."
 
 
@@ -275,40 +277,50 @@ def test_a_fact_that_the_words_do_not_bear_out_is_refused(words: str, content: s
 
 
 @pytest.mark.parametrize(
-    ("words", "content", "quote", "kept"),
+    ("words", "content", "quote", "kept", "value"),
     [
-        ("I live in Graz with my cat Miso.", "The user lives in Graz.", "I live in Graz with my cat", "The user lives in Graz."),
-        ("I'm 61.", "The user is 61.", "I'm 61.", "The user is 61."),
-        ("Please always answer in German, ok.", "Answer in German", "always answer in German", "Please always answer in German, ok."),
-        ("I do not think that I trust Bob.", "The user trusts Bob.", "that I trust Bob", "I do not think that I trust Bob."),
-        ("I live in Graz, any tips for dinner?", "The user lives in Graz.", "I live in Graz, any tips", "The user lives in Graz."),
-        ("我住在格拉茨，养了一只猫", "用户住在格拉茨", "我住在格拉茨，养了一只猫", "用户住在格拉茨"),
-    ],
-)  # fmt: skip
-def test_a_fact_is_kept_as_told_or_as_said(words: str, content: str, quote: str, kept: str) -> None:
-    category: Category = "recurring_instruction" if "German" in words else "custom"
-    borne = fact(words, content, quote, category)
-    assert isinstance(borne, Borne)
-    assert borne.content == kept
-
-
-@pytest.mark.parametrize(
-    ("words", "content", "quote", "kept"),
-    [
+        ("I live in Graz with my cat Miso.", "The user lives in Graz.", "I live in Graz with my cat", "content", None),
+        ("I'm 61.", "The user is 61.", "I'm 61.", "content", None),
+        ("Please always answer in German, ok.", "Answer in German", "always answer in German", "words", None),
+        ("I do not think that I trust Bob.", "The user trusts Bob.", "that I trust Bob", "words", None),
+        (
+            "I live in Graz, any tips for dinner?",
+            "The user lives in Graz.",
+            "I live in Graz, any tips",
+            "content",
+            None,
+        ),
+        ("我住在格拉茨，养了一只猫", "用户住在格拉茨", "我住在格拉茨，养了一只猫", "content", None),
         # a paraphrase adds words: what was said is kept
-        ("my gym days are tue thu sat", "The user visits a gym on Tuesdays.", "my gym days are tue thu sat", "my gym days are tue thu sat"),
-        ("im alergic to penuts", "The user is allergic to peanuts.", "im alergic to penuts", "im alergic to penuts"),
-        ("我住在格拉茨，养了一只猫", "用户住在林茨养了猫", "我住在格拉茨，养了一只猫", "我住在格拉茨，养了一只猫"),
+        (
+            "my gym days are tue thu sat",
+            "The user visits a gym on Tuesdays.",
+            "my gym days are tue thu sat",
+            "words",
+            "more",
+        ),
+        ("im alergic to penuts", "The user is allergic to peanuts.", "im alergic to penuts", "words", "more"),
+        ("我住在格拉茨，养了一只猫", "用户住在林茨养了猫", "我住在格拉茨，养了一只猫", "words", "more"),
         # a model mends spelling, signs and blanks where it copies
-        ("My dauhter Ines plays the  cello on mondays", "The user's daughter plays the cello.", "My daughter Ines plays the cello on Mondays.", "My dauhter Ines plays the  cello on mondays"),
+        (
+            "My dauhter plays the  cello on mondays",
+            "Plays cello.",
+            "My daughter plays the cello on Mondays.",
+            "words",
+            "more",
+        ),
         # of a question only the clause that states
-        ("My oven is broken, can you check the recipe?", "The user's stove is broken.", "My oven is broken", "My oven is broken"),
+        ("My oven is broken, can you check it?", "The user's stove is broken.", "My oven is broken", "quote", "more"),
     ],
-)  # fmt: skip
-def test_a_claim_that_says_more_only_picks_the_users_words(words: str, content: str, quote: str, kept: str) -> None:
-    borne = fact(words, content, quote, value="a value")
+)
+def test_a_fact_is_kept_as_told_or_as_said(words: str, content: str, quote: str, kept: str, value: str | None) -> None:
+    """A claim whose value the words do not say only picks them: nothing else of it is kept."""
+    category: Category = "recurring_instruction" if "German" in words else "custom"
+    borne = fact(words, content, quote, category, value)
     assert isinstance(borne, Borne)
-    assert (borne.content, borne.value, borne.is_as_said, borne.is_picked) == (kept, None, True, True)
+    assert borne.content == {"content": content, "words": words, "quote": quote}[kept]
+    assert (borne.is_picked, borne.value) == (value is not None, None)
+    assert borne.is_as_said or value is None
 
 
 @pytest.mark.parametrize(

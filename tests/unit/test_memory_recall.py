@@ -1,4 +1,5 @@
-"""What a turn is given: each scope within its own tokens, the same again from the cache, and what was said before a short message."""
+"""What a turn is given: each scope within its own tokens, the same again from the cache, and what was said before a
+short message."""
 
 from collections.abc import Sequence
 from pathlib import Path

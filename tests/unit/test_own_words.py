@@ -1,4 +1,5 @@
-"""Which parts of a message are the user speaking: a corpus whose author never saw the function, and the rules one by one."""
+"""Which parts of a message are the user speaking: a corpus whose author never saw the function, and the rules one by
+one."""
 
 import json
 from functools import cache, partial

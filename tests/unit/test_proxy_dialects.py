@@ -1,4 +1,5 @@
-"""What the three dialects read of requests and answers, and how a text is inserted: only at its place, nothing else written anew."""
+"""What the three dialects read of requests and answers, and how a text is inserted: only at its place, nothing else
+written anew."""
 
 import itertools
 import json

@@ -18,7 +18,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_the_committed_pages_are_those_of_the_contract() -> None:
-    assert reference.stale(DOCS) == [], "docs/ is not what protocol/ says: run `make schemas` and commit the result"
+    assert reference.find_stale(DOCS) == [], (
+        "docs/ is not what protocol/ says: run `make schemas` and commit the result"
+    )
 
 
 def test_every_setting_has_one_meaning_and_no_other_key_has_one() -> None:
@@ -45,12 +47,12 @@ def test_methods_and_errors_are_all_on_the_page() -> None:
 def test_a_page_that_was_changed_or_lost_is_told_and_written_anew(tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("mine", encoding="utf-8")
     reference.write(tmp_path)
-    assert reference.stale(tmp_path) == []
+    assert reference.find_stale(tmp_path) == []
     (tmp_path / "methods.md").write_bytes((tmp_path / "methods.md").read_bytes().replace(b"\n", b"\r\n"))
-    assert reference.stale(tmp_path) == []  # a checkout on Windows
+    assert reference.find_stale(tmp_path) == []  # a checkout on Windows
     (tmp_path / "methods.md").write_text("other", encoding="utf-8")
     (tmp_path / "configuration.md").unlink()
-    assert reference.stale(tmp_path) == ["configuration.md", "methods.md"]
+    assert reference.find_stale(tmp_path) == ["configuration.md", "methods.md"]
     assert (tmp_path / "mine.md").exists()
 
 

@@ -42,7 +42,7 @@ def documents():
 
 
 def test_the_committed_schemas_are_those_of_the_contract():
-    assert schema.stale(FOLDER, OF_DOORS) == [], (
+    assert schema.find_stale(FOLDER, OF_DOORS) == [], (
         "schemas/ is not what protocol/ says: run `make schemas` and commit the result"
     )
 
@@ -50,13 +50,13 @@ def test_the_committed_schemas_are_those_of_the_contract():
 def test_writing_makes_a_folder_current_and_removes_nothing(tmp_path):
     (tmp_path / "memory.json").write_text("{}")
     (tmp_path / "mine.json").write_text("{}")
-    assert {"memory.json", "mine.json", "openrpc.json"} <= set(schema.stale(tmp_path, OF_DOORS))
+    assert {"memory.json", "mine.json", "openrpc.json"} <= set(schema.find_stale(tmp_path, OF_DOORS))
     schema.write(tmp_path, OF_DOORS)
-    assert schema.stale(tmp_path, OF_DOORS) == ["mine.json"]
+    assert schema.find_stale(tmp_path, OF_DOORS) == ["mine.json"]
     (tmp_path / "mine.json").unlink()
     written = tmp_path / "errors.json"
     written.write_bytes(written.read_bytes().replace(b"\n", b"\r\n"))
-    assert schema.stale(tmp_path, OF_DOORS) == []
+    assert schema.find_stale(tmp_path, OF_DOORS) == []
 
 
 def test_documents_are_the_same_every_time_and_end_with_a_newline():

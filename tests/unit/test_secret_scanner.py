@@ -1,4 +1,5 @@
-"""The scanner: well-formed fakes are found, ordinary text is left alone. Fakes are made at run time: none stands in this file."""
+"""The scanner: well-formed fakes are found, ordinary text is left alone. Fakes are made at run time: none stands in
+this file."""
 
 import base64
 import random

@@ -1,4 +1,5 @@
-"""The static model: the tokens that its own tokenizer would give, the mean of their vectors, and nothing heavy to get there."""
+"""The static model: the tokens that its own tokenizer would give, the mean of their vectors, and nothing heavy to get
+there."""
 
 import json
 import math

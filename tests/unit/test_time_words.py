@@ -21,7 +21,8 @@ from promt.time_words import asks_when, fold, tells_time, zone_of
 READ_DATE = WrittenDates()
 find_time = partial(time_words.find_time, read_date=READ_DATE)
 CORPUS = Path(__file__).resolve().parents[1] / "corpora" / "time_words" / "sentences.jsonl"
-"""Questions and talk in four languages, a third of them without a time, with the days that they name on the day of `NOW`."""
+"""Questions and talk in four languages, a third of them without a time, with the days that they name on the day of
+`NOW`."""
 LEAST_RIGHT = 0.97
 NOW = int(datetime(2026, 5, 13, 15, 30, tzinfo=UTC).timestamp() * 1000)  # a Wednesday
 

@@ -17,7 +17,8 @@ KEYWORDS = {
     "type", "description", "title", "default", "enum", "anyOf", "items", "properties", "required", "additionalProperties",
     "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern",
 }  # fmt: skip
-"""What the dialects of all vendors have in common; none has `$ref`, `oneOf`, `allOf`, `not`, `const`, `format` or lists of types."""
+"""What the dialects of all vendors have in common; none has `$ref`, `oneOf`, `allOf`, `not`, `const`, `format` or lists
+of types."""
 MAX_DEPTH = 5
 MAX_PROPERTIES = 100
 
@@ -34,7 +35,8 @@ def nodes(schema: dict[str, Any], path: str = "$", depth: int = 0) -> Iterator[t
 
 
 def strict(schema: dict[str, Any], path: str = "$") -> dict[str, Any]:
-    """The schema as strict modes take it: all properties required, defaults taken out. Raises `AssertionError` for what they refuse."""
+    """The schema as strict modes take it: all properties required, defaults taken out. Raises `AssertionError` for what
+    they refuse."""
     assert set(schema) <= KEYWORDS, (path, set(schema) - KEYWORDS)
     assert ("type" in schema) != ("anyOf" in schema), f"{path} has no type, or two"
     assert isinstance(schema.get("type", ""), str), f"{path} has a list of types"

@@ -54,18 +54,18 @@ def member(name: str, *, is_sent: bool) -> str:
 
 
 def test_http_section_2_10_the_committed_types_are_those_of_the_contract() -> None:
-    assert typescript.stale(FILE) == [], "run `make schemas` and commit the result"
+    assert typescript.find_stale(FILE) == [], "run `make schemas` and commit the result"
 
 
 def test_what_is_not_current_is_named(tmp_path: Path) -> None:
     file = tmp_path / "made" / "types.ts"
-    assert typescript.stale(file) == ["types.ts"]
+    assert typescript.find_stale(file) == ["types.ts"]
     typescript.write(file)
-    assert typescript.stale(file) == []
+    assert typescript.find_stale(file) == []
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
-    assert typescript.stale(file) == []  # a checkout on Windows
+    assert typescript.find_stale(file) == []  # a checkout on Windows
     file.write_text("other", encoding="utf-8")
-    assert typescript.stale(file) == ["types.ts"]
+    assert typescript.find_stale(file) == ["types.ts"]
 
 
 def test_every_method_and_notification_has_its_types() -> None:

@@ -7,7 +7,7 @@ import pytest
 from fake_vendor import Said
 from test_vendor_models import TOOL, Stage, both, chunks, play, surroundings
 
-from gateway.providers.vendor import MAX_ANSWER_CALLS, IncomingAnswer, json_in, sound
+from gateway.providers.vendor import MAX_ANSWER_CALLS, IncomingAnswer, join_surrogates, json_in
 from gateway.wire.rpc import MAX_DEPTH
 from protocol.models import Message, MessageRole, Picture, ProviderFailed, ToolRequest
 
@@ -204,4 +204,4 @@ def test_json_that_cannot_be_told_on_is_none(text: str) -> None:
 
 def test_sound_text_stays_as_it_is() -> None:
     for text in ("", "plain", "好 ☕ " + FACE, "\ufeffx\x00"):
-        assert sound(text) is text
+        assert join_surrogates(text) is text

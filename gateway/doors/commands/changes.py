@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 from gateway.base.exit_codes import NEGATIVE, OK, USAGE
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
-from gateway.doors.commands.left_words import tell_left, tell_sources
+from gateway.doors.commands.left_words import show_left, show_sources
 from gateway.doors.commands.memories import show_records
 from gateway.doors.commands.naming import NOT_THERE, find_memory, is_id, name_forgotten, name_memory, reach_memory
 from gateway.doors.commands.new_memories import hint_way_back, understand, value_of
@@ -238,12 +238,12 @@ def _show_forgotten(wanted: ForgetPreview, *, is_erasing: bool) -> None:
 
 
 def _show_receipt(receipt: Receipt, *, is_rehearsal: bool) -> None:
-    tell_sources(receipt, is_rehearsal=is_rehearsal)
+    show_sources(receipt, is_rehearsal=is_rehearsal)
     if receipt.wal == "pending" and not is_rehearsal:
         hint(
             "some bytes are left in the database file while others use it; the next gateway finishes the work", "yellow"
         )
-    tell_left(receipt, is_rehearsal=is_rehearsal)
+    show_left(receipt, is_rehearsal=is_rehearsal)
 
 
 def _arrange_confirm(to: argparse.ArgumentParser) -> None:

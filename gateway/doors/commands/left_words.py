@@ -45,7 +45,7 @@ WHY: dict[LeftReason, str] = {
 NAMED = 20
 
 
-def tell_sources(receipt: Receipt, *, is_rehearsal: bool) -> None:
+def show_sources(receipt: Receipt, *, is_rehearsal: bool) -> None:
     """Show the places from which the words were removed."""
     counts: Counter[ForgottenPlace] = Counter(one.place for one in receipt.sources)
     if counts:
@@ -53,7 +53,7 @@ def tell_sources(receipt: Receipt, *, is_rehearsal: bool) -> None:
         hint(f"its words {'would be' if is_rehearsal else 'were'} taken out of {named}")
 
 
-def tell_left(receipt: Receipt, *, is_rehearsal: bool) -> None:
+def show_left(receipt: Receipt, *, is_rehearsal: bool) -> None:
     """Show the places that still hold the words, with the reasons."""
     left = receipt.remaining
     if not left.places:

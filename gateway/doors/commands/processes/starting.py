@@ -204,8 +204,8 @@ def _schemas(given: argparse.Namespace) -> int:
         if given.types is not None:
             typescript.write(given.types)
         return OK
-    types = typescript.stale(given.types) if given.types is not None else []
-    stale = [*schema.stale(given.out, of_doors), *reference.stale(given.docs), *types]
+    types = typescript.find_stale(given.types) if given.types is not None else []
+    stale = [*schema.find_stale(given.out, of_doors), *reference.find_stale(given.docs), *types]
     if stale:
         sys.stderr.write(
             f"not current: {', '.join(stale)}\nrun: make schemas; what it does not write is to be removed\n"
