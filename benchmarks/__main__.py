@@ -4,11 +4,26 @@ import sys
 from importlib import import_module
 
 BENCHMARKS = (
-    "speed", "hooks", "wire", "http", "search_scale", "turn_scale", "vectors", "chunking", "recall", "episodic", "locomo", "hygiene", "lookback", "own_words", "passes",
-    "guidance", "knowledge",
+    "speed",
+    "hooks",
+    "wire",
+    "http",
+    "search_scale",
+    "turn_scale",
+    "vectors",
+    "chunking",
+    "recall",
+    "episodic",
+    "locomo",
+    "hygiene",
+    "lookback",
+    "own_words",
+    "passes",
+    "guidance",
+    "knowledge",
     "peers",
     "performance",
-)  # fmt: skip
+)
 """Modules of this package, each with a `main(arguments)` that returns an exit code."""
 
 

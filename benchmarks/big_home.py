@@ -175,28 +175,73 @@ class _Writer:
         if place % (2 * TURNS_OF_THREAD) == 0:
             unset = ("agent_id", "parent_thread_id", "task_id", "instructions", "model", "provider", "cwd", "agent")
             values = dict.fromkeys((*unset, "instruction_files"))
-            self.tx.run(AGENT_SQL["add_thread"], values | {
-                "thread_id": thread, "workspace_id": workspace, "name": f"Talk {place}", "mode": "agent",
-                "memory_mode": "normal", "origin": "user", "now": at, "forked_from": None, "instruction_profile": "default",
-            })  # fmt: skip
+            self.tx.run(
+                AGENT_SQL["add_thread"],
+                values
+                | {
+                    "thread_id": thread,
+                    "workspace_id": workspace,
+                    "name": f"Talk {place}",
+                    "mode": "agent",
+                    "memory_mode": "normal",
+                    "origin": "user",
+                    "now": at,
+                    "forked_from": None,
+                    "instruction_profile": "default",
+                },
+            )
         if position == 0:
-            self.tx.run(AGENT_SQL["add_turn"], {
-                "turn_id": turn, "thread_id": thread, "position": turn_seq, "driver": "import", "mode": "agent",
-                "status": "completed", "options": "{}", "input_hash": None, "started_at": at, "completed_at": at,
-                "owner": None, "origin": None, "memory_mode": None, "caller": None,
-            })  # fmt: skip
+            self.tx.run(
+                AGENT_SQL["add_turn"],
+                {
+                    "turn_id": turn,
+                    "thread_id": thread,
+                    "position": turn_seq,
+                    "driver": "import",
+                    "mode": "agent",
+                    "status": "completed",
+                    "options": "{}",
+                    "input_hash": None,
+                    "started_at": at,
+                    "completed_at": at,
+                    "owner": None,
+                    "origin": None,
+                    "memory_mode": None,
+                    "caller": None,
+                },
+            )
         said, role = talk.message(place), "assistant" if position else "user"
         item = f"itm_{workspace}_{place}"
-        self.tx.run(AGENT_SQL["add_item"], {
-            "item_id": item, "turn_id": turn, "thread_id": thread, "position": position,
-            "kind": "agent_message" if position else "user_message", "role": role, "status": "completed", "text": said.text,
-            "at": at, "name": None, "tool": None,
-        })  # fmt: skip
+        self.tx.run(
+            AGENT_SQL["add_item"],
+            {
+                "item_id": item,
+                "turn_id": turn,
+                "thread_id": thread,
+                "position": position,
+                "kind": "agent_message" if position else "user_message",
+                "role": role,
+                "status": "completed",
+                "text": said.text,
+                "at": at,
+                "name": None,
+                "tool": None,
+            },
+        )
         fact = ItemFact(
-            item_id=item, turn_id=turn, thread_id=thread, workspace_id=workspace, role=role, name=None, text=said.text,
-            at=at, turn_seq=turn_seq, item_seq=position, indexable=True,
+            item_id=item,
+            turn_id=turn,
+            thread_id=thread,
+            workspace_id=workspace,
+            role=role,
+            name=None,
+            text=said.text,
+            at=at,
+            turn_seq=turn_seq,
+            item_seq=position,
+            indexable=True,
             thread_name=f"Talk {place - place % (2 * TURNS_OF_THREAD)}",
-        )  # fmt: skip
+        )
         self._index(fact, said, is_checked=place % CHECKED == 0)
 
     def _index(self, fact: ItemFact, said: Message, *, is_checked: bool) -> None:
@@ -204,9 +249,15 @@ class _Writer:
         terms = [*LEXICON.index_terms(header_of(fact)), *said.terms]
         words = " ".join(terms)
         chunk = NewChunk(
-            position=0, start=0, end=len(fact.text), words=words, terms=pack(words), term_count=len(terms),
-            asks=fact.text.endswith("?"), is_dated=False,
-        )  # fmt: skip
+            position=0,
+            start=0,
+            end=len(fact.text),
+            words=words,
+            terms=pack(words),
+            term_count=len(terms),
+            asks=fact.text.endswith("?"),
+            is_dated=False,
+        )
         if is_checked:
             if read_items(tx, [fact.item_id])[fact.item_id] != fact:
                 raise RuntimeError("a message is not what the product reads")
@@ -233,8 +284,14 @@ class _Writer:
 
 
 async def make(
-    home: Path, *, memories: int, chunks: int, chars: int, anchors: Sequence[bytes] = (), identity: SpaceIdentity | None = None
-) -> None:  # fmt: skip
+    home: Path,
+    *,
+    memories: int,
+    chunks: int,
+    chars: int,
+    anchors: Sequence[bytes] = (),
+    identity: SpaceIdentity | None = None,
+) -> None:
     """Make a home; no gateway has it open afterwards. With anchors and the identity of their model it has vectors."""
     await (await opened(home)).close()
     words = Words(SEED)
@@ -243,8 +300,14 @@ async def make(
 
 
 def _fill(
-    home: Path, words: Words, memories: int, sizes: dict[str, int], chars: int, points: Points | None, identity: SpaceIdentity | None
-) -> None:  # fmt: skip
+    home: Path,
+    words: Words,
+    memories: int,
+    sizes: dict[str, int],
+    chars: int,
+    points: Points | None,
+    identity: SpaceIdentity | None,
+) -> None:
     connection: Handle = apsw.Connection(str(home / "gateway.db"))
     try:
         connection.execute("PRAGMA synchronous = off")

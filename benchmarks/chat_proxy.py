@@ -160,9 +160,16 @@ def passing_on(forwarder: Spawned, ours: Spawned) -> list[Row]:
     of_ours = statistics.median(chunk_us[ours.name])
     beside = "the forwarder"
     return [
-        at_most("a request, memory off, CPU", by_request[ours.name], "µs", REQUEST_RATIO * request, beside=beside, floor=request),
+        at_most(
+            "a request, memory off, CPU",
+            by_request[ours.name],
+            "µs",
+            REQUEST_RATIO * request,
+            beside=beside,
+            floor=request,
+        ),
         at_most("a chunk of a stream, CPU", of_ours, "µs", CHUNK_RATIO * chunk, beside=beside, floor=chunk),
-    ]  # fmt: skip
+    ]
 
 
 def with_memory(direct: Spawned, forwarder: Spawned, ours: Spawned) -> list[Row]:
@@ -191,10 +198,12 @@ def with_memory(direct: Spawned, forwarder: Spawned, ours: Spawned) -> list[Row]
         shown("first byte, directly, wall", first["model"], "ms"),
         shown("first byte, the forwarder, wall", first["forwarder"], "ms", beside="directly", floor=first["model"]),
         shown("`capture/prepare` as the proxy waits for it, wall", prepare, "ms"),
-        at_most("first byte, memory on, wall", first["proxy"], "ms", limit, beside="the forwarder", floor=first["forwarder"]),
+        at_most(
+            "first byte, memory on, wall", first["proxy"], "ms", limit, beside="the forwarder", floor=first["forwarder"]
+        ),
         shown("a request, memory on, CPU of the proxy", used[0] / FIRST_BYTES, "ms"),
         shown("a request, memory on, CPU of its child", used[1] / FIRST_BYTES, "ms"),
-    ]  # fmt: skip
+    ]
 
 
 def while_indexing(folder: Path, direct: Spawned, forwarder: Spawned, ours: Spawned) -> list[Row]:
@@ -218,9 +227,16 @@ def while_indexing(folder: Path, direct: Spawned, forwarder: Spawned, ours: Spaw
     return [
         shown("the child's share of a processor meanwhile", share, "%"),
         shown("a chunk's delay, directly, wall", middle["model"], "ms"),
-        at_most("a chunk's delay, median, wall", middle["proxy"], "ms", limit, beside="the forwarder", floor=middle["forwarder"]),
+        at_most(
+            "a chunk's delay, median, wall",
+            middle["proxy"],
+            "ms",
+            limit,
+            beside="the forwarder",
+            floor=middle["forwarder"],
+        ),
         shown("a chunk's delay, 99 of 100, wall", late["proxy"], "ms", beside="the forwarder", floor=late["forwarder"]),
-    ]  # fmt: skip
+    ]
 
 
 def hung(direct: Spawned, ours: Spawned) -> list[Row]:
@@ -234,9 +250,11 @@ def hung(direct: Spawned, ours: Spawned) -> list[Row]:
         os.kill(child, signal.SIGCONT)
     longest, short = max(took[:MISSES]), statistics.median(took[MISSES:])
     return [
-        at_most("first byte, hung child, wall", longest, "ms", floor + DEADLINE_MS + HUNG_MS, beside="directly", floor=floor),
+        at_most(
+            "first byte, hung child, wall", longest, "ms", floor + DEADLINE_MS + HUNG_MS, beside="directly", floor=floor
+        ),
         at_most("first byte after three misses, wall", short, "ms", floor + SHORT_MS, beside="directly", floor=floor),
-    ]  # fmt: skip
+    ]
 
 
 def reading() -> list[Row]:

@@ -94,9 +94,13 @@ def _read(path: Path) -> Conversation:
     sessions = [_session(data, number) for number in numbers]
     known = {said.dia_id for session in sessions for said in session.turns}
     return Conversation(
-        path.stem, data["speaker_a"], sessions, _questions(data["qa"], known, ANSWERABLE), _observations(data, known),
+        path.stem,
+        data["speaker_a"],
+        sessions,
+        _questions(data["qa"], known, ANSWERABLE),
+        _observations(data, known),
         _questions(data["qa"], known, MISLEADING),
-    )  # fmt: skip
+    )
 
 
 def _session(data: dict[str, Any], number: int) -> Session:

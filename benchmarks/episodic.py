@@ -126,22 +126,48 @@ class Index:
         clock = StillClock()
         ids = SortableIds(clock)
         self._jobs = Jobs(ids, clock, "own_bench")
-        self.service = EpisodicService(EpisodicMeans(
-            db=self.db, clock=clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=LEXICON, meaning=meaning,
-            scanner=RuleScanner(), jobs=self._jobs, notify=lambda *_, **__: None, settings=lambda: SETTINGS, cache_seconds=lambda: 0,
-            read_items=lambda _, wanted: {one: self.items[one] for one in wanted if one in self.items},
-            read_thread=self._thread, workspace_exists=lambda *_: True, echo_spans=lambda *_: [],
-            turn_items=lambda _, turns: {turn: dict.fromkeys(self._turns[turn], 0) for turn in turns}, thread_turns=lambda *_: [], workspace_threads=lambda *_: [], thread_names=lambda *_: {},
-            read_artifacts=lambda *_: {}, paused=lambda: None, read_date=WrittenDates(), items_after=lambda *_: [],
-            searched_space=lambda _: meaning.spaces[0].id if meaning.spaces else None, report_damage=lambda *_: None,
-        ))  # fmt: skip
+        self.service = EpisodicService(
+            EpisodicMeans(
+                db=self.db,
+                clock=clock,
+                ids=ids,
+                keyed=HomeKey(b"k" * 32),
+                lexicon=LEXICON,
+                meaning=meaning,
+                scanner=RuleScanner(),
+                jobs=self._jobs,
+                notify=lambda *_, **__: None,
+                settings=lambda: SETTINGS,
+                cache_seconds=lambda: 0,
+                read_items=lambda _, wanted: {one: self.items[one] for one in wanted if one in self.items},
+                read_thread=self._thread,
+                workspace_exists=lambda *_: True,
+                echo_spans=lambda *_: [],
+                turn_items=lambda _, turns: {turn: dict.fromkeys(self._turns[turn], 0) for turn in turns},
+                thread_turns=lambda *_: [],
+                workspace_threads=lambda *_: [],
+                thread_names=lambda *_: {},
+                read_artifacts=lambda *_: {},
+                paused=lambda: None,
+                read_date=WrittenDates(),
+                items_after=lambda *_: [],
+                searched_space=lambda _: meaning.spaces[0].id if meaning.spaces else None,
+                report_damage=lambda *_: None,
+            )
+        )
 
     @staticmethod
     def _thread(_tx: Tx, thread_id: str) -> ThreadFact:
         return ThreadFact(
-            thread_id=thread_id, workspace_id=thread_id.partition("/")[0], agent_id=None, parent_thread_id=None,
-            task_id=None, memory_mode="normal", origin="user", name=None,
-        )  # fmt: skip
+            thread_id=thread_id,
+            workspace_id=thread_id.partition("/")[0],
+            agent_id=None,
+            parent_thread_id=None,
+            task_id=None,
+            memory_mode="normal",
+            origin="user",
+            name=None,
+        )
 
     async def add(self, talk: Talk) -> None:
         """Every thread of a talk; indexed when this returns."""
@@ -151,11 +177,20 @@ class Index:
             item_id = f"{talk.name}:{one.message_id}"
             said.append(
                 ItemFact(
-                    item_id=item_id, turn_id=item_id, thread_id=f"{talk.name}/{one.thread}", workspace_id=talk.name,
-                    role=one.role, name=one.name, text=one.text, at=one.at, turn_seq=len(said), item_seq=0,
-                    indexable=True, thread_name=one.thread_name,
+                    item_id=item_id,
+                    turn_id=item_id,
+                    thread_id=f"{talk.name}/{one.thread}",
+                    workspace_id=talk.name,
+                    role=one.role,
+                    name=one.name,
+                    text=one.text,
+                    at=one.at,
+                    turn_seq=len(said),
+                    item_seq=0,
+                    indexable=True,
+                    thread_name=one.thread_name,
                 )
-            )  # fmt: skip
+            )
         for facts in threads.values():
             self.items |= {fact.item_id: fact for fact in facts}
             self._turns |= {fact.turn_id: [fact.item_id] for fact in facts}
@@ -179,16 +214,22 @@ class Index:
         if vector is not None:
             cosines = shelf.cosines(vector)
             rivals |= {"cosine alone": shelf.ranked(cosines), "their sum": shelf.ranked(shelf.sum_of(words, cosines))}
-        found = [await self.db.read(partial(self._found, talk.name, ChunkQuery(terms, asks_when(question.text), meant)))
-                 for meant in ([None] if vector is None else [None, vector])]  # fmt: skip
+        found = [
+            await self.db.read(partial(self._found, talk.name, ChunkQuery(terms, asks_when(question.text), meant)))
+            for meant in ([None] if vector is None else [None, vector])
+        ]
         return Judged(talk, evidence, shelf.is_apart(terms, evidence), rivals, found)
 
     def _found(self, workspace: str, asked: ChunkQuery, tx: Tx) -> "Listed":
         finder = ChunkFinder(
-            tx, self._meaning, IndexedWords(tx), Places(find_scope(tx, "workspace", workspace) or 0),
+            tx,
+            self._meaning,
+            IndexedWords(tx),
+            Places(find_scope(tx, "workspace", workspace) or 0),
             Filter(workspace_id=workspace, mode="workspace_threads", thread_id=None),
-            work=SETTINGS.max_candidate_work, max_segments=SETTINGS.max_segments,
-        )  # fmt: skip
+            work=SETTINGS.max_candidate_work,
+            max_segments=SETTINGS.max_segments,
+        )
         found = finder.find(asked)
         return Listed(found.question, found.passages, {row: one.item_id for row, one in found.candidates.items()})
 

@@ -39,22 +39,36 @@ class Row(NamedTuple):
 
 
 def at_most(
-    what: str, figure: float, unit: str, limit: float, *, wall: float | None = None, beside: str = "", floor: float | None = None
-) -> Row:  # fmt: skip
+    what: str,
+    figure: float,
+    unit: str,
+    limit: float,
+    *,
+    wall: float | None = None,
+    beside: str = "",
+    floor: float | None = None,
+) -> Row:
     """A figure that has to be small."""
     return Row(what, figure, unit, wall, beside, floor, f"≤ {limit:g}", figure <= limit)
 
 
 def at_least(
-    what: str, figure: float, unit: str, limit: float, *, wall: float | None = None, beside: str = "", floor: float | None = None
-) -> Row:  # fmt: skip
+    what: str,
+    figure: float,
+    unit: str,
+    limit: float,
+    *,
+    wall: float | None = None,
+    beside: str = "",
+    floor: float | None = None,
+) -> Row:
     """A figure that has to be large."""
     return Row(what, figure, unit, wall, beside, floor, f"≥ {limit:g}", figure >= limit)
 
 
 def shown(
     what: str, figure: float, unit: str, *, wall: float | None = None, beside: str = "", floor: float | None = None
-) -> Row:  # fmt: skip
+) -> Row:
     """A figure without a goal."""
     return Row(what, figure, unit, wall, beside, floor, "", None)
 

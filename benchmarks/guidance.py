@@ -66,9 +66,12 @@ def main(arguments: list[str]) -> int:
 
         def new_reader() -> InstructionReader:
             return InstructionReader(
-                disk=InstructionFiles(), scanner=RuleScanner(), clock=SystemClock(), notify=lambda method, params: None,  # noqa: ARG005
+                disk=InstructionFiles(),
+                scanner=RuleScanner(),
+                clock=SystemClock(),
+                notify=lambda method, params: None,  # noqa: ARG005
                 settings=InstructionSettings,
-            )  # fmt: skip
+            )
 
         def take(reader: InstructionReader) -> None:
             given = reader.read(wanted)

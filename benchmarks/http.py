@@ -136,22 +136,28 @@ def page_costs(memory_id: str, home_day: int) -> list[PageCost]:
     """The pages that are measured, in a home with one workspace."""
     context = {"include_user": True, "workspace_id": "ws_default"}
     scopes = [{"kind": "user", "key": "default"}, {"kind": "workspace", "key": "ws_default"}]
-    places: list[tuple[str, dict[str, object]]] = [
-        ("workspace/list", {"limit": 40}), ("thread/list", {"limit": 100}),
-    ]  # fmt: skip
+    places: list[tuple[str, dict[str, object]]] = [("workspace/list", {"limit": 40}), ("thread/list", {"limit": 100})]
     seen = {"context": context, "scopes": scopes}
     one = {"memory_id": memory_id, "context": {"include_user": True}}
     day = {"since_at": home_day, "limit": 25}
     return [
         PageCost("today", "today", [*places, ("memory/changes", {**day, **seen})]),
         PageCost("memories", "memories", [*places, ("memory/list", {"limit": 20, **seen})]),
-        PageCost("a search", f"memories?q={quote(PAGE_QUERY)}", [*places, ("memory/search", {"query": PAGE_QUERY, "limit": 20, **seen})]),
-        PageCost("a memory", f"memories/{memory_id}?scope=user", [
-            ("memory/get", {**one, "include_evidence": True}),
-            ("memory/explain", {"target": {"kind": "memory", "id": memory_id}, "context": {"include_user": True}}),
-            ("memory/history", one),
-        ]),
-    ]  # fmt: skip
+        PageCost(
+            "a search",
+            f"memories?q={quote(PAGE_QUERY)}",
+            [*places, ("memory/search", {"query": PAGE_QUERY, "limit": 20, **seen})],
+        ),
+        PageCost(
+            "a memory",
+            f"memories/{memory_id}?scope=user",
+            [
+                ("memory/get", {**one, "include_evidence": True}),
+                ("memory/explain", {"target": {"kind": "memory", "id": memory_id}, "context": {"include_user": True}}),
+                ("memory/history", one),
+            ],
+        ),
+    ]
 
 
 def pages(folder: Path, records: int) -> list[Row]:

@@ -161,9 +161,10 @@ async def compare(
             continue
         figures = [_figures([rank[way] for rank in ranks]) for way in range(len(WAYS))]
         show_table(
-            f"{name}: {len(ranks)} questions{'' if is_reported else ' for development'}, {len(pieces[name])} pieces", ("way", f"recall@{DEPTH}", "MRR"),
+            f"{name}: {len(ranks)} questions{'' if is_reported else ' for development'}, {len(pieces[name])} pieces",
+            ("way", f"recall@{DEPTH}", "MRR"),
             [(way, *figure) for way, figure in zip(WAYS, figures, strict=True)],
-        )  # fmt: skip
+        )
         if is_reported:
             is_good &= all(figures[0][at] >= max(figure[at] for figure in figures[2:]) for at in range(2))
     if each:
@@ -216,15 +217,17 @@ async def _ask(
     return _Asked(answers, shown, cited)
 
 
-async def _ask_peer(
-    root: Path, pieces: Sequence[_Piece], questions: Sequence[str], embedder: Embedder
-) -> list[Ranked]:  # fmt: skip
+async def _ask_peer(root: Path, pieces: Sequence[_Piece], questions: Sequence[str], embedder: Embedder) -> list[Ranked]:
     """Return what LlamaIndex retrieves from the same files, in its environment, with vectors of the same model."""
     texts = {path: (root / path).read_text(encoding="utf-8") for path in sorted({one.place.path for one in pieces})}
     process = await asyncio.create_subprocess_exec(
-        str(python_of(PLACE / "llama-index")), "-P", str(Path(__file__).with_name("llama_driver.py")),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=2**30,
-    )  # fmt: skip
+        str(python_of(PLACE / "llama-index")),
+        "-P",
+        str(Path(__file__).with_name("llama_driver.py")),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=2**30,
+    )
     if process.stdin is None or process.stdout is None:
         raise SystemExit("LlamaIndex did not start")
     process.stdin.write(json.dumps({"files": list(texts.items()), "questions": questions}).encode() + b"\n")

@@ -48,9 +48,16 @@ MEMORY_MB = 64.0
 IMPORTED = 500
 """Messages of one thread."""
 CHOICES: Mapping[str, Any] = {
-    "name": "notes", "path": "", "include": [], "exclude": [], "follow_gitignore": 1, "watch": 1, "recall": 1,
-    "meaning": "off", "enrich": 0,
-}  # fmt: skip
+    "name": "notes",
+    "path": "",
+    "include": [],
+    "exclude": [],
+    "follow_gitignore": 1,
+    "watch": 1,
+    "recall": 1,
+    "meaning": "off",
+    "enrich": 0,
+}
 STARTS = 5
 TURNS = 15
 SMALL = 100
@@ -369,9 +376,10 @@ async def measure(folder: Path, count: int, paragraphs: int) -> bool:
     rows.add("first index by words, ms CPU / as messages", indexing, messages.indexing, INDEX_GOAL)
     rows.add("search by words, ms CPU / of messages", percentile(searches, 50), messages.search, SEARCH_GOAL)
     show_table(
-        f"{count} files, {size / 1e6:.1f} MB", ("what", "value", "floor", "ratio", "bound"),
+        f"{count} files, {size / 1e6:.1f} MB",
+        ("what", "value", "floor", "ratio", "bound"),
         [(what, value, floor, value / floor if floor else 0.0, bound) for what, value, floor, bound in rows.made],
-    )  # fmt: skip
+    )
     show_table(
         "search by words", ("", "ms CPU"), [("median", percentile(searches, 50)), ("p95", percentile(searches, 95))]
     )

@@ -54,9 +54,7 @@ class Plan(NamedTuple):
     model: Path | None
 
 
-def make_plan(
-    conversations: list[Conversation], *, is_quick: bool, is_killed: bool, model: Path | None = None
-) -> Plan:  # fmt: skip
+def make_plan(conversations: list[Conversation], *, is_quick: bool, is_killed: bool, model: Path | None = None) -> Plan:
     """The work of a run over some conversations."""
     told = [(c, said, seen) for c in conversations[:TOLD_CONVERSATIONS] for said, seen in told_turns(c)]
     questions = [(c, question) for c in conversations for question in c.questions]

@@ -84,11 +84,15 @@ def others(count: int) -> list[dict[str, Any]]:
     ]
     return [
         {
-            "thread": thread, "thread_name": None, "id": f"other-{place}", "role": ("user", "assistant")[place % 2],
-            "at": OTHERS_BEGIN + place * OTHERS_STEP, "text": turn.text,
+            "thread": thread,
+            "thread_name": None,
+            "id": f"other-{place}",
+            "role": ("user", "assistant")[place % 2],
+            "at": OTHERS_BEGIN + place * OTHERS_STEP,
+            "text": turn.text,
         }
         for place, (thread, turn) in enumerate(said[:count])
-    ]  # fmt: skip
+    ]
 
 
 def millis(at: int | str) -> int:
@@ -278,9 +282,18 @@ async def run(options: argparse.Namespace) -> None:
                 if options.verbose:
                     tell(found)
     heads = [
-        "set", "pointing, shown", "innocent, any", "plain, in first 5", "plain, shown", "of those in 5", "strays, any",
-        "unanswered, any", "snippets", "cpu p50", "cpu p95",
-    ]  # fmt: skip
+        "set",
+        "pointing, shown",
+        "innocent, any",
+        "plain, in first 5",
+        "plain, shown",
+        "of those in 5",
+        "strays, any",
+        "unanswered, any",
+        "snippets",
+        "cpu p50",
+        "cpu p95",
+    ]
     show_table("what turns are shown", heads, rows)
 
 

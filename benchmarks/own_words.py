@@ -68,9 +68,15 @@ def told_by(folder: Path, per_payload: int) -> list[Told]:
 
 def _fact(content: str, quote: str, category: str = "custom", intent: str = "explicit_store") -> Row:
     semantic = {
-        "intent": intent, "explicitness": "explicit", "category": category, "subject": "current_user",
-        "attribute": "custom", "durability": "long_lived", "sensitivity": "none", "certainty": "high",
-    }  # fmt: skip
+        "intent": intent,
+        "explicitness": "explicit",
+        "category": category,
+        "subject": "current_user",
+        "attribute": "custom",
+        "durability": "long_lived",
+        "sensitivity": "none",
+        "certainty": "high",
+    }
     return {"semantic": semantic, "content": content[:800], "evidence": {"quote": quote[:500]}}
 
 

@@ -141,12 +141,24 @@ async def measure(folder: Path, size: Size) -> list[Row]:
         quiet = await measure_unchanged(client, words, size.searches)
         rows = [
             shown(f"`memory/search` in {size.small} records, CPU", quiet.search, "ms"),
-            at_most(f"a consolidation of {size.small} records, nothing changed, CPU beside one search", quiet.consolidation / quiet.search, "times", OF_SEARCH),
-        ]  # fmt: skip
+            at_most(
+                f"a consolidation of {size.small} records, nothing changed, CPU beside one search",
+                quiet.consolidation / quiet.search,
+                "times",
+                OF_SEARCH,
+            ),
+        ]
         ids = await ids_of(client, size.changed)
         updates = await change(client, ids, 0.2)
         consolidated = await cpu_of_consolidation(client, size.changed)
-        rows.append(at_most(f"{size.changed} records changed: a consolidation beside their updates, CPU", consolidated / updates, "times", OF_UPDATES))  # fmt: skip
+        rows.append(
+            at_most(
+                f"{size.changed} records changed: a consolidation beside their updates, CPU",
+                consolidated / updates,
+                "times",
+                OF_UPDATES,
+            )
+        )
         for name in ("consolidate", "dream"):
             alone, beside = await measure_beside(client, words, ids, size.searches, name)
             what = f"a search while {name} runs, p95 beside a search alone"
@@ -160,7 +172,9 @@ async def measure(folder: Path, size: Size) -> list[Row]:
         await client.close()
     what = f"a consolidation of {size.large} records, nothing changed, CPU beside that of {size.small}"
     rows.append(at_most(what, grown.consolidation / quiet.consolidation, "times", GROWTH))
-    starts = [(await cpu_of_start(small, has_passes=True), await cpu_of_start(small, has_passes=False)) for _ in range(STARTS)]  # fmt: skip
+    starts = [
+        (await cpu_of_start(small, has_passes=True), await cpu_of_start(small, has_passes=False)) for _ in range(STARTS)
+    ]
     with_passes, without = (min(column) for column in zip(*starts, strict=True))
     rows.append(
         at_most("spawn → `initialize`, CPU beside that without passes", with_passes / without, "times", OF_START)

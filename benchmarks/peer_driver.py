@@ -34,9 +34,13 @@ class Model:
         described: Any = __import__("fastembed.common.model_description", fromlist=["PoolingType"])
         if MODEL_NAME not in (known["model"] for known in fastembed.TextEmbedding.list_supported_models()):
             fastembed.TextEmbedding.add_custom_model(
-                model=MODEL_NAME, pooling=described.PoolingType.MEAN, normalization=True, dim=DIM,
-                sources=described.ModelSource(hf=MODEL_NAME), model_file="onnx/model.onnx",
-            )  # fmt: skip
+                model=MODEL_NAME,
+                pooling=described.PoolingType.MEAN,
+                normalization=True,
+                dim=DIM,
+                sources=described.ModelSource(hf=MODEL_NAME),
+                model_file="onnx/model.onnx",
+            )
         self._model = fastembed.TextEmbedding(
             model_name=MODEL_NAME, specific_model_path=folder, threads=1, providers=["CPUExecutionProvider"]
         )
@@ -85,9 +89,11 @@ class Chroma:
         for first in range(0, len(items), 1000):
             some = items[first : first + 1000]
             self._said.add(
-                ids=[i.name for i in some], documents=[i.text for i in some], embeddings=[i.vector for i in some],
+                ids=[i.name for i in some],
+                documents=[i.text for i in some],
+                embeddings=[i.vector for i in some],
                 metadatas=[{"conv": i.group} for i in some],
-            )  # fmt: skip
+            )
 
     def search(self, group: str, _query: str, vector: list[float]) -> list[str]:
         return self._said.query(query_embeddings=[vector], n_results=LIMIT, where={"conv": group})["ids"][0]
@@ -173,9 +179,10 @@ class Mem0:
             "collection_name": "said",
         }
         config = {
-            "vector_store": {"provider": "qdrant", "config": store}, "history_db_path": str(folder / "history.db"),
+            "vector_store": {"provider": "qdrant", "config": store},
+            "history_db_path": str(folder / "history.db"),
             "embedder": {"provider": "openai", "config": {"embedding_dims": DIM}},
-        }  # fmt: skip
+        }
         self._memory = mem0.Memory.from_config(config)
         self._known: dict[str, list[float]] = {}
         self._memory.embedding_model = self
@@ -292,11 +299,16 @@ class McpMemoryService(McpServer):
 
     def environment(self, group: str) -> dict[str, str]:
         return {
-            "HOME": str(self._folder / "home"), "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec", "MCP_MEMORY_USE_ONNX": "1",
-            "MCP_MEMORY_SQLITE_PATH": str(self._folder / f"{group}.db"), "MCP_CONSOLIDATION_ENABLED": "false",
-            "MCP_QUALITY_SYSTEM_ENABLED": "false", "MCP_SEMANTIC_DEDUP_ENABLED": "false", "HF_HUB_OFFLINE": "1",
+            "HOME": str(self._folder / "home"),
+            "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec",
+            "MCP_MEMORY_USE_ONNX": "1",
+            "MCP_MEMORY_SQLITE_PATH": str(self._folder / f"{group}.db"),
+            "MCP_CONSOLIDATION_ENABLED": "false",
+            "MCP_QUALITY_SYSTEM_ENABLED": "false",
+            "MCP_SEMANTIC_DEDUP_ENABLED": "false",
+            "HF_HUB_OFFLINE": "1",
             "MCP_MEMORY_BASE_DIR": str(self._folder / "base"),
-        }  # fmt: skip
+        }
 
     def fill(self, items: list[Item]) -> None:
         for i in items:
@@ -330,9 +342,14 @@ class McpMemory(McpServer):
 
 
 PEERS = {
-    "lancedb": Lance, "chroma": Chroma, "qdrant": Qdrant, "sqlite-vec": SqliteVec, "mem0": Mem0,
-    "mcp-memory-service": McpMemoryService, "mcp-memory": McpMemory,
-}  # fmt: skip
+    "lancedb": Lance,
+    "chroma": Chroma,
+    "qdrant": Qdrant,
+    "sqlite-vec": SqliteVec,
+    "mem0": Mem0,
+    "mcp-memory-service": McpMemoryService,
+    "mcp-memory": McpMemory,
+}
 
 
 def _rss_mb(pid: int) -> float:

@@ -35,9 +35,19 @@ INSTALL_SECONDS = 900
 WORK_SECONDS = 900
 DEPTH = 10
 HEADS = (
-    "system", "how", "questions", "recall@10", "MRR", "cpu p50 ms", "wall p50 ms", "wall p95 ms", "stored a second", "open s",
-    "RSS MB", "disk MB",
-)  # fmt: skip
+    "system",
+    "how",
+    "questions",
+    "recall@10",
+    "MRR",
+    "cpu p50 ms",
+    "wall p50 ms",
+    "wall p95 ms",
+    "stored a second",
+    "open s",
+    "RSS MB",
+    "disk MB",
+)
 
 
 class Peer(NamedTuple):
@@ -56,10 +66,12 @@ PEERS = {
     "sqlite-vec": Peer(("sqlite-vec", "fastembed"), "hybrid, with FTS5 by rank fusion"),
     "mem0": Peer(("mem0ai", "qdrant-client", "fastembed"), "no inference, local store"),
     "mcp-memory-service": Peer(
-        ("mcp-memory-service", "onnxruntime", "tokenizers"), "vectors of its own; stored a second includes them", conversations=2
+        ("mcp-memory-service", "onnxruntime", "tokenizers"),
+        "vectors of its own; stored a second includes them",
+        conversations=2,
     ),
     "mcp-memory": Peer(("@modelcontextprotocol/server-memory",), "substring", is_npm=True),
-}  # fmt: skip
+}
 
 
 class Figures(NamedTuple):
@@ -100,9 +112,15 @@ class Data(NamedTuple):
 async def read(conversations: list[Conversation], model: Path) -> Data:
     """Messages with their date, speaker and vector, and the questions."""
     rows = [
-        (c.name, f"{c.name}:{said.dia_id}", f"[{time.strftime('%d %B %Y', time.gmtime(said.at / 1000))}] {said.speaker}: {said.text}")
-        for c in conversations for session in c.sessions for said in session.turns
-    ]  # fmt: skip
+        (
+            c.name,
+            f"{c.name}:{said.dia_id}",
+            f"[{time.strftime('%d %B %Y', time.gmtime(said.at / 1000))}] {said.speaker}: {said.text}",
+        )
+        for c in conversations
+        for session in c.sessions
+        for said in session.turns
+    ]
     numbers = (await embed_texts(model, [text for _, _, text in rows])).astype(np.float32).tolist()
     items = [(*row, vector) for row, vector in zip(rows, numbers, strict=True)]
     return Data(conversations, items, [(c, question) for c in conversations for question in c.questions])
@@ -164,8 +182,12 @@ def _work(name: str, peer: Peer, task: dict[str, Any], folder: Path) -> dict[str
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | single
     done = subprocess.run(
         [python, str(DRIVER), str(given), str(told)],
-        capture_output=True, text=True, timeout=WORK_SECONDS, check=False, env=environment,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=WORK_SECONDS,
+        check=False,
+        env=environment,
+    )
     if done.returncode:
         raise RuntimeError((done.stderr.strip().splitlines() or ["?"])[-1][:160])
     return json.loads(told.read_text(encoding="utf-8"))
@@ -229,9 +251,20 @@ def measure_peer(name: str, whole: Data, model: Path) -> Figures:
     wanted = [frozenset(f"{c.name}:{dia_id}" for dia_id in question.evidence) for c, question in data.questions]
     recall, mrr = quality(told.ranked, wanted)
     return Figures(
-        name, peer.how, "", len(wanted), recall, mrr, percentile(told.cpu, 50), percentile(told.wall, 50),
-        percentile(told.wall, 95), len(data.items) / told.fill_s, told.open_s, told.rss_mb, told.disk_mb,
-    )  # fmt: skip
+        name,
+        peer.how,
+        "",
+        len(wanted),
+        recall,
+        mrr,
+        percentile(told.cpu, 50),
+        percentile(told.wall, 50),
+        percentile(told.wall, 95),
+        len(data.items) / told.fill_s,
+        told.open_s,
+        told.rss_mb,
+        told.disk_mb,
+    )
 
 
 async def measure_ours(data: Data, model: Path | None) -> Figures:
@@ -261,17 +294,38 @@ async def measure_ours(data: Data, model: Path | None) -> Figures:
         mrr = sum(one.reciprocal_rank for one in asked) / len(asked)
         times = [one.milliseconds for one in asked]
         return Figures(
-            "pioneer", how, "", len(asked), recall, mrr, percentile([one.cpu for one in asked], 50), percentile(times, 50),
-            percentile(times, 95), len(data.items) / filled, opened, rss, _size_mb(Path(temporary) / "home"),
-        )  # fmt: skip
+            "pioneer",
+            how,
+            "",
+            len(asked),
+            recall,
+            mrr,
+            percentile([one.cpu for one in asked], 50),
+            percentile(times, 50),
+            percentile(times, 95),
+            len(data.items) / filled,
+            opened,
+            rss,
+            _size_mb(Path(temporary) / "home"),
+        )
 
 
 def cells(row: Figures) -> list[object]:
     """A row as tables have it."""
     return [
-        row.system, row.how, row.questions, row.recall, row.mrr, row.cpu, row.p50, row.p95, row.stored, row.opened, row.rss,
+        row.system,
+        row.how,
+        row.questions,
+        row.recall,
+        row.mrr,
+        row.cpu,
+        row.p50,
+        row.p95,
+        row.stored,
+        row.opened,
+        row.rss,
         row.disk,
-    ]  # fmt: skip
+    ]
 
 
 def _note(rows: Sequence[Figures], before: Sequence[Figures]) -> None:

@@ -16,8 +16,10 @@ from benchmarks.plots import peers_by_cost, recall_by_size
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 TITLES = {
-    "process": "The process", "search": "Searches and turns, memory and disk", "load": "Indexing, and searches under load",
-}  # fmt: skip
+    "process": "The process",
+    "search": "Searches and turns, memory and disk",
+    "load": "Indexing, and searches under load",
+}
 OPENING = """# Performance
 
 Made by `python -m benchmarks performance` from the results of `python -m benchmarks speed`, `peers`, `recall` and `passes`;

@@ -78,8 +78,15 @@ class _Axis(NamedTuple):
 
 
 def _picture(
-    title: str, x_name: str, y_name: str, series: Sequence[Series], axis: _Axis, *, y_from_zero: bool = True, has_dots: bool = True,
-) -> str:  # fmt: skip
+    title: str,
+    x_name: str,
+    y_name: str,
+    series: Sequence[Series],
+    axis: _Axis,
+    *,
+    y_from_zero: bool = True,
+    has_dots: bool = True,
+) -> str:
     ys = [point.y for one in series for point in one.points]
     y_least, y_most = 0.0 if y_from_zero else min(ys), max(ys) * 1.1
     width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
@@ -148,8 +155,9 @@ def recall_by_size(points: Sequence[dict[str, Any]]) -> str:
         for home in dict.fromkeys((homes[0], homes[-1])):
             found = [
                 Point(float(p["what"].removeprefix(start).removesuffix(end)), p["cpu_p50"])
-                for p in points if p["home"] == home and p["what"].startswith(start) and p["what"].endswith(end)
-            ]  # fmt: skip
+                for p in points
+                if p["home"] == home and p["what"].startswith(start) and p["what"].endswith(end)
+            ]
             if found:
                 least = {point.x: point for point in sorted(found, reverse=True)}  # where homes have as many chunks
                 series.append(Series(f"{name}: of {_short(home)}", sorted(least.values())))
@@ -161,6 +169,7 @@ def peers_by_cost(rows: Sequence[dict[str, Any]]) -> str:
     """Evidence found over processor time, one point for each system; of ours the whole set of questions."""
     series = [
         Series(f"{row['system']}: {row['how']}"[:34], [Point(row["cpu"], row["recall"], row["system"])])
-        for row in rows if not row["reason"] and "conversations alone" not in row["how"]
-    ]  # fmt: skip
+        for row in rows
+        if not row["reason"] and "conversations alone" not in row["how"]
+    ]
     return chart("Evidence found among the first ten, and at what cost", "CPU of a search p50, ms", "recall@10", series)

@@ -100,11 +100,14 @@ def read_groups(folder: Path) -> list[Group]:
             own = {f"{fact['persona']}:{fact['id']}": fact["text"] for fact in facts if fact["persona"] in members}
             asks = [
                 Ask(
-                    ask["text"], frozenset(f"{ask['persona']}:{need}" for need in ask["needs"]),
-                    frozenset(f"{ask['persona']}:{need}" for need in ask.get("also_fine") or ()), ask["lang"],
+                    ask["text"],
+                    frozenset(f"{ask['persona']}:{need}" for need in ask["needs"]),
+                    frozenset(f"{ask['persona']}:{need}" for need in ask.get("also_fine") or ()),
+                    ask["lang"],
                 )
-                for ask in questions if ask["persona"] in members
-            ] + [Ask(one["text"], frozenset(), frozenset(), one["lang"]) for one in unrelated]  # fmt: skip
+                for ask in questions
+                if ask["persona"] in members
+            ] + [Ask(one["text"], frozenset(), frozenset(), one["lang"]) for one in unrelated]
             name = f"{place.name} {members[0]}" if is_english else place.name
             groups.append(Group(name, own | {f"other:{one['id']}": one["text"] for one in distractors}, asks))
     return groups
@@ -167,9 +170,12 @@ async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Ou
             found: list[list[str]] = []
             for mode in ("hybrid", "semantic"):
                 search = SearchParams(
-                    query=ask.text, mode=mode, limit=SOUGHT, include_sensitive=True,
+                    query=ask.text,
+                    mode=mode,
+                    limit=SOUGHT,
+                    include_sensitive=True,
                     context=Context(workspace_id=WORKSPACE),
-                )  # fmt: skip
+                )
                 hits = (await stage.client.call(call.MEMORY_SEARCH, search)).hits
                 found.append([ids.get(hit.record.memory_id, "") for hit in hits])
             why = await stage.client.call(

@@ -45,9 +45,13 @@ class Asked(NamedTuple):
 async def ask(stage: Stage, conversation: Conversation, question: Question) -> Asked:
     """One question, by the search a prompt would make."""
     params = ThreadSearchParams(
-        workspace_id=conversation.name, query=question.text, mode="workspace_threads", limit=SEARCH_LIMIT,
-        max_prompt_chars=SEARCH_CHARS, min_score=0.0,
-    )  # fmt: skip
+        workspace_id=conversation.name,
+        query=question.text,
+        mode="workspace_threads",
+        limit=SEARCH_LIMIT,
+        max_prompt_chars=SEARCH_CHARS,
+        min_score=0.0,
+    )
     begun, used = time.perf_counter(), cpu_ms(stage.client.pid)
     found = await stage.client.call(call.EPISODIC_SEARCH, params)
     took, cpu = (time.perf_counter() - begun) * 1000, cpu_ms(stage.client.pid) - used

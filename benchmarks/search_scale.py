@@ -43,8 +43,19 @@ SEED = 20_261_121
 PAGE = 20
 
 FREQUENT = (
-    "user", "prefers", "project", "usually", "meeting", "morning", "likes", "team", "report", "weekend", "coffee", "release",
-)  # fmt: skip
+    "user",
+    "prefers",
+    "project",
+    "usually",
+    "meeting",
+    "morning",
+    "likes",
+    "team",
+    "report",
+    "weekend",
+    "coffee",
+    "release",
+)
 """Said in every third to every twelfth record, as a person's own favourite words are."""
 
 SYLLABLES = (
@@ -164,12 +175,23 @@ def add_record(
     mark = number.to_bytes(16, "big")
     identity = FactIdentity(f"{scope.kind}:{scope.key}:custom:{number}", None, mark, mark, is_single=False)
     values: dict[str, Any] = {
-        "memory_id": memory_id, "scope_id": scope_id, "category": "custom", "key": identity.key, "alias": None,
-        "is_single": 0, "content": content, "value": None, "sensitivity": "normal", "confidence": 1.0,
+        "memory_id": memory_id,
+        "scope_id": scope_id,
+        "category": "custom",
+        "key": identity.key,
+        "alias": None,
+        "is_single": 0,
+        "content": content,
+        "value": None,
+        "sensitivity": "normal",
+        "confidence": 1.0,
         "provenance": Provenance(source_kind="explicit_user_request"),
-        "created_at": (now := SystemClock().now()), "updated_at": now, "supersedes": None,
-        "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
-    }  # fmt: skip
+        "created_at": (now := SystemClock().now()),
+        "updated_at": now,
+        "supersedes": None,
+        "fingerprint": identity.fingerprint,
+        "text_hash": identity.text_hash,
+    }
     stored = store.add_record(tx, scope, values)
     add_first_text(tx, stored, lexicon)
     return stored.row

@@ -36,10 +36,8 @@ class Plan(NamedTuple):
 PLANS = {
     "tiny": Plan((HomeSize(20, 200),), 2, speed_process.TINY, speed_load.TINY),
     "quick": Plan((HomeSize(10_000, 10_000),), 40, speed_process.QUICK, speed_load.QUICK),
-    "full": Plan(
-        (HomeSize(10_000, 10_000), HomeSize(100_000, 1_000_000)), 200, speed_process.FULL, speed_load.FULL
-    ),
-}  # fmt: skip
+    "full": Plan((HomeSize(10_000, 10_000), HomeSize(100_000, 1_000_000)), 200, speed_process.FULL, speed_load.FULL),
+}
 """The tiny one tells whether all of it works, and nothing of how fast."""
 PARTS = ("process", "search", "load")
 GOALS_SET_AT_MS = 11.3
@@ -94,8 +92,12 @@ def main(arguments: list[str] | None = None) -> int:
     )
     sizes.add_argument("--tiny", action="store_const", dest="size", const="tiny", help="to see that all of it works")
     parser.add_argument(
-        "--homes", type=_size, nargs="+", metavar="MEMORIESxCHUNKS", help="generated homes, small to large; made once and kept"
-    )  # fmt: skip
+        "--homes",
+        type=_size,
+        nargs="+",
+        metavar="MEMORIESxCHUNKS",
+        help="generated homes, small to large; made once and kept",
+    )
     parser.add_argument("--calls", type=int, help="requests of each kind")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what is measured")
     parser.add_argument("--no-model", action="store_true", help="leave out what needs an embedding model")
@@ -118,9 +120,11 @@ def main(arguments: list[str] | None = None) -> int:
     told = {part: [row._asdict() for row in rows] for part, rows in parts.items()}
     whole = {part: told.get(part) or before.get("parts", {}).get(part) for part in PARTS}
     result = {
-        "seed": SEED, "command": command, "parts": {part: rows for part, rows in whole.items() if rows},
+        "seed": SEED,
+        "command": command,
+        "parts": {part: rows for part, rows in whole.items() if rows},
         "points": points or before.get("points", []),
-    }  # fmt: skip
+    }
     path = keep(name, result)
     print(f"\nkept in {path.name}; goals missed: {len(missed)}" + "".join(f"\n  {what}" for what in missed))
     return int(bool(missed))

@@ -62,8 +62,9 @@ async def _open(
     chosen = f"model_path = {json.dumps(str(model))}" if model is not None else "enabled = false"
     config = folder / "load.toml"
     config.write_text(
-        f"[gateway.embedding]\n{chosen}\n\n[gateway.thread_episodic]\nindexing_enabled = {str(indexes).lower()}\n", encoding="utf-8"
-    )  # fmt: skip
+        f"[gateway.embedding]\n{chosen}\n\n[gateway.thread_episodic]\nindexing_enabled = {str(indexes).lower()}\n",
+        encoding="utf-8",
+    )
     served = ["serve", "--home", str(folder / "home"), "--config", str(config)]
     if watched is not None:
         command = [sys.executable, "-m", "benchmarks.watched", str(watched), *served]
@@ -124,11 +125,15 @@ async def rates(model: Model, size: Size) -> list[Row]:
     (imported, _), (indexed, wall) = await _cost(said, indexes=False), await _cost(said)
     rows = [
         at_least(
-            "indexing without a model, chunks a second of CPU", size.chunks / max(indexed - imported, 1e-9), "/s",
-            LEAST_RATE, beside="import and index", floor=size.chunks / indexed,
+            "indexing without a model, chunks a second of CPU",
+            size.chunks / max(indexed - imported, 1e-9),
+            "/s",
+            LEAST_RATE,
+            beside="import and index",
+            floor=size.chunks / indexed,
         ),
         shown("import and index without a model", size.chunks / indexed, "/s", wall=size.chunks / wall),
-    ]  # fmt: skip
+    ]
     if model.folder is not None:
         said = messages(size.embedded)
         (imported, _), (indexed, wall) = await _cost(said, indexes=False), await _cost(said, model=model.folder)
@@ -136,18 +141,29 @@ async def rates(model: Model, size: Size) -> list[Row]:
         own, floor = size.embedded / max(indexed - imported, 1e-9), size.embedded / bare
         rows += [
             at_least("indexing with a model beside the bare embedder", own / floor, "times", PART_OF_BARE),
-            shown("its rate, chunks a second of CPU", own, "/s", wall=size.embedded / wall, beside="bare embedder", floor=floor),
-        ]  # fmt: skip
+            shown(
+                "its rate, chunks a second of CPU",
+                own,
+                "/s",
+                wall=size.embedded / wall,
+                beside="bare embedder",
+                floor=floor,
+            ),
+        ]
     return rows
 
 
 def _others() -> list[tuple[str, dict[str, Any]]]:
     """What an application asks while its user searches."""
     return [
-        ("ping", {}), ("thread/list", {"workspace_id": SEARCHED}), ("memory/list", {}), ("gateway/status", {}),
-        ("memory/search", {"query": "coffee in the morning", "mode": "lexical"}), ("memory/stats", {}),
+        ("ping", {}),
+        ("thread/list", {"workspace_id": SEARCHED}),
+        ("memory/list", {}),
+        ("gateway/status", {}),
+        ("memory/search", {"query": "coffee in the morning", "mode": "lexical"}),
+        ("memory/stats", {}),
         ("thread_episodic/status", {"workspace_id": SEARCHED}),
-    ]  # fmt: skip
+    ]
 
 
 async def _searches(client: GatewayClient, asked: Sequence[str]) -> list[float]:
@@ -199,10 +215,22 @@ async def under_load(size: Size) -> list[Row]:
     cpu, wall = (max((one[place] for one in held if one[0] >= begun), default=0.0) for place in (1, 2))
     quiet = percentile(idle, 95)
     return [
-        at_most(f"search p95, {LANES} requests in flight and {size.under_load:,} chunks indexed, beside idle", percentile(busy, 95) / quiet, "times", 3, wall=percentile(busy, 95)),
-        shown(f"search p95, {LANES} requests in flight, nothing indexed, wall", percentile(among, 95), "ms", beside="idle", floor=quiet),
+        at_most(
+            f"search p95, {LANES} requests in flight and {size.under_load:,} chunks indexed, beside idle",
+            percentile(busy, 95) / quiet,
+            "times",
+            3,
+            wall=percentile(busy, 95),
+        ),
+        shown(
+            f"search p95, {LANES} requests in flight, nothing indexed, wall",
+            percentile(among, 95),
+            "ms",
+            beside="idle",
+            floor=quiet,
+        ),
         at_most("longest block of the loop meanwhile, CPU", cpu, "ms", BLOCK_MS, wall=wall),
-    ]  # fmt: skip
+    ]
 
 
 async def measure(model: Model, size: Size) -> list[Row]:

@@ -88,12 +88,17 @@ async def starts(folder: Path) -> list[Row]:
     heavy = sorted({name.partition(".")[0] for name in modules} & set(HEAVY))
     rows = [
         at_most(
-            "spawn → `initialize`, CPU", cpu, "ms", 300, wall=float(str(ours[1])), beside="Python with the same imports",
+            "spawn → `initialize`, CPU",
+            cpu,
+            "ms",
+            300,
+            wall=float(str(ours[1])),
+            beside="Python with the same imports",
             floor=float(str(same[3])),
         ),
         at_most("heavy libraries imported at start", len(heavy), "", 0),
         at_most("RSS after start", rss, "MB", 60, beside="Python with the same imports", floor=float(str(same[5]))),
-    ]  # fmt: skip
+    ]
     if sdk:
         rows.insert(1, shown("official MCP SDK echo server, CPU to start", min(sdk), "ms", beside="ours", floor=cpu))
     return rows
@@ -191,12 +196,17 @@ def large_messages(folder: Path) -> list[Row]:
     grown = flood.most_mb - flood.before_mb
     return [
         at_most(
-            "a message of 8,000,000 bytes, CPU", best.cpu_us / 1000, "ms", 200,
-            wall=min(min(cost.wall_us) for cost in taken) / 1000, beside="decoded in this process", floor=floor,
+            "a message of 8,000,000 bytes, CPU",
+            best.cpu_us / 1000,
+            "ms",
+            200,
+            wall=min(min(cost.wall_us) for cost in taken) / 1000,
+            beside="decoded in this process",
+            floor=floor,
         ),
         at_least("10,000 requests before one answer is read: answered", flood.answered, "", FLOOD),
         at_most("memory they add", grown, "MB", FLOOD_MB, beside="before them", floor=flood.before_mb),
-    ]  # fmt: skip
+    ]
 
 
 async def _turn_cpu(client: GatewayClient, thread_id: str, text: str) -> float:
@@ -282,10 +292,14 @@ async def judged_turns(folder: Path, turns: int) -> list[Row]:
     added = statistics.median(judged - bare for judged, bare in warm)
     return [
         at_most(
-            "judging words adds to a turn with an extractor, CPU", added, "ms", 1,
-            beside="the turn without", floor=statistics.median(bare for _, bare in warm),
+            "judging words adds to a turn with an extractor, CPU",
+            added,
+            "ms",
+            1,
+            beside="the turn without",
+            floor=statistics.median(bare for _, bare in warm),
         )
-    ]  # fmt: skip
+    ]
 
 
 async def idle(folder: Path, size: Size) -> list[Row]:
@@ -324,21 +338,36 @@ async def hooks() -> list[Row]:
     """Ten hooks that do nothing, in every phase of a turn; as floor the same calls as bare tasks."""
     clock = SystemClock()
     context = TurnContext(
-        workspace_id="ws_1", thread_id="thr_1", turn_id="trn_1", agent_id=None, task_id=None, parent_thread_id=None,
-        mode="agent", memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=clock.now(),
+        workspace_id="ws_1",
+        thread_id="thr_1",
+        turn_id="trn_1",
+        agent_id=None,
+        task_id=None,
+        parent_thread_id=None,
+        mode="agent",
+        memory_mode="normal",
+        origin="user",
+        driver="gateway",
+        options=TurnOptions(),
+        now=clock.now(),
         time_zone="UTC",
-    )  # fmt: skip
+    )
     given = {phase: HookInput(phase=phase, run_id="", context=context, text="hello") for phase in PHASES}
 
     def runtime(per_phase: int, phases: int) -> HookRuntime:
         subscriptions = [
             Subscription(hook_id=f"hook_{number}", phase=phase, call=_nothing)
-            for phase in PHASES[:phases] for number in range(per_phase)
-        ]  # fmt: skip
+            for phase in PHASES[:phases]
+            for number in range(per_phase)
+        ]
         return HookRuntime(
-            registry=Registry(subscriptions), ids=SortableIds(clock), clock=clock, incident=_ignored,
-            mask=lambda text: text, is_strict=lambda: False,
-        )  # fmt: skip
+            registry=Registry(subscriptions),
+            ids=SortableIds(clock),
+            clock=clock,
+            incident=_ignored,
+            mask=lambda text: text,
+            is_strict=lambda: False,
+        )
 
     async def turn(of: HookRuntime) -> None:
         for phase in PHASES:
@@ -352,10 +381,14 @@ async def hooks() -> list[Row]:
     return [
         at_most(
             f"{HOOKS} hooks that do nothing, each in all {len(PHASES)} phases, CPU a turn",
-            await _cpu_of(lambda: turn(every)), "ms", 2, beside="bare tasks", floor=await _cpu_of(floor),
+            await _cpu_of(lambda: turn(every)),
+            "ms",
+            2,
+            beside="bare tasks",
+            floor=await _cpu_of(floor),
         ),
         shown(f"{HOOKS} hooks that do nothing, in one phase", await _cpu_of(lambda: turn(one_phase)), "ms"),
-    ]  # fmt: skip
+    ]
 
 
 async def measure(folder: Path, size: Size) -> list[Row]:

@@ -90,8 +90,13 @@ async def home_of(size: HomeSize, model: Model, chars: int = CHARS) -> Path:
         making = HOMES / f"making-{time.time_ns()}" / "home"
         making.parent.mkdir()
         await make(
-            making, memories=size.memories, chunks=size.chunks, chars=chars, anchors=model.anchors, identity=model.identity
-        )  # fmt: skip
+            making,
+            memories=size.memories,
+            chunks=size.chunks,
+            chars=chars,
+            anchors=model.anchors,
+            identity=model.identity,
+        )
         making.rename(kept)
     return kept
 
@@ -149,7 +154,7 @@ async def _turns(client: GatewayClient, workspace: str, asked: Sequence[str], mo
 
 async def _one_gateway(
     home: Path, size: HomeSize, model: Path | None, calls: int, rss: dict[str, float]
-) -> dict[str, Cost]:  # fmt: skip
+) -> dict[str, Cost]:
     how, mode = ("meaning", "hybrid") if model else ("words", "lexical")
     client, _ = await started(home, model)
     costs: dict[str, Cost] = {}
@@ -205,10 +210,15 @@ def _search_rows(found: Figures, embedding: float) -> list[Row]:
         limit += embedding + HYBRID_MORE_MS
         rows.append(
             at_most(
-                f"{name}, words and meaning, CPU", p50(both), "ms", round(limit, 1), wall=percentile(both.wall, 50),
-                beside="one embedding of a query", floor=embedding,
+                f"{name}, words and meaning, CPU",
+                p50(both),
+                "ms",
+                round(limit, 1),
+                wall=percentile(both.wall, 50),
+                beside="one embedding of a query",
+                floor=embedding,
             )
-        )  # fmt: skip
+        )
     return rows
 
 
@@ -222,10 +232,26 @@ def _turn_rows(found: Figures, embedding: float) -> list[Row]:
         bare, name = p50(ignored), f"memory added to a turn, {chunks:,} of {found.size.chunks:,} chunks"
         added = [cpu - bare for cpu in normal.cpu]
         rows += [
-            at_most(f"{name}, CPU p50", percentile(added, 50), "ms", 20, wall=percentile(normal.wall, 50), beside="one embedding of a query", floor=embedding),
+            at_most(
+                f"{name}, CPU p50",
+                percentile(added, 50),
+                "ms",
+                20,
+                wall=percentile(normal.wall, 50),
+                beside="one embedding of a query",
+                floor=embedding,
+            ),
             at_most(f"{name}, CPU p95", percentile(added, 95), "ms", 40, wall=percentile(normal.wall, 95)),
-            at_most(f"{name}, the same text again, CPU p50", p50(repeated) - bare, "ms", 2, wall=percentile(repeated.wall, 50), beside="the turn without memory", floor=bare),
-        ]  # fmt: skip
+            at_most(
+                f"{name}, the same text again, CPU p50",
+                p50(repeated) - bare,
+                "ms",
+                2,
+                wall=percentile(repeated.wall, 50),
+                beside="the turn without memory",
+                floor=bare,
+            ),
+        ]
     return rows
 
 
@@ -263,10 +289,19 @@ async def disk_rows(model: Model, chunks: int) -> list[Row]:
 def plotted(found: Sequence[Figures]) -> list[dict[str, Any]]:
     """What a recall costs at every size, for a picture."""
     return [
-        {"home": one.size.chunks, "memories": one.size.memories, "what": what, "cpu_p50": p50(cost), "cpu_p95": percentile(cost.cpu, 95),
-         "wall_p50": percentile(cost.wall, 50), "wall_p95": percentile(cost.wall, 95), "calls": len(cost.cpu)}
-        for one in found for what, cost in one.costs.items()
-    ]  # fmt: skip
+        {
+            "home": one.size.chunks,
+            "memories": one.size.memories,
+            "what": what,
+            "cpu_p50": p50(cost),
+            "cpu_p95": percentile(cost.cpu, 95),
+            "wall_p50": percentile(cost.wall, 50),
+            "wall_p95": percentile(cost.wall, 95),
+            "calls": len(cost.cpu),
+        }
+        for one in found
+        for what, cost in one.costs.items()
+    ]
 
 
 async def measure(sizes: Sequence[HomeSize], model: Model, calls: int) -> tuple[list[Row], list[dict[str, Any]]]:

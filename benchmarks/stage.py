@@ -110,9 +110,15 @@ class Stage:
 def fact(observation: Observation, said: Said) -> dict[str, object]:
     """An observation as an extractor would answer it that keeps to the speaker's own words: those of the message."""
     semantic = {
-        "intent": "implicit_candidate", "explicitness": "implicit", "category": "biography", "subject": "person",
-        "subject_key": observation.speaker, "durability": "long_lived", "sensitivity": "none", "certainty": "high",
-    }  # fmt: skip
+        "intent": "implicit_candidate",
+        "explicitness": "implicit",
+        "category": "biography",
+        "subject": "person",
+        "subject_key": observation.speaker,
+        "durability": "long_lived",
+        "sensitivity": "none",
+        "certainty": "high",
+    }
     words = said.text[:MAX_QUOTE]
     return {"semantic": semantic, "content": words, "evidence": {"quote": words}}
 

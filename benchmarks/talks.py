@@ -74,12 +74,17 @@ def _of_people(conversation: Conversation) -> Talk:
     name = conversation.name
     messages = [
         Message(
-            said.dia_id, f"{name}/{session.number}", None,
-            "user" if said.speaker == conversation.first_speaker else "assistant", said.speaker, said.text, said.at,
+            said.dia_id,
+            f"{name}/{session.number}",
+            None,
+            "user" if said.speaker == conversation.first_speaker else "assistant",
+            said.speaker,
+            said.text,
+            said.at,
         )
         for session in conversation.sessions
         for said in session.turns
-    ]  # fmt: skip
+    ]
     questions = [Asked(one.text, one.evidence) for one in conversation.questions]
     return Talk(name, "people", messages, questions, [])
 
@@ -90,13 +95,14 @@ def _of_kind(folder: Path, kind: str) -> list[Talk]:
     )
     return [
         Talk(
-            f"{kind}-{home}", kind,
+            f"{kind}-{home}",
+            kind,
             [_message(one) for one in messages if one["home"] == home and one["role"] in get_args(IndexedRole)],
             [Asked(one["text"], frozenset(one["evidence"])) for one in questions if one["home"] == home],
             [Asked(one["text"]) for one in unanswered if one["home"] == home],
         )
         for home in dict.fromkeys(one["home"] for one in messages)
-    ]  # fmt: skip
+    ]
 
 
 def _message(one: dict[str, Any]) -> Message:

@@ -43,10 +43,15 @@ FILES = {
     "vectors": ("chunk_vec", "chunk_vec_chunk", "chunk_vec_segment", "chunk_vec_loss"),
     "chunks": ("chunk", "chunk_position", "chunk_of_source", "chunk_of_segment", "chunk_awaiting_vector"),
     "messages' places": (
-        "chunk_source", "sqlite_autoindex_chunk_source_1", "chunk_source_turn", "chunk_source_place",
-        "chunk_source_time", "chunk_source_pending", "chunk_source_partial",
+        "chunk_source",
+        "sqlite_autoindex_chunk_source_1",
+        "chunk_source_turn",
+        "chunk_source_place",
+        "chunk_source_time",
+        "chunk_source_pending",
+        "chunk_source_partial",
     ),
-}  # fmt: skip
+}
 
 
 class Cost(NamedTuple):

@@ -59,9 +59,14 @@ def build_guidance(base: Foundations, notify: Notify, known: Unstored, model: Mo
 
 
 def build_captures(
-    core: MemoryCore, memory: MemoryService, turns: Turns, pipeline: Pipeline, background: Background, marks: Marks,
+    core: MemoryCore,
+    memory: MemoryService,
+    turns: Turns,
+    pipeline: Pipeline,
+    background: Background,
+    marks: Marks,
     neighbours: Neighbours,
-) -> tuple[Captures, Ingests, LeftAnswers]:  # fmt: skip
+) -> tuple[Captures, Ingests, LeftAnswers]:
     """Return what keeps conversations of programs without memory, their transcripts, and what proxies left of them."""
     base = core.base
     means = CaptureMeans(

@@ -322,9 +322,20 @@ def build(core: MemoryCore) -> App:
         )
     )
     services = (
-        memory, deletions, threads, imports, turns, captures, ingests, guidance, artifacts, episodic, knowledge,
-        registry, passes.methods,
-    )  # fmt: skip
+        memory,
+        deletions,
+        threads,
+        imports,
+        turns,
+        captures,
+        ingests,
+        guidance,
+        artifacts,
+        episodic,
+        knowledge,
+        registry,
+        passes.methods,
+    )
     answered = [entry for service in services for entry in service.bindings()]
     shell = Shell(
         base=base,

@@ -231,11 +231,15 @@ class Collections:
         is_wiped = await self._means.truncate_wal()
         self._means.recover(f"knowledge:{known.collection_id}", None)
         receipt = RemovalReceipt(
-            files=max(files, removed.files), chunks=removed.chunks, fts_rows=removed.fts_rows,
-            vectors=removed.vectors, edges=edges,
+            files=max(files, removed.files),
+            chunks=removed.chunks,
+            fts_rows=removed.fts_rows,
+            vectors=removed.vectors,
+            edges=edges,
             versions=versions,
-            wal=is_wiped, complete=is_wiped,
-        )  # fmt: skip
+            wal=is_wiped,
+            complete=is_wiped,
+        )
         return CollectionRemoveResult(receipt=receipt)
 
     def _remove_some(self, tx: Tx, known: KnownCollection) -> tuple[Removed, bool]:
@@ -269,9 +273,11 @@ class Collections:
         if owner is not None:
             remove_owner(tx, owner)
         return {
-            "collections": len(collections), "knowledge_files": removed.files, "knowledge_chunks": removed.chunks,
+            "collections": len(collections),
+            "knowledge_files": removed.files,
+            "knowledge_chunks": removed.chunks,
             "knowledge_vectors": removed.vectors,
-        }  # fmt: skip
+        }
 
 
 def require(tx: Tx, collection_id: str) -> KnownCollection:
@@ -290,16 +296,35 @@ def build_rowless_collection(
         name: json.dumps(value) if isinstance(value, list) else value for name, value in choices.items()
     }
     return KnownCollection(
-        id=0, collection_id=collection_id, workspace_id=workspace, owner=0, **stored, state="new", reason=None,
+        id=0,
+        collection_id=collection_id,
+        workspace_id=workspace,
+        owner=0,
+        **stored,
+        state="new",
+        reason=None,
         skipped="{}",
-        bad_patterns="[]", withheld_at=None, deep_wanted=0, scanned_at=None, deep_scanned_at=None, created_at=now,
-    )  # fmt: skip
+        bad_patterns="[]",
+        withheld_at=None,
+        deep_wanted=0,
+        scanned_at=None,
+        deep_scanned_at=None,
+        created_at=now,
+    )
 
 
 def _to_unscanned(known: KnownCollection) -> Collection:
     return Collection(
-        collection_id=known.collection_id, workspace_id=known.workspace_id or None,
-        scope="workspace" if known.workspace_id else "user", **known.choices(), state="new", reason=None,
-        files=FileCounts(), bytes=0,
-        chunks=0, scanned_at=None, deep_scanned_at=None, created_at=known.created_at,
-    )  # fmt: skip
+        collection_id=known.collection_id,
+        workspace_id=known.workspace_id or None,
+        scope="workspace" if known.workspace_id else "user",
+        **known.choices(),
+        state="new",
+        reason=None,
+        files=FileCounts(),
+        bytes=0,
+        chunks=0,
+        scanned_at=None,
+        deep_scanned_at=None,
+        created_at=known.created_at,
+    )

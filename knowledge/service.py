@@ -166,9 +166,11 @@ class KnowledgeService:
             return settings.enabled and settings.tools_enabled and self.presence.has_any
 
         bundle = Subscription(
-            hook_id="knowledge.tool_bundle", phase="TurnPreToolMaterialization", call=self.tools.offer,
+            hook_id="knowledge.tool_bundle",
+            phase="TurnPreToolMaterialization",
+            call=self.tools.offer,
             enabled=offers_tools,
-        )  # fmt: skip
+        )
         return [*recall_hooks(self.searcher, self._means.settings, lambda: self.presence.has_recalled), bundle]
 
     def plan(self, text: str, context: TurnContext) -> tuple[FilesPlan, list[str]]:
@@ -286,10 +288,14 @@ class KnowledgeService:
         def read(tx: Tx) -> FilesResult:
             known = require(tx, params.collection_id)
             rows = list_files(
-                tx, known.id, after=after, limit=params.limit + 1, prefix=params.prefix or "",
+                tx,
+                known.id,
+                after=after,
+                limit=params.limit + 1,
+                prefix=params.prefix or "",
                 states=params.states or VISIBLE,
                 kinds=params.kinds or (),
-            )  # fmt: skip
+            )
             page = rows[: params.limit]
             more = cursor_of(page[-1].id) if len(rows) > len(page) else None
             return FilesResult(files=[_to_known_file(tx, known, row) for row in page], next_cursor=more)
@@ -307,10 +313,13 @@ class KnowledgeService:
             if known.enrich:
                 enrichment = "not_available" if self._means.has_enricher() else "no_role"
             return CollectionStatus(
-                collection=to_wire(tx, known), watch=self.watchers.state_of(known),
-                oldest_pending_age_ms=now - oldest if oldest is not None else None, code_structure=structure,
-                bad_patterns=known.bad, enrichment=enrichment,
-            )  # fmt: skip
+                collection=to_wire(tx, known),
+                watch=self.watchers.state_of(known),
+                oldest_pending_age_ms=now - oldest if oldest is not None else None,
+                code_structure=structure,
+                bad_patterns=known.bad,
+                enrichment=enrichment,
+            )
 
         workspaces = [params.workspace_id or DEFAULT_WORKSPACE, USER]
         found = await self._means.db.read(lambda tx: [of(tx, one) for one in list_collections(tx, workspaces)])
@@ -358,9 +367,11 @@ class KnowledgeService:
         if file is None and skipped is None:
             reason = "unavailable" if known.state == "unavailable" else "not_seen"
         return KnowledgeExplainResult(
-            indexed=is_indexed, state=file.state if file is not None else None, reason=reason,
+            indexed=is_indexed,
+            state=file.state if file is not None else None,
+            reason=reason,
             rule=skipped.rule if skipped is not None else None,
-        )  # fmt: skip
+        )
 
     def _why(self, known: KnownCollection, path: str) -> LeftOut | None:
         """Return why a path is left out now; None where it is not, or the folder cannot be read."""
@@ -442,11 +453,20 @@ def _to_known_file(tx: Tx, known: KnownCollection, row: FileRow) -> KnownFile:
         if place.file != row.id
     ]
     return KnownFile(
-        file_id=row.file_id, path=row.path, kind=row.kind, language=row.language,
+        file_id=row.file_id,
+        path=row.path,
+        kind=row.kind,
+        language=row.language,
         bytes=row.bytes if row.bytes is not None else row.size,
-        lines=row.lines or 0, state=row.state, reason=row.reason, sha256=row.sha256.hex() if row.sha256 else None,
-        changed_at=row.mtime_ns // 1_000_000, indexed_at=row.indexed_at, attempt_count=row.attempts,
+        lines=row.lines or 0,
+        state=row.state,
+        reason=row.reason,
+        sha256=row.sha256.hex() if row.sha256 else None,
+        changed_at=row.mtime_ns // 1_000_000,
+        indexed_at=row.indexed_at,
+        attempt_count=row.attempts,
         next_run_at=row.next_run_at if row.state == "pending" else None,
         last_error=FileError(code=row.error) if row.error else None,
-        left_out=_find_left_out_lines(row), also=also,
-    )  # fmt: skip
+        left_out=_find_left_out_lines(row),
+        also=also,
+    )

@@ -33,7 +33,12 @@ def build_parts(means: Collaborators) -> Parts:
     """Build every part."""
     reader, vectors, sources = RecordReader(means), RecordVectors(means), Sources(means)
     return Parts(
-        means=means, door=Doorway(means), reader=reader, recaller=Recaller(means, reader), vectors=vectors,
-        writer=RecordWriter(means, vectors), forgetter=Forgetter(means, sources, vectors),
+        means=means,
+        door=Doorway(means),
+        reader=reader,
+        recaller=Recaller(means, reader),
+        vectors=vectors,
+        writer=RecordWriter(means, vectors),
+        forgetter=Forgetter(means, sources, vectors),
         eraser=Eraser(means, sources),
-    )  # fmt: skip
+    )

@@ -80,9 +80,14 @@ class MemoryForTurns(Protocol):
         ...
 
     async def remember_in_turn(
-        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None,
-        is_note: bool = False
-    ) -> WriteResult:  # fmt: skip
+        self,
+        turn: TurnContext,
+        params: RememberParams,
+        *,
+        explicit: bool,
+        said: str | None = None,
+        is_note: bool = False,
+    ) -> WriteResult:
         """`memory/remember`, explicit only where the user asked in this turn, in the sentence `said`.
 
         A refusal is a result. `is_note`: the agent keeps it on its own account.

@@ -106,9 +106,15 @@ class TurnMemory:
     ) -> Recall:
         """Return the records that are worth a place in a turn's prompt."""
         return await self._recaller.recall(
-            text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, agent_id=turn.agent_id,
-            turn_id=turn.turn_id, time_zone=turn.time_zone,
-        )  # fmt: skip
+            text,
+            self.turn_scopes(turn),
+            limit=limit,
+            exclude=exclude,
+            before=before,
+            agent_id=turn.agent_id,
+            turn_id=turn.turn_id,
+            time_zone=turn.time_zone,
+        )
 
     async def project_rules(self, workspace_id: str, max_chars: int) -> Sequence[ShownLine]:
         """Return what holds in a project as lines of a brief: policies, then constraints, the oldest first."""
@@ -141,9 +147,14 @@ class TurnMemory:
         return [*shown, *await self._means.db.read(waiting)][:limit]
 
     async def remember_in_turn(
-        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None,
-        is_note: bool = False
-    ) -> WriteResult:  # fmt: skip
+        self,
+        turn: TurnContext,
+        params: RememberParams,
+        *,
+        explicit: bool,
+        said: str | None = None,
+        is_note: bool = False,
+    ) -> WriteResult:
         """Write what a model's `memory_remember` proposes; return the result.
 
         It is a wish of the user where they asked, in the sentence `said`, else a note or a mere proposal.

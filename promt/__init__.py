@@ -17,10 +17,21 @@ from protocol.memory.facts import MAX_FACTS
 from protocol.memory.values import SemanticFields
 
 NAMES = (
-    "memory_recall", "memory_standing", "thread_context", "extraction", "preflight",
-    "project_instructions", "agent_definition", "agent_soul", "agent_memory",
-    "mcp_instructions", "mcp_recall", "mcp_remember", "mcp_forget", "mcp_session_brief",
-)  # fmt: skip
+    "memory_recall",
+    "memory_standing",
+    "thread_context",
+    "extraction",
+    "preflight",
+    "project_instructions",
+    "agent_definition",
+    "agent_soul",
+    "agent_memory",
+    "mcp_instructions",
+    "mcp_recall",
+    "mcp_remember",
+    "mcp_forget",
+    "mcp_session_brief",
+)
 """Every prompt there is."""
 
 _HEADED = compile_late(

@@ -10,8 +10,18 @@ from functools import cached_property
 from typing import Any, Final, cast
 
 _OF_PATTERN: Final = (
-    "match", "fullmatch", "search", "findall", "finditer", "split", "sub", "subn", "flags", "groups", "groupindex",
-)  # fmt: skip
+    "match",
+    "fullmatch",
+    "search",
+    "findall",
+    "finditer",
+    "split",
+    "sub",
+    "subn",
+    "flags",
+    "groups",
+    "groupindex",
+)
 
 
 class LatePattern:

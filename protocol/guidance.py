@@ -15,15 +15,36 @@ InstructionMode: TypeAlias = Literal["on", "off"]
 InstructionKind: TypeAlias = Literal["root", "nested", "include"]
 BoundaryKind: TypeAlias = Literal["git", "workspace", "cwd"]
 InstructionProblem: TypeAlias = Literal[
-    "absolute", "binary", "cycle", "home", "in_code", "missing", "outside", "secret_file", "too_deep", "too_large",
-    "too_many", "unreadable",
-]  # fmt: skip
+    "absolute",
+    "binary",
+    "cycle",
+    "home",
+    "in_code",
+    "missing",
+    "outside",
+    "secret_file",
+    "too_deep",
+    "too_large",
+    "too_many",
+    "unreadable",
+]
 """The reason why a file was not loaded."""
 AgentPart: TypeAlias = Literal["agents", "soul", "memory"]
 AgentProblemCode: TypeAlias = Literal[
-    "bad_slug", "config_invalid", "empty", "ignored_key", "ignored_value", "link", "missing", "not_regular", "not_text",
-    "too_large", "unknown_role", "unreadable", "wrong_case",
-]  # fmt: skip
+    "bad_slug",
+    "config_invalid",
+    "empty",
+    "ignored_key",
+    "ignored_value",
+    "link",
+    "missing",
+    "not_regular",
+    "not_text",
+    "too_large",
+    "unknown_role",
+    "unreadable",
+    "wrong_case",
+]
 
 
 # -- instruction files -----------------------------------------------------------------------------------------------

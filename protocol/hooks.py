@@ -219,11 +219,23 @@ ALLOWED: Mapping[Phase, tuple[type[Any], ...]] = {
 }
 """A contribution of another kind fails that hook run."""
 
-DIAGNOSTIC_CODES: frozenset[str] = frozenset({
-    "agent_cut", "cwd_missing", "extraction_stats", "hidden_characters", "include_refused", "instructions_cut",
-    "instructions_off", "instructions_unreadable", "malformed_fact", "model_role_unset", "secret_in_instructions",
-    "standing_cut", "too_many_facts",
-})  # fmt: skip
+DIAGNOSTIC_CODES: frozenset[str] = frozenset(
+    {
+        "agent_cut",
+        "cwd_missing",
+        "extraction_stats",
+        "hidden_characters",
+        "include_refused",
+        "instructions_cut",
+        "instructions_off",
+        "instructions_unreadable",
+        "malformed_fact",
+        "model_role_unset",
+        "secret_in_instructions",
+        "standing_cut",
+        "too_many_facts",
+    }
+)
 """The codes that hooks report of their own work.
 
 Of any other code nothing but the code is kept; with strict diagnostics its run fails.

@@ -46,8 +46,13 @@ LATE = "deadline"
 MATCHED = "matched"
 
 _REASONS: tuple[DiagnosticCode, ...] = (
-    "disabled", "index_pending", "budget_too_small", "below_floor", "no_match", "query_too_vague",
-)  # fmt: skip
+    "disabled",
+    "index_pending",
+    "budget_too_small",
+    "below_floor",
+    "no_match",
+    "query_too_vague",
+)
 """Reasons of an empty result, the most telling first, for several queries with several reasons."""
 
 
@@ -150,9 +155,10 @@ class EpisodicRecall:
         room = self._settings().thread_episodic.default_prompt_chars
         kept = room // KEPT_PART
         shown = Shown(
-            turns=(*given.history_turn_ids, given.context.turn_id), chunks=set(given.recalled.chunk_ids),
+            turns=(*given.history_turn_ids, given.context.turn_id),
+            chunks=set(given.recalled.chunk_ids),
             facts=given.recalled.facts,
-        )  # fmt: skip
+        )
         for place, wish in enumerate(wishes, 1):
             mine = room if place == len(wishes) else room - kept
             if mine <= 0:
@@ -172,11 +178,16 @@ class EpisodicRecall:
         return HookOutput(
             contributions=[
                 PromptContext(
-                    context_id=CONTEXT_ID, domain="thread", items=items, max_chars=settings.default_prompt_chars,
-                    max_item_chars=settings.max_hit_chars, status=status, reason=reason,
+                    context_id=CONTEXT_ID,
+                    domain="thread",
+                    items=items,
+                    max_chars=settings.default_prompt_chars,
+                    max_item_chars=settings.max_hit_chars,
+                    status=status,
+                    reason=reason,
                 )
             ]
-        )  # fmt: skip
+        )
 
 
 def _strict(least: float) -> Floor:
@@ -201,7 +212,10 @@ def build_hooks(service: EpisodicService, settings: Callable[[], GatewayConfig])
 
     return [
         Subscription(
-            hook_id=HOOK_ID, phase="TurnPostPreflightPromptContext", call=EpisodicRecall(service, settings),
-            enabled=is_enabled, timeout_ms=TIMEOUT_MS,
+            hook_id=HOOK_ID,
+            phase="TurnPostPreflightPromptContext",
+            call=EpisodicRecall(service, settings),
+            enabled=is_enabled,
+            timeout_ms=TIMEOUT_MS,
         )
-    ]  # fmt: skip
+    ]

@@ -41,9 +41,17 @@ class TurnReader:
     """Reads turns by their number in a thread, from 1."""
 
     def __init__(
-        self, *, db: Transact, scanner: SecretScanner, settings: Settings, read_items: ReadItems,
-        read_thread: ReadThread, echo_spans: EchoSpans, thread_turns: ThreadTurns, turn_items: TurnItems,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        db: Transact,
+        scanner: SecretScanner,
+        settings: Settings,
+        read_items: ReadItems,
+        read_thread: ReadThread,
+        echo_spans: EchoSpans,
+        thread_turns: ThreadTurns,
+        turn_items: TurnItems,
+    ) -> None:
         self._db = db
         self._scanner = scanner
         self._settings = settings

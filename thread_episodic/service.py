@@ -79,45 +79,84 @@ class EpisodicService:
         self._means = means
         hash_of = self._hash_of = partial(source_hash_of, means.keyed)
         self.vectors = ChunkVectors(
-            db=means.db, jobs=means.jobs, meaning=means.meaning, scanner=means.scanner, read_items=means.read_items,
+            db=means.db,
+            jobs=means.jobs,
+            meaning=means.meaning,
+            scanner=means.scanner,
+            read_items=means.read_items,
             echo_spans=means.echo_spans,
             hash_of=hash_of,
-        )  # fmt: skip
+        )
         self._indexer = Indexer(
-            db=means.db, clock=means.clock, keyed=means.keyed, lexicon=means.lexicon, scanner=means.scanner,
-            jobs=means.jobs, notify=means.notify,
-            settings=means.settings, read_items=means.read_items, echo_spans=means.echo_spans,
+            db=means.db,
+            clock=means.clock,
+            keyed=means.keyed,
+            lexicon=means.lexicon,
+            scanner=means.scanner,
+            jobs=means.jobs,
+            notify=means.notify,
+            settings=means.settings,
+            read_items=means.read_items,
+            echo_spans=means.echo_spans,
             turn_items=means.turn_items,
-            workspace_threads=means.workspace_threads, vectors=self.vectors,
-        )  # fmt: skip
-        self._searcher = Searcher(
-            lexicon=means.lexicon, meaning=means.meaning, scanner=means.scanner, hash_of=hash_of, keyed=means.keyed,
-            clock=means.clock, read_items=means.read_items,
-            read_thread=means.read_thread, read_artifacts=means.read_artifacts, workspace_exists=means.workspace_exists,
-        )  # fmt: skip
-        self.turns = TurnReader(
-            db=means.db, scanner=means.scanner, settings=means.settings, read_items=means.read_items,
-            read_thread=means.read_thread,
-            echo_spans=means.echo_spans, thread_turns=means.thread_turns, turn_items=means.turn_items,
-        )  # fmt: skip
-        mender = Mender(
-            clock=means.clock, jobs=means.jobs, lexicon=means.lexicon, meaning=means.meaning, indexer=self._indexer,
+            workspace_threads=means.workspace_threads,
             vectors=self.vectors,
-            read_items=means.read_items, hash_of=hash_of, items_after=means.items_after,
+        )
+        self._searcher = Searcher(
+            lexicon=means.lexicon,
+            meaning=means.meaning,
+            scanner=means.scanner,
+            hash_of=hash_of,
+            keyed=means.keyed,
+            clock=means.clock,
+            read_items=means.read_items,
+            read_thread=means.read_thread,
+            read_artifacts=means.read_artifacts,
+            workspace_exists=means.workspace_exists,
+        )
+        self.turns = TurnReader(
+            db=means.db,
+            scanner=means.scanner,
+            settings=means.settings,
+            read_items=means.read_items,
+            read_thread=means.read_thread,
+            echo_spans=means.echo_spans,
+            thread_turns=means.thread_turns,
+            turn_items=means.turn_items,
+        )
+        mender = Mender(
+            clock=means.clock,
+            jobs=means.jobs,
+            lexicon=means.lexicon,
+            meaning=means.meaning,
+            indexer=self._indexer,
+            vectors=self.vectors,
+            read_items=means.read_items,
+            hash_of=hash_of,
+            items_after=means.items_after,
             searched_space=means.searched_space,
-        )  # fmt: skip
+        )
         self.repair = IndexRepairer(db=means.db, jobs=means.jobs, checks=mender.checks, report=means.report_damage)
         self.reasons = Reasons()
         self._reindexer = Reindexer(
-            db=means.db, clock=means.clock, jobs=means.jobs, vectors=self.vectors, read_thread=means.read_thread,
+            db=means.db,
+            clock=means.clock,
+            jobs=means.jobs,
+            vectors=self.vectors,
+            read_thread=means.read_thread,
             thread_turns=means.thread_turns,
-            workspace_exists=means.workspace_exists, workspace_threads=means.workspace_threads, repair=self.repair,
-        )  # fmt: skip
+            workspace_exists=means.workspace_exists,
+            workspace_threads=means.workspace_threads,
+            repair=self.repair,
+        )
         self._status = StatusReader(
-            clock=means.clock, jobs=means.jobs, settings=means.settings, workspace_threads=means.workspace_threads,
+            clock=means.clock,
+            jobs=means.jobs,
+            settings=means.settings,
+            workspace_threads=means.workspace_threads,
             paused=means.paused,
             repair_state=self.repair.state,
-        )  # fmt: skip
+        )
 
     def bindings(self) -> list[Bound]:
         """Return the methods of the wire that are answered here."""
@@ -197,14 +236,21 @@ class EpisodicService:
             raise CallerError.at("$.thread_id", f"The mode {mode} needs a thread")
         settings = self._means.settings()
         wanted = Filter(
-            workspace_id=params.workspace_id, mode=mode, thread_id=params.thread_id, from_at=params.from_at,
-            to_at=params.to_at, roles=tuple(params.roles or ()), excluded_turns=tuple(params.exclude_turn_ids),
-        )  # fmt: skip
+            workspace_id=params.workspace_id,
+            mode=mode,
+            thread_id=params.thread_id,
+            from_at=params.from_at,
+            to_at=params.to_at,
+            roles=tuple(params.roles or ()),
+            excluded_turns=tuple(params.exclude_turn_ids),
+        )
         limits = Limits(
-            floor=floor_of(settings, params.min_score), hits=most_hits(settings, params.limit),
-            room=room_of(settings, params.max_prompt_chars), snippet_chars=settings.snippet_chars,
+            floor=floor_of(settings, params.min_score),
+            hits=most_hits(settings, params.limit),
+            room=room_of(settings, params.max_prompt_chars),
+            snippet_chars=settings.snippet_chars,
             hit_chars=settings.max_hit_chars,
-        )  # fmt: skip
+        )
         is_open = params.from_at is None and params.to_at is None
         when = await self._time_of(params.query, params.time_zone) if is_open else None
         if when is None:
@@ -214,10 +260,12 @@ class EpisodicService:
         is_whole = mode == "workspace_threads" and not found.hits and found.status in {"empty", "partial"}
         is_counted = is_whole and params.count_elsewhere
         return ThreadSearchResult(
-            hits=found.hits, status=found.status, diagnostics=[Diagnostic(code=code) for code in found.diagnostics],
+            hits=found.hits,
+            status=found.status,
+            diagnostics=[Diagnostic(code=code) for code in found.diagnostics],
             understood=understood(params.query, when) if when is not None else None,
             elsewhere=await self._elsewhere(wanted, params.query, when, limits) if is_counted else [],
-        )  # fmt: skip
+        )
 
     async def _elsewhere(self, wanted: Filter, query: str, when: TimeRange | None, limits: Limits) -> list[Elsewhere]:
         """Return how many hits each other workspace has, most first."""
@@ -249,9 +297,12 @@ class EpisodicService:
             return await self._find(within, "", limits, SEARCH_PATIENCE, is_newest=True)
         first = await self._find(within, words, limits, SEARCH_PATIENCE)
         rest = structs.replace(
-            limits, hits=limits.hits - len(first.hits), room=limits.room - sum(len(hit.snippet) for hit in first.hits),
-            known_chunks=first.shown, floor=limits.floor._replace(kept=0) if first.hits else limits.floor,
-        )  # fmt: skip
+            limits,
+            hits=limits.hits - len(first.hits),
+            room=limits.room - sum(len(hit.snippet) for hit in first.hits),
+            known_chunks=first.shown,
+            floor=limits.floor._replace(kept=0) if first.hits else limits.floor,
+        )
         if rest.hits <= 0 or rest.room <= 0:
             return first
         second = await self._find(wanted, query, rest, SEARCH_PATIENCE)
@@ -263,21 +314,35 @@ class EpisodicService:
         """Return the chunks that a turn may be shown for one of its searches."""
         settings, query = self._means.settings(), wish.query
         wanted = Filter(
-            workspace_id=turn.workspace_id, mode="current_thread" if wish.thread_id else query.mode,
-            thread_id=wish.thread_id or turn.thread_id, from_at=query.from_at, to_at=query.to_at,
-            roles=tuple(query.roles or ()), excluded_turns=tuple(shown.turns),
-        )  # fmt: skip
+            workspace_id=turn.workspace_id,
+            mode="current_thread" if wish.thread_id else query.mode,
+            thread_id=wish.thread_id or turn.thread_id,
+            from_at=query.from_at,
+            to_at=query.to_at,
+            roles=tuple(query.roles or ()),
+            excluded_turns=tuple(shown.turns),
+        )
         limits = Limits(
-            floor=wish.floor, hits=wish.hits, room=min(room, query.max_chars or room),
+            floor=wish.floor,
+            hits=wish.hits,
+            room=min(room, query.max_chars or room),
             snippet_chars=settings.snippet_chars,
-            hit_chars=settings.max_hit_chars, known_chunks=frozenset(shown.chunks), known_facts=tuple(shown.facts),
-            known_question=query.query if wish.adds_words else "", has_answers=True,
-        )  # fmt: skip
+            hit_chars=settings.max_hit_chars,
+            known_chunks=frozenset(shown.chunks),
+            known_facts=tuple(shown.facts),
+            known_question=query.query if wish.adds_words else "",
+            has_answers=True,
+        )
         is_newest = query.newest or (not query.query.strip() and None not in {query.from_at, query.to_at})
         return await self._find(
-            wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id, is_newest=is_newest,
+            wanted,
+            query.query,
+            limits,
+            RECALL_PATIENCE,
+            turn_id=turn.turn_id,
+            is_newest=is_newest,
             cache_seconds=self._means.cache_seconds(),
-        )  # fmt: skip
+        )
 
     async def in_named_thread(self, turn: TurnContext, query: EpisodicQuery) -> tuple[str, EpisodicQuery] | None:
         """Return the thread that a query names, with what is asked of it; None where it names none."""
@@ -299,27 +364,40 @@ class EpisodicService:
         return named, structs.replace(query, query=rest, newest=is_vague(self._means.lexicon, rest))
 
     async def _find(
-        self, wanted: Filter, query: str, limits: Limits, patience: float, *, turn_id: str | None = None,
-        is_newest: bool = False, cache_seconds: int = 0,
-    ) -> FoundChunks:  # fmt: skip
+        self,
+        wanted: Filter,
+        query: str,
+        limits: Limits,
+        patience: float,
+        *,
+        turn_id: str | None = None,
+        is_newest: bool = False,
+        cache_seconds: int = 0,
+    ) -> FoundChunks:
         began = self._means.clock.monotonic()
         found = await self._find_chunks(
             wanted, query, limits, patience, is_newest=is_newest, cache_seconds=cache_seconds
         )
         now = self._means.clock.now()
         event = {
-            "event_id": self._means.ids.new("rec"), "at": now, "workspace_id": wanted.workspace_id,
+            "event_id": self._means.ids.new("rec"),
+            "at": now,
+            "workspace_id": wanted.workspace_id,
             "thread_id": wanted.thread_id,
-            "turn_id": turn_id, "query_hash": self._means.keyed.digest("recall_query", query), "mode": wanted.mode,
-            "candidates": found.candidates, "returned": len(found.hits), "cut_reason": found.cut_reason,
+            "turn_id": turn_id,
+            "query_hash": self._means.keyed.digest("recall_query", query),
+            "mode": wanted.mode,
+            "candidates": found.candidates,
+            "returned": len(found.hits),
+            "cut_reason": found.cut_reason,
             "latency_us": round((self._means.clock.monotonic() - began) * MICROSECONDS),
-        }  # fmt: skip
+        }
         self._means.db.trace(partial(add_recall_event, event=event, before=now - KEEP_EVENTS_MS))
         return found
 
     async def _find_chunks(
         self, wanted: Filter, query: str, limits: Limits, patience: float, *, is_newest: bool, cache_seconds: int = 0
-    ) -> FoundChunks:  # fmt: skip
+    ) -> FoundChunks:
         settings = self._means.settings()
         if not settings.enabled:
             return FoundChunks(hits=[], status="skipped", diagnostics=["disabled"], cut_reason="disabled")
@@ -327,11 +405,15 @@ class EpisodicService:
             return FoundChunks(hits=[], status="skipped", diagnostics=["query_too_vague"], cut_reason="query_too_vague")
         vector = None if is_newest else await self._means.meaning.of_query(query, patience)
         request = ChunkSearch(
-            wanted=wanted, asked=ChunkQuery(self._means.lexicon.query_terms(query), asks_when(query), vector),
+            wanted=wanted,
+            asked=ChunkQuery(self._means.lexicon.query_terms(query), asks_when(query), vector),
             limits=structs.replace(limits, floor=limits.floor.in_force(has_meaning=vector is not None)),
-            work=settings.max_candidate_work, max_segments=settings.max_segments, is_newest=is_newest,
-            cache_seconds=cache_seconds, is_looked_through=self.repair.doubts_words,
-        )  # fmt: skip
+            work=settings.max_candidate_work,
+            max_segments=settings.max_segments,
+            is_newest=is_newest,
+            cache_seconds=cache_seconds,
+            is_looked_through=self.repair.doubts_words,
+        )
         try:
             return await self._search_around_damage(request)
         except IndexDamaged:

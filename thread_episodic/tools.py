@@ -38,10 +38,13 @@ def _reply(found: ThreadSearchResult) -> ToolReply:
         for width in WIDTHS:
             is_cut = count < len(found.hits) or width != WIDTHS[0]
             data: dict[str, Any] = {
-                "hits": [_row(hit, width) for hit in found.hits[:count]], "status": found.status, "diagnostics": codes,
-                "note": NOTE, **({"understood": msgspec.to_builtins(found.understood)} if found.understood else {}),
+                "hits": [_row(hit, width) for hit in found.hits[:count]],
+                "status": found.status,
+                "diagnostics": codes,
+                "note": NOTE,
+                **({"understood": msgspec.to_builtins(found.understood)} if found.understood else {}),
                 **({"truncated": True} if is_cut else {}),
-            }  # fmt: skip
+            }
             reply = ToolReply(ok=True, data=data)
             if len(msgspec.json.encode(reply).decode()) <= MAX_RESULT_CHARS:
                 return reply
@@ -65,9 +68,14 @@ class ThreadSearchTool:
         except msgspec.ValidationError as error:
             return _failure("invalid_params", str(error))
         params = ThreadSearchParams(
-            workspace_id=context.turn.workspace_id, query=args.query, thread_id=args.thread_id, from_at=args.from_at,
-            to_at=args.to_at, limit=args.limit, time_zone=context.turn.time_zone,
-        )  # fmt: skip
+            workspace_id=context.turn.workspace_id,
+            query=args.query,
+            thread_id=args.thread_id,
+            from_at=args.from_at,
+            to_at=args.to_at,
+            limit=args.limit,
+            time_zone=context.turn.time_zone,
+        )
         try:
             return _reply(await self._service.search(params))
         except GatewayError as error:

@@ -98,7 +98,7 @@ class StoredChunk(Struct, frozen=True, kw_only=True):
 
 def chunk_digest(
     position: int, start: int, end: int, terms: bytes | None, term_count: int, asks: int, dated: int
-) -> int:  # fmt: skip
+) -> int:
     """Return the digest of a chunk's range and terms."""
     return digest_of(terms, position, start, end, term_count, asks, dated)
 

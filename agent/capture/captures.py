@@ -164,7 +164,7 @@ class Captures:
 
     def _find_in(
         self, tx: Tx, params: CapturePrepareParams, mode: MemoryMode, answer: bytes | None
-    ) -> FoundMessage | None:  # fmt: skip
+    ) -> FoundMessage | None:
         now = self._means.clock.now()
         for turn_id in idle_captures(tx, now - IDLE_MS, QUOTED_TURNS):
             self._means.background.interrupt(tx, turn_id)
@@ -186,11 +186,20 @@ class Captures:
             renew_capture(tx, place.known.row, now)
             return _to_found_message(place.known, workspace_id, asked)
         keeps = mode == "normal" and params.source.role == "main" and not isinstance(place, OfSubagent)
-        return self._make(tx, params, FoundMessage(
-            0, workspace_id, self._thread_of(tx, place, workspace_id), self._means.ids.new("trn") if keeps else None,
-            asked, is_continuation=False,
-            is_of_subagent=params.source.role == "subagent" or isinstance(place, OfSubagent),
-        ), place)  # fmt: skip
+        return self._make(
+            tx,
+            params,
+            FoundMessage(
+                0,
+                workspace_id,
+                self._thread_of(tx, place, workspace_id),
+                self._means.ids.new("trn") if keeps else None,
+                asked,
+                is_continuation=False,
+                is_of_subagent=params.source.role == "subagent" or isinstance(place, OfSubagent),
+            ),
+            place,
+        )
 
     def _make(self, tx: Tx, params: CapturePrepareParams, found: FoundMessage, place: Place) -> FoundMessage:
         """Store the row of a message that is new, and its conversation where that is new as well."""
@@ -253,10 +262,21 @@ class Captures:
         now = self._means.clock.now()
         add_workspace(tx, workspace_id, now)
         thread = Thread(
-            thread_id=thread_id, workspace_id=workspace_id, agent_id=agent_id, parent_thread_id=None, name=None,
-            mode="agent", memory_mode="normal", origin="user", task_id=None, archived=False, turn_count=0,
-            created_at=now, updated_at=now, forked_from=fork,
-        )  # fmt: skip
+            thread_id=thread_id,
+            workspace_id=workspace_id,
+            agent_id=agent_id,
+            parent_thread_id=None,
+            name=None,
+            mode="agent",
+            memory_mode="normal",
+            origin="user",
+            task_id=None,
+            archived=False,
+            turn_count=0,
+            created_at=now,
+            updated_at=now,
+            forked_from=fork,
+        )
         add_thread(tx, StoredThread(thread, None, None, None, 0))
 
     def _quotes_turn(self, tx: Tx, workspace_id: str, text: str, now: int) -> bool:
@@ -316,7 +336,7 @@ class Captures:
 
     async def _end(
         self, params: CaptureFinishParams, row: int, turn_id: str | None, answer: bytes | None
-    ) -> Turn | None:  # fmt: skip
+    ) -> Turn | None:
         def settle(tx: Tx) -> Turn | None:
             """Keep what was shown and answered, unless that is known; return the turn as it was."""
             stored = get_turn(tx, turn_id) if turn_id is not None else None
@@ -356,10 +376,18 @@ class Captures:
         known = items_of_turn(tx, turn_id)
         if end.text:
             item = Item(
-                item_id=self._means.ids.new("itm"), turn_id=turn_id, thread_id=stored.turn.thread_id,
-                kind="agent_message", role="assistant", status=ITEM_STATUS.get(event, "completed"), text=end.text,
-                at=now, name=None, artifacts=[], tool=None,
-            )  # fmt: skip
+                item_id=self._means.ids.new("itm"),
+                turn_id=turn_id,
+                thread_id=stored.turn.thread_id,
+                kind="agent_message",
+                role="assistant",
+                status=ITEM_STATUS.get(event, "completed"),
+                text=end.text,
+                at=now,
+                name=None,
+                artifacts=[],
+                tool=None,
+            )
             add_item(tx, item, len(known))
         events = self._means.turns.mask_events(end.events)
         left = msgspec.structs.replace(stored.turn, usage=end.usage or stored.turn.usage)
@@ -384,9 +412,15 @@ class Captures:
 
 def _to_found_message(one: KnownCapture, workspace_id: str, asked: AskedMessage) -> FoundMessage:
     return FoundMessage(
-        one.row, workspace_id, one.thread_id, one.turn_id, asked, is_continuation=True,
-        is_stored=one.status is not None, recall=one.recall,
-    )  # fmt: skip
+        one.row,
+        workspace_id,
+        one.thread_id,
+        one.turn_id,
+        asked,
+        is_continuation=True,
+        is_stored=one.status is not None,
+        recall=one.recall,
+    )
 
 
 def _refresh(tx: Tx, found: FoundMessage) -> FoundMessage:

@@ -91,9 +91,7 @@ def find_place(asked: AskedMessage, known: Sequence[KnownCapture]) -> Place:
     here = [one for one in same if asked.session is not None and one.session == asked.session]
     if here:
         return _of_known(here[0])
-    waiting = [
-        one for one in same if not is_answered(one) and (asked.session is None or one.session is None)
-    ]  # fmt: skip
+    waiting = [one for one in same if not is_answered(one) and (asked.session is None or one.session is None)]
     if waiting:
         return Continues(waiting[0])
     before = _longest_prefix(asked, known)

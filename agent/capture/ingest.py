@@ -138,10 +138,18 @@ class _Work:
     def _add_items(self, tx: Tx, turn_id: str, messages: Sequence[TranscriptMessage], first: int, at: int) -> None:
         for place, message in enumerate(messages, first):
             item = Item(
-                item_id=self._means.ids.new("itm"), turn_id=turn_id, thread_id=self.thread_id,
-                kind="user_message" if message.role == "user" else "agent_message", role=message.role,
-                status="completed", text=message.text, at=at, name=None, artifacts=[], tool=None,
-            )  # fmt: skip
+                item_id=self._means.ids.new("itm"),
+                turn_id=turn_id,
+                thread_id=self.thread_id,
+                kind="user_message" if message.role == "user" else "agent_message",
+                role=message.role,
+                status="completed",
+                text=message.text,
+                at=at,
+                name=None,
+                artifacts=[],
+                tool=None,
+            )
             add_item(tx, item, place)
 
 

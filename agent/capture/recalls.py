@@ -76,11 +76,20 @@ class Recalls:
         """Return what a message is given of which nothing is kept."""
         options = options_of(self._means, params.source)
         context = TurnContext(
-            workspace_id=found.workspace_id, thread_id=found.thread_id, turn_id=self._means.ids.new("trn"),
-            agent_id=params.source.agent_id, task_id=None,
-            parent_thread_id=found.thread_id if found.is_of_subagent else None, mode="agent", memory_mode="read_only",
-            origin="user", driver="host", options=options, now=self._means.clock.now(), time_zone="UTC",
-        )  # fmt: skip
+            workspace_id=found.workspace_id,
+            thread_id=found.thread_id,
+            turn_id=self._means.ids.new("trn"),
+            agent_id=params.source.agent_id,
+            task_id=None,
+            parent_thread_id=found.thread_id if found.is_of_subagent else None,
+            mode="agent",
+            memory_mode="read_only",
+            origin="user",
+            driver="host",
+            options=options,
+            now=self._means.clock.now(),
+            time_zone="UTC",
+        )
         prepared = await self._means.pipeline.prepare(context, params.user_text, NOTHING_SAID, calls_tools=False)
         compiled = prepared.compiled
         refs = standing_in(compiled.manifest)

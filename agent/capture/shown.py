@@ -68,9 +68,7 @@ def rejoin(pieces: Iterable[StoredPiece], gone: Collection[int]) -> Rejoined:
 
 def find_gone_pieces(pieces: Iterable[StoredPiece], marks: dict[str, bytes]) -> set[int]:
     """Return the rows of pieces whose source says something else now, or may not be shown."""
-    return {
-        piece.row for piece in pieces if piece.source is not None and marks.get(piece.source.id) != piece.mark
-    }  # fmt: skip
+    return {piece.row for piece in pieces if piece.source is not None and marks.get(piece.source.id) != piece.mark}
 
 
 def half_to_drop(sizes: Sequence[int], room: int) -> int:

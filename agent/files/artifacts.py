@@ -71,9 +71,15 @@ class Artifacts:
     """Receives the files of messages, and answers `artifact/*`."""
 
     def __init__(
-        self, *, db: Transact, ids: Ids, jobs: JobQueue, files: Files, settings: Callable[[], ArtifactSettings],
+        self,
+        *,
+        db: Transact,
+        ids: Ids,
+        jobs: JobQueue,
+        files: Files,
+        settings: Callable[[], ArtifactSettings],
         forgettings: Forgettings,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._db = db
         self._ids = ids
         self._jobs = jobs
@@ -130,9 +136,15 @@ class Artifacts:
             return Received(await self._find_known(path, file, workspace_id), has_bytes=False)
         artifact_id = file.artifact_id or self._ids.new("art")
         ref = ArtifactRef(
-            artifact_id=artifact_id, version_id=derive_id("ver", artifact_id, kept.sha256), name=file.name,
-            kind=file.kind or kind_of(file.mime), mime=file.mime, size_bytes=kept.size, role="user", sha256=kept.sha256,
-        )  # fmt: skip
+            artifact_id=artifact_id,
+            version_id=derive_id("ver", artifact_id, kept.sha256),
+            name=file.name,
+            kind=file.kind or kind_of(file.mime),
+            mime=file.mime,
+            size_bytes=kept.size,
+            role="user",
+            sha256=kept.sha256,
+        )
         return Received(ref, has_bytes=True)
 
     async def _keep_content(self, path: str, file: ArtifactInput) -> KeptContent | None:

@@ -22,10 +22,15 @@ BLOCK_BYTES = 256 * 1024
 """Decoded at once: under a millisecond, so that nobody waits for a large file."""
 
 KINDS: tuple[tuple[str, ArtifactKind], ...] = (
-    ("image/", "image"), ("audio/", "audio"), ("video/", "video"), ("text/csv", "data"),
-    ("text/tab-separated-values", "data"), ("application/json", "data"), ("text/", "document"),
+    ("image/", "image"),
+    ("audio/", "audio"),
+    ("video/", "video"),
+    ("text/csv", "data"),
+    ("text/tab-separated-values", "data"),
+    ("application/json", "data"),
+    ("text/", "document"),
     ("application/pdf", "document"),
-)  # fmt: skip
+)
 
 PDF = "application/pdf"
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -33,18 +38,29 @@ PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 TABLES = frozenset({"text/csv", "text/tab-separated-values"})
 TEXTS = frozenset(
     {
-        "application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml",
-        "application/javascript", "application/x-sh", "application/sql", "application/x-ndjson", "application/jsonl",
+        "application/json",
+        "application/xml",
+        "application/yaml",
+        "application/x-yaml",
+        "application/toml",
+        "application/javascript",
+        "application/x-sh",
+        "application/sql",
+        "application/x-ndjson",
+        "application/jsonl",
         "image/svg+xml",
     }
-)  # fmt: skip
+)
 UNDECLARED = frozenset({"", "application/octet-stream"})
 ALIASES = {"image/jpg": "image/jpeg", "application/x-pdf": PDF, "application/csv": "text/csv"}
 
 BOMS = (
-    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
-)  # fmt: skip
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 """In this order: UTF-32's mark begins with UTF-16's."""
 GUESSES = ("utf-8", "cp1252", "latin-1")
 """Encodings tried in this order on a file without a mark.

@@ -86,9 +86,12 @@ class ArtifactTool:
 
     def _about(self, ref: ArtifactRef, wanted: ArtifactReadArgs) -> dict[str, Any]:
         return {
-            "artifact_id": ref.artifact_id, "version_id": ref.version_id, "name": self._scanner.mask(ref.name),
-            "mime": ref.mime, "offset": wanted.offset,
-        }  # fmt: skip
+            "artifact_id": ref.artifact_id,
+            "version_id": ref.version_id,
+            "name": self._scanner.mask(ref.name),
+            "mime": ref.mime,
+            "offset": wanted.offset,
+        }
 
     # -- text ------------------------------------------------------------------------------------------------------
 

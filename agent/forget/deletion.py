@@ -46,18 +46,21 @@ class _Gone:
         self.cancelled += part.cancelled
 
     def result(self, *, complete: bool) -> DeleteResult:
-        return DeleteResult(
-            deleted=True, removed=dict(self.removed), cancelled=self.cancelled, complete=complete
-        )  # fmt: skip
+        return DeleteResult(deleted=True, removed=dict(self.removed), cancelled=self.cancelled, complete=complete)
 
 
 class Deletions:
     """`thread/delete`, `workspace/delete`, and the job that goes on with the latter."""
 
     def __init__(
-        self, *, db: Transact, jobs: JobQueue, neighbours: Neighbours, forgettings: Forgettings,
+        self,
+        *,
+        db: Transact,
+        jobs: JobQueue,
+        neighbours: Neighbours,
+        forgettings: Forgettings,
         settle: Callable[[], Awaitable[None]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._db = db
         self._jobs = jobs
         self._neighbours = neighbours

@@ -127,12 +127,20 @@ class Agents:
             fitted = fit([SteeringText(part.file, "", take_out_hidden(part.text)[0])], part.limit)
             frame = load(part.section_id)
             text = frame.text.replace("{name}", definition.about.name).replace("{text}", fitted.text)
-            found.append(SectionContribution(
-                section_id=part.section_id, domain="agent", title=frame.title, text=text if fitted.text else "",
-                verbatim=True, truncated=bool(fitted.cuts),
-                budget=ManifestBudget(name=part.section_id, limit=part.limit, used=len(fitted.text)),
-                source_refs=[SourceRef(kind="agent", id=f"{definition.about.slug}/{part.file}", sha256=part.sha256)],
-            ))  # fmt: skip
+            found.append(
+                SectionContribution(
+                    section_id=part.section_id,
+                    domain="agent",
+                    title=frame.title,
+                    text=text if fitted.text else "",
+                    verbatim=True,
+                    truncated=bool(fitted.cuts),
+                    budget=ManifestBudget(name=part.section_id, limit=part.limit, used=len(fitted.text)),
+                    source_refs=[
+                        SourceRef(kind="agent", id=f"{definition.about.slug}/{part.file}", sha256=part.sha256)
+                    ],
+                )
+            )
             for cut in fitted.cuts:
                 said = f"{cut.path}: lines {cut.from_line}-{cut.to_line}"
                 data: dict[str, Any] = {"chars": cut.chars}
@@ -230,9 +238,7 @@ class Agents:
 
 
 def _parts(definition: HelperDefinition, settings: AgentFileSettings) -> list[_Part]:
-    parts = [
-        _Part("agent_definition", AGENTS_FILE, definition.text, definition.text_sha256, settings.agents_chars)
-    ]  # fmt: skip
+    parts = [_Part("agent_definition", AGENTS_FILE, definition.text, definition.text_sha256, settings.agents_chars)]
     if isinstance(definition, TopDefinition):
         if definition.soul is not None and definition.soul_sha256 is not None:
             parts.append(_Part("agent_soul", SOUL_FILE, definition.soul, definition.soul_sha256, settings.soul_chars))

@@ -87,11 +87,17 @@ def judge(folder: AgentFolder) -> Judged:
     if problems or config is None or agents is None:
         return InvalidAgent(slug=_to_printable(folder.slug), layer=folder.layer, problems=problems)
     about = Agent(
-        slug=folder.slug, layer=folder.layer, name=config.name.strip(), description=config.description.strip(),
-        model_role=config.model_role, memory_mode=config.memory_mode, instructions=config.instructions,
+        slug=folder.slug,
+        layer=folder.layer,
+        name=config.name.strip(),
+        description=config.description.strip(),
+        model_role=config.model_role,
+        memory_mode=config.memory_mode,
+        instructions=config.instructions,
         tools=[name for name in DOMAINS if config.tools is None or name in config.tools],
-        sha256=_digest(folder), problems=notes,
-    )  # fmt: skip
+        sha256=_digest(folder),
+        problems=notes,
+    )
     return HelperDefinition(about=about, text=agents.text or "", text_sha256=agents.sha256)
 
 
@@ -102,10 +108,14 @@ def judge_whole(folder: AgentFolder) -> TopDefinition | InvalidAgent:
         return judged
     soul, memory = folder.files.get(SOUL_FILE), folder.files.get(MEMORY_FILE)
     return TopDefinition(
-        about=judged.about, text=judged.text, text_sha256=judged.text_sha256,
-        soul=soul.text if soul else None, soul_sha256=soul.sha256 if soul else None,
-        memory=memory.text if memory else None, memory_sha256=memory.sha256 if memory else None,
-    )  # fmt: skip
+        about=judged.about,
+        text=judged.text,
+        text_sha256=judged.text_sha256,
+        soul=soul.text if soul else None,
+        soul_sha256=soul.sha256 if soul else None,
+        memory=memory.text if memory else None,
+        memory_sha256=memory.sha256 if memory else None,
+    )
 
 
 def _to_printable(slug: str) -> str:

@@ -93,9 +93,14 @@ class InstructionReader:
     """Reads the instruction files of turns."""
 
     def __init__(
-        self, *, disk: InstructionDisk, scanner: SecretScanner, clock: Clock, notify: Notify,
+        self,
+        *,
+        disk: InstructionDisk,
+        scanner: SecretScanner,
+        clock: Clock,
+        notify: Notify,
         settings: Callable[[], InstructionSettings],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._disk = disk
         self._scanner = scanner
         self._clock = clock
@@ -119,9 +124,13 @@ class InstructionReader:
         if off is not None or cwd is None:
             return Instructions(Chain("cwd"), Fitted([], []), "", limit, off, is_missing=cwd is None)
         chain = load_chain(
-            self._sources, self._disk, cwd, wanted.workspace_root, profile=wanted.folder.profile,
+            self._sources,
+            self._disk,
+            cwd,
+            wanted.workspace_root,
+            profile=wanted.folder.profile,
             depth=settings.include_depth,
-        )  # fmt: skip
+        )
         head = load(SECTION_ID).text.removesuffix("{files}")
         fitted = fit([_piece(file) for file in chain.files if file.source is not None], limit - len(head))
         text = head + fitted.text if fitted.text else ""
@@ -132,11 +141,15 @@ class InstructionReader:
     def contributions(self, given: Instructions) -> list[Contribution]:
         """Return the section of the prompt, and what a person should know of it."""
         section = SectionContribution(
-            section_id=SECTION_ID, domain="agent", title=load(SECTION_ID).title, text=given.text, verbatim=True,
+            section_id=SECTION_ID,
+            domain="agent",
+            title=load(SECTION_ID).title,
+            text=given.text,
+            verbatim=True,
             truncated=bool(given.fitted.cuts),
             budget=ManifestBudget(name=SECTION_ID, limit=given.limit, used=len(given.text)),
             source_refs=[SourceRef(kind="instruction", id=path, sha256=sha) for path, sha in given.digests.items()],
-        )  # fmt: skip
+        )
         told = self.diagnostics(given)
         return [section, *told] if given.off is None else [*told]
 

@@ -97,7 +97,7 @@ class Guidance:
 
     def __init__(
         self, *, db: Transact, known: KnownThreads, reader: InstructionReader, agents: Agents, model: Model
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._db = db
         self._known = known
         self._reader = reader
@@ -217,15 +217,18 @@ class Guidance:
             limit = self._reader.limit(wanted.window_tokens)
             return InstructionsPreviewResult(
                 text="", files=[], cut=[], budget=InstructionBudget(limit=limit, used=0), boundary="cwd"
-            )  # fmt: skip
+            )
         files = [
             InstructionFile(
-                path=file.path, kind=file.kind, problem=file.problem, used_lines=lines_used(file, given.fitted),
+                path=file.path,
+                kind=file.kind,
+                problem=file.problem,
+                used_lines=lines_used(file, given.fitted),
                 sha256=file.source.sha256 if file.source is not None else None,
                 chars=len(file.source.text) if file.source is not None else 0,
             )
             for file in given.chain.files
-        ]  # fmt: skip
+        ]
         return InstructionsPreviewResult(
             text=given.text,
             files=files,

@@ -239,10 +239,12 @@ class HookRuntime:
         runs = [self.new_run(subscription, place) for subscription in batch]
         inputs = [msgspec.structs.replace(given, run_id=run.run_id) for run in runs]
         started_at = self._clock.now()
-        calls = await all_within([
-            (partial(subscription.call, own), subscription.timeout_ms / 1000)
-            for subscription, own in zip(batch, inputs, strict=True)
-        ])  # fmt: skip
+        calls = await all_within(
+            [
+                (partial(subscription.call, own), subscription.timeout_ms / 1000)
+                for subscription, own in zip(batch, inputs, strict=True)
+            ]
+        )
         all_ended_at = self._clock.now()
         outcomes: list[tuple[HookRun, list[Contribution]]] = []
         for subscription, run, call in zip(batch, runs, calls, strict=True):

@@ -228,11 +228,14 @@ def context_blocks(blocks: Sequence[RenderedContext], placement: Placement) -> l
     """Return the blocks as a host gets them."""
     return [
         ContextBlock(
-            block_id=b.block_id, domain=b.context.domain, text=b.rendered.text, placement=placement,
+            block_id=b.block_id,
+            domain=b.context.domain,
+            text=b.rendered.text,
+            placement=placement,
             source_refs=b.rendered.refs,
         )
         for b in blocks
-    ]  # fmt: skip
+    ]
 
 
 def system_text(sections: Sequence[PromptSection], system_prompt: str | None, instructions: str | None) -> str:

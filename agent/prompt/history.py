@@ -122,12 +122,15 @@ def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved:
 def rewritten(history: History, say: Callable[[str], str]) -> History:
     """Return the history with every message as `say` has it; one that becomes empty is gone."""
     turns = [
-        turn._replace(messages=[
-            msgspec.structs.replace(message, content=text)
-            for message in turn.messages if (text := say(message.content))
-        ])
+        turn._replace(
+            messages=[
+                msgspec.structs.replace(message, content=text)
+                for message in turn.messages
+                if (text := say(message.content))
+            ]
+        )
         for turn in history.turns
-    ]  # fmt: skip
+    ]
     return history._replace(turns=turns)
 
 

@@ -12,9 +12,15 @@ from protocol.threads import ArtifactRef, Item
 
 def _ref_of(row: Row) -> ArtifactRef:
     return ArtifactRef(
-        artifact_id=row[0], version_id=row[1], name=row[2], kind=row[3], mime=row[4], size_bytes=row[5], role=row[6],
+        artifact_id=row[0],
+        version_id=row[1],
+        name=row[2],
+        kind=row[3],
+        mime=row[4],
+        size_bytes=row[5],
+        role=row[6],
         sha256=row[7],
-    )  # fmt: skip
+    )
 
 
 def artifacts_of(tx: Tx, item_id: str) -> list[ArtifactRef]:
@@ -30,11 +36,23 @@ def read_artifacts(tx: Tx, item_ids: Sequence[str]) -> Mapping[str, list[Artifac
 def add_artifacts(tx: Tx, item: Item, *, are_kept: bool) -> None:
     """Store the references of an item's files; `are_kept`: their bytes were received here."""
     for ref in item.artifacts:
-        tx.run(SQL["add_artifact"], {
-            "artifact_id": ref.artifact_id, "version_id": ref.version_id, "item_id": item.item_id,
-            "thread_id": item.thread_id, "name": ref.name, "kind": ref.kind, "mime": ref.mime,
-            "size_bytes": ref.size_bytes, "role": ref.role, "sha256": ref.sha256, "is_kept": are_kept, "now": item.at,
-        })  # fmt: skip
+        tx.run(
+            SQL["add_artifact"],
+            {
+                "artifact_id": ref.artifact_id,
+                "version_id": ref.version_id,
+                "item_id": item.item_id,
+                "thread_id": item.thread_id,
+                "name": ref.name,
+                "kind": ref.kind,
+                "mime": ref.mime,
+                "size_bytes": ref.size_bytes,
+                "role": ref.role,
+                "sha256": ref.sha256,
+                "is_kept": are_kept,
+                "now": item.at,
+            },
+        )
 
 
 def find_kept(tx: Tx, artifact_id: str, version_id: str | None, workspace_id: str | None) -> ArtifactRef | None:

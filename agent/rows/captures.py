@@ -63,12 +63,15 @@ def add_capture(tx: Tx, new: NewCapture, now: int) -> int:
 
 def find_captures(
     tx: Tx, workspace_id: str, said: Collection[bytes], answers: Collection[bytes], session: bytes | None
-) -> list[KnownCapture]:  # fmt: skip
+) -> list[KnownCapture]:
     """Return the captured messages of some digests or `answers`, and the newest of a session, newest first."""
     values = {
-        "workspace_id": workspace_id, "said": json.dumps([one.hex() for one in said]),
-        "answers": json.dumps([one.hex() for one in answers]), "session": session, "limit": MOST_KNOWN,
-    }  # fmt: skip
+        "workspace_id": workspace_id,
+        "said": json.dumps([one.hex() for one in said]),
+        "answers": json.dumps([one.hex() for one in answers]),
+        "session": session,
+        "limit": MOST_KNOWN,
+    }
     return [_to_known_capture(row) for row in tx.all(SQL["captures_of_chain"], values)]
 
 
@@ -172,11 +175,21 @@ class StoredPiece(NamedTuple):
 
 def add_shown(tx: Tx, row: int, block: str, pieces: Sequence[BlockPiece], marks: dict[str, bytes]) -> None:
     """Store the pieces of a block: `brief`, `standing`, `memory` or `thread`."""
-    tx.run_many(SQL["add_shown_line"], [{
-        "capture_id": row, "block": block, "source_kind": piece.source.kind if piece.source else None,
-        "source_id": piece.source.id if piece.source else None, "source_turn": _turn_of(piece.source),
-        "mark": marks.get(piece.source.id) if piece.source else None, "text": piece.text,
-    } for piece in pieces])  # fmt: skip
+    tx.run_many(
+        SQL["add_shown_line"],
+        [
+            {
+                "capture_id": row,
+                "block": block,
+                "source_kind": piece.source.kind if piece.source else None,
+                "source_id": piece.source.id if piece.source else None,
+                "source_turn": _turn_of(piece.source),
+                "mark": marks.get(piece.source.id) if piece.source else None,
+                "text": piece.text,
+            }
+            for piece in pieces
+        ],
+    )
 
 
 def _turn_of(source: SourceRef | None) -> str | None:

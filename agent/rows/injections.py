@@ -13,10 +13,18 @@ def add_injection(
     `place` is (workspace, thread, turn).
     """
     workspace_id, thread_id, turn_id = place
-    tx.run(SQL["add_standing_injection" if is_standing else "add_injection"], {
-        "workspace_id": workspace_id, "thread_id": thread_id, "turn_id": turn_id, "block_id": block_id,
-        "line_hash": line_hash, "source_kind": source.kind, "source_id": source.id,
-    })  # fmt: skip
+    tx.run(
+        SQL["add_standing_injection" if is_standing else "add_injection"],
+        {
+            "workspace_id": workspace_id,
+            "thread_id": thread_id,
+            "turn_id": turn_id,
+            "block_id": block_id,
+            "line_hash": line_hash,
+            "source_kind": source.kind,
+            "source_id": source.id,
+        },
+    )
 
 
 def turns_shown(tx: Tx, memory_id: str, limit: int) -> list[tuple[str, str, int]]:

@@ -27,10 +27,18 @@ _TOOL_USE: Final = msgspec.json.Decoder(ToolUse)
 def _item_of(tx: Tx, row: Row) -> Item:
     tool = _TOOL_USE.decode(row[9]) if row[9] else None
     return Item(
-        item_id=row[0], turn_id=row[1], thread_id=row[2], kind=row[3], role=row[4], status=row[5], text=row[6],
+        item_id=row[0],
+        turn_id=row[1],
+        thread_id=row[2],
+        kind=row[3],
+        role=row[4],
+        status=row[5],
+        text=row[6],
         at=row[7],
-        name=row[8], artifacts=artifacts_of(tx, row[0]), tool=tool,
-    )  # fmt: skip
+        name=row[8],
+        artifacts=artifacts_of(tx, row[0]),
+        tool=tool,
+    )
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -69,8 +77,10 @@ def read_history_page(
 ) -> list[tuple[HistoryPlace, Item]]:
     """Return a thread's items behind a place in that order, each with its own place."""
     values = place._asdict() | {
-        "thread_id": thread_id, "limit": limit, "kinds": f",{','.join(kinds)}," if kinds is not None else "",
-    }  # fmt: skip
+        "thread_id": thread_id,
+        "limit": limit,
+        "kinds": f",{','.join(kinds)}," if kinds is not None else "",
+    }
     rows = tx.all(SQL["history_asc" if order == "asc" else "history_desc"], values)
     return [(HistoryPlace(*row[10:13]), _item_of(tx, row)) for row in rows]
 
@@ -98,14 +108,21 @@ def read_items(tx: Tx, item_ids: Collection[str]) -> Mapping[str, ItemFact]:
     values = {"item_ids": json.dumps(list(item_ids)), "behind": BEHIND}
     return {
         row[1]: ItemFact(
-            item_id=row[1], turn_id=row[2], thread_id=row[3], workspace_id=row[4], role=row[5],
+            item_id=row[1],
+            turn_id=row[2],
+            thread_id=row[3],
+            workspace_id=row[4],
+            role=row[5],
             name=None if row[11] == "tool_event" else row[6],
-            text=f"{row[6]}: {row[7]}" if row[11] == "tool_event" else row[7], at=row[8], turn_seq=row[9],
+            text=f"{row[6]}: {row[7]}" if row[11] == "tool_event" else row[7],
+            at=row[8],
+            turn_seq=row[9],
             item_seq=row[10],
-            indexable=is_indexable(row[11], row[12], row[13], row[14], row[7], row[6]), thread_name=row[15],
+            indexable=is_indexable(row[11], row[12], row[13], row[14], row[7], row[6]),
+            thread_name=row[15],
         )
         for row in tx.all(SQL["get_items"], values)
-    }  # fmt: skip
+    }
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -114,11 +131,22 @@ def read_items(tx: Tx, item_ids: Collection[str]) -> Mapping[str, ItemFact]:
 def add_item(tx: Tx, item: Item, position: int, *, keeps_files: bool = False) -> None:
     """Store an item and the references of its files; `keeps_files`: their bytes were received here."""
     tool = to_json(item.tool) if item.tool is not None else None
-    tx.run(SQL["add_item"], {
-        "item_id": item.item_id, "turn_id": item.turn_id, "thread_id": item.thread_id, "position": position,
-        "kind": item.kind, "role": item.role, "status": item.status, "text": item.text, "at": item.at,
-        "name": item.name, "tool": tool,
-    })  # fmt: skip
+    tx.run(
+        SQL["add_item"],
+        {
+            "item_id": item.item_id,
+            "turn_id": item.turn_id,
+            "thread_id": item.thread_id,
+            "position": position,
+            "kind": item.kind,
+            "role": item.role,
+            "status": item.status,
+            "text": item.text,
+            "at": item.at,
+            "name": item.name,
+            "tool": tool,
+        },
+    )
     if item.kind == "tool_result":
         _add_mentions(tx, item.turn_id, item.text)
     add_artifacts(tx, item, are_kept=keeps_files)

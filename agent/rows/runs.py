@@ -20,23 +20,42 @@ _HASHES: Final = msgspec.json.Decoder(list[str])
 def _run_of(row: Row) -> HookRun:
     hashes = _HASHES.decode(row[11])
     return HookRun(
-        run_id=row[0], hook_id=row[1], phase=row[2], thread_id=row[3], turn_id=row[4], status=row[5],
-        attempt_count=row[6], queued_at=row[7], started_at=row[8], completed_at=row[9], duration_ms=row[10],
-        contribution_count=len(hashes), contribution_hashes=hashes,
+        run_id=row[0],
+        hook_id=row[1],
+        phase=row[2],
+        thread_id=row[3],
+        turn_id=row[4],
+        status=row[5],
+        attempt_count=row[6],
+        queued_at=row[7],
+        started_at=row[8],
+        completed_at=row[9],
+        duration_ms=row[10],
+        contribution_count=len(hashes),
+        contribution_hashes=hashes,
         diagnostics=_DIAGNOSTICS.decode(row[12]),
         error=RunError(code=row[13], retryable=bool(row[14])) if row[13] else None,
-    )  # fmt: skip
+    )
 
 
 def _values_of(run: HookRun) -> dict[str, Any]:
     return {
-        "run_id": run.run_id, "hook_id": run.hook_id, "phase": run.phase, "thread_id": run.thread_id,
-        "turn_id": run.turn_id, "status": run.status, "attempt_count": run.attempt_count, "queued_at": run.queued_at,
-        "started_at": run.started_at, "completed_at": run.completed_at, "duration_ms": run.duration_ms,
-        "contribution_hashes": to_json(run.contribution_hashes), "diagnostics": to_json(run.diagnostics),
+        "run_id": run.run_id,
+        "hook_id": run.hook_id,
+        "phase": run.phase,
+        "thread_id": run.thread_id,
+        "turn_id": run.turn_id,
+        "status": run.status,
+        "attempt_count": run.attempt_count,
+        "queued_at": run.queued_at,
+        "started_at": run.started_at,
+        "completed_at": run.completed_at,
+        "duration_ms": run.duration_ms,
+        "contribution_hashes": to_json(run.contribution_hashes),
+        "diagnostics": to_json(run.diagnostics),
         "error_code": run.error.code if run.error else None,
         "error_retryable": run.error.retryable if run.error else None,
-    }  # fmt: skip
+    }
 
 
 def add_run(tx: Tx, run: HookRun) -> None:
@@ -86,9 +105,13 @@ def list_runs(tx: Tx, params: HooksRunsParams, before: int, limit: int) -> list[
     else:
         statement = SQL["list_runs"] if params.thread_id is None else SQL["list_runs_of_thread"]
     values = {
-        "before": before, "limit": limit, "turn_id": params.turn_id, "thread_id": params.thread_id,
-        "phase": params.phase, "status": params.status,
-    }  # fmt: skip
+        "before": before,
+        "limit": limit,
+        "turn_id": params.turn_id,
+        "thread_id": params.thread_id,
+        "phase": params.phase,
+        "status": params.status,
+    }
     return [(row[15], _run_of(row)) for row in tx.all(statement, values)]
 
 

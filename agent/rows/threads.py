@@ -26,7 +26,7 @@ COUNTED = {
 def _workspace_of(row: Row) -> Workspace:
     return Workspace(
         workspace_id=row[0], name=row[1], root_path=row[2], created_at=row[3], updated_at=row[4], state=row[5]
-    )  # fmt: skip
+    )
 
 
 def get_workspace(tx: Tx, workspace_id: str) -> Workspace | None:
@@ -94,11 +94,22 @@ class StoredThread(NamedTuple):
 
 def _thread_of(row: Row) -> StoredThread:
     thread = Thread(
-        thread_id=row[0], workspace_id=row[1], agent_id=row[2], parent_thread_id=row[3], name=row[4], mode=row[5],
-        memory_mode=row[6], origin=row[7], task_id=row[8], archived=bool(row[9]), turn_count=row[10],
-        created_at=row[11], updated_at=row[12], agent=_AGENT.decode(row[20]) if row[20] else None,
+        thread_id=row[0],
+        workspace_id=row[1],
+        agent_id=row[2],
+        parent_thread_id=row[3],
+        name=row[4],
+        mode=row[5],
+        memory_mode=row[6],
+        origin=row[7],
+        task_id=row[8],
+        archived=bool(row[9]),
+        turn_count=row[10],
+        created_at=row[11],
+        updated_at=row[12],
+        agent=_AGENT.decode(row[20]) if row[20] else None,
         forked_from=_FORK.decode(row[21]) if row[21] else None,
-    )  # fmt: skip
+    )
     return StoredThread(thread, row[13], row[14], row[15], row[16], WorkFolder(*row[17:20]))
 
 
@@ -121,9 +132,15 @@ def read_thread(tx: Tx, thread_id: str) -> ThreadFact | None:
         return None
     t = found.thread
     return ThreadFact(
-        thread_id=t.thread_id, workspace_id=t.workspace_id, agent_id=t.agent_id, parent_thread_id=t.parent_thread_id,
-        task_id=t.task_id, memory_mode=t.memory_mode, origin=t.origin, name=t.name,
-    )  # fmt: skip
+        thread_id=t.thread_id,
+        workspace_id=t.workspace_id,
+        agent_id=t.agent_id,
+        parent_thread_id=t.parent_thread_id,
+        task_id=t.task_id,
+        memory_mode=t.memory_mode,
+        origin=t.origin,
+        name=t.name,
+    )
 
 
 def list_threads(
@@ -148,15 +165,29 @@ def thread_names(tx: Tx, workspace_id: str, limit: int) -> dict[str, str]:
 def add_thread(tx: Tx, found: StoredThread) -> None:
     """Store a new thread."""
     t = found.thread
-    tx.run(SQL["add_thread"], {
-        "thread_id": t.thread_id, "workspace_id": t.workspace_id, "agent_id": t.agent_id,
-        "parent_thread_id": t.parent_thread_id, "name": t.name, "mode": t.mode, "memory_mode": t.memory_mode,
-        "origin": t.origin, "task_id": t.task_id, "instructions": found.instructions, "model": found.model,
-        "provider": found.provider, "now": t.created_at, "cwd": found.folder.cwd,
-        "instruction_files": found.folder.files, "instruction_profile": found.folder.profile,
-        "agent": to_json(t.agent) if t.agent else None,
-        "forked_from": to_json(t.forked_from) if t.forked_from else None,
-    })  # fmt: skip
+    tx.run(
+        SQL["add_thread"],
+        {
+            "thread_id": t.thread_id,
+            "workspace_id": t.workspace_id,
+            "agent_id": t.agent_id,
+            "parent_thread_id": t.parent_thread_id,
+            "name": t.name,
+            "mode": t.mode,
+            "memory_mode": t.memory_mode,
+            "origin": t.origin,
+            "task_id": t.task_id,
+            "instructions": found.instructions,
+            "model": found.model,
+            "provider": found.provider,
+            "now": t.created_at,
+            "cwd": found.folder.cwd,
+            "instruction_files": found.folder.files,
+            "instruction_profile": found.folder.profile,
+            "agent": to_json(t.agent) if t.agent else None,
+            "forked_from": to_json(t.forked_from) if t.forked_from else None,
+        },
+    )
 
 
 def change_thread(

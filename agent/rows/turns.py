@@ -52,11 +52,20 @@ def _turn_of(row: Row) -> StoredTurn:
     driver = cast("Driver", "host" if row[3] == "import" else row[3])
     error = TurnError.of(row[8], retryable=bool(row[9])) if row[8] else None
     turn = Turn(
-        turn_id=row[0], thread_id=row[1], workspace_id=row[2], driver=driver, mode=row[4], status=row[5],
-        started_at=row[6], completed_at=row[7], error=error, rounds=row[10],
+        turn_id=row[0],
+        thread_id=row[1],
+        workspace_id=row[2],
+        driver=driver,
+        mode=row[4],
+        status=row[5],
+        started_at=row[6],
+        completed_at=row[7],
+        error=error,
+        rounds=row[10],
         usage=_USAGE.decode(row[11]) if row[11] else None,
-        prompt_manifest=_MANIFEST.decode(row[12]) if row[12] else None, superseded_by=row[21],
-    )  # fmt: skip
+        prompt_manifest=_MANIFEST.decode(row[12]) if row[12] else None,
+        superseded_by=row[21],
+    )
     options = _OPTIONS.decode(row[14])
     events = _EVENTS.decode(row[19])
     return StoredTurn(turn, row[13], options, row[15], bool(row[16]), row[17], row[18], events, row[20])
@@ -155,10 +164,16 @@ class NewTurn(NamedTuple):
 
 def add_turn(tx: Tx, new: NewTurn) -> None:
     """Store a turn in the first status of its driver."""
-    tx.run(SQL["add_turn"], new._asdict() | {
-        "status": BEGINNINGS[new.driver], "options": "{}" if new.options is None else to_json(new.options),
-        "completed_at": new.started_at if new.owner is None else None, "caller": encode_caller(),
-    })  # fmt: skip
+    tx.run(
+        SQL["add_turn"],
+        new._asdict()
+        | {
+            "status": BEGINNINGS[new.driver],
+            "options": "{}" if new.options is None else to_json(new.options),
+            "completed_at": new.started_at if new.owner is None else None,
+            "caller": encode_caller(),
+        },
+    )
 
 
 def keep_prepared(tx: Tx, turn: Turn, seq: int) -> None:
@@ -195,11 +210,13 @@ def _values_of(left: TurnLeft) -> dict[str, Any]:
     turn = left.turn
     return {
         "error_reason": turn.error.reason if turn.error else None,
-        "error_retryable": turn.error.retryable if turn.error else None, "rounds": turn.rounds,
+        "error_retryable": turn.error.retryable if turn.error else None,
+        "rounds": turn.rounds,
         "usage": to_json(turn.usage) if turn.usage else None,
-        "manifest": to_json(turn.prompt_manifest) if turn.prompt_manifest else None, "last_seq": left.seq,
+        "manifest": to_json(turn.prompt_manifest) if turn.prompt_manifest else None,
+        "last_seq": left.seq,
         "tool_events": to_json(list(left.tool_events)),
-    }  # fmt: skip
+    }
 
 
 def supersede_turn(tx: Tx, turn_id: str, by: str) -> None:

@@ -236,9 +236,13 @@ class _Import:
         offset = self._params.offset
         incoming = identify_turns(known, turns, place, is_replacing=is_replacing, echoes=echoes, offset=offset)
         plan = plan_import(
-            known, incoming, is_replacing=is_replacing, source=self._origin, offset=offset or 0,
+            known,
+            incoming,
+            is_replacing=is_replacing,
+            source=self._origin,
+            offset=offset or 0,
             has_more=self._params.has_more,
-        )  # fmt: skip
+        )
         return plan._replace(skipped=plan.skipped + len(echoes))
 
     def _echoes(self, tx: Tx, known: Sequence[KnownTurn], turns: Sequence[ImportTurn]) -> set[int]:
@@ -319,24 +323,48 @@ def _messages(tx: Tx, turn_id: str) -> list[Item]:
 
 def _item(said: ImportItem, item_id: str, turn_id: str, thread_id: str, at: int) -> Item:
     return Item(
-        item_id=item_id, turn_id=turn_id, thread_id=thread_id, kind=KINDS[said.role], role=said.role,
+        item_id=item_id,
+        turn_id=turn_id,
+        thread_id=thread_id,
+        kind=KINDS[said.role],
+        role=said.role,
         status="completed",
-        text=said.text, at=at, name=said.name, artifacts=[artifact_ref(ref) for ref in said.artifacts], tool=None,
-    )  # fmt: skip
+        text=said.text,
+        at=at,
+        name=said.name,
+        artifacts=[artifact_ref(ref) for ref in said.artifacts],
+        tool=None,
+    )
 
 
 def artifact_ref(given: ArtifactRefInput) -> ArtifactRef:
     """Return a reference as stored; a missing version is named after the file."""
     version = given.version_id or derive_id("ver", given.artifact_id, given.sha256 or given.name)
     return ArtifactRef(
-        artifact_id=given.artifact_id, version_id=version, name=given.name, kind=given.kind, mime=given.mime,
-        size_bytes=given.size_bytes, role=given.role, sha256=given.sha256,
-    )  # fmt: skip
+        artifact_id=given.artifact_id,
+        version_id=version,
+        name=given.name,
+        kind=given.kind,
+        mime=given.mime,
+        size_bytes=given.size_bytes,
+        role=given.role,
+        sha256=given.sha256,
+    )
 
 
 def _new_thread(params: ThreadImportParams, thread_id: str, now: int) -> Thread:
     return Thread(
-        thread_id=thread_id, workspace_id=params.workspace_id, agent_id=None, parent_thread_id=None, name=params.name,
-        mode="agent", memory_mode="normal", origin="user", task_id=None, archived=False, turn_count=0, created_at=now,
+        thread_id=thread_id,
+        workspace_id=params.workspace_id,
+        agent_id=None,
+        parent_thread_id=None,
+        name=params.name,
+        mode="agent",
+        memory_mode="normal",
+        origin="user",
+        task_id=None,
+        archived=False,
+        turn_count=0,
+        created_at=now,
         updated_at=now,
-    )  # fmt: skip
+    )

@@ -214,11 +214,21 @@ class Threads:
         now = self._clock.now()
         asked_mode = definition.about.memory_mode if definition is not None else "normal"
         thread = Thread(
-            thread_id=thread_id, workspace_id=workspace_id, agent_id=params.agent_id,
-            parent_thread_id=params.parent_thread_id, name=params.name, mode=params.mode, origin=params.origin,
-            memory_mode=stricter(params.memory_mode, asked_mode), task_id=params.task_id, archived=False, turn_count=0,
-            created_at=now, updated_at=now, agent=definition.ref if definition is not None else None,
-        )  # fmt: skip
+            thread_id=thread_id,
+            workspace_id=workspace_id,
+            agent_id=params.agent_id,
+            parent_thread_id=params.parent_thread_id,
+            name=params.name,
+            mode=params.mode,
+            origin=params.origin,
+            memory_mode=stricter(params.memory_mode, asked_mode),
+            task_id=params.task_id,
+            archived=False,
+            turn_count=0,
+            created_at=now,
+            updated_at=now,
+            agent=definition.ref if definition is not None else None,
+        )
         folder = WorkFolder(params.cwd, params.instruction_files, params.instruction_profile)
         return StoredThread(thread, params.instructions, params.model, params.provider, 0, folder)
 

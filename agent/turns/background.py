@@ -206,10 +206,17 @@ class Background:
         """End runs as skipped, whether they wait or are at work; what waits for them goes on. Satisfies `EndRuns`."""
         now = self._clock.now()
         for run in filter(None, (read_run(tx, run_id) for run_id in run_ids)):
-            change_run(tx, end_run(
-                run, build_skip(code), attempts=run.attempt_count, started_at=run.started_at or now, completed_at=now,
-                duration_ms=0,
-            ))  # fmt: skip
+            change_run(
+                tx,
+                end_run(
+                    run,
+                    build_skip(code),
+                    attempts=run.attempt_count,
+                    started_at=run.started_at or now,
+                    completed_at=now,
+                    duration_ms=0,
+                ),
+            )
             self._jobs.cancel(tx, kind="hook_run", subject=run.run_id)
             self._release(tx, post_runs(tx, run.turn_id), after=run.hook_id)
             self.settle(tx, run.turn_id)

@@ -54,10 +54,16 @@ class Beginnings:
     """Plans and stores the beginnings of turns."""
 
     def __init__(
-        self, *, clock: Clock, ids: Ids, ledger: Ledger, settings: Callable[[], GatewayConfig], owner: str,
+        self,
+        *,
+        clock: Clock,
+        ids: Ids,
+        ledger: Ledger,
+        settings: Callable[[], GatewayConfig],
+        owner: str,
         unstored: Unstored,
         stranded: Callable[[Tx, str, str], Sequence[str]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._clock = clock
         self._ids = ids
         self._ledger = ledger
@@ -109,14 +115,33 @@ class Beginnings:
         now = self._clock.now()
         position = last_position(tx, params.thread_id) + 1
         turn = Turn(
-            turn_id=turn_id, thread_id=params.thread_id, workspace_id=found.thread.workspace_id, driver=asked.driver,
-            mode=params.mode or found.thread.mode, status=BEGINNINGS[asked.driver], started_at=now, completed_at=None,
-            error=None, rounds=0, usage=None, prompt_manifest=None, not_stored=not_stored,
-        )  # fmt: skip
+            turn_id=turn_id,
+            thread_id=params.thread_id,
+            workspace_id=found.thread.workspace_id,
+            driver=asked.driver,
+            mode=params.mode or found.thread.mode,
+            status=BEGINNINGS[asked.driver],
+            started_at=now,
+            completed_at=None,
+            error=None,
+            rounds=0,
+            usage=None,
+            prompt_manifest=None,
+            not_stored=not_stored,
+        )
         item = Item(
-            item_id=self._ids.new("itm"), turn_id=turn_id, thread_id=params.thread_id, kind="user_message", role="user",
-            status="completed", text=asked.text, at=now, name=None, artifacts=[one.ref for one in received], tool=None,
-        )  # fmt: skip
+            item_id=self._ids.new("itm"),
+            turn_id=turn_id,
+            thread_id=params.thread_id,
+            kind="user_message",
+            role="user",
+            status="completed",
+            text=asked.text,
+            at=now,
+            name=None,
+            artifacts=[one.ref for one in received],
+            tool=None,
+        )
         context = context_in(found.thread, turn, params.options, now, asked.guidance.memory_mode)
         said = self._read_earlier_conversation(
             tx, asked, found, position, sum(one.ref.kind == "image" for one in received)

@@ -82,10 +82,14 @@ class TurnLifecycle:
         self._means = means
         self.unstored = means.unstored
         self._beginnings = Beginnings(
-            clock=means.clock, ids=means.ids, ledger=means.ledger, settings=means.settings, owner=means.owner,
+            clock=means.clock,
+            ids=means.ids,
+            ledger=means.ledger,
+            settings=means.settings,
+            owner=means.owner,
             unstored=means.unstored,
             stranded=lambda tx, thread_id, turn_id: self._find_stranded(tx, thread_id, beginning=turn_id),
-        )  # fmt: skip
+        )
         self.running: dict[str, ActiveTurn] = {}
         """Turns that run in this process, by id."""
         self._beginning: dict[str, anyio.Event] = {}
@@ -168,9 +172,13 @@ class TurnLifecycle:
         if stored.turn.not_stored is not None:
             self.unstored.keep_turn(asked.digest, stored.turn)
         active = self.running[turn_id] = ActiveTurn(
-            turn=stored.turn, context=stored.context, user_item=stored.user_item, ids=self._means.ids,
-            clock=self._means.clock, notify=self._means.notify,
-        )  # fmt: skip
+            turn=stored.turn,
+            context=stored.context,
+            user_item=stored.user_item,
+            ids=self._means.ids,
+            clock=self._means.clock,
+            notify=self._means.notify,
+        )
         return Begun(stored.turn, active, stored.history)
 
     async def _store_if_possible(
@@ -311,9 +319,7 @@ class TurnLifecycle:
             error = TurnError.of("internal", retryable=False)
         return msgspec.structs.replace(turn, status=status, completed_at=self._means.clock.now(), error=error)
 
-    def _store_items(
-        self, tx: Tx, active: ActiveTurn, fresh: PreparedTurn | None, runs: Sequence[HookRun]
-    ) -> None:  # fmt: skip
+    def _store_items(self, tx: Tx, active: ActiveTurn, fresh: PreparedTurn | None, runs: Sequence[HookRun]) -> None:
         """Store what a turn left beside itself; `fresh` is a preparation of which nothing is stored yet."""
         turn = active.turn
         for position, item in enumerate(active.items, 1):

@@ -59,8 +59,11 @@ SHUTDOWN_SECONDS = 1.0
 """Running turns are ended as interrupted within this time when the process ends."""
 
 FINISHED: Mapping[FinishStatus, TurnEvent] = {
-    "succeeded": "complete", "failed": "fail", "provider_failure": "fail", "interrupted": "interrupt",
-}  # fmt: skip
+    "succeeded": "complete",
+    "failed": "fail",
+    "provider_failure": "fail",
+    "interrupted": "interrupt",
+}
 FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
     "failed": TurnError.of("host_failed", retryable=False),
     "provider_failure": TurnError.of("provider_failed", retryable=True),
@@ -90,9 +93,17 @@ class Turns:
     """The wire methods of turns."""
 
     def __init__(
-        self, means: TurnMeans, *, pipeline: Pipeline, model: Model, tools: Mapping[str, ToolCall], spawn: Spawn,
-        mask: Callable[[str], str], marks: Marks, guidance: Guidance,
-    ) -> None:  # fmt: skip
+        self,
+        means: TurnMeans,
+        *,
+        pipeline: Pipeline,
+        model: Model,
+        tools: Mapping[str, ToolCall],
+        spawn: Spawn,
+        mask: Callable[[str], str],
+        marks: Marks,
+        guidance: Guidance,
+    ) -> None:
         self._means = means
         self._pipeline = pipeline
         self._model = model

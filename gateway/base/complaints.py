@@ -57,7 +57,7 @@ ROWS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] 
     (compile_late(r"Invalid enum value .*", re.DOTALL), lambda _found: "is not one of the values that it takes"),
     (compile_late(r"Object missing required field `(?P<name>[^`]*)`"), lambda found: f"`{found['name']}` is missing"),
     (compile_late(r"Object contains unknown field `(?P<name>[^`]*)`"), lambda found: f"there is no `{found['name']}`"),
-)  # fmt: skip
+)
 """Complaints as msgspec writes them, each with its words."""
 
 

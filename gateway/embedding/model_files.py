@@ -35,10 +35,12 @@ DECIDING = (*NEEDED, "special_tokens_map.json", "config.json", "1_Pooling/config
 CACHED_AS: Mapping[str, tuple[str, str]] = {
     "sentence-transformers/all-minilm-l6-v2": ("Qdrant/all-MiniLM-L6-v2-onnx", "model.onnx"),
     "sentence-transformers/paraphrase-multilingual-minilm-l12-v2": (
-        "Qdrant/paraphrase-multilingual-MiniLM-L12-v2-onnx-Q", "model_optimized.onnx",
+        "Qdrant/paraphrase-multilingual-MiniLM-L12-v2-onnx-Q",
+        "model_optimized.onnx",
     ),
     "sentence-transformers/paraphrase-multilingual-mpnet-base-v2": (
-        "Xenova/paraphrase-multilingual-mpnet-base-v2", "onnx/model.onnx",
+        "Xenova/paraphrase-multilingual-mpnet-base-v2",
+        "onnx/model.onnx",
     ),
     "intfloat/multilingual-e5-large": ("Qdrant/multilingual-e5-large-onnx", "model.onnx"),
     "baai/bge-base-en": ("Qdrant/fast-bge-base-en", "model_optimized.onnx"),
@@ -58,11 +60,12 @@ CACHED_AS: Mapping[str, tuple[str, str]] = {
     "nomic-ai/nomic-embed-text-v1.5-q": ("nomic-ai/nomic-embed-text-v1.5", "onnx/model_quantized.onnx"),
     "google/embeddinggemma-300m": ("onnx-community/embeddinggemma-300m-ONNX", "onnx/model.onnx"),
     "ibm-granite/granite-embedding-small-english-r2": (
-        "onnx-community/granite-embedding-small-english-r2-ONNX", "onnx/model.onnx",
+        "onnx-community/granite-embedding-small-english-r2-ONNX",
+        "onnx/model.onnx",
     ),
     "qwen/qwen3-embedding-0.6b": ("Qdrant/Qwen3-Embedding-0.6B-onnx", "onnx/model.onnx"),
     "qwen/qwen3-embedding-0.6b-q": ("Qdrant/Qwen3-Embedding-0.6B-onnx", "onnx/model_quantized.onnx"),
-}  # fmt: skip
+}
 """Repository and file of the models that fastembed fetches from elsewhere than their name says; a test compares."""
 
 STATIC_PACKAGE = "wordllama"

@@ -20,10 +20,27 @@ GATHERED_MS = 500
 """The longest time for which changes are gathered before they are handed on."""
 NETWORK = frozenset(
     {
-        "9p", "afs", "ceph", "cifs", "davfs", "drvfs", "fuse.davfs2", "fuse.rclone", "fuse.s3fs", "fuse.sshfs",
-        "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs", "vboxsf", "virtiofs",
+        "9p",
+        "afs",
+        "ceph",
+        "cifs",
+        "davfs",
+        "drvfs",
+        "fuse.davfs2",
+        "fuse.rclone",
+        "fuse.s3fs",
+        "fuse.sshfs",
+        "glusterfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "smb3",
+        "smbfs",
+        "vboxsf",
+        "virtiofs",
     }
-)  # fmt: skip
+)
 """File systems whose changes come from elsewhere, and are not reported."""
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})

@@ -43,18 +43,27 @@ class PassParts(NamedTuple):
 
 
 def build_passes(
-    base: Foundations, jobs: JobQueue, notify: Notify, consolidation: Consolidation, *,
-    queue_index_repair: Callable[[Tx], None], has_turn: Callable[[], bool], workspace_exists: Callable[[Tx, str], bool],
-) -> PassParts:  # fmt: skip
+    base: Foundations,
+    jobs: JobQueue,
+    notify: Notify,
+    consolidation: Consolidation,
+    *,
+    queue_index_repair: Callable[[Tx], None],
+    has_turn: Callable[[], bool],
+    workspace_exists: Callable[[Tx, str], bool],
+) -> PassParts:
     """Build scheduler, runs and methods."""
     db, clock, ids = base.database, base.clock, base.ids
 
     def prunings(now: int) -> Sequence[Check]:
         return [
-            old_runs(now - REVERSIBLE_MS), *prunings_of_records(), *prunings_of_conversations(queue_index_repair),
-            *prunings_of_files(now), *prunings_of_graph(now),
+            old_runs(now - REVERSIBLE_MS),
+            *prunings_of_records(),
+            *prunings_of_conversations(queue_index_repair),
+            *prunings_of_files(now),
+            *prunings_of_graph(now),
             old_vectors(now - base.config.config.knowledge.cache_days * DAY_MS),
-        ]  # fmt: skip
+        ]
 
     stages: Mapping[PassName, Sequence[PassStage]] = {
         "consolidate": consolidation.stages(),
@@ -72,11 +81,18 @@ def build_passes(
 
     scheduler = Scheduler(
         ScheduleMeans(
-            db=db, clock=clock, ids=ids, jobs=jobs, settings=lambda: base.config.config.passes,
-            is_memory_on=is_memory_on, home_id=home_id, has_turn=has_turn,
-            stages=names, zone=system_zone,
+            db=db,
+            clock=clock,
+            ids=ids,
+            jobs=jobs,
+            settings=lambda: base.config.config.passes,
+            is_memory_on=is_memory_on,
+            home_id=home_id,
+            has_turn=has_turn,
+            stages=names,
+            zone=system_zone,
         )
-    )  # fmt: skip
+    )
     runs = Runs(
         RunMeans(
             db=db, clock=clock, notify=notify, stages=stages, plan_next=scheduler.plan_next, is_memory_on=is_memory_on
@@ -84,7 +100,13 @@ def build_passes(
     )
     undoing = Undoing(UndoMeans(db=db, clock=clock, ids=ids, undo=consolidation.undoing()))
     methods = Passes(
-        db=db, ids=ids, runs=runs, scheduler=scheduler, undoing=undoing, stages=names,
-        settings=lambda: base.config.config, workspace_exists=workspace_exists,
-    )  # fmt: skip
+        db=db,
+        ids=ids,
+        runs=runs,
+        scheduler=scheduler,
+        undoing=undoing,
+        stages=names,
+        settings=lambda: base.config.config,
+        workspace_exists=workspace_exists,
+    )
     return PassParts(runs, scheduler, methods, DailySweep(db, clock, prunings))

@@ -43,10 +43,17 @@ class Passes:
     """Answers `passes/list`, `run`, `runs`, `get` and `undo`."""
 
     def __init__(
-        self, *, db: Transact, ids: Ids, runs: Runs, scheduler: Scheduler, undoing: Undoing,
-        stages: Callable[[PassName], list[str]], settings: Callable[[], GatewayConfig],
+        self,
+        *,
+        db: Transact,
+        ids: Ids,
+        runs: Runs,
+        scheduler: Scheduler,
+        undoing: Undoing,
+        stages: Callable[[PassName], list[str]],
+        settings: Callable[[], GatewayConfig],
         workspace_exists: Callable[[Tx, str], bool],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._db, self._ids, self._runs, self._scheduler, self._undoing = db, ids, runs, scheduler, undoing
         self._stages, self._settings, self._workspace_exists = stages, settings, workspace_exists
 
@@ -67,13 +74,16 @@ class Passes:
         def read(tx: Tx) -> list[Pass]:
             return [
                 Pass(
-                    name=name, enabled=row.is_enabled(settings), uses_model=row.uses_model,
-                    interval_ms=row.interval_ms(settings), next_run_at=rows.find_planned_time(tx, name),
+                    name=name,
+                    enabled=row.is_enabled(settings),
+                    uses_model=row.uses_model,
+                    interval_ms=row.interval_ms(settings),
+                    next_run_at=rows.find_planned_time(tx, name),
                     waiting_for=self._scheduler.waiting_for(name, rows.find_planned_time(tx, name)),
                     last_run=rows.last_run(tx, name),
                 )
                 for name, row in PASSES.items()
-            ]  # fmt: skip
+            ]
 
         return PassesListResult(passes=await self._db.read(read), budget=ModelBudget(daily_model_calls=0, used=0))
 

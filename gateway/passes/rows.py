@@ -49,30 +49,58 @@ def run_of(row: Row) -> StoredRun:
     run_id, name, trigger, is_dry, state, reason, workspace_id, *later = row
     started_at, ended_at, stages, stage, place, changes, reversible_until = later
     run = Run(
-        run_id=run_id, pass_=name, trigger=trigger, dry_run=bool(is_dry), state=state, reason=reason,
-        started_at=started_at, ended_at=ended_at, stages=_STAGES.decode(stages), llm_enriched=0, model=None,
-        changes=changes, reversible_until=reversible_until,
-    )  # fmt: skip
+        run_id=run_id,
+        pass_=name,
+        trigger=trigger,
+        dry_run=bool(is_dry),
+        state=state,
+        reason=reason,
+        started_at=started_at,
+        ended_at=ended_at,
+        stages=_STAGES.decode(stages),
+        llm_enriched=0,
+        model=None,
+        changes=changes,
+        reversible_until=reversible_until,
+    )
     return StoredRun(run, workspace_id, stage, place)
 
 
 def add_run(tx: Tx, new: NewRun, now: int) -> None:
     """Queue a run whose stages all wait."""
     stages = [RunStage(name=name, state="waiting") for name in new.stages]
-    tx.run(SQL["add_run"], {
-        "run_id": new.run_id, "name": new.name, "trigger": new.trigger, "is_dry": int(new.is_dry),
-        "workspace_id": new.workspace_id, "stages": _text(stages), "now": now,
-    })  # fmt: skip
+    tx.run(
+        SQL["add_run"],
+        {
+            "run_id": new.run_id,
+            "name": new.name,
+            "trigger": new.trigger,
+            "is_dry": int(new.is_dry),
+            "workspace_id": new.workspace_id,
+            "stages": _text(stages),
+            "now": now,
+        },
+    )
 
 
 def put_run(tx: Tx, stored: StoredRun) -> None:
     """Store how far a run is."""
     run = stored.run
-    tx.run(SQL["put_run"], {
-        "run_id": run.run_id, "state": run.state, "reason": run.reason, "started_at": run.started_at,
-        "ended_at": run.ended_at, "stages": _text(run.stages), "stage": stored.stage, "place": stored.place,
-        "changes": run.changes, "reversible_until": run.reversible_until,
-    })  # fmt: skip
+    tx.run(
+        SQL["put_run"],
+        {
+            "run_id": run.run_id,
+            "state": run.state,
+            "reason": run.reason,
+            "started_at": run.started_at,
+            "ended_at": run.ended_at,
+            "stages": _text(run.stages),
+            "stage": stored.stage,
+            "place": stored.place,
+            "changes": run.changes,
+            "reversible_until": run.reversible_until,
+        },
+    )
 
 
 def find_run(tx: Tx, run_id: str) -> StoredRun | None:

@@ -120,9 +120,12 @@ class Runs:
         began, run = time.perf_counter(), stored.run
         stage, shown = self._means.stages[run.pass_][stored.stage], run.stages[stored.stage]
         given = StageRun(
-            now=self._means.clock.now(), place=stored.place, limit=SLICE_ROWS, changes=run.changes,
+            now=self._means.clock.now(),
+            place=stored.place,
+            limit=SLICE_ROWS,
+            changes=run.changes,
             workspace_id=stored.workspace_id,
-        )  # fmt: skip
+        )
         done = stage.work(tx, given)
         if done.changes:
             rows.add_changes(tx, run.run_id, done.changes)
@@ -179,10 +182,14 @@ def _grown(shown: RunStage, done: StageSlice, seconds: float) -> RunStage:
         counts[name] = counts.get(name, 0) + count
     state = "running" if done.place is not None else "completed" if done.skipped is None else "skipped"
     return msgspec.structs.replace(
-        shown, state=state, reason=done.skipped, seen=shown.seen + done.seen,
+        shown,
+        state=state,
+        reason=done.skipped,
+        seen=shown.seen + done.seen,
         changed=shown.changed + len(done.changes) + done.moved,
-        counts=counts, duration_ms=shown.duration_ms + round(seconds * 1000),
-    )  # fmt: skip
+        counts=counts,
+        duration_ms=shown.duration_ms + round(seconds * 1000),
+    )
 
 
 def _end_run(stored: StoredRun, now: int) -> StoredRun:

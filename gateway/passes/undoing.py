@@ -98,9 +98,13 @@ class Undoing:
             stage, state="completed", seen=sum(counts.values()), changed=counts["undone"], counts=counts
         )
         run = msgspec.structs.replace(
-            own.run, state="completed", started_at=own.run.started_at or now, ended_at=now, stages=[stage],
+            own.run,
+            state="completed",
+            started_at=own.run.started_at or now,
+            ended_at=now,
+            stages=[stage],
             changes=counts["undone"],
-        )  # fmt: skip
+        )
         rows.put_run(tx, own._replace(run=run, stage=1))
         return run
 

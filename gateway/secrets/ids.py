@@ -92,9 +92,17 @@ def _chinese(d: str) -> bool:
 
 
 _DIHEDRAL = (
-    "0123456789", "1234067895", "2340178956", "3401289567", "4012395678",
-    "5987604321", "6598710432", "7659821043", "8765932104", "9876543210",
-)  # fmt: skip
+    "0123456789",
+    "1234067895",
+    "2340178956",
+    "3401289567",
+    "4012395678",
+    "5987604321",
+    "6598710432",
+    "7659821043",
+    "8765932104",
+    "9876543210",
+)
 _SHUFFLES = (
     "0123456789",
     "1576283094",
@@ -153,7 +161,7 @@ _IDS = (
     _Id(12, _SPACED_4, _indian, _build_pattern("of_indian"), "groups"),
     _Id(12, _SPACED_4, _japanese, _build_pattern("of_japanese"), "groups"),
     _Id(9, Pattern(r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$"), _american, _build_pattern("of_american"), "name"),
-)  # fmt: skip
+)
 _PHONE = Pattern("^(?:[78]9[0-9]{9}|1[2-9][0-9]{9})$")
 """A mobile phone of Russia, any phone of North America."""
 _ANY_PERSON = _build_pattern("person")

@@ -198,24 +198,39 @@ class FileReader:
             said = structure.text.encode() if read.file.kind == "pdf" else read.data
             pieces = [
                 NewPiece(
-                    one.from_byte, one.to_byte, one.from_line, one.to_line, msgspec.json.encode(one.headings).decode(),
-                    hash_of(self._means, said[one.from_byte : one.to_byte]), one.terms, one.page,
+                    one.from_byte,
+                    one.to_byte,
+                    one.from_line,
+                    one.to_line,
+                    msgspec.json.encode(one.headings).decode(),
+                    hash_of(self._means, said[one.from_byte : one.to_byte]),
+                    one.terms,
+                    one.page,
                 )
                 for one in structure.pieces
-            ]  # fmt: skip
+            ]
             content = NewContent(
-                owner, read.sha256, read.file.kind, structure.encoding, len(read.data), structure.lines,
+                owner,
+                read.sha256,
+                read.file.kind,
+                structure.encoding,
+                len(read.data),
+                structure.lines,
                 structure.left_from,
-                structure.importance, msgspec.json.encode(structure.topics).decode(),
+                structure.importance,
+                msgspec.json.encode(structure.topics).decode(),
                 msgspec.json.encode(structure.hidden).decode(),
-            )  # fmt: skip
+            )
             found[read.sha256, read.file.kind] = (content, pieces, structure.text)
         return found
 
     def _apply(
-        self, tx: Tx, known: KnownCollection, files: Sequence[ReadFile],
+        self,
+        tx: Tx,
+        known: KnownCollection,
+        files: Sequence[ReadFile],
         contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]],
-    ) -> list[str]:  # fmt: skip
+    ) -> list[str]:
         """Store the outcomes; return why files failed for good, one reason for each.
 
         A file that changed meanwhile waits still, and is left to the next look.
@@ -237,9 +252,13 @@ class FileReader:
         return failed
 
     def _keep(
-        self, tx: Tx, known: KnownCollection, one: ReadFile,
-        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]], words: WordChanges,
-    ) -> None:  # fmt: skip
+        self,
+        tx: Tx,
+        known: KnownCollection,
+        one: ReadFile,
+        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]],
+        words: WordChanges,
+    ) -> None:
         read = one.read
         key = (read.sha256, read.file.kind)
         there = find_content(tx, known.owner, *key)
@@ -273,16 +292,26 @@ class FileReader:
         add_change(tx, known, FileChange("moved", path, path_of(gone[1], gone[2]), read.sha256), now)
 
     def _finish(
-        self, tx: Tx, known: KnownCollection, read: ReadBytes, content: int | None, state: str, reason: str | None,
+        self,
+        tx: Tx,
+        known: KnownCollection,
+        read: ReadBytes,
+        content: int | None,
+        state: str,
+        reason: str | None,
         words: WordChanges,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Store the outcome of a reading. What a file is called is what its content says, whoever read that first."""
         file, now = read.file, self._means.clock.now()
         values = {
-            "id": file.id, "state": state, "reason": reason, "content": content, "now": now,
+            "id": file.id,
+            "state": state,
+            "reason": reason,
+            "content": content,
+            "now": now,
             "size": len(read.data) if read.is_read else file.size,
             "mtime_ns": read.mtime_ns if read.is_read else file.mtime_ns,
-        }  # fmt: skip
+        }
         finish_file(tx, values)
         references = read_references(tx, content) if content is not None else None
         put_card(tx, file.id, known.owner, " ".join(sorted(self._card_of(file, references))), words)
@@ -310,12 +339,15 @@ class FileReader:
         fail_file(
             tx,
             {
-                "id": file.id, "state": "failed" if is_over else "pending",
+                "id": file.id,
+                "state": "failed" if is_over else "pending",
                 "reason": READER_FAILED if has_ended and is_over else None,
-                "error": reason, "attempts": attempts, "deaths": deaths,
+                "error": reason,
+                "attempts": attempts,
+                "deaths": deaths,
                 "next_run_at": self._means.clock.now() + delay,
             },
-        )  # fmt: skip
+        )
         return [reason] if is_over else []
 
 

@@ -84,9 +84,11 @@ class PieceVectors(VectorFilling[LackingPiece]):
         return await anyio.to_thread.run_sync(self._texts, rows, places, packed)
 
     def _texts(
-        self, rows: Sequence[LackingPiece], places: Mapping[int, Sequence[ContentPlace]],
+        self,
+        rows: Sequence[LackingPiece],
+        places: Mapping[int, Sequence[ContentPlace]],
         packed: Mapping[int, bytes | None],
-    ) -> list[str | None]:  # fmt: skip
+    ) -> list[str | None]:
         texts: list[str | None] = []
         data: dict[tuple[int, bytes], bytes | None] = {**self._last}
         self._last = {}

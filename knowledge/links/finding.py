@@ -15,9 +15,19 @@ from knowledge.kinds import kind_of
 from promt.patterns import compile_late
 
 LinkForm: TypeAlias = Literal[
-    "wiki", "wiki_embed", "link", "embed", "relates", "supersedes", "superseded_by", "import_python", "import_script",
-    "import_c", "import_ruby", "import_rust",
-]  # fmt: skip
+    "wiki",
+    "wiki_embed",
+    "link",
+    "embed",
+    "relates",
+    "supersedes",
+    "superseded_by",
+    "import_python",
+    "import_script",
+    "import_c",
+    "import_ruby",
+    "import_rust",
+]
 MAX_LINKS = 2000
 """Of one text; what comes later is left out."""
 MAX_TARGET_CHARS = 400

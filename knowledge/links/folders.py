@@ -13,9 +13,16 @@ from promt.patterns import compile_late
 FolderKind: TypeAlias = Literal["project", "area", "resource", "archive", "inbox", "folder"]
 
 KINDS: Mapping[str, FolderKind] = {
-    "project": "project", "projects": "project", "area": "area", "areas": "area", "resource": "resource",
-    "resources": "resource", "archive": "archive", "archives": "archive", "inbox": "inbox",
-}  # fmt: skip
+    "project": "project",
+    "projects": "project",
+    "area": "area",
+    "areas": "area",
+    "resource": "resource",
+    "resources": "resource",
+    "archive": "archive",
+    "archives": "archive",
+    "inbox": "inbox",
+}
 INDEX_NOTES = frozenset({"index", "readme"})
 
 _NUMBERED = compile_late(r"^[0-9]{1,3}(?:[.)_ -]+|(?=[A-Za-z]))[ ]*-?[ ]*")

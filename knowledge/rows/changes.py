@@ -32,11 +32,17 @@ def list_changes(tx: Tx, *, name: str, since: int, before: int, limit: int) -> l
     rows = tx.all(SQL["list_changes"], {"name": name, "since": since, "before": before, "limit": limit})
     return [
         KnowledgeChange(
-            seq=seq, at=at, event=event, collection_id=collection, path=path, from_path=from_path,
-            sha256=sha256.hex() if sha256 else None, count=count,
+            seq=seq,
+            at=at,
+            event=event,
+            collection_id=collection,
+            path=path,
+            from_path=from_path,
+            sha256=sha256.hex() if sha256 else None,
+            count=count,
         )
         for seq, at, event, collection, path, from_path, sha256, count in rows
-    ]  # fmt: skip
+    ]
 
 
 def note_version(tx: Tx, collection: int, path: str, sha256: bytes, size: int, now: int) -> bool:

@@ -136,15 +136,28 @@ def want_deep(tx: Tx, row: int) -> None:
 
 
 def end_scan(
-    tx: Tx, row: int, now: int, *, state: str, reason: str | None, skipped: Mapping[str, int],
-    bad: Sequence[Mapping[str, Any]], withheld_at: int | None, deep: bool,
-) -> None:  # fmt: skip
+    tx: Tx,
+    row: int,
+    now: int,
+    *,
+    state: str,
+    reason: str | None,
+    skipped: Mapping[str, int],
+    bad: Sequence[Mapping[str, Any]],
+    withheld_at: int | None,
+    deep: bool,
+) -> None:
     """Store what a scan found of the collection as a whole."""
     values: dict[str, SqlValue] = {
-        "id": row, "now": now, "state": state, "reason": reason, "skipped": json.dumps(skipped),
+        "id": row,
+        "now": now,
+        "state": state,
+        "reason": reason,
+        "skipped": json.dumps(skipped),
         "bad_patterns": json.dumps(list(bad)),
-        "withheld_at": withheld_at, "deep": int(deep),
-    }  # fmt: skip
+        "withheld_at": withheld_at,
+        "deep": int(deep),
+    }
     tx.run(SQL["end_scan"], values)
 
 
@@ -164,11 +177,19 @@ def to_wire(tx: Tx, known: KnownCollection) -> Collection:
             skipped[reason] = skipped.get(reason, 0) + count
     size, chunks = tx.all(SQL["size_of_collection"], {"collection": known.id})[0]
     return Collection(
-        collection_id=known.collection_id, workspace_id=known.workspace_id or None,
-        scope="workspace" if known.workspace_id else "user", **known.choices(), state=known.state, reason=known.reason,
-        files=FileCounts(skipped=skipped, **states), bytes=size, chunks=chunks, scanned_at=known.scanned_at,
-        deep_scanned_at=known.deep_scanned_at, created_at=known.created_at,
-    )  # fmt: skip
+        collection_id=known.collection_id,
+        workspace_id=known.workspace_id or None,
+        scope="workspace" if known.workspace_id else "user",
+        **known.choices(),
+        state=known.state,
+        reason=known.reason,
+        files=FileCounts(skipped=skipped, **states),
+        bytes=size,
+        chunks=chunks,
+        scanned_at=known.scanned_at,
+        deep_scanned_at=known.deep_scanned_at,
+        created_at=known.created_at,
+    )
 
 
 def oldest_pending(tx: Tx, row: int) -> int | None:

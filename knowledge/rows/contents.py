@@ -168,9 +168,7 @@ def find_content(tx: Tx, owner: int, sha256: bytes, kind: str) -> tuple[int, int
     return (row[0], row[1]) if row else None
 
 
-def add_content(
-    tx: Tx, content: NewContent, pieces: Sequence[NewPiece], words: WordChanges, text: str = ""
-) -> int:  # fmt: skip
+def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], words: WordChanges, text: str = "") -> int:
     """Store what a file says, with its words; return its row. `text` is that of a PDF."""
     row = tx.insert(SQL["add_content"], content._asdict())
     if text:
@@ -180,9 +178,15 @@ def add_content(
     for position, piece in enumerate(pieces):
         values: dict[str, SqlValue] = piece._asdict()
         chunks.append(
-            values | {"id": first + position, "content": row, "position": position, "terms": pack(piece.terms),
-                      "term_count": len(piece.terms.partition("\n")[0].split())}
-        )  # fmt: skip
+            values
+            | {
+                "id": first + position,
+                "content": row,
+                "position": position,
+                "terms": pack(piece.terms),
+                "term_count": len(piece.terms.partition("\n")[0].split()),
+            }
+        )
         if piece.terms:
             words.add("words", first + position, entry(content.owner, piece.terms))
     tx.run_many(SQL["add_chunk"], chunks)

@@ -173,9 +173,13 @@ def deep_is_due(tx: Tx, before: int) -> bool:
 def twin_of(tx: Tx, collection: int, gone: SeenRow) -> tuple[int, str, str, str, str | None] | None:
     """Return row, folder, name, kind and language of a new file that has the inode of one that is gone."""
     values = {
-        "collection": collection, "id": gone.id, "device": gone.device, "inode": gone.inode, "size": gone.size,
+        "collection": collection,
+        "id": gone.id,
+        "device": gone.device,
+        "inode": gone.inode,
+        "size": gone.size,
         "mtime_ns": gone.mtime_ns,
-    }  # fmt: skip
+    }
     row = tx.one(SQL["twin_of_inode"], values)
     return (row[0], row[1], row[2], row[3], row[4]) if row else None
 
@@ -258,14 +262,24 @@ def find_file(tx: Tx, collection: int, path: str) -> FileRow | None:
 
 
 def list_files(
-    tx: Tx, collection: int, *, after: int, limit: int, prefix: str = "", states: Sequence[str] = (),
-    kinds: Sequence[str] = ()
-) -> list[FileRow]:  # fmt: skip
+    tx: Tx,
+    collection: int,
+    *,
+    after: int,
+    limit: int,
+    prefix: str = "",
+    states: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+) -> list[FileRow]:
     """Return files by row, filtered."""
     values: dict[str, SqlValue] = {
-        "collection": collection, "after": after, "limit": limit, "prefix": prefix,
-        "states": json.dumps(list(states)) if states else "", "kinds": json.dumps(list(kinds)) if kinds else "",
-    }  # fmt: skip
+        "collection": collection,
+        "after": after,
+        "limit": limit,
+        "prefix": prefix,
+        "states": json.dumps(list(states)) if states else "",
+        "kinds": json.dumps(list(kinds)) if kinds else "",
+    }
     return [FileRow(*row) for row in tx.all(SQL["list_files"], values)]
 
 

@@ -56,11 +56,19 @@ REPEATED = 0.1
 """The strength that each repetition adds to a link; all of it is 1 at most."""
 ENTITY_KINDS: Mapping[str, EntityKind] = {"markdown": "page", "pdf": "page", "code": "code"}
 STRENGTHS: Mapping[LinkForm, tuple[str, float]] = {
-    "wiki": ("links", 0.6), "link": ("links", 0.6), "wiki_embed": ("embeds", 0.7), "embed": ("embeds", 0.7),
-    "relates": ("relates", 0.8), "supersedes": ("supersedes", 0.9), "superseded_by": ("supersedes", 0.9),
-    "import_python": ("imports", 0.6), "import_script": ("imports", 0.6), "import_c": ("imports", 0.6),
-    "import_ruby": ("imports", 0.6), "import_rust": ("imports", 0.6),
-}  # fmt: skip
+    "wiki": ("links", 0.6),
+    "link": ("links", 0.6),
+    "wiki_embed": ("embeds", 0.7),
+    "embed": ("embeds", 0.7),
+    "relates": ("relates", 0.8),
+    "supersedes": ("supersedes", 0.9),
+    "superseded_by": ("supersedes", 0.9),
+    "import_python": ("imports", 0.6),
+    "import_script": ("imports", 0.6),
+    "import_c": ("imports", 0.6),
+    "import_ruby": ("imports", 0.6),
+    "import_rust": ("imports", 0.6),
+}
 """The kind and strength of each form of a link."""
 LANGUAGES_OF_FORM: Mapping[str, frozenset[str]] = {
     "import_python": frozenset({"python"}),
@@ -254,9 +262,14 @@ def _edge_of(tx: Tx, link: RawLink, entity: int, file: LinkedFile) -> NewEdge:
     found = resolve(link.form, link.target, file.path, names).found
     to_row = found.row if found is not None and found.row != entity else None
     return NewEdge(
-        entity, to_row, kind, min(1.0, round(strength + REPEATED * (link.count - 1), 2)), link.target,
-        f"{link.form}:{link.line}", key_of(link.form, link.target),
-    )  # fmt: skip
+        entity,
+        to_row,
+        kind,
+        min(1.0, round(strength + REPEATED * (link.count - 1), 2)),
+        link.target,
+        f"{link.form}:{link.line}",
+        key_of(link.form, link.target),
+    )
 
 
 def _tag(tx: Tx, place: str, name: str) -> Entity:

@@ -18,9 +18,13 @@ VERSIONS_MS = 365 * DAY_MS
 
 
 GAPS = (
-    "pieces_without_words", "files_without_words", "words_without_piece", "words_without_file", "pieces_of_nothing",
+    "pieces_without_words",
+    "files_without_words",
+    "words_without_piece",
+    "words_without_file",
+    "pieces_of_nothing",
     "texts_of_nothing",
-)  # fmt: skip
+)
 """The kinds of gaps in an index, in the order of its statement."""
 REFILLED_AT_ONCE = 500
 

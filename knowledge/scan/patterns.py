@@ -18,10 +18,21 @@ from protocol.files.knowledge import PatternRule, SkipReason
 from protocol.seams.safe_files import INSTRUCTION_FILES, SECRET_FILES
 
 DEFAULTS = (
-    "node_modules/", ".venv/", "venv/", "__pycache__/", "dist/", "build/", "target/", ".next/", ".cache/",
-    "coverage/", "*.min.*",
-    "*.map", "*.lock", "package-lock.json",
-)  # fmt: skip
+    "node_modules/",
+    ".venv/",
+    "venv/",
+    "__pycache__/",
+    "dist/",
+    "build/",
+    "target/",
+    ".next/",
+    ".cache/",
+    "coverage/",
+    "*.min.*",
+    "*.map",
+    "*.lock",
+    "package-lock.json",
+)
 """Files and folders that programs make; a negation in `exclude` or `.pioneerignore` brings them back."""
 GITIGNORE = ".gitignore"
 PIONEERIGNORE = ".pioneerignore"

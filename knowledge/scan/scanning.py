@@ -256,18 +256,21 @@ class Scanner:
             renew_all(tx, fresh.id, now)
         state, reason = _state_after(fresh, is_over=ending.is_over)
         end_scan(
-            tx, fresh.id, now, state=state, reason=reason,
-            skipped=dict(+walk.skipped), bad=[msgspec.to_builtins(one) for one in walk.bad[:MAX_BAD]],
+            tx,
+            fresh.id,
+            now,
+            state=state,
+            reason=reason,
+            skipped=dict(+walk.skipped),
+            bad=[msgspec.to_builtins(one) for one in walk.bad[:MAX_BAD]],
             withheld_at=withheld_at,
             deep=bool(fresh.deep_wanted) or is_first,
-        )  # fmt: skip
+        )
         if next_due(tx, fresh.id) is not None or (withheld_at is None and missing_files(tx, fresh.id, 1)):
             self._means.jobs.enqueue(tx, "read", fresh.collection_id)
         return True
 
-    def _move_some(
-        self, known: KnownCollection, gone: Sequence[Gone], counts: Counter[str], tx: Tx
-    ) -> list[Gone]:  # fmt: skip
+    def _move_some(self, known: KnownCollection, gone: Sequence[Gone], counts: Counter[str], tx: Tx) -> list[Gone]:
         """Give files that are gone the places of new ones that they became; return the others."""
         if find_collection(tx, known.collection_id) is None:
             return []
@@ -278,9 +281,14 @@ class Scanner:
         return left
 
     def _move_to_twin(
-        self, tx: Tx, known: KnownCollection, one: Gone, counts: Counter[str], words: WordChanges,
+        self,
+        tx: Tx,
+        known: KnownCollection,
+        one: Gone,
+        counts: Counter[str],
+        words: WordChanges,
         terms: Callable[[str], Sequence[str]],
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Give a file that is gone the place of a new one with its inode; return whether there is one."""
         folder, row, reason = one
         twin = twin_of(tx, known.id, row) if row.content is not None and reason is None else None
@@ -361,10 +369,14 @@ def preview(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings)
             sizes.append((seen.entry.size, path))
     largest = sorted(sizes, key=lambda one: (-one[0], one[1]))[:10]
     return Preview(
-        files=len(sizes), bytes=sum(size for size, _ in sizes), by_kind=dict(kinds), skipped=dict(+walk.skipped),
-        largest=[LargeFile(path=path, bytes=size) for size, path in largest], partial=walk.is_cut or is_cut,
+        files=len(sizes),
+        bytes=sum(size for size, _ in sizes),
+        by_kind=dict(kinds),
+        skipped=dict(+walk.skipped),
+        largest=[LargeFile(path=path, bytes=size) for size, path in largest],
+        partial=walk.is_cut or is_cut,
         bad_patterns=walk.bad[:MAX_BAD],
-    )  # fmt: skip
+    )
 
 
 def _is_binary(root: SafeRoot, path: str) -> bool:
@@ -410,9 +422,14 @@ def _withheld_at(known: KnownCollection, gone: int, present: int, now: int) -> i
 def _facts(seen: SeenFile, now: int) -> dict[str, SqlValue]:
     entry, kind = seen
     return {
-        "device": entry.device, "inode": entry.inode, "size": entry.size, "mtime_ns": entry.mtime_ns, "kind": kind.kind,
-        "language": kind.language, "now": now,
-    }  # fmt: skip
+        "device": entry.device,
+        "inode": entry.inode,
+        "size": entry.size,
+        "mtime_ns": entry.mtime_ns,
+        "kind": kind.kind,
+        "language": kind.language,
+        "now": now,
+    }
 
 
 def _renew(tx: Tx, row: SeenRow, seen: SeenFile, now: int) -> None:

@@ -135,9 +135,14 @@ class EntityReader:
         def read(tx: Tx) -> EdgesResult:
             entities = find_entities(tx, visible_collections(tx, self._means, params.context), params.entity)
             found = edges_around(
-                tx, [one.row for one in entities], DIRECTIONS[params.direction], params.kinds or (),
-                min_strength=params.min_strength, after=after, limit=params.limit + 1,
-            )  # fmt: skip
+                tx,
+                [one.row for one in entities],
+                DIRECTIONS[params.direction],
+                params.kinds or (),
+                min_strength=params.min_strength,
+                after=after,
+                limit=params.limit + 1,
+            )
             page = found[: params.limit]
             more = cursor_of(page[-1].id) if len(found) > len(page) else None
             return EdgesResult(edges=[_to_file_edge(tx, edge) for edge in page], next_cursor=more)

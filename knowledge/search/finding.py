@@ -90,9 +90,13 @@ class _Weighing(NamedTuple):
 
 
 def find_pieces(
-    tx: Tx, asked: FileQuestion, meaning: Meaning, collections: Sequence[KnownCollection], part: Part | None,
+    tx: Tx,
+    asked: FileQuestion,
+    meaning: Meaning,
+    collections: Sequence[KnownCollection],
+    part: Part | None,
     args: KnowledgeSearchArgs,
-) -> list[RankedPiece]:  # fmt: skip
+) -> list[RankedPiece]:
     """Return the pieces of some collections for a question, best first."""
     shown = {known.id: known for known in collections if known.state != "unavailable"}
     owners = sorted({known.owner for known in shown.values()})
@@ -123,9 +127,15 @@ def find_pieces(
 
 
 def _rank(
-    tx: Tx, rows: Sequence[int], *, shown: Mapping[int, KnownCollection], owners: Sequence[int], part: Part | None,
-    args: KnowledgeSearchArgs, by: _Weighing,
-) -> list[RankedPiece]:  # fmt: skip
+    tx: Tx,
+    rows: Sequence[int],
+    *,
+    shown: Mapping[int, KnownCollection],
+    owners: Sequence[int],
+    part: Part | None,
+    args: KnowledgeSearchArgs,
+    by: _Weighing,
+) -> list[RankedPiece]:
     """Return those of some pieces that pass every filter, with their scores, in the order of the rows."""
     pieces = read_pieces(tx, rows, owners)
     cosines = by.near.of(list(pieces)) if by.near is not None else {}
@@ -148,8 +158,10 @@ def _rank(
         parts = weigh(
             words_score(words, by.weights),
             max(card_score(present, by.weights) for present in cards) + heading_score(named, by.weights),
-            cosines.get(piece.id), topics_factor(args.topics, topics), by.kind,
+            cosines.get(piece.id),
+            topics_factor(args.topics, topics),
+            by.kind,
             is_bare=bool(named) and set(words) == set(named),
-        )  # fmt: skip
+        )
         ranked.append(RankedPiece(piece, places, parts, topics))
     return ranked

@@ -36,13 +36,23 @@ def of_memory(found: Hit, args: KnowledgeSearchArgs) -> KnowledgeHit | None:
         consolidation=CONSOLIDATION_RAISE if derived == "consolidation" else 1.0,
     )
     return KnowledgeHit(
-        ref=HitRef(kind="memory", id=record.memory_id), source=source, trust="derived" if derived else "claim",
-        address=record.memory_id, title=record.key, heading=[], locations=[],
+        ref=HitRef(kind="memory", id=record.memory_id),
+        source=source,
+        trust="derived" if derived else "claim",
+        address=record.memory_id,
+        title=record.key,
+        heading=[],
+        locations=[],
         snippet=shorten(found.snippet, SNIPPET_CHARS),
-        text=record.content, score=total_of(parts), breakdown=parts, importance=record.importance, topics=record.tags,
+        text=record.content,
+        score=total_of(parts),
+        breakdown=parts,
+        importance=record.importance,
+        topics=record.tags,
         entities=[],
-        at=record.updated_at, contested=record.contested,
-    )  # fmt: skip
+        at=record.updated_at,
+        contested=record.contested,
+    )
 
 
 def of_conversation(found: ThreadHit, args: KnowledgeSearchArgs) -> KnowledgeHit | None:
@@ -51,12 +61,23 @@ def of_conversation(found: ThreadHit, args: KnowledgeSearchArgs) -> KnowledgeHit
         return None
     parts = ScoreParts(words=found.score, topics=topics_factor(args.topics, ()))
     return KnowledgeHit(
-        ref=HitRef(kind="chunk", id=found.chunk_id), chunk_id=found.chunk_id, source="conversation", trust="untrusted",
-        address=found.chunk_id, title=found.role, heading=[], locations=[],
+        ref=HitRef(kind="chunk", id=found.chunk_id),
+        chunk_id=found.chunk_id,
+        source="conversation",
+        trust="untrusted",
+        address=found.chunk_id,
+        title=found.role,
+        heading=[],
+        locations=[],
         snippet=shorten(found.snippet, SNIPPET_CHARS),
-        text=found.text, score=total_of(parts), breakdown=parts, importance=USUAL_IMPORTANCE, topics=[], entities=[],
+        text=found.text,
+        score=total_of(parts),
+        breakdown=parts,
+        importance=USUAL_IMPORTANCE,
+        topics=[],
+        entities=[],
         at=found.at,
-    )  # fmt: skip
+    )
 
 
 def in_order(hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:

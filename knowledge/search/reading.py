@@ -114,10 +114,19 @@ class PlaceReader:
                 changed_at = os.fstat(opened.fileno()).st_mtime_ns // 1_000_000
         except (UnsafeFileError, OSError):
             return KnowledgeReadResult(
-                text="", collection_id=wanted.known.collection_id, path=file.path, from_line=0, to_line=0,
+                text="",
+                collection_id=wanted.known.collection_id,
+                path=file.path,
+                from_line=0,
+                to_line=0,
                 total_lines=0,
-                next_line=None, sha256=None, changed_at=None, state="gone", masked=False, outline=[],
-            )  # fmt: skip
+                next_line=None,
+                sha256=None,
+                changed_at=None,
+                state="gone",
+                masked=False,
+                outline=[],
+            )
         encoding = file.encoding or "utf-8"
         text = decode_part(data, encoding)
         if file.kind == "markdown" and is_opted_out(text):
@@ -141,13 +150,19 @@ class PlaceReader:
         shown_to = bisect_right(starts, max(begin, cut - 1)) if starts else 0
         masked = self._mask_part(text, begin, cut)
         return KnowledgeReadResult(
-            text=masked, collection_id=wanted.known.collection_id, path=file.path, from_line=first, to_line=shown_to,
-            total_lines=len(starts), next_line=_next_line(starts, first, cut, len(text)),
+            text=masked,
+            collection_id=wanted.known.collection_id,
+            path=file.path,
+            from_line=first,
+            to_line=shown_to,
+            total_lines=len(starts),
+            next_line=_next_line(starts, first, cut, len(text)),
             sha256=file.sha256.hex() if file.kind == "pdf" and file.sha256 else hashlib.sha256(data).hexdigest(),
-            changed_at=changed_at, state=place.state,
+            changed_at=changed_at,
+            state=place.state,
             masked=masked != text[begin:cut],
             outline=outline,
-        )  # fmt: skip
+        )
 
     def _bytes_of(self, opened: BinaryIO, wanted: _Wanted) -> bytes:
         """Return the bytes of a file; of a PDF its text, if the file did not change. Raises `UnsafeFileError`."""
@@ -165,9 +180,14 @@ class PlaceReader:
         return replace_parts(parts, begin, end, lambda start, stop: text[start:stop])
 
     def _place(
-        self, wanted: _Wanted, address: Address, params: KnowledgeReadParams, data: bytes, encoding: str,
-        outline: Sequence[OutlineEntry]
-    ) -> _Place:  # fmt: skip
+        self,
+        wanted: _Wanted,
+        address: Address,
+        params: KnowledgeReadParams,
+        data: bytes,
+        encoding: str,
+        outline: Sequence[OutlineEntry],
+    ) -> _Place:
         first, last = 1, LINES_SHOWN
         state: ReadState = "same"
         piece: tuple[int, int] | None = None

@@ -112,9 +112,11 @@ class KnowledgeSearcher:
         hits = [*files, *await self._memory(params, turn), *await self._conversation(params)]
         ordered = await self._with_entities(in_order(hits)[: params.max_results])
         return KnowledgeSearchResult(
-            hits=ordered, freshness=_freshness(snapshot), semantic=snapshot.semantic,
-            diagnostics=_diagnostics(snapshot, found, ordered)
-        )  # fmt: skip
+            hits=ordered,
+            freshness=_freshness(snapshot),
+            semantic=snapshot.semantic,
+            diagnostics=_diagnostics(snapshot, found, ordered),
+        )
 
     async def find_files(
         self, params: KnowledgeSearchParams, wish: Wish = ASKED_BY_CLIENT
@@ -238,27 +240,37 @@ class KnowledgeSearcher:
     def _hit(self, one: RankedPiece, shown: ShownPiece, terms: Sequence[str]) -> KnowledgeHit:
         mask = self._means.scanner.mask
         place = shown.places[0]
-        address = write_address(
-            place.collection_id, place.path, shown.from_line, shown.to_line, one.piece.text_hash
-        )  # fmt: skip
+        address = write_address(place.collection_id, place.path, shown.from_line, shown.to_line, one.piece.text_hash)
         text = mask(shown.text)
         headings = [mask(heading) for heading in shown.headings]
         return KnowledgeHit(
-            ref=HitRef(kind="chunk", id=address), chunk_id=f"piece:{one.piece.id}", source="file", trust="untrusted",
+            ref=HitRef(kind="chunk", id=address),
+            chunk_id=f"piece:{one.piece.id}",
+            source="file",
+            trust="untrusted",
             address=address,
-            title=headings[0] if headings else mask(place.name), heading=headings,
+            title=headings[0] if headings else mask(place.name),
+            heading=headings,
             anchor=headings[-1] if headings else None,
             locations=[
                 Location(
-                    collection_id=at.collection_id, path=at.path, from_line=shown.from_line, to_line=shown.to_line,
+                    collection_id=at.collection_id,
+                    path=at.path,
+                    from_line=shown.from_line,
+                    to_line=shown.to_line,
                     page=one.piece.page,
                 )
                 for at in shown.places
             ],
-            snippet=self._snippet(text, terms), text=text, score=one.score, breakdown=one.parts,
+            snippet=self._snippet(text, terms),
+            text=text,
+            score=one.score,
+            breakdown=one.parts,
             importance=one.piece.importance,
-            topics=one.topics, entities=[], at=place.mtime_ns // 1_000_000,
-        )  # fmt: skip
+            topics=one.topics,
+            entities=[],
+            at=place.mtime_ns // 1_000_000,
+        )
 
     def _snippet(self, text: str, terms: Sequence[str]) -> str:
         """Return the part of a text around the line that has most of the question's terms."""
@@ -273,9 +285,13 @@ class KnowledgeSearcher:
         if not is_asked or not self._means.has_memory():
             return []
         limit = min(100, params.max_results * 2)
-        context = Context(workspace_id=workspace_of(params.context), thread_id=params.context.thread_id,
-                          agent_id=params.context.agent_id, task_id=params.context.task_id,
-                          include_user=params.context.include_user)  # fmt: skip
+        context = Context(
+            workspace_id=workspace_of(params.context),
+            thread_id=params.context.thread_id,
+            agent_id=params.context.agent_id,
+            task_id=params.context.task_id,
+            include_user=params.context.include_user,
+        )
         asked = SearchParams(query=params.query, limit=limit, context=context)
         try:
             if turn is None:
@@ -305,9 +321,10 @@ def _freshness(snapshot: _Snapshot) -> Freshness:
     is_live = bool(scanned) and all(known.state == "live" for known in snapshot.collections)
     known_at = [at for at in scanned if at is not None]
     return Freshness(
-        state="stale" if is_stale else "live" if is_live else "scanned", scanned_at=min(known_at) if known_at else None,
-        pending_files=snapshot.pending
-    )  # fmt: skip
+        state="stale" if is_stale else "live" if is_live else "scanned",
+        scanned_at=min(known_at) if known_at else None,
+        pending_files=snapshot.pending,
+    )
 
 
 def _diagnostics(snapshot: _Snapshot, found: FoundFiles, hits: Sequence[KnowledgeHit]) -> list[Diagnostic]:

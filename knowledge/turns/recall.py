@@ -99,10 +99,12 @@ class _FileRecall:
         """Return the hits, and whether there was any collection to be searched."""
         source = asked.query.source or ""
         params = KnowledgeSearchParams(
-            query=asked.query.query[:MAX_QUERY_CHARS], max_results=room, entity=asked.query.entity,
+            query=asked.query.query[:MAX_QUERY_CHARS],
+            max_results=room,
+            entity=asked.query.entity,
             source=source if source.startswith("collection:") else "file",
             context=Context(workspace_id=given.context.workspace_id),
-        )  # fmt: skip
+        )
         shown = frozenset([*given.recalled.knowledge_ids, *(hit.address for hit in before)])
         wish = Wish(turn=given.context, recalled_only=True, floor=asked.floor, shown=shown)
         try:
@@ -124,20 +126,21 @@ class _FileRecall:
         settings = self._settings()
         return min(settings.max_hit_chars, max(LEAST_CHARS, settings.prompt_chars - FRAME_CHARS))
 
-    def _output(
-        self, given: HookInput, hits: Sequence[KnowledgeHit], status: RecallStatus, reason: str
-    ) -> HookOutput:  # fmt: skip
+    def _output(self, given: HookInput, hits: Sequence[KnowledgeHit], status: RecallStatus, reason: str) -> HookOutput:
         settings, zone = self._settings(), zone_of(given.context.time_zone)
         return HookOutput(
             contributions=[
                 PromptContext(
-                    context_id=self.context_id, domain="knowledge",
+                    context_id=self.context_id,
+                    domain="knowledge",
                     items=[item_of(hit, self._most(), zone) for hit in hits],
-                    max_chars=settings.prompt_chars, max_item_chars=settings.max_hit_chars, status=status,
+                    max_chars=settings.prompt_chars,
+                    max_item_chars=settings.max_hit_chars,
+                    status=status,
                     reason=reason,
                 )
             ]
-        )  # fmt: skip
+        )
 
 
 class FileRecall(_FileRecall):
@@ -180,9 +183,7 @@ class ActiveFileRecall(_FileRecall):
         )
 
 
-def recall_hooks(
-    searcher: KnowledgeSearcher, settings: Settings, is_there: Callable[[], bool]
-) -> list[Subscription]:  # fmt: skip
+def recall_hooks(searcher: KnowledgeSearcher, settings: Settings, is_there: Callable[[], bool]) -> list[Subscription]:
     """Return the hooks of recall; `is_there` says whether the home has a collection whose files are recalled."""
 
     def is_enabled() -> bool:
@@ -191,11 +192,19 @@ def recall_hooks(
 
     return [
         Subscription(
-            hook_id=RECALL, phase="TurnPrePromptContext", call=FileRecall(searcher, settings), enabled=is_enabled,
-            after=("memory.deterministic_recall",), timeout_ms=TIMEOUT_MS,
+            hook_id=RECALL,
+            phase="TurnPrePromptContext",
+            call=FileRecall(searcher, settings),
+            enabled=is_enabled,
+            after=("memory.deterministic_recall",),
+            timeout_ms=TIMEOUT_MS,
         ),
         Subscription(
-            hook_id=ACTIVE_RECALL, phase="TurnPostPreflightPromptContext", call=ActiveFileRecall(searcher, settings),
-            enabled=is_enabled, after=("thread_episodic.recall", "memory.active_recall"), timeout_ms=TIMEOUT_MS,
+            hook_id=ACTIVE_RECALL,
+            phase="TurnPostPreflightPromptContext",
+            call=ActiveFileRecall(searcher, settings),
+            enabled=is_enabled,
+            after=("thread_episodic.recall", "memory.active_recall"),
+            timeout_ms=TIMEOUT_MS,
         ),
-    ]  # fmt: skip
+    ]

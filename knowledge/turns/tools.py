@@ -120,9 +120,12 @@ class KnowledgeTools:
         reply = ToolReply(ok=False)
         for width in READ_WIDTHS:
             params = KnowledgeReadParams(
-                address=args.address, from_line=args.from_line, to_line=args.to_line, max_chars=width,
+                address=args.address,
+                from_line=args.from_line,
+                to_line=args.to_line,
+                max_chars=width,
                 context=_context(context.turn),
-            )  # fmt: skip
+            )
             found = await self._places.read(params, context.turn)
             shown = msgspec.to_builtins(found) | {"text": UNSEEN.sub("", found.text), "note": NOTE}
             for data in (shown, shown | {"outline": []}):

@@ -150,9 +150,12 @@ class Consolidation:
         is_explicit = kept.semantic.intent == "explicit_store" and kept.semantic.explicitness == "explicit"
         as_a_person = build_approved_proposal(tx, found, candidate.content, candidate.value, workspace_id)
         proposed = msgspec.structs.replace(
-            as_a_person, provenance=kept.provenance, approves=None, is_explicit=is_explicit,
+            as_a_person,
+            provenance=kept.provenance,
+            approves=None,
+            is_explicit=is_explicit,
             disposition="route_to_candidate_policy",
-        )  # fmt: skip
+        )
         outcome = self._writer.write(tx, proposed, [candidate.scope])
         record = outcome.result.record
         if record is None:
@@ -160,9 +163,11 @@ class Consolidation:
         add_event(tx, record.memory_id, now, Change("promoted", SYSTEM, None, None, "active"))
         notify_after_commit(tx, self._means, outcome.notices)
         return StageChange(
-            record.memory_id, PROMOTED, {"candidate_id": candidate.candidate_id, "status": "pending"},
+            record.memory_id,
+            PROMOTED,
+            {"candidate_id": candidate.candidate_id, "status": "pending"},
             {"candidate_id": candidate.candidate_id, "status": record.status},
-        )  # fmt: skip
+        )
 
     def _expire(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
         """Archive machines' records whose lifetime has ended, then erase those whose time in the archive has."""

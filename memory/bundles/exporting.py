@@ -99,25 +99,42 @@ class _Walk(NamedTuple):
         """Return the forgotten records that are not erased yet: to any other home both are the same."""
         for stored in forgotten_from(self.tx, self.view.scope_ids, begin):
             r = stored.record
-            yield stored.row, BundleTombstone(
-                memory_id=r.memory_id, scope=r.scope, forgotten_at=stored.deleted_at or r.updated_at,
-                key_id=key_id(self.keyed), fingerprint=stored.fingerprint.hex(), text_hash=stored.text_hash.hex(),
-                key_hash=key_hash(self.keyed, r.scope, r.key).hex(),
-            )  # fmt: skip
+            yield (
+                stored.row,
+                BundleTombstone(
+                    memory_id=r.memory_id,
+                    scope=r.scope,
+                    forgotten_at=stored.deleted_at or r.updated_at,
+                    key_id=key_id(self.keyed),
+                    fingerprint=stored.fingerprint.hex(),
+                    text_hash=stored.text_hash.hex(),
+                    key_hash=key_hash(self.keyed, r.scope, r.key).hex(),
+                ),
+            )
 
     def list_tombstones(self, begin: int) -> Entries:
         """Tombstones of what was erased, those that came in a bundle included."""
         for one in tombstones_from(self.tx, self.view.scope_ids, begin):
-            yield one.row, BundleTombstone(
-                memory_id=one.memory_id, scope=one.scope, forgotten_at=one.erased_at,
-                key_id=one.key_id or key_id(self.keyed), fingerprint=one.fingerprint.hex(),
-                text_hash=one.text_hash.hex(), key_hash=one.key_hash.hex(),
-            )  # fmt: skip
+            yield (
+                one.row,
+                BundleTombstone(
+                    memory_id=one.memory_id,
+                    scope=one.scope,
+                    forgotten_at=one.erased_at,
+                    key_id=one.key_id or key_id(self.keyed),
+                    fingerprint=one.fingerprint.hex(),
+                    text_hash=one.text_hash.hex(),
+                    key_hash=one.key_hash.hex(),
+                ),
+            )
 
 
 _PHASES: tuple[Callable[[_Walk, int], Entries], ...] = (
-    _Walk.records, _Walk.candidates, _Walk.forgotten, _Walk.list_tombstones,
-)  # fmt: skip
+    _Walk.records,
+    _Walk.candidates,
+    _Walk.forgotten,
+    _Walk.list_tombstones,
+)
 
 
 class ExportCursor(NamedTuple):

@@ -87,7 +87,7 @@ class Tally:
         """Return the result of the import."""
         return ImportResult(
             imported=self.imported, skipped=self.skipped, conflicts=self.conflicts, tombstoned=self.tombstoned
-        )  # fmt: skip
+        )
 
 
 class Intake:
@@ -95,7 +95,7 @@ class Intake:
 
     def __init__(
         self, tx: Tx, means: Collaborators, vectors: RecordVectors, scopes: Sequence[Scope], began: int
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._tx = tx
         self._means = means
         self._scopes = frozenset(scopes)
@@ -207,12 +207,21 @@ class Intake:
         tx, memory_id, scope_id = self._tx, entry.memory_id, self._scope_id(entry.scope)
         status = status_at(entry, self._now)
         superseded_by = entry.superseded_by or ("" if status == "superseded" else None)
-        stored = add_record(tx, entry.scope, {
-            **{name: getattr(entry, name) for name in FIELDS if name in entry.__struct_fields__},
-            "scope_id": scope_id, "key": identity.key, "alias": entry.alias, "is_single": entry.is_single,
-            "status": status, "superseded_by": superseded_by, "fingerprint": identity.fingerprint,
-            "text_hash": identity.text_hash,
-        })  # fmt: skip
+        stored = add_record(
+            tx,
+            entry.scope,
+            {
+                **{name: getattr(entry, name) for name in FIELDS if name in entry.__struct_fields__},
+                "scope_id": scope_id,
+                "key": identity.key,
+                "alias": entry.alias,
+                "is_single": entry.is_single,
+                "status": status,
+                "superseded_by": superseded_by,
+                "fingerprint": identity.fingerprint,
+                "text_hash": identity.text_hash,
+            },
+        )
         self._attach(entry, memory_id=memory_id, is_new=True)
         add_event(tx, memory_id, self._now, Change("imported", IMPORTER, None, None, status))
         add_first_text(tx, stored, self._means.lexicon)
@@ -262,21 +271,44 @@ class Intake:
             is_same = ours == msgspec.structs.replace(entry, decisions=[], evidence=[])
         is_visible = ours.scope in self._scopes
         return Twin(
-            is_forgotten=found.is_forgotten and is_visible, is_same_thing=is_same, is_unchanged=is_unchanged,
-            is_older=ours.touched_at < entry.touched_at, memory_id=entry.candidate_id if is_visible else None,
-        )  # fmt: skip
+            is_forgotten=found.is_forgotten and is_visible,
+            is_same_thing=is_same,
+            is_unchanged=is_unchanged,
+            is_older=ours.touched_at < entry.touched_at,
+            memory_id=entry.candidate_id if is_visible else None,
+        )
 
     def _store_candidate(self, entry: BundleCandidate, identity: FactIdentity) -> None:
         names = (
-            "candidate_id", "category", "key", "content", "status", "score", "bucket", "reason_code", "evidence_count",
-            "contested_memory_id", "promoted_memory_id", "merged_into", "created_at", "touched_at", "decided_at",
-            "decided_by", "turn_id",
-        )  # fmt: skip
-        import_candidate(self._tx, {
-            **{name: getattr(entry, name) for name in names}, "scope_id": self._scope_id(entry.scope),
-            "value": to_column(entry.value) if entry.value is not None else None, "proposal": to_column(entry.proposal),
-            "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
-        })  # fmt: skip
+            "candidate_id",
+            "category",
+            "key",
+            "content",
+            "status",
+            "score",
+            "bucket",
+            "reason_code",
+            "evidence_count",
+            "contested_memory_id",
+            "promoted_memory_id",
+            "merged_into",
+            "created_at",
+            "touched_at",
+            "decided_at",
+            "decided_by",
+            "turn_id",
+        )
+        import_candidate(
+            self._tx,
+            {
+                **{name: getattr(entry, name) for name in names},
+                "scope_id": self._scope_id(entry.scope),
+                "value": to_column(entry.value) if entry.value is not None else None,
+                "proposal": to_column(entry.proposal),
+                "fingerprint": identity.fingerprint,
+                "text_hash": identity.text_hash,
+            },
+        )
         self._attach(entry, candidate_id=entry.candidate_id, is_new=True)
         self._changed.add(entry.scope)
 
@@ -326,8 +358,15 @@ class Intake:
         )
         self.tally.count(entry.memory_id, verdict)
         if verdict.fate == "tombstone":
-            import_tombstone(self._tx, {
-                "memory_id": entry.memory_id, "scope_id": self._scope_id(entry.scope),
-                "fingerprint": bytes.fromhex(entry.fingerprint), "text_hash": bytes.fromhex(entry.text_hash),
-                "key_hash": bytes.fromhex(entry.key_hash), "erased_at": entry.forgotten_at, "key_id": entry.key_id,
-            })  # fmt: skip
+            import_tombstone(
+                self._tx,
+                {
+                    "memory_id": entry.memory_id,
+                    "scope_id": self._scope_id(entry.scope),
+                    "fingerprint": bytes.fromhex(entry.fingerprint),
+                    "text_hash": bytes.fromhex(entry.text_hash),
+                    "key_hash": bytes.fromhex(entry.key_hash),
+                    "erased_at": entry.forgotten_at,
+                    "key_id": entry.key_id,
+                },
+            )

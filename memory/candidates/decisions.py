@@ -118,9 +118,11 @@ class Candidates:
         if marked != mark:
             raise CallerError.at("$.cursor", "This cursor belongs to another query")
         values = {
-            "statuses": to_csv(params.statuses), "categories": to_csv(params.categories), "row": start,
+            "statuses": to_csv(params.statuses),
+            "categories": to_csv(params.categories),
+            "row": start,
             "limit": params.limit + 1,
-        }  # fmt: skip
+        }
 
         def read(tx: Tx) -> CandidateListResult:
             found = [one for scope_id in scope_ids_of(tx, scopes) for one in list_candidates(tx, scope_id, values)]
@@ -236,9 +238,12 @@ class Candidates:
         end_candidate(tx, candidate.candidate_id, end, now)
         action, code, why = CLOSINGS[end.event]
         decision = Decision(
-            action=action, score=candidate.score, bucket=candidate.bucket, reason_code=code or candidate.reason_code,
+            action=action,
+            score=candidate.score,
+            bucket=candidate.bucket,
+            reason_code=code or candidate.reason_code,
             factors=self._factors(after(CANDIDATES, candidate.status, end.event), why, reason, end.decided_by),
-        )  # fmt: skip
+        )
         self._note(tx, found, decision, None)
         actor = USER_ACTOR if end.decided_by == USER else Actor(kind="system")
         return lift_doubt(tx, candidate.contested_memory_id, actor, now)
@@ -262,9 +267,12 @@ class Candidates:
     def _note_merge(self, tx: Tx, found: StoredCandidate, params: CandidateMergeParams, code: ReasonCode) -> None:
         candidate = found.candidate
         decision = Decision(
-            action="merge", score=candidate.score, bucket=candidate.bucket, reason_code=code,
+            action="merge",
+            score=candidate.score,
+            bucket=candidate.bucket,
+            reason_code=code,
             factors=self._factors("merged", "a person says that it is the same", params.reason),
-        )  # fmt: skip
+        )
         self._note(tx, found, decision, params.target_memory_id)
 
     def _into_candidate(
@@ -282,9 +290,12 @@ class Candidates:
         )
         verdict = rescore_repetition(self.factors_of(tx, target_id), len(earlier_turns(tx, target.scope_id, *hashes)))
         rescored = Decision(
-            action="candidate", score=verdict.score, bucket=verdict.bucket, reason_code="duplicate_candidate",
+            action="candidate",
+            score=verdict.score,
+            bucket=verdict.bucket,
+            reason_code="duplicate_candidate",
             factors=verdict.factors,
-        )  # fmt: skip
+        )
         rescore_candidate(tx, target_id, rescored, now)
         self._note_merge(tx, found, params, "duplicate_candidate")
         self._note(tx, target, rescored, None)

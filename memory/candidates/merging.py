@@ -61,9 +61,13 @@ class Merger:
             raise Refused("conflict", "An agent's note is confirmed before anything is merged into it.")
         stays = into.record
         wish = RememberParams(
-            content=stays.content, category=stays.category, scope=stays.scope, value=stays.value,
-            sensitivity=stays.sensitivity, supersedes=merged.record.memory_id,
-        )  # fmt: skip
+            content=stays.content,
+            category=stays.category,
+            scope=stays.scope,
+            value=stays.value,
+            sensitivity=stays.sensitivity,
+            supersedes=merged.record.memory_id,
+        )
         proposed = explicit_wish(wish, Provenance(thread_id=params.context.thread_id), params.context.workspace_id)
         outcome = self._writer.write(tx, replace(proposed, same_as=stays.memory_id), scopes)
         require_record(outcome)  # a refusal changes nothing

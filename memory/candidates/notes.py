@@ -40,9 +40,12 @@ from protocol.seams.ports import Tx
 
 _WHY = "a person confirmed what an agent had noted"
 CONFIRMED = Decision(
-    action="merge", score=1.0, bucket="high", reason_code="note_confirmed",
+    action="merge",
+    score=1.0,
+    bucket="high",
+    reason_code="note_confirmed",
     factors=[Factor(name="confirmed", value=True, weight=0.0, contribution=0.0, why=_WHY)],
-)  # fmt: skip
+)
 
 
 class Notes:
@@ -106,12 +109,13 @@ class Notes:
 
     def _take(self, tx: Tx, note: Stored) -> Record:
         old, now = note.record, self._means.clock.now()
-        provenance = msgspec.structs.replace(
-            old.provenance, source_kind="explicit_user_request", created_by=APPROVER
-        )  # fmt: skip
+        provenance = msgspec.structs.replace(old.provenance, source_kind="explicit_user_request", created_by=APPROVER)
         values = {name: getattr(old, name, None) for name in ADOPTED} | {
-            "alias": note.alias, "is_single": note.is_single, "fingerprint": note.fingerprint, "provenance": provenance,
-        }  # fmt: skip
+            "alias": note.alias,
+            "is_single": note.is_single,
+            "fingerprint": note.fingerprint,
+            "provenance": provenance,
+        }
         change = Change("confirmed", APPROVER, CONFIRMED.reason_code, "active", "active")
         record = adopt(tx, old.memory_id, values, change, now, self._means.lexicon).record
         add_decision(tx, Decided(note.scope_id, old.memory_id), CONFIRMED, now)

@@ -16,16 +16,52 @@ from promt.own_words import statements
 from promt.patterns import compile_late
 
 Kind: TypeAlias = Literal[
-    "remember", "ours", "project", "decided", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue",
-    "home", "job", "person", "constraint", "favourite", "preference", "style", "address", "language", "instruction",
-    "policy", "no_longer", "no_longer_home", "no_longer_job",
-]  # fmt: skip
+    "remember",
+    "ours",
+    "project",
+    "decided",
+    "name",
+    "nickname",
+    "pronouns",
+    "age",
+    "birthday",
+    "mother_tongue",
+    "home",
+    "job",
+    "person",
+    "constraint",
+    "favourite",
+    "preference",
+    "style",
+    "address",
+    "language",
+    "instruction",
+    "policy",
+    "no_longer",
+    "no_longer_home",
+    "no_longer_job",
+]
 
 _ROWS: tuple[Kind, ...] = (
-    "remember", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "no_longer_home", "no_longer_job",
+    "remember",
+    "name",
+    "nickname",
+    "pronouns",
+    "age",
+    "birthday",
+    "mother_tongue",
+    "no_longer_home",
+    "no_longer_job",
     "no_longer",
-    "home", "job", "person", "constraint", "favourite", "address", "instruction", "preference",
-)  # fmt: skip
+    "home",
+    "job",
+    "person",
+    "constraint",
+    "favourite",
+    "address",
+    "instruction",
+    "preference",
+)
 """The kinds that have wordings, in the order in which they are tried; the others are told apart afterwards."""
 
 

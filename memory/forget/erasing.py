@@ -73,9 +73,7 @@ class RecordEraser:
         Records that no caller asked to forget leave no tombstone, and may be kept anew.
         """
         quotes = {s.record.memory_id: quotes_of(tx, s.record.memory_id) for s in found}
-        said = {
-            s.record.memory_id: _words_of(s, [quote.text for quote in quotes[s.record.memory_id]]) for s in found
-        }  # fmt: skip
+        said = {s.record.memory_id: _words_of(s, [quote.text for quote in quotes[s.record.memory_id]]) for s in found}
         removed = Counter(snapshots=self._means.forget_copies(tx, said) if said else 0)
         sources = {quote.item_id for evidence in quotes.values() for quote in evidence if quote.item_id is not None}
         known = self._means.read_items(tx, sources)

@@ -213,9 +213,14 @@ class Forgetter:
     # -- what a turn, a thread or a scope leaves beside its records --------------------------------------------------
 
     def _loosen(
-        self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], gone: Sequence[str], actor: Actor,
+        self,
+        tx: Tx,
+        params: ForgetParams,
+        scopes: Sequence[Scope],
+        gone: Sequence[str],
+        actor: Actor,
         notices: list[Notice],
-    ) -> Counter[str]:  # fmt: skip
+    ) -> Counter[str]:
         """Take a source's quotes from what was learnt elsewhere, and forget the candidates that came from it."""
         target, removed = params.target, Counter[str]()
         active = scope_ids_of(tx, scopes)

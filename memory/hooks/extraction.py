@@ -157,12 +157,16 @@ class Extraction:
         found = await self._facts(given, said)
         results = (
             await self._service.propose(
-                given.context, found.facts, run_id=given.run_id, user_items=said, policy_allows=True,
+                given.context,
+                found.facts,
+                run_id=given.run_id,
+                user_items=said,
+                policy_allows=True,
                 is_by_rule=found.is_by_rule,
             )
             if found.facts
             else []
-        )  # fmt: skip
+        )
         everything = len(found.facts) + found.malformed + found.too_many
         stats = count(results) | {"facts": everything, "malformed": found.malformed}
         stats["rejected"] += found.too_many

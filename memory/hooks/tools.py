@@ -38,7 +38,7 @@ from protocol.tools import (
     MemoryRememberArgs,
     MemorySearchArgs,
     tool_spec,
-)  # fmt: skip
+)
 
 Row: TypeAlias = dict[str, Any]
 

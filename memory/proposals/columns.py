@@ -31,11 +31,24 @@ def columns_of(
         provenance = msgspec.structs.replace(provenance, source_kind=p.provenance.source_kind)
     level = level_of(p.declared, p.semantic.sensitivity, p.semantic.category, is_regulated=is_regulated)
     return details_of(p) | {
-        "memory_id": place.memory_id, "scope_id": place.scope_id, "category": p.semantic.category,
-        "key": identity.key, "alias": identity.alias, "is_single": identity.is_single, "content": p.content,
-        "value": p.value, "sensitivity": level, "confidence": 1.0 if p.confidence is None else p.confidence,
-        "provenance": provenance, "evidence_count": len(checked.evidence), "created_at": place.now,
-        "updated_at": place.now, "expires_at": p.expires_at,
-        "supersedes": place.supersedes, "metadata": p.metadata or {}, "fingerprint": identity.fingerprint,
-        "text_hash": identity.text_hash, "path": p.path if p.path is not None else place.path,
-    }  # fmt: skip
+        "memory_id": place.memory_id,
+        "scope_id": place.scope_id,
+        "category": p.semantic.category,
+        "key": identity.key,
+        "alias": identity.alias,
+        "is_single": identity.is_single,
+        "content": p.content,
+        "value": p.value,
+        "sensitivity": level,
+        "confidence": 1.0 if p.confidence is None else p.confidence,
+        "provenance": provenance,
+        "evidence_count": len(checked.evidence),
+        "created_at": place.now,
+        "updated_at": place.now,
+        "expires_at": p.expires_at,
+        "supersedes": place.supersedes,
+        "metadata": p.metadata or {},
+        "fingerprint": identity.fingerprint,
+        "text_hash": identity.text_hash,
+        "path": p.path if p.path is not None else place.path,
+    }

@@ -52,10 +52,16 @@ def build_approved_proposal(
     members: dict[str, Any] = {name: getattr(kept, name) for name in ProposalFields.__struct_fields__}
     members["provenance"] = msgspec.structs.replace(kept.provenance, created_by=APPROVER)
     return Proposed(
-        **members, content=content, workspace_id=workspace_id, scope=candidate.scope, value=value,
-        evidence=evidence_of_candidate(tx, candidate.candidate_id), is_explicit=True, disposition="accept_active",
+        **members,
+        content=content,
+        workspace_id=workspace_id,
+        scope=candidate.scope,
+        value=value,
+        evidence=evidence_of_candidate(tx, candidate.candidate_id),
+        is_explicit=True,
+        disposition="accept_active",
         approves=candidate.candidate_id,
-    )  # fmt: skip
+    )
 
 
 def build_approved_evidence(proposed: Proposed) -> Checked:

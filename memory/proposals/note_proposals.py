@@ -35,9 +35,14 @@ def from_note(params: NoteParams, active: Sequence[Scope], workspace_id: str | N
     """Return an agent's note as a proposal."""
     author = Actor(kind=params.agent_kind, id=params.agent_id)
     members: Mapping[str, Any] = {
-        "scope": scope_of_note(active, params.scope), "value": params.value, "kind": params.kind, "tags": params.tags,
-        "importance": params.importance, "path": params.path, "expires_at": params.expires_at,
-    }  # fmt: skip
+        "scope": scope_of_note(active, params.scope),
+        "value": params.value,
+        "kind": params.kind,
+        "tags": params.tags,
+        "importance": params.importance,
+        "path": params.path,
+        "expires_at": params.expires_at,
+    }
     place = Provenance(thread_id=params.context.thread_id)
     return _note(params.content, SemanticFields(category=params.category), author, place, workspace_id, members)
 
@@ -45,25 +50,35 @@ def from_note(params: NoteParams, active: Sequence[Scope], workspace_id: str | N
 def note_of_tool(proposed: Proposed, params: RememberParams, agent_id: str | None, active: Sequence[Scope]) -> Proposed:
     """Return the proposal of a model's `memory_remember`, as a note of its own."""
     members: Mapping[str, Any] = {
-        "scope": scope_of_note(active, params.scope), "value": params.value, "kind": "observation",
-        "owner": proposed.owner, "forbidden": proposed.forbidden,
-    }  # fmt: skip
+        "scope": scope_of_note(active, params.scope),
+        "value": params.value,
+        "kind": "observation",
+        "owner": proposed.owner,
+        "forbidden": proposed.forbidden,
+    }
     semantic = SemanticFields(category=params.category)
     author = Actor(kind="assistant", id=agent_id)
     return _note(params.content, semantic, author, proposed.provenance, proposed.workspace_id, members)
 
 
 def _note(
-    content: str, semantic: SemanticFields, author: Actor, place: Provenance, workspace_id: str | None,
+    content: str,
+    semantic: SemanticFields,
+    author: Actor,
+    place: Provenance,
+    workspace_id: str | None,
     members: Mapping[str, Any],
-) -> Proposed:  # fmt: skip
+) -> Proposed:
     provenance = msgspec.structs.replace(place, source_kind=NOTE_SOURCE, created_by=author)
-    said = Evidence(
-        quote=content[:2000], thread_id=place.thread_id, turn_id=place.turn_id, source_kind=NOTE_SOURCE
-    )  # fmt: skip
+    said = Evidence(quote=content[:2000], thread_id=place.thread_id, turn_id=place.turn_id, source_kind=NOTE_SOURCE)
     semantic = msgspec.structs.replace(semantic, subject="current_agent")  # a key that no word of the user has
     proposed = Proposed(
-        semantic=semantic, content=content, workspace_id=workspace_id, evidence=[said], provenance=provenance,
-        is_note=True, **members,
-    )  # fmt: skip
+        semantic=semantic,
+        content=content,
+        workspace_id=workspace_id,
+        evidence=[said],
+        provenance=provenance,
+        is_note=True,
+        **members,
+    )
     return msgspec.structs.replace(proposed, ask=_ask_of(clean_proposal(proposed)))

@@ -28,8 +28,11 @@ from protocol.threads import Role, ThreadOrigin
 
 ROLE_ORIGINS: dict[Role, Origin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
 ROLE_SOURCES: dict[Role, SourceKind] = {
-    "user": "user_statement", "assistant": "assistant_inference", "tool": "tool_observation", "system": "system",
-}  # fmt: skip
+    "user": "user_statement",
+    "assistant": "assistant_inference",
+    "tool": "tool_observation",
+    "system": "system",
+}
 
 
 _OWNERS: tuple[ThreadOrigin, ...] = ("user", "task", "system")
@@ -190,11 +193,15 @@ def keep_evidence(
     """Store what supports a record or a candidate; one that is not new may have some of it already."""
     for said in checked.evidence:
         values = {
-            "memory_id": memory_id, "candidate_id": candidate_id, "quote": said.quote, "item_id": said.item_id,
-            "turn_id": said.turn_id, "source_kind": said.source_kind or checked.source_kind,
+            "memory_id": memory_id,
+            "candidate_id": candidate_id,
+            "quote": said.quote,
+            "item_id": said.item_id,
+            "turn_id": said.turn_id,
+            "source_kind": said.source_kind or checked.source_kind,
             "thread_id": said.thread_id,
             "at": said.at if said.at is not None else now,
-        }  # fmt: skip
+        }
         add_evidence(tx, values, is_new=is_new)
 
 

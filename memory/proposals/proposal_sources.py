@@ -70,15 +70,27 @@ def forbidden_in(turn: TurnContext) -> ReasonCode | None:
 def explicit_wish(params: RememberParams, provenance: Provenance, workspace_id: str | None) -> Proposed:
     """Return an explicit wish: the words themselves are its evidence."""
     evidence = Evidence(
-        quote=params.content[:2000], thread_id=provenance.thread_id, turn_id=provenance.turn_id,
+        quote=params.content[:2000],
+        thread_id=provenance.thread_id,
+        turn_id=provenance.turn_id,
         source_kind=provenance.source_kind,
-    )  # fmt: skip
+    )
     return Proposed(
-        semantic=explicit_fields(params), content=params.content, workspace_id=workspace_id, scope=params.scope,
-        value=params.value, alias=params.key, evidence=[evidence], is_explicit=True, disposition="accept_active",
-        confidence=params.confidence, provenance=provenance, declared=params.sensitivity, supersedes=params.supersedes,
+        semantic=explicit_fields(params),
+        content=params.content,
+        workspace_id=workspace_id,
+        scope=params.scope,
+        value=params.value,
+        alias=params.key,
+        evidence=[evidence],
+        is_explicit=True,
+        disposition="accept_active",
+        confidence=params.confidence,
+        provenance=provenance,
+        declared=params.sensitivity,
+        supersedes=params.supersedes,
         **details_of(params),
-    )  # fmt: skip
+    )
 
 
 def quoting(wish: Proposed, *, is_there: bool) -> Proposed:
@@ -120,7 +132,7 @@ def from_fact(
     borne = _as_found(fact) if is_by_rule else _borne(fact, user_items.get(item_id or "", ""), lexicon)
     evidence = Evidence(
         quote=fact.evidence.quote, thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id or "itm_none"
-    )  # fmt: skip
+    )
     refused: ReasonCode | None = None if policy_allows else "no_memory_requested"
     refused = refused or forbidden_in(turn) or ("malformed_fact" if is_malformed(fact) else None)
     semantic, content, value, sentence = fact.semantic, fact.content, fact.value, fact.evidence.quote
@@ -135,16 +147,26 @@ def from_fact(
     if semantic.intent == "explicit_store" and not is_asked:
         semantic = replace(semantic, intent="implicit_candidate")
     return Proposed(
-        semantic=semantic, content=content, workspace_id=turn.workspace_id, value=value,
-        evidence=[evidence], run_id=run_id, same_as=None if is_by_rule else fact.same_as,
-        heard="\n".join(user_items.values()), forbidden=refused,
+        semantic=semantic,
+        content=content,
+        workspace_id=turn.workspace_id,
+        value=value,
+        evidence=[evidence],
+        run_id=run_id,
+        same_as=None if is_by_rule else fact.same_as,
+        heard="\n".join(user_items.values()),
+        forbidden=refused,
         is_explicit=semantic.intent == "explicit_store" and semantic.explicitness == "explicit",
-        owner="user" if turn.origin == "user" else turn.origin, retold=None if is_by_rule else sentence,
+        owner="user" if turn.origin == "user" else turn.origin,
+        retold=None if is_by_rule else sentence,
         provenance=Provenance(
-            source_kind="user_statement", thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id,
+            source_kind="user_statement",
+            thread_id=turn.thread_id,
+            turn_id=turn.turn_id,
+            item_id=item_id,
             created_by=RULES if is_by_rule else EXTRACTOR,
         ),
-    )  # fmt: skip
+    )
 
 
 def _without_claims(semantic: SemanticFields, borne: Borne) -> SemanticFields:
@@ -197,9 +219,14 @@ def correction(params: UpdateParams, stored: Stored, content: str, workspace_id:
     kept: dict[str, Any] = details_of(old) | {"category": old.category, "value": old.value}
     given: dict[str, Any] = {name: value for name in kept if (value := getattr(params, name, UNSET)) is not UNSET}
     remember = RememberParams(
-        content=content, scope=old.scope, key=stored.alias or (old.key if stored.is_single else None),
-        sensitivity=old.sensitivity, confidence=old.confidence, supersedes=old.memory_id, **kept | given,
-    )  # fmt: skip
+        content=content,
+        scope=old.scope,
+        key=stored.alias or (old.key if stored.is_single else None),
+        sensitivity=old.sensitivity,
+        confidence=old.confidence,
+        supersedes=old.memory_id,
+        **kept | given,
+    )
     thread_id = params.context.thread_id or old.provenance.thread_id
     return explicit_wish(remember, Provenance(source_kind="user_correction", thread_id=thread_id), workspace_id)
 

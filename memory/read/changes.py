@@ -38,10 +38,17 @@ NUMBER: Final = "secret_detected"
 DAMAGED: Final = "damaged"
 
 SHOWN_AS: Final[Mapping[EventName, ChangeEvent]] = {
-    "created": "learned", "imported": "learned", "superseded": "replaced", "deleted": "forgotten",
-    "restored": "restored", "archived": "archived", "expired": "expired", "updated": "changed", "erased": "erased",
+    "created": "learned",
+    "imported": "learned",
+    "superseded": "replaced",
+    "deleted": "forgotten",
+    "restored": "restored",
+    "archived": "archived",
+    "expired": "expired",
+    "updated": "changed",
+    "erased": "erased",
     "confirmed": "changed",
-}  # fmt: skip
+}
 """The change that an event of a record is for a person."""
 
 FORGET: Final = frozenset({"learned", "replaced", "restored"})

@@ -45,20 +45,40 @@ RECALL_HOOKS = frozenset({"memory.deterministic_recall", "memory.active_recall"}
 MAX_DECISIONS = 20
 
 GATE_OF: dict[ReasonCode, GateName] = {
-    "own_context_block": "fact_valid", "malformed_fact": "fact_valid", "too_many_facts": "fact_valid",
-    "secret_detected": "secret", "no_memory_requested": "policy", "memory_write_disabled": "policy",
-    "not_own_words": "own_words", "quote_too_short": "own_words", "beyond_quote": "own_words",
-    "invalid_scope": "scope", "quote_not_found": "quote", "missing_evidence": "quote", "task_owned": "eligibility",
-    "source_forgotten": "eligibility", "thread_owned": "eligibility", "system_source": "eligibility",
+    "own_context_block": "fact_valid",
+    "malformed_fact": "fact_valid",
+    "too_many_facts": "fact_valid",
+    "secret_detected": "secret",
+    "no_memory_requested": "policy",
+    "memory_write_disabled": "policy",
+    "not_own_words": "own_words",
+    "quote_too_short": "own_words",
+    "beyond_quote": "own_words",
+    "invalid_scope": "scope",
+    "quote_not_found": "quote",
+    "missing_evidence": "quote",
+    "task_owned": "eligibility",
+    "source_forgotten": "eligibility",
+    "thread_owned": "eligibility",
+    "system_source": "eligibility",
     "assistant_inference": "eligibility",
-    "tool_or_web_source": "eligibility", "generated_summary": "eligibility", "regulated_needs_request": "admission",
-    "transient": "admission", "session_only": "admission", "suppressed_by_rejection": "duplicate",
-    "duplicate_active": "duplicate", "duplicate_candidate": "duplicate", "near_duplicate": "duplicate",
-    "low_score": "admission", "review_disabled_middle_confidence": "admission",
+    "tool_or_web_source": "eligibility",
+    "generated_summary": "eligibility",
+    "regulated_needs_request": "admission",
+    "transient": "admission",
+    "session_only": "admission",
+    "suppressed_by_rejection": "duplicate",
+    "duplicate_active": "duplicate",
+    "duplicate_candidate": "duplicate",
+    "near_duplicate": "duplicate",
+    "low_score": "admission",
+    "review_disabled_middle_confidence": "admission",
     "proactive_writes_disabled": "admission",
-    "note_would_instruct": "instruction", "agent_notes_disabled": "policy",
-    "candidate_created": "admission", "contradiction_candidate": "admission",
-}  # fmt: skip
+    "note_would_instruct": "instruction",
+    "agent_notes_disabled": "policy",
+    "candidate_created": "admission",
+    "contradiction_candidate": "admission",
+}
 """The gate at which a reason stops a proposal."""
 
 WRITE_GATES: tuple[GateName, ...] = (
@@ -76,19 +96,28 @@ WRITE_GATES: tuple[GateName, ...] = (
 """In the order in which a proposal meets them."""
 
 SKIP_GATES: dict[str, GateName] = {
-    "memory_disabled": "memory_enabled", "extraction_disabled": "extraction_enabled",
+    "memory_disabled": "memory_enabled",
+    "extraction_disabled": "extraction_enabled",
     "hook_disabled": "extraction_enabled",
-    "not_succeeded": "turn_succeeded", "extractor_unavailable": "extractor", "no_user_text": "eligibility",
+    "not_succeeded": "turn_succeeded",
+    "extractor_unavailable": "extractor",
+    "no_user_text": "eligibility",
     "no_own_words": "own_words",
-    "source_forgotten": "eligibility", "system_or_tool_only": "eligibility", "subagent": "eligibility",
+    "source_forgotten": "eligibility",
+    "system_or_tool_only": "eligibility",
+    "subagent": "eligibility",
     "task_owned": "eligibility",
-}  # fmt: skip
+}
 """The gate that a skipped extraction stands for; every other skip reason is the turn's policy."""
 
 OUTCOMES: dict[str, str] = {
-    "activate": "saved", "merge": "merged", "supersede": "superseded", "candidate": "candidate", "reject": "rejected",
+    "activate": "saved",
+    "merge": "merged",
+    "supersede": "superseded",
+    "candidate": "candidate",
+    "reject": "rejected",
     "suppress": "rejected",
-}  # fmt: skip
+}
 
 SENTENCES: dict[str, str] = {
     "saved": "It was saved: {reason}.",
@@ -111,10 +140,13 @@ FORMER: dict[Status, str] = {
 """The sentence about a record that is not believed any more."""
 
 CANDIDATE_ENDS: dict[CandidateStatus, tuple[str, str | None]] = {
-    "pending": ("candidate", None), "approved": ("saved", "approved"), "merged": ("merged", "merged"),
-    "rejected": ("rejected", "rejected_by_a_person"), "suppressed": ("rejected", "not_wanted_any_more"),
+    "pending": ("candidate", None),
+    "approved": ("saved", "approved"),
+    "merged": ("merged", "merged"),
+    "rejected": ("rejected", "rejected_by_a_person"),
+    "suppressed": ("rejected", "not_wanted_any_more"),
     "expired": ("rejected", "no_longer_in_question"),
-}  # fmt: skip
+}
 """The outcome of a candidate, and its words; None: the reason why it waits."""
 
 _CANDIDATES: Final = msgspec.json.Decoder(list[RankedCandidate])
@@ -348,9 +380,7 @@ def _budgets(manifest: PromptManifest | None) -> list[BudgetUse]:
     )
 
 
-def explain_recall(
-    recall: Recall | None, *, is_enabled: bool, limit: int, are_unwanted: bool = False
-) -> ExplainResult:  # fmt: skip
+def explain_recall(recall: Recall | None, *, is_enabled: bool, limit: int, are_unwanted: bool = False) -> ExplainResult:
     """Return why a query would, or would not, recall something now.
 
     And whether just these words were forgotten or rejected.

@@ -79,9 +79,16 @@ class RecordFinder:
     """Finds and ranks candidates within one snapshot and one view."""
 
     def __init__(
-        self, tx: Tx, lexicon: Lexicon, scopes: Mapping[int, Scope], view: View, filters: Filters, *,
-        aging: Aging, is_looked_through: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        tx: Tx,
+        lexicon: Lexicon,
+        scopes: Mapping[int, Scope],
+        view: View,
+        filters: Filters,
+        *,
+        aging: Aging,
+        is_looked_through: bool = False,
+    ) -> None:
         self.tx = tx
         self._lexicon = lexicon
         self._scopes = scopes
@@ -131,15 +138,24 @@ class RecordFinder:
         weights = rarity(asked.terms, [own for own, _ in words], self._population)
         records = [
             Scored(
-                terms=own, gist=gist, nearness=NEARNESS[self._scopes[c.seen.scope_id].kind], updated_at=c.updated_at,
-                standing=c.standing, confidence=c.confidence, evidence_count=c.evidence_count,
-                cosine=cosines.get(c.row), crowding=crowded, commonness=common, is_about_user=is_about_user(c.head),
-                is_machine=c.seen.noted_by is not None, is_faded=has_faded(self._aging, c.life, self._view.now),
+                terms=own,
+                gist=gist,
+                nearness=NEARNESS[self._scopes[c.seen.scope_id].kind],
+                updated_at=c.updated_at,
+                standing=c.standing,
+                confidence=c.confidence,
+                evidence_count=c.evidence_count,
+                cosine=cosines.get(c.row),
+                crowding=crowded,
+                commonness=common,
+                is_about_user=is_about_user(c.head),
+                is_machine=c.seen.noted_by is not None,
+                is_faded=has_faded(self._aging, c.life, self._view.now),
                 kind_factor=route.factor(c.kind, c.valid_from, c.created_at),
             )
             for c, (own, gist) in zip(found, words, strict=True)
             for crowded, common in [crowding.get(c.row, (None, None))]
-        ]  # fmt: skip
+        ]
         scores = score_all(asked, records, weights, self._view.now)
         matches = [
             Match(c.row, c.memory_id, one, c.seen.noted_by is not None) for c, one in zip(found, scores, strict=True)
@@ -183,11 +199,12 @@ class RecordFinder:
         view, filters = self._view, self._filters
         stored_as = {*view.statuses, *(["active"] if "expired" in view.statuses else [])}  # until a sweep comes by
         values = {
-            "statuses": ",".join(sorted(stored_as)), "shows_regulated": int(view.shows_regulated),
+            "statuses": ",".join(sorted(stored_as)),
+            "shows_regulated": int(view.shows_regulated),
             "categories": f",{','.join(filters.categories)}," if filters.categories is not None else None,
             "kinds": f",{','.join(filters.kinds)}," if filters.kinds is not None else None,
             "voices": f",{','.join(filters.voices)}," if filters.voices is not None else None,
-        }  # fmt: skip
+        }
         found = read_candidates(self.tx, rows, values)
         return [
             c for row in rows if (c := found.get(row)) is not None and is_visible(c.seen, view) and self._has_tags(c)

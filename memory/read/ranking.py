@@ -85,13 +85,27 @@ class RecordGains(NamedTuple):
 
 
 BY_WORDS = RecordGains(
-    lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, commonness=0.0, about_user=0.25, asked_by_user=0.15,
-    slope=4.5, center=1.3
-)  # fmt: skip
+    lexical=1.0,
+    distinct=0.7,
+    semantic=0.0,
+    crowding=0.0,
+    commonness=0.0,
+    about_user=0.25,
+    asked_by_user=0.15,
+    slope=4.5,
+    center=1.3,
+)
 BY_MEANING = RecordGains(
-    lexical=0.35, distinct=0.05, semantic=1.0, crowding=-0.65, commonness=-0.6, about_user=0.05, asked_by_user=0.16,
-    slope=10.0, center=0.605
-)  # fmt: skip
+    lexical=0.35,
+    distinct=0.05,
+    semantic=1.0,
+    crowding=-0.65,
+    commonness=-0.6,
+    about_user=0.05,
+    asked_by_user=0.16,
+    slope=10.0,
+    center=0.605,
+)
 """Fitted on facts and questions of two English personas, of personas in eight other languages and on LoCoMo's
 observations, each kind weighing the same, with a transformer's and a static model's vectors; both want the same
 gains. `python -m benchmarks recall`."""

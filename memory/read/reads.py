@@ -122,10 +122,12 @@ def at_time(record: Record, now: int, aging: Aging) -> Record:
     fades_at = fade_time(aging, life)
     status = status_at(record, now)
     return msgspec.structs.replace(
-        record, status=status, fades_at=fades_at,
+        record,
+        status=status,
+        fades_at=fades_at,
         strength=strength_of(record.standing, record.reinforced_at, now),
         faded=fades_at is not None and fades_at <= now and status == "active" and record.voice == "user",
-    )  # fmt: skip
+    )
 
 
 class RecordReader:
@@ -205,9 +207,15 @@ class RecordReader:
         return [Elsewhere(workspace_id=key, count=count) for key, count in counts.most_common()]
 
     async def ask(
-        self, text: str, mode: SearchMode, patience: float, time_zone: str | None, *, is_routed: bool = True,
+        self,
+        text: str,
+        mode: SearchMode,
+        patience: float,
+        time_zone: str | None,
+        *,
+        is_routed: bool = True,
         is_prompt: bool = False,
-    ) -> RecordQuery:  # fmt: skip
+    ) -> RecordQuery:
         """Return a query with its terms, its vector and the kind of memory that it asks for.
 
         It has a vector if a model makes one in time. A prompt may need nothing of the person, a search always does.
@@ -230,9 +238,13 @@ class RecordReader:
         return find_route(text, lambda asked: find_time(asked, now, zone, self._means.read_date))
 
     async def rank(
-        self, question: RecordQuery, filters: Filters, scopes: Sequence[Scope], wanted: WantedHits,
-        prompt: PromptAudience | None = None
-    ) -> RankedHits:  # fmt: skip
+        self,
+        question: RecordQuery,
+        filters: Filters,
+        scopes: Sequence[Scope],
+        wanted: WantedHits,
+        prompt: PromptAudience | None = None,
+    ) -> RankedHits:
         """Return the best hits of a query in some scopes, in order, as far as they may go into that prompt.
 
         Raises `Unavailable` where the store takes too long.
@@ -325,7 +337,7 @@ class RecordReader:
 
     def read_ranking(
         self, tx: Tx, question: RecordQuery, matches: Sequence[Match], scopes: Sequence[Scope], prompt: PromptAudience
-    ) -> list[FoundRecord]:  # fmt: skip
+    ) -> list[FoundRecord]:
         """Return the records of a ranking as they are now, those left out that may not go into that prompt any more."""
         ids = scope_ids_of(tx, scopes)
         view = _into(View(frozenset(ids), ACTIVE, self._means.clock.now(), shows_regulated=False), prompt)
@@ -375,11 +387,16 @@ class RecordReader:
         """Yield records after a place with their places, in the order that held when the first page was read."""
         limit = params.limit + 1
         asked = {
-            "statuses": to_csv(view.statuses), "categories": to_csv(params.categories), "kinds": to_csv(params.kinds),
+            "statuses": to_csv(view.statuses),
+            "categories": to_csv(params.categories),
+            "kinds": to_csv(params.kinds),
             "voices": to_csv(params.voices),
-            "tags": to_column(params.tags) if params.tags is not None else None, "now": view.now,
-            "shows_regulated": int(view.shows_regulated), "limit": limit, "at": began_at,
-        }  # fmt: skip
+            "tags": to_column(params.tags) if params.tags is not None else None,
+            "now": view.now,
+            "shows_regulated": int(view.shows_regulated),
+            "limit": limit,
+            "at": began_at,
+        }
         places = [tuple(place)]
         while places:
             asked |= {"place": places[-1][0], "row": places[-1][1]}

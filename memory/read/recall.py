@@ -159,11 +159,18 @@ class Recaller:
         return by_kind.get(scope.kind, settings.other_tokens)
 
     async def recall(
-        self, text: str, scopes: Sequence[Scope], *, limit: int, exclude: Sequence[str] = (),
+        self,
+        text: str,
+        scopes: Sequence[Scope],
+        *,
+        limit: int,
+        exclude: Sequence[str] = (),
         before: Sequence[str] = (),
-        agent_id: str | None = None, turn_id: str | None = None, time_zone: str | None = None,
+        agent_id: str | None = None,
+        turn_id: str | None = None,
+        time_zone: str | None = None,
         is_rehearsal: bool = False,
-    ) -> Recall:  # fmt: skip
+    ) -> Recall:
         """Return the records that are worth a place in an agent's prompt for some words.
 
         A rehearsal neither uses the cache nor leaves a trace.
@@ -235,10 +242,15 @@ class Recaller:
         return found, is_partial
 
     def _result(
-        self, found: Mapping[Scope, _Ranked], route: QueryRoute, limit: int, exclude: Sequence[str],
-        settings: RecallSettings, *,
+        self,
+        found: Mapping[Scope, _Ranked],
+        route: QueryRoute,
+        limit: int,
+        exclude: Sequence[str],
+        settings: RecallSettings,
+        *,
         is_partial: bool,
-    ) -> Recall:  # fmt: skip
+    ) -> Recall:
         given: list[Given] = []
         is_shown = False
         is_for_naught = route.from_at is not None and not any(
@@ -286,7 +298,7 @@ class Recaller:
 
     def _keep(
         self, key: bytes, generation: tuple[int, ...], found: Mapping[Scope, _Ranked], settings: RecallSettings
-    ) -> None:  # fmt: skip
+    ) -> None:
         if settings.cache_seconds:
             matches = {
                 scope: ([one.match for one in ranked.found], ranked.considered) for scope, ranked in found.items()
@@ -301,11 +313,16 @@ class Recaller:
         means, now = self._means, self._means.clock.now()
         ranked = to_column(recall.considered) if means.settings().debug_trace_enabled else None
         values = {
-            "at": now, "turn_id": turn_id, "query_hash": means.keyed.digest("query", question.text),
-            "mode": "lexical" if question.vector is None else "hybrid", "candidates": recall.candidates,
+            "at": now,
+            "turn_id": turn_id,
+            "query_hash": means.keyed.digest("query", question.text),
+            "mode": "lexical" if question.vector is None else "hybrid",
+            "candidates": recall.candidates,
             "returned": len(recall.hits),
-            "latency_us": latency_us, "cut_reason": None if recall.hits else recall.reason, "ranked": ranked,
-        }  # fmt: skip
+            "latency_us": latency_us,
+            "cut_reason": None if recall.hits else recall.reason,
+            "ranked": ranked,
+        }
 
         def note(tx: Tx) -> None:
             add_recall(tx, values)
@@ -315,6 +332,10 @@ class Recaller:
 
 def _to_ranked_candidate(rank: int, hit: Hit, cut_by: str | None) -> RankedCandidate:
     return RankedCandidate(
-        rank=rank, score=hit.score, factors=hit.breakdown, cut_by=cut_by, memory_id=hit.record.memory_id,
-        lexical_rank=rank
-    )  # fmt: skip
+        rank=rank,
+        score=hit.score,
+        factors=hit.breakdown,
+        cut_by=cut_by,
+        memory_id=hit.record.memory_id,
+        lexical_rank=rank,
+    )

@@ -102,17 +102,25 @@ def _evidence(rows: Sequence[Row]) -> list[BundledEvidence]:
 def _events(rows: Sequence[Row]) -> list[BundledEvent]:
     return [
         BundledEvent(
-            at=at, event=event, actor=_ACTOR.decode(actor), reason_code=reason, from_status=before,
-            to_status=after,
+            at=at, event=event, actor=_ACTOR.decode(actor), reason_code=reason, from_status=before, to_status=after
         )
         for at, event, actor, reason, before, after in rows
-    ]  # fmt: skip
+    ]
 
 
 def _decisions(rows: Sequence[Row]) -> list[BundledDecision]:
     names = (
-        "at", "action", "score", "bucket", "reason_code", "factors", "candidate_id", "thread_id", "turn_id", "run_id",
-    )  # fmt: skip
+        "at",
+        "action",
+        "score",
+        "bucket",
+        "reason_code",
+        "factors",
+        "candidate_id",
+        "thread_id",
+        "turn_id",
+        "run_id",
+    )
     decoded: list[dict[str, Any]] = [
         {**dict(zip(names, row, strict=True)), "factors": _FACTORS.decode(row[5])} for row in rows
     ]
@@ -146,12 +154,16 @@ def count_imported_evidence(tx: Tx, memory_id: str) -> None:
     tx.run(SQL["count_up_evidence"], {"memory_id": memory_id})
 
 
-def are_words_forgotten(
-    tx: Tx, scope_id: int, identity: FactIdentity, created_at: int, *, is_record: bool
-) -> bool:  # fmt: skip
+def are_words_forgotten(tx: Tx, scope_id: int, identity: FactIdentity, created_at: int, *, is_record: bool) -> bool:
     """Return whether words were forgotten here, or rejected since they were said."""
-    row = tx.one(SQL["is_forgotten"], {
-        "scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
-        "created_at": created_at, "is_record": int(is_record),
-    })  # fmt: skip
+    row = tx.one(
+        SQL["is_forgotten"],
+        {
+            "scope_id": scope_id,
+            "fingerprint": identity.fingerprint,
+            "text_hash": identity.text_hash,
+            "created_at": created_at,
+            "is_record": int(is_record),
+        },
+    )
     return bool(row and row[0])

@@ -35,10 +35,18 @@ class End(NamedTuple):
 
 def _set_status(tx: Tx, candidate_id: str, end: End, now: int, before: CandidateStatus = "pending") -> None:
     """Apply an event to a candidate. Raises `IllegalMoveError`, and `Defect` where its status is another one."""
-    is_changed = tx.run(SQL["change_candidate_status"], {
-        "candidate_id": candidate_id, "before": before, "status": after(CANDIDATES, before, end.event), "now": now,
-        "promoted_memory_id": end.memory_id, "merged_into": end.merged_into, "decided_by": end.decided_by,
-    })  # fmt: skip
+    is_changed = tx.run(
+        SQL["change_candidate_status"],
+        {
+            "candidate_id": candidate_id,
+            "before": before,
+            "status": after(CANDIDATES, before, end.event),
+            "now": now,
+            "promoted_memory_id": end.memory_id,
+            "merged_into": end.merged_into,
+            "decided_by": end.decided_by,
+        },
+    )
     if not is_changed:
         raise Defect
 
@@ -50,10 +58,16 @@ def add_candidate(tx: Tx, values: Mapping[str, Any]) -> None:
 
 def rescore_candidate(tx: Tx, candidate_id: str, decision: Decision, now: int) -> None:
     """Give a candidate another score; it says how much supports it by now."""
-    tx.run(SQL["rescore_candidate"], {
-        "candidate_id": candidate_id, "score": decision.score, "bucket": decision.bucket,
-        "reason_code": decision.reason_code, "now": now,
-    })  # fmt: skip
+    tx.run(
+        SQL["rescore_candidate"],
+        {
+            "candidate_id": candidate_id,
+            "score": decision.score,
+            "bucket": decision.bucket,
+            "reason_code": decision.reason_code,
+            "now": now,
+        },
+    )
 
 
 def end_candidate(tx: Tx, candidate_id: str, end: End, now: int) -> None:

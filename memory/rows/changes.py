@@ -13,8 +13,17 @@ from protocol.seams.callers import RequestCaller, caller_of
 from protocol.seams.ports import Tx
 
 EVENTS: Final[tuple[EventName, ...]] = (
-    "created", "imported", "superseded", "deleted", "restored", "archived", "expired", "updated", "erased", "confirmed",
-)  # fmt: skip
+    "created",
+    "imported",
+    "superseded",
+    "deleted",
+    "restored",
+    "archived",
+    "expired",
+    "updated",
+    "erased",
+    "confirmed",
+)
 """The events that a person looks for; growing evidence and passing doubts are a record's own history."""
 
 

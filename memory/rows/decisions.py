@@ -32,10 +32,18 @@ class StoredDecision(NamedTuple):
 
 def add_decision(tx: Tx, decided: Decided, decision: Decision, now: int) -> None:
     """Store what was decided, and why."""
-    tx.run(SQL["add_decision"], {
-        **decided._asdict(), "at": now, "action": decision.action, "score": decision.score, "bucket": decision.bucket,
-        "reason_code": decision.reason_code, "factors": to_column(decision.factors),
-    })  # fmt: skip
+    tx.run(
+        SQL["add_decision"],
+        {
+            **decided._asdict(),
+            "at": now,
+            "action": decision.action,
+            "score": decision.score,
+            "bucket": decision.bucket,
+            "reason_code": decision.reason_code,
+            "factors": to_column(decision.factors),
+        },
+    )
 
 
 def decisions_of_record(tx: Tx, memory_id: str, limit: int) -> list[StoredDecision]:

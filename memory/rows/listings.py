@@ -8,9 +8,11 @@ from protocol.memory.values import Order
 from protocol.seams.ports import Tx
 
 _ORDERS: Final[Mapping[Order, str]] = {
-    "updated_at": SQL["list_by_update"], "created_at": SQL["list_by_creation"], "importance": SQL["list_by_importance"],
+    "updated_at": SQL["list_by_update"],
+    "created_at": SQL["list_by_creation"],
+    "importance": SQL["list_by_importance"],
     "strength": SQL["list_by_strength"],
-}  # fmt: skip
+}
 """The statement of each order; each has an index, but strength, which changes with time."""
 
 

@@ -76,9 +76,14 @@ def chain_of(tx: Tx, record: Record) -> list[str]:
 def event_of(row: Sequence[Any]) -> Event:
     """Return the event of an event row."""
     return Event(
-        at=row[0], event=row[1], actor=_ACTOR.decode(row[2]), reason_code=row[3], from_status=row[4],
-        to_status=row[5], memory_id=row[6],
-    )  # fmt: skip
+        at=row[0],
+        event=row[1],
+        actor=_ACTOR.decode(row[2]),
+        reason_code=row[3],
+        from_status=row[4],
+        to_status=row[5],
+        memory_id=row[6],
+    )
 
 
 def read_stats(tx: Tx, scopes: Sequence[Scope], now: int) -> StatsResult:

@@ -37,17 +37,53 @@ WRITTEN: Final = tuple(name for name in COLUMNS if name not in GENERATED)
 READ: Final = ("id", *COLUMNS, "scope_kind", "scope_key")
 """The columns that a statement with `{record}` reads, in this order."""
 
-_UNSEALED = frozenset({
-    "id", "evidence_count", "updated_at", "last_accessed_at", "access_count", "supersedes", "superseded_by",
-    "contested", "index_state", "pinned", "path_key", "reinforced_at", *GENERATED, "checksum", "scope_kind",
-    "scope_key",
-})  # fmt: skip
+_UNSEALED = frozenset(
+    {
+        "id",
+        "evidence_count",
+        "updated_at",
+        "last_accessed_at",
+        "access_count",
+        "supersedes",
+        "superseded_by",
+        "contested",
+        "index_state",
+        "pinned",
+        "path_key",
+        "reinforced_at",
+        *GENERATED,
+        "checksum",
+        "scope_kind",
+        "scope_key",
+    }
+)
 """The columns that may change without the checksum: bookkeeping, and those that repair can find out from elsewhere."""
 _SEALED_AT_FIRST = (
-    "memory_id", "scope_id", "category", "kind", "key", "alias", "is_single", "content", "value", "status",
-    "sensitivity", "confidence", "importance", "tags", "provenance", "thread_id", "turn_id", "created_at", "valid_from",
-    "expires_at", "metadata", "fingerprint", "text_hash", "deleted_at",
-)  # fmt: skip
+    "memory_id",
+    "scope_id",
+    "category",
+    "kind",
+    "key",
+    "alias",
+    "is_single",
+    "content",
+    "value",
+    "status",
+    "sensitivity",
+    "confidence",
+    "importance",
+    "tags",
+    "provenance",
+    "thread_id",
+    "turn_id",
+    "created_at",
+    "valid_from",
+    "expires_at",
+    "metadata",
+    "fingerprint",
+    "text_hash",
+    "deleted_at",
+)
 """The columns of a checksum of the first version, in its order. They are never changed: checksums are stored."""
 _SEALED_LATER = tuple(name for name in COLUMNS if name not in _UNSEALED and name not in _SEALED_AT_FIRST)
 
@@ -107,9 +143,20 @@ UPDATABLE: Final = tuple(
 )
 """The fields that `memory/update` changes in place."""
 ADOPTED: Final = (
-    *(name for name in DETAILS if name != "metadata"), "category", "key", "value", "sensitivity", "confidence",
-    "provenance", "alias", "is_single", "path_key", "thread_id", "turn_id", "fingerprint",
-)  # fmt: skip
+    *(name for name in DETAILS if name != "metadata"),
+    "category",
+    "key",
+    "value",
+    "sensitivity",
+    "confidence",
+    "provenance",
+    "alias",
+    "is_single",
+    "path_key",
+    "thread_id",
+    "turn_id",
+    "fingerprint",
+)
 """The columns that say whose word a record is and where it is filed."""
 
 
@@ -117,17 +164,20 @@ def _format_assignments(names: Iterable[str]) -> str:
     return ", ".join(f"{name} = :{name}" for name in names)
 
 
-SQL: Final = Statements("memory", {
-    "record": ", ".join([
-        *(f"whole.raw_{name}" for name in ("id", *COLUMNS)), "scope.kind AS scope_kind", "scope.key AS scope_key",
-    ]),
-    "columns": ", ".join(WRITTEN),
-    "values": ", ".join(f":{name}" for name in WRITTEN),
-    "generated": ", ".join(GENERATED),
-    "updated": _format_assignments(UPDATABLE),
-    "adopted": _format_assignments(ADOPTED),
-    "words": ", ".join(f"CAST({name} AS BLOB)" for name in WORDS),
-})  # fmt: skip
+SQL: Final = Statements(
+    "memory",
+    {
+        "record": ", ".join(
+            [*(f"whole.raw_{name}" for name in ("id", *COLUMNS)), "scope.kind AS scope_kind", "scope.key AS scope_key"]
+        ),
+        "columns": ", ".join(WRITTEN),
+        "values": ", ".join(f":{name}" for name in WRITTEN),
+        "generated": ", ".join(GENERATED),
+        "updated": _format_assignments(UPDATABLE),
+        "adopted": _format_assignments(ADOPTED),
+        "words": ", ".join(f"CAST({name} AS BLOB)" for name in WORDS),
+    },
+)
 """The statements of the house."""
 
 _PLACES: Final = {name: place for place, name in enumerate(READ)}
@@ -140,9 +190,12 @@ _GENERATED_PLACES = tuple(map(_PLACES.__getitem__, GENERATED))
 checksum_in = itemgetter(_CHECKSUM)
 _sealed = itemgetter(*map(_PLACES.__getitem__, _SEALED_AT_FIRST))
 _later = tuple((name, itemgetter(_PLACES[name])) for name in _SEALED_LATER)
-_hidden = itemgetter(*map(_PLACES.__getitem__, (
-    "id", "scope_id", "scope_kind", "scope_key", "alias", "is_single", "fingerprint", "text_hash", "deleted_at",
-)))  # fmt: skip
+_hidden = itemgetter(
+    *map(
+        _PLACES.__getitem__,
+        ("id", "scope_id", "scope_kind", "scope_key", "alias", "is_single", "fingerprint", "text_hash", "deleted_at"),
+    )
+)
 
 
 def to_column(value: Any) -> str:
@@ -228,9 +281,14 @@ class Stored(NamedTuple):
         """The facts that visibility depends on."""
         r = self.record
         return Seen(
-            self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact, WITHHELD in r.metadata,
+            self.scope_id,
+            r.status,
+            r.sensitivity,
+            r.expires_at,
+            self.is_intact,
+            WITHHELD in r.metadata,
             find_note_author(r.provenance),
-        )  # fmt: skip
+        )
 
 
 def _text(column: Any) -> Any:
@@ -262,6 +320,14 @@ def to_stored(row: Row) -> Stored:
     members["voice"] = voice_of(members["provenance"])
     members["strength"] = min(1.0, members["standing"] or 0.0)
     return Stored(
-        row_id, scope_id, Record(**members), _text(alias), bool(is_single), fingerprint, text_hash, is_intact,
-        deleted_at, followed_by,
-    )  # fmt: skip
+        row_id,
+        scope_id,
+        Record(**members),
+        _text(alias),
+        bool(is_single),
+        fingerprint,
+        text_hash,
+        is_intact,
+        deleted_at,
+        followed_by,
+    )

@@ -17,25 +17,43 @@ from protocol.seams.ports import Tx
 from protocol.seams.transitions import after
 
 _STEPS: Final[Mapping[RecordEvent, EventName]] = {
-    "replace": "superseded", "expire": "expired", "archive": "archived", "forget": "deleted", "restore": "restored",
-    "restore_replaced": "restored", "restore_expired": "restored", "restore_archived": "restored",
-}  # fmt: skip
+    "replace": "superseded",
+    "expire": "expired",
+    "archive": "archived",
+    "forget": "deleted",
+    "restore": "restored",
+    "restore_replaced": "restored",
+    "restore_expired": "restored",
+    "restore_archived": "restored",
+}
 """The name of an event in a record's history."""
 
 
 def set_status(
-    tx: Tx, stored: Stored, event: RecordEvent, actor: Actor, now: int, *, reason_code: str | None = None,
+    tx: Tx,
+    stored: Stored,
+    event: RecordEvent,
+    actor: Actor,
+    now: int,
+    *,
+    reason_code: str | None = None,
     superseded_by: str | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Apply an event to a record; its links, marks and history follow. Raises `IllegalMoveError`."""
     memory_id = stored.record.memory_id
     before = stored.record.status if stored.record.status in RECORDS else "archived"  # the status itself may be damaged
     status: Status = after(RECORDS, before, event)
-    tx.run(SQL["change_status"], {
-        "memory_id": memory_id, "status": status, "now": now, "superseded_by": superseded_by,
-        "deleted_at": now if status == "deleted" else None,
-        "contested": int(stored.record.contested and status == "active"),
-    })  # fmt: skip
+    tx.run(
+        SQL["change_status"],
+        {
+            "memory_id": memory_id,
+            "status": status,
+            "now": now,
+            "superseded_by": superseded_by,
+            "deleted_at": now if status == "deleted" else None,
+            "contested": int(stored.record.contested and status == "active"),
+        },
+    )
     if stored.is_intact:  # damage is not made good by forgetting it
         seal(tx, memory_id)
     add_event(tx, memory_id, now, Change(_STEPS[event], actor, reason_code, before, status))

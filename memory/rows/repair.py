@@ -46,11 +46,16 @@ def _body_of(entry: Row) -> tuple[int, str]:
 
 
 INDEX: Final = AuditedIndex(
-    body_of=_body_of, kept_after=SQL["terms_after"], kept_of=SQL["terms_of_row"], last_change=SQL["last_change"],
+    body_of=_body_of,
+    kept_after=SQL["terms_after"],
+    kept_of=SQL["terms_of_row"],
+    last_change=SQL["last_change"],
     listed_after=SQL["listed_after"],
-    totals=SQL["index_totals"], rows_of_term_after=SQL["rows_of_term_after"],
-    rows_of_terms_after=SQL["rows_of_terms_after"], has_term=SQL["has_term"],
-)  # fmt: skip
+    totals=SQL["index_totals"],
+    rows_of_term_after=SQL["rows_of_term_after"],
+    rows_of_terms_after=SQL["rows_of_terms_after"],
+    has_term=SQL["has_term"],
+)
 
 
 def index_finds(lexicon: str) -> dict[str, Find]:

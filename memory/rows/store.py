@@ -47,10 +47,15 @@ def _one(tx: Tx, name: str, values: dict[str, Any]) -> Stored | None:
 
 
 _FRESH: Mapping[str, Any] = details_of(GivenDetails()) | {
-    "status": "active", "evidence_count": 0, "last_accessed_at": None, "access_count": 0, "superseded_by": None,
+    "status": "active",
+    "evidence_count": 0,
+    "last_accessed_at": None,
+    "access_count": 0,
+    "superseded_by": None,
     "contested": False,
-    "index_state": "indexed", "deleted_at": None,
-}  # fmt: skip
+    "index_state": "indexed",
+    "deleted_at": None,
+}
 """The fields and columns of a new record, as far as nothing else is said of them."""
 
 
@@ -84,9 +89,12 @@ def active_by_key(tx: Tx, scope_id: int, identity: FactIdentity) -> Stored | Non
 def active_duplicate(tx: Tx, scope_id: int, identity: FactIdentity, value: str | None) -> Stored | None:
     """Return the active record that says the same; equal words with another value do not."""
     values = {
-        "scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
-        "by_text": int(identity.alias is None), "value": value,
-    }  # fmt: skip
+        "scope_id": scope_id,
+        "fingerprint": identity.fingerprint,
+        "text_hash": identity.text_hash,
+        "by_text": int(identity.alias is None),
+        "value": value,
+    }
     return _one(tx, "active_by_fingerprint", values)
 
 
@@ -108,9 +116,12 @@ class Met(NamedTuple):
 def find_met(tx: Tx, scope_id: int, identity: FactIdentity) -> Met:
     """Return which kinds of rows of a scope share something of an identity: none, most of the time."""
     values = {
-        "scope_id": scope_id, "key": identity.key, "alias": identity.alias, "fingerprint": identity.fingerprint,
+        "scope_id": scope_id,
+        "key": identity.key,
+        "alias": identity.alias,
+        "fingerprint": identity.fingerprint,
         "text_hash": identity.text_hash,
-    }  # fmt: skip
+    }
     (row,) = tx.all(SQL["met_by_identity"], values)
     return Met(*map(bool, row))
 
@@ -241,16 +252,53 @@ class StoredCandidate(NamedTuple):
 
 def candidate_of(row: Row) -> StoredCandidate:
     """Return the candidate of a row of `SELECT candidate.*, scope.kind, scope.key …`."""
-    (_, candidate_id, scope_id, category, key, content, value, status, score, bucket, reason_code, evidence_count,
-     contested, promoted, merged_into, created_at, decided_at, decided_by, fingerprint, text_hash, turn_id, proposal, _,
-     forgotten_with, kind, scope_key) = row  # fmt: skip
+    (
+        _,
+        candidate_id,
+        scope_id,
+        category,
+        key,
+        content,
+        value,
+        status,
+        score,
+        bucket,
+        reason_code,
+        evidence_count,
+        contested,
+        promoted,
+        merged_into,
+        created_at,
+        decided_at,
+        decided_by,
+        fingerprint,
+        text_hash,
+        turn_id,
+        proposal,
+        _,
+        forgotten_with,
+        kind,
+        scope_key,
+    ) = row
     candidate = Candidate(
-        candidate_id=candidate_id, scope=Scope(kind=kind, key=scope_key), category=category, key=key, content=content,
-        value=msgspec.json.decode(value) if value is not None else None, status=status, score=score, bucket=bucket,
-        reason_code=reason_code, evidence_count=evidence_count, contested_memory_id=contested,
-        promoted_memory_id=promoted, merged_into=merged_into, created_at=created_at, decided_at=decided_at,
+        candidate_id=candidate_id,
+        scope=Scope(kind=kind, key=scope_key),
+        category=category,
+        key=key,
+        content=content,
+        value=msgspec.json.decode(value) if value is not None else None,
+        status=status,
+        score=score,
+        bucket=bucket,
+        reason_code=reason_code,
+        evidence_count=evidence_count,
+        contested_memory_id=contested,
+        promoted_memory_id=promoted,
+        merged_into=merged_into,
+        created_at=created_at,
+        decided_at=decided_at,
         decided_by=decided_by,
-    )  # fmt: skip
+    )
     return StoredCandidate(
         scope_id, candidate, fingerprint, text_hash, turn_id, proposal, is_forgotten=forgotten_with is not None
     )
@@ -271,8 +319,11 @@ def get_any_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
 def pending_candidate(tx: Tx, scope_id: int, identity: FactIdentity, value: str | None) -> StoredCandidate | None:
     """Return the waiting candidate that says the same; equal words with another value do not."""
     values = {
-        "scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash, "value": value,
-    }  # fmt: skip
+        "scope_id": scope_id,
+        "fingerprint": identity.fingerprint,
+        "text_hash": identity.text_hash,
+        "value": value,
+    }
     row = tx.one(SQL["pending_candidate"], values)
     return candidate_of(row) if row else None
 
@@ -295,8 +346,16 @@ class Change(NamedTuple):
 
 def add_event(tx: Tx, memory_id: str, at: int, change: Change) -> None:
     """Write a step of a record's history."""
-    tx.run(SQL["add_event"], {
-        "memory_id": memory_id, "at": at, "event": change.event, "actor": to_column(change.actor),
-        "reason_code": change.reason_code, "from_status": change.from_status, "to_status": change.to_status,
-        "caller": encode_caller(),
-    })  # fmt: skip
+    tx.run(
+        SQL["add_event"],
+        {
+            "memory_id": memory_id,
+            "at": at,
+            "event": change.event,
+            "actor": to_column(change.actor),
+            "reason_code": change.reason_code,
+            "from_status": change.from_status,
+            "to_status": change.to_status,
+            "caller": encode_caller(),
+        },
+    )

@@ -10,10 +10,17 @@ from protocol.seams.ports import Tx
 
 def add_tombstone(tx: Tx, erased_id: str, erased: Stored | StoredCandidate, key_hash: bytes, now: int) -> None:
     """Keep the hashes of what is erased; its bytes are taken for present until the files were wiped."""
-    tx.run(SQL["add_tombstone"], {
-        "memory_id": erased_id, "scope_id": erased.scope_id, "fingerprint": erased.fingerprint,
-        "text_hash": erased.text_hash, "key_hash": key_hash, "now": now,
-    })  # fmt: skip
+    tx.run(
+        SQL["add_tombstone"],
+        {
+            "memory_id": erased_id,
+            "scope_id": erased.scope_id,
+            "fingerprint": erased.fingerprint,
+            "text_hash": erased.text_hash,
+            "key_hash": key_hash,
+            "now": now,
+        },
+    )
 
 
 def import_tombstone(tx: Tx, values: Mapping[str, Any]) -> None:

@@ -13,24 +13,38 @@ from protocol.seams.ports import Coverage, Space, Tx, Vector, VectorTable
 from retrieval.filling import FillingStatements, count_coverage
 
 TABLE: Final = VectorTable(
-    name="memory", number_bytes=2, added=SQL["vectors_added"], present=SQL["vectors_present"],
+    name="memory",
+    number_bytes=2,
+    added=SQL["vectors_added"],
+    present=SQL["vectors_present"],
     losses=SQL["vector_losses"],
     numbers=SQL["vectors_of_records"],
-)  # fmt: skip
+)
 
 FILLING: Final = FillingStatements(
-    await_all=SQL["await_vectors"], settle=SQL["settle_vectors"], pending=SQL["pending_without_vector"],
+    await_all=SQL["await_vectors"],
+    settle=SQL["settle_vectors"],
+    pending=SQL["pending_without_vector"],
     lacking=SQL["without_vector"],
-    look=SQL["look_for_lack"], end_of_look=SQL["end_of_records"], drop=SQL["drop_vectors"],
+    look=SQL["look_for_lack"],
+    end_of_look=SQL["end_of_records"],
+    drop=SQL["drop_vectors"],
     coverage=SQL["count_vectors_of_space"],
-)  # fmt: skip
+)
 
 
 def add_vector(tx: Tx, row: int, scope_id: int, vector: Vector) -> None:
     """Keep a record's vector; it is found by its meaning from this commit on."""
-    tx.run(SQL["add_vector"], {
-        "space": vector.space_id, "scope_id": scope_id, "row": row, "numbers": vector.numbers,
-        "digest": digest_of(vector.numbers)})  # fmt: skip
+    tx.run(
+        SQL["add_vector"],
+        {
+            "space": vector.space_id,
+            "scope_id": scope_id,
+            "row": row,
+            "numbers": vector.numbers,
+            "digest": digest_of(vector.numbers),
+        },
+    )
 
 
 def vector_of(tx: Tx, row: int, scope_id: int, space_id: int) -> Vector | None:

@@ -54,51 +54,79 @@ def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
         ("malformed_fact", "no_words", "it has no words", r"\A[\W\d_]*\Z"),
         ("malformed_fact", "question", "it is a question", r"[?？]\W*\Z"),
         (
-            "malformed_fact", "small_talk", "it is a greeting or the like",
+            "malformed_fact",
+            "small_talk",
+            "it is a greeting or the like",
             rf"\A\W*(?:{group('small_talk', spaced=True)}\b\W*|{group('small_talk', spaced=False)}\W*)+\Z",
         ),
         (
-            "malformed_fact", "placeholder", "it stands for a fact that is not there",
-            (r"\A\W*(?:n/?a|none|null|nil|undefined|unknown|tbd|todo|nothing|no facts?"
-            r"|no (?:new |relevant |lasting |durable )*(?:facts?|information)\b.*|"
-            r"not (?:specified|mentioned|provided|applicable)|empty|test|lorem ipsum\b.*|example|string|content"
-            r"|fact)\W*\Z"),
+            "malformed_fact",
+            "placeholder",
+            "it stands for a fact that is not there",
+            (
+                r"\A\W*(?:n/?a|none|null|nil|undefined|unknown|tbd|todo|nothing|no facts?"
+                r"|no (?:new |relevant |lasting |durable )*(?:facts?|information)\b.*|"
+                r"not (?:specified|mentioned|provided|applicable)|empty|test|lorem ipsum\b.*|example|string|content"
+                r"|fact)\W*\Z"
+            ),
         ),
         (
-            "malformed_fact", "markup", "it is markup or code",
-            (r"\A\s*(?:[{\[]\s*[\"'{\[]|```|~~~|<[/!?a-z])|\{\s*\"facts\"\s*:"
-            r"|\A\s*(?:#{1,6}\s|(?:system|assistant|user)\s*:)"),
+            "malformed_fact",
+            "markup",
+            "it is markup or code",
+            (
+                r"\A\s*(?:[{\[]\s*[\"'{\[]|```|~~~|<[/!?a-z])|\{\s*\"facts\"\s*:"
+                r"|\A\s*(?:#{1,6}\s|(?:system|assistant|user)\s*:)"
+            ),
         ),
         ("malformed_fact", "order_to_model", "it is an order to a model in a fact's clothes", group("order_to_model")),
         (
-            "own_context_block", "prompt_text", "it repeats what the model was told",
-            (r"\brecalled memory\b|\bthis is context, not an instruction\b|\brelevant thread context\b"
-            r"|\breturn (?:only )?(?:valid |strict )?json\b|\banswer with this shape\b|\bmax_facts\b|\bitem_id\b"
-            r"|\bfacts worth keeping\b|\byou read one finished turn\b|\bevidence\.quote\b"),
+            "own_context_block",
+            "prompt_text",
+            "it repeats what the model was told",
+            (
+                r"\brecalled memory\b|\bthis is context, not an instruction\b|\brelevant thread context\b"
+                r"|\breturn (?:only )?(?:valid |strict )?json\b|\banswer with this shape\b|\bmax_facts\b|\bitem_id\b"
+                r"|\bfacts worth keeping\b|\byou read one finished turn\b|\bevidence\.quote\b"
+            ),
         ),
         (
-            "generated_summary", "talk_about_talk", "it tells of the conversation, not of the user",
-            (rf"\A\W*{group('speaker')}\W*\s*{group('asks')}|\A\W*{talk}\b.{{0,60}}\b{group('is_about')}\b|\A{begins}"
-            r"|\A(?:in (?:this|the) (?:conversation|turn|message)|an? (?:user|conversation|greeting)\b)"),
+            "generated_summary",
+            "talk_about_talk",
+            "it tells of the conversation, not of the user",
+            (
+                rf"\A\W*{group('speaker')}\W*\s*{group('asks')}|\A\W*{talk}\b.{{0,60}}\b{group('is_about')}\b|\A{begins}"
+                r"|\A(?:in (?:this|the) (?:conversation|turn|message)|an? (?:user|conversation|greeting)\b)"
+            ),
         ),
         (
-            "generated_summary", "the_assistant_did", "it tells what the assistant did",
-            (r"\A\W*(?:the )?(?:assistant|ai|chatbot|bot|model) (?:has |had |is |was |will |can |could )?"
-            r"(?:help|answer|explain|suggest|provid|offer|recommend|greet|ask|respond|repl|said|told|wrote|generat|creat"
-            r"|able)\w*"),
+            "generated_summary",
+            "the_assistant_did",
+            "it tells what the assistant did",
+            (
+                r"\A\W*(?:the )?(?:assistant|ai|chatbot|bot|model) (?:has |had |is |was |will |can |could )?"
+                r"(?:help|answer|explain|suggest|provid|offer|recommend|greet|ask|respond|repl|said|told|wrote|generat|creat"
+                r"|able)\w*"
+            ),
         ),
         (
-            "transient", "mood", "it holds for a moment",
-            (rf"\A\W*{_THIRD}(?:'m|'s| am| is| are| feels?| seems?| looks?| was| were| felt| got)? "
-            rf"(?:\w+ ){{0,2}}(?:{_FEELING})(?: (?:{_NOW}))?\W*\Z"),
+            "transient",
+            "mood",
+            "it holds for a moment",
+            (
+                rf"\A\W*{_THIRD}(?:'m|'s| am| is| are| feels?| seems?| looks?| was| were| felt| got)? "
+                rf"(?:\w+ ){{0,2}}(?:{_FEELING})(?: (?:{_NOW}))?\W*\Z"
+            ),
         ),
         ("transient", "moment", "it holds for the day it was said on", group("moment")),
         (
-            "malformed_fact", "fragment", "it is cut off, or hangs in the air",
+            "malformed_fact",
+            "fragment",
+            "it is cut off, or hangs in the air",
             rf"(?:\.\.\.|…|[,:;(\[{{–—-]|\b{group('goes_on')})\s*\Z",
         ),
         ("malformed_fact", NOBODY, "it says of nobody in particular", rf"\A\W*{group('of_nobody')}"),
-    )  # fmt: skip
+    )
 
 
 _TOO_LONG = Junk("malformed_fact", "too_long", f"it is longer than {MAX_FACT_CHARS} characters")

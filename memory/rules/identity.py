@@ -19,9 +19,24 @@ ITEM_HEX = 16
 """64 bits of the fingerprint tell apart the members of a set; a scope holds thousands of facts, not billions."""
 
 SINGLE_ATTRIBUTES = frozenset(
-    {"name", "nickname", "birthday", "age", "preferred_language", "native_language", "time_zone", "home", "employer",
-     "job_title", "communication_style", "pronouns", "email", "phone", "spouse"}
-)  # fmt: skip
+    {
+        "name",
+        "nickname",
+        "birthday",
+        "age",
+        "preferred_language",
+        "native_language",
+        "time_zone",
+        "home",
+        "employer",
+        "job_title",
+        "communication_style",
+        "pronouns",
+        "email",
+        "phone",
+        "spouse",
+    }
+)
 """Attributes of which a subject has one at a time; every other one is a set unless the proposer says otherwise."""
 
 UNNAMED = ":custom"

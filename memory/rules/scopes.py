@@ -17,9 +17,12 @@ from protocol.settings import MemorySettings
 USER = Scope(kind="user", key=USER_SCOPE_KEY)
 
 HINTED: Mapping[ScopeHint, ScopeKind | None] = {
-    "user_global": "user", "agent_global": "agent", "agent_workspace": "agent", "project_workspace": "workspace",
+    "user_global": "user",
+    "agent_global": "agent",
+    "agent_workspace": "agent",
+    "project_workspace": "workspace",
     "unknown": None,
-}  # fmt: skip
+}
 
 NEARNESS: Mapping[ScopeKind, float] = {"thread": 1.04, "task": 1.04, "agent": 1.03, "workspace": 1.02, "user": 1.0}
 """A fact of this very thread or project is a little more to the point than one about the user in general."""

@@ -22,8 +22,14 @@ IN_PASSING = 0.85
 SAID_IN_PASSING: frozenset[SourceKind] = frozenset({"user_statement", "background_extractor", "assistant_inference"})
 USER_WEIGHT = 0.9
 MACHINE_WEIGHTS: Mapping[ActorKind | None, float] = {
-    "user": 0.9, "system": 0.85, "assistant": 0.7, "extractor": 0.7, "import": 0.7, "tool": 0.5, None: 0.7,
-}  # fmt: skip
+    "user": 0.9,
+    "system": 0.85,
+    "assistant": 0.7,
+    "extractor": 0.7,
+    "import": 0.7,
+    "tool": 0.5,
+    None: 0.7,
+}
 MOST_LINKS = 5
 LINK_GAIN = 0.1
 
@@ -56,9 +62,11 @@ def factors_of(record: Record) -> Factors:
     machine = MACHINE_WEIGHTS[made_by.kind if made_by is not None else None]
     links = len(record.tags) + (record.supersedes is not None)
     return Factors(
-        base=base, source=USER_WEIGHT if record.voice == "user" else machine,
-        access=1 + math.log(record.access_count + 1), links=1 + LINK_GAIN * min(MOST_LINKS, links),
-    )  # fmt: skip
+        base=base,
+        source=USER_WEIGHT if record.voice == "user" else machine,
+        access=1 + math.log(record.access_count + 1),
+        links=1 + LINK_GAIN * min(MOST_LINKS, links),
+    )
 
 
 def recency_of(hours: float) -> float:

@@ -20,16 +20,25 @@ Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
 """The speaker of what supports a fact, as far as the service could verify it."""
 
 ORIGINS: dict[SourceKind, Origin] = {
-    "explicit_user_request": "user", "user_statement": "user", "user_correction": "user", "import": "user",
-    "assistant_inference": "assistant", "agent_note": "assistant", "background_extractor": "summary",
-    "tool_observation": "tool", "file": "tool",
+    "explicit_user_request": "user",
+    "user_statement": "user",
+    "user_correction": "user",
+    "import": "user",
+    "assistant_inference": "assistant",
+    "agent_note": "assistant",
+    "background_extractor": "summary",
+    "tool_observation": "tool",
+    "file": "tool",
     "system": "system",
-}  # fmt: skip
+}
 
 ORIGIN_REASONS: dict[Origin, ReasonCode] = {
-    "assistant": "assistant_inference", "tool": "tool_or_web_source", "system": "system_source",
-    "summary": "generated_summary", "none": "missing_evidence",
-}  # fmt: skip
+    "assistant": "assistant_inference",
+    "tool": "tool_or_web_source",
+    "system": "system_source",
+    "summary": "generated_summary",
+    "none": "missing_evidence",
+}
 
 
 class KnownRecord(NamedTuple):

@@ -40,7 +40,7 @@ def adopt(tx: Tx, memory_id: str, values: Mapping[str, Any], change: Change, now
 
 def replace_notes(
     tx: Tx, means: Collaborators, said: Stored, proposed: Proposed, active: Sequence[Scope]
-) -> list[Notice]:  # fmt: skip
+) -> list[Notice]:
     """Let what the user said replace notes of other scopes in just these words, and take over what supported them."""
     notices: list[Notice] = []
     for scope in active if proposed.is_explicit and not proposed.is_note else ():

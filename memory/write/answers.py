@@ -50,9 +50,12 @@ def build_remember_result(outcome: Outcome) -> RememberResult:
     """Return the answer to an explicit wish. Raises `Refused("write_refused")`."""
     result = outcome.result
     return RememberResult(
-        record=require_record(outcome), created=outcome.created, relation=result.relation, decision=result.decision,
+        record=require_record(outcome),
+        created=outcome.created,
+        relation=result.relation,
+        decision=result.decision,
         superseded_memory_id=result.superseded_memory_id,
-    )  # fmt: skip
+    )
 
 
 _NOTE_STATUS: Mapping[Action, NoteStatus] = {"activate": "noted", "supersede": "noted", "merge": "duplicate"}
@@ -63,22 +66,28 @@ def note_answer(result: WriteResult) -> NoteResult:
     status, record = _NOTE_STATUS.get(result.decision.action, "rejected"), result.record
     members = {name: getattr(result, name) for name in WriteResult.__struct_fields__}
     return NoteResult(
-        **members, status=status, reason_code=result.decision.reason_code,
+        **members,
+        status=status,
+        reason_code=result.decision.reason_code,
         memory_id=record.memory_id if record is not None else None,
         how_to_confirm=how_to_confirm(record.memory_id) if record is not None and is_note(record) else None,
-    )  # fmt: skip
+    )
 
 
 def answer_of(outcome: Outcome) -> dict[str, Any]:
     """Return the part of an answer that is kept: ids, never content."""
     r = outcome.result
     return {
-        "created": outcome.created, "relation": r.relation, "canonical_key": r.canonical_key,
-        "semantic_fingerprint": r.semantic_fingerprint, "decision": r.decision,
+        "created": outcome.created,
+        "relation": r.relation,
+        "canonical_key": r.canonical_key,
+        "semantic_fingerprint": r.semantic_fingerprint,
+        "decision": r.decision,
         "memory_id": r.record.memory_id if r.record else None,
         "candidate_id": r.candidate.candidate_id if r.candidate else None,
-        "superseded_memory_id": r.superseded_memory_id, "evidence_merged": r.evidence_merged,
-    }  # fmt: skip
+        "superseded_memory_id": r.superseded_memory_id,
+        "evidence_merged": r.evidence_merged,
+    }
 
 
 def replay_answer(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
@@ -89,13 +98,15 @@ def replay_answer(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
         stored = None  # what was forgotten since is in no answer
     waiting = get_candidate(tx, kept["candidate_id"]) if kept["candidate_id"] else None
     result = WriteResult(
-        relation=kept["relation"], canonical_key=kept["canonical_key"],
+        relation=kept["relation"],
+        canonical_key=kept["canonical_key"],
         semantic_fingerprint=kept["semantic_fingerprint"],
         decision=msgspec.convert(kept["decision"], Decision),
         record=at_time(stored.record, now, aging) if stored else None,
-        candidate=waiting.candidate if waiting else None, superseded_memory_id=kept["superseded_memory_id"],
+        candidate=waiting.candidate if waiting else None,
+        superseded_memory_id=kept["superseded_memory_id"],
         evidence_merged=kept["evidence_merged"],
-    )  # fmt: skip
+    )
     return Outcome(result, kept["created"], [])
 
 

@@ -76,10 +76,17 @@ class Updater:
         level = "regulated" if findings.is_regulated else old.sensitivity
         record = msgspec.structs.replace(old, **new, sensitivity=level)
         identity = self._identity(tx, stored, record, notices)
-        update_record(tx, old.memory_id, {
-            **to_columns({name: getattr(record, name) for name in UPDATABLE}), "sensitivity": level,
-            "key": identity.key, "fingerprint": identity.fingerprint,
-        }, now)  # fmt: skip
+        update_record(
+            tx,
+            old.memory_id,
+            {
+                **to_columns({name: getattr(record, name) for name in UPDATABLE}),
+                "sensitivity": level,
+                "key": identity.key,
+                "fingerprint": identity.fingerprint,
+            },
+            now,
+        )
         current = get_record(tx, old.memory_id)
         if current is None:
             raise Defect

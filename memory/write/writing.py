@@ -124,9 +124,15 @@ class _Write:
     """One proposal on one transaction."""
 
     def __init__(
-        self, tx: Tx, means: Collaborators, vectors: RecordVectors, proposed: Proposed, scope: Scope,
-        active: Sequence[Scope], notices: list[Notice],
-    ) -> None:  # fmt: skip
+        self,
+        tx: Tx,
+        means: Collaborators,
+        vectors: RecordVectors,
+        proposed: Proposed,
+        scope: Scope,
+        active: Sequence[Scope],
+        notices: list[Notice],
+    ) -> None:
         self._tx, self._means, self._p, self._active = tx, means, proposed, active
         self._value = to_column(proposed.value) if proposed.value is not None else None
         self._scope = scope
@@ -364,17 +370,29 @@ class _Write:
         tx, decision = self._tx, plan.decision
         candidate_id = plan.merge_into or self._means.ids.new("cand")
         if plan.merge_into is None:
-            add_candidate(tx, {
-                "candidate_id": candidate_id, "scope_id": self._scope_id, "category": self._p.semantic.category,
-                "key": self._identity.key, "content": self._p.content,
-                "value": self._value, "score": decision.score,
-                "bucket": decision.bucket, "reason_code": decision.reason_code, "evidence_count": len(checked.evidence),
-                "contested_memory_id": plan.contest, "now": self._now, "fingerprint": self._identity.fingerprint,
-                "text_hash": self._identity.text_hash, "turn_id": self._p.provenance.turn_id,
-                "proposal": to_kept_column(
-                    self._p, checked.source_kind, under_review=self._means.settings().review_enabled
-                ),
-            })  # fmt: skip
+            add_candidate(
+                tx,
+                {
+                    "candidate_id": candidate_id,
+                    "scope_id": self._scope_id,
+                    "category": self._p.semantic.category,
+                    "key": self._identity.key,
+                    "content": self._p.content,
+                    "value": self._value,
+                    "score": decision.score,
+                    "bucket": decision.bucket,
+                    "reason_code": decision.reason_code,
+                    "evidence_count": len(checked.evidence),
+                    "contested_memory_id": plan.contest,
+                    "now": self._now,
+                    "fingerprint": self._identity.fingerprint,
+                    "text_hash": self._identity.text_hash,
+                    "turn_id": self._p.provenance.turn_id,
+                    "proposal": to_kept_column(
+                        self._p, checked.source_kind, under_review=self._means.settings().review_enabled
+                    ),
+                },
+            )
         keep_evidence(tx, checked, self._now, candidate_id=candidate_id)
         rescore_candidate(tx, candidate_id, decision, self._now)
         if plan.contest is not None and not self._get_stored(plan.contest).record.contested:

@@ -40,9 +40,15 @@ class ImportParams(Params):
 
 
 ConflictReason: TypeAlias = Literal[
-    "scope_out_of_context", "secret_detected", "own_context_block", "different_record", "newer_there", "key_taken",
-    "path_taken", "forgotten_there",
-]  # fmt: skip
+    "scope_out_of_context",
+    "secret_detected",
+    "own_context_block",
+    "different_record",
+    "newer_there",
+    "key_taken",
+    "path_taken",
+    "forgotten_there",
+]
 
 
 class Conflict(Wire):

@@ -24,11 +24,33 @@ class ExplainParams(Params):
 
 
 GateName: TypeAlias = Literal[
-    "memory_enabled", "extraction_enabled", "turn_succeeded", "policy", "eligibility", "extractor", "fact_valid",
-    "quote", "own_words", "instruction", "secret", "scope", "duplicate", "admission", "recall_enabled", "scope_active",
-    "status", "expiry", "voice", "sensitivity", "integrity", "excluded", "candidate", "floor", "budget",
+    "memory_enabled",
+    "extraction_enabled",
+    "turn_succeeded",
+    "policy",
+    "eligibility",
+    "extractor",
+    "fact_valid",
+    "quote",
+    "own_words",
+    "instruction",
+    "secret",
+    "scope",
+    "duplicate",
+    "admission",
+    "recall_enabled",
+    "scope_active",
+    "status",
+    "expiry",
+    "voice",
+    "sensitivity",
+    "integrity",
+    "excluded",
+    "candidate",
+    "floor",
+    "budget",
     "already_shown",
-]  # fmt: skip
+]
 
 
 class Gate(Wire):

@@ -84,14 +84,39 @@ class SourceItem(Wire):
 
 
 ForgottenPlace: TypeAlias = Literal[
-    "message", "turn", "tool_reply", "hook_run", "thread", "workspace", "artifact", "memory", "candidate", "evidence",
-    "decision", "answer", "exclusion", "config", "log", "backup", "instruction", "agent",
+    "message",
+    "turn",
+    "tool_reply",
+    "hook_run",
+    "thread",
+    "workspace",
+    "artifact",
+    "memory",
+    "candidate",
+    "evidence",
+    "decision",
+    "answer",
+    "exclusion",
+    "config",
+    "log",
+    "backup",
+    "instruction",
+    "agent",
     "shown_line",
-]  # fmt: skip
+]
 LeftReason: TypeAlias = Literal[
-    "sources_kept", "another_memory", "restorable", "common_word", "identifier", "file_content", "own_file", "log_line",
-    "may_hold_it", "unreadable", "still_written",
-]  # fmt: skip
+    "sources_kept",
+    "another_memory",
+    "restorable",
+    "common_word",
+    "identifier",
+    "file_content",
+    "own_file",
+    "log_line",
+    "may_hold_it",
+    "unreadable",
+    "still_written",
+]
 
 
 class SourcePlace(Wire):

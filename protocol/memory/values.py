@@ -28,15 +28,47 @@ Disposition: TypeAlias = Literal[
 Action: TypeAlias = Literal["activate", "merge", "supersede", "candidate", "reject", "suppress"]
 Bucket: TypeAlias = Literal["low", "middle", "high"]
 ReasonCode: TypeAlias = Literal[
-    "active_created", "duplicate_active", "duplicate_candidate", "near_duplicate", "superseded_by_correction",
-    "made_more_precise", "contradiction_candidate", "contradiction_resolved", "candidate_created",
-    "proactive_writes_disabled", "review_disabled_middle_confidence", "low_score", "transient", "session_only",
-    "secret_detected", "own_context_block", "regulated_needs_request", "assistant_inference", "tool_or_web_source",
-    "generated_summary", "system_source", "task_owned", "thread_owned", "missing_evidence", "quote_not_found",
-    "malformed_fact", "suppressed_by_rejection", "no_memory_requested", "memory_write_disabled", "invalid_scope",
-    "too_many_facts", "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said", "agent_note_created",
-    "agent_notes_disabled", "note_would_instruct", "note_confirmed", "source_forgotten",
-]  # fmt: skip
+    "active_created",
+    "duplicate_active",
+    "duplicate_candidate",
+    "near_duplicate",
+    "superseded_by_correction",
+    "made_more_precise",
+    "contradiction_candidate",
+    "contradiction_resolved",
+    "candidate_created",
+    "proactive_writes_disabled",
+    "review_disabled_middle_confidence",
+    "low_score",
+    "transient",
+    "session_only",
+    "secret_detected",
+    "own_context_block",
+    "regulated_needs_request",
+    "assistant_inference",
+    "tool_or_web_source",
+    "generated_summary",
+    "system_source",
+    "task_owned",
+    "thread_owned",
+    "missing_evidence",
+    "quote_not_found",
+    "malformed_fact",
+    "suppressed_by_rejection",
+    "no_memory_requested",
+    "memory_write_disabled",
+    "invalid_scope",
+    "too_many_facts",
+    "not_own_words",
+    "quote_too_short",
+    "beyond_quote",
+    "stored_as_said",
+    "agent_note_created",
+    "agent_notes_disabled",
+    "note_would_instruct",
+    "note_confirmed",
+    "source_forgotten",
+]
 SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
 SemanticState: TypeAlias = Literal["ready", "pending", "off"]
 SpaceKind: TypeAlias = Literal["static", "model"]
@@ -44,9 +76,22 @@ SpaceKind: TypeAlias = Literal["static", "model"]
 EntityType: TypeAlias = Literal["person", "organization", "project", "place", "system", "thing"]
 Order: TypeAlias = Literal["updated_at", "created_at", "importance", "strength"]
 EventName: TypeAlias = Literal[
-    "created", "evidence_added", "contested", "uncontested", "superseded", "updated", "expired", "archived", "deleted",
-    "restored", "erased", "imported", "confirmed", "reinforced", "promoted",
-]  # fmt: skip
+    "created",
+    "evidence_added",
+    "contested",
+    "uncontested",
+    "superseded",
+    "updated",
+    "expired",
+    "archived",
+    "deleted",
+    "restored",
+    "erased",
+    "imported",
+    "confirmed",
+    "reinforced",
+    "promoted",
+]
 ChangeKind: TypeAlias = Literal["created", "updated", "superseded", "deleted", "restored", "expired", "archived"]
 AgentKind: TypeAlias = Literal["assistant", "tool", "system"]
 NoteStatus: TypeAlias = Literal["noted", "duplicate", "rejected"]

@@ -16,9 +16,21 @@ Refusal: TypeAlias = Literal[
 """The reason why a file or folder is not opened."""
 
 SECRET_FILES: Sequence[str] = (
-    ".git", ".ssh", ".gnupg", ".aws", ".env*", "*.pem", "*.key", "*.p12", "*.kdbx", "id_rsa*", "id_ed25519*", ".netrc",
-    ".npmrc", ".pypirc",
-)  # fmt: skip
+    ".git",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".env*",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.kdbx",
+    "id_rsa*",
+    "id_ed25519*",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+)
 """Names of files and folders that hold keys and passwords, in any spelling of capital letters. None is read."""
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md")

@@ -17,9 +17,22 @@ SQL = Statements("retrieval")
 
 GraphHouse: TypeAlias = Literal["memory", "thread_episodic", "knowledge"]
 EntityKind: TypeAlias = Literal[
-    "page", "folder", "project", "area", "resource", "archive", "inbox", "tag", "code",
-    "person", "organization", "place", "system", "thing", "topic",
-]  # fmt: skip
+    "page",
+    "folder",
+    "project",
+    "area",
+    "resource",
+    "archive",
+    "inbox",
+    "tag",
+    "code",
+    "person",
+    "organization",
+    "place",
+    "system",
+    "thing",
+    "topic",
+]
 
 
 class NewEntity(NamedTuple):

@@ -146,21 +146,29 @@ def drop_edge(tx: Tx, edge: int) -> None:
 
 
 def edges_around(
-    tx: Tx, entities: Collection[int], directions: Collection[Direction], kinds: Collection[str], *,
-    min_strength: float, after: int, limit: int,
-) -> list[ShownEdge]:  # fmt: skip
+    tx: Tx,
+    entities: Collection[int],
+    directions: Collection[Direction],
+    kinds: Collection[str],
+    *,
+    min_strength: float,
+    after: int,
+    limit: int,
+) -> list[ShownEdge]:
     """Return the edges at some entities, in the order in which they were made."""
     values: dict[str, SqlValue] = {
-        "entities": json.dumps(list(entities)), "out": int("out" in directions), "in": int("in" in directions),
-        "kinds": json.dumps(sorted(kinds)) if kinds else "", "min_strength": min_strength, "after": after,
+        "entities": json.dumps(list(entities)),
+        "out": int("out" in directions),
+        "in": int("in" in directions),
+        "kinds": json.dumps(sorted(kinds)) if kinds else "",
+        "min_strength": min_strength,
+        "after": after,
         "limit": limit,
-    }  # fmt: skip
+    }
     return [ShownEdge(*row) for row in tx.all(SQL["edges_around"], values)]
 
 
-def neighbours(
-    tx: Tx, entity: int, *, above: float, but: Collection[str], limit: int
-) -> list[Neighbour]:  # fmt: skip
+def neighbours(tx: Tx, entity: int, *, above: float, but: Collection[str], limit: int) -> list[Neighbour]:
     """Return the strongest ends of edges at an entity above a strength, in either direction, `but` of some kinds."""
     values: dict[str, SqlValue] = {"entity": entity, "above": above, "but": json.dumps(sorted(but)), "limit": limit}
     return [Neighbour(*row) for row in tx.all(SQL["neighbours"], values)]
@@ -168,12 +176,16 @@ def neighbours(
 
 def list_entities(
     tx: Tx, house: GraphHouse, places: Collection[str], kinds: Collection[str], query: str, *, after: int, limit: int
-) -> list[Entity]:  # fmt: skip
+) -> list[Entity]:
     """Return the entities of some places whose name, or other name, has the query in it."""
     values: dict[str, SqlValue] = {
-        "house": house, "places": json.dumps(sorted(places)), "kinds": json.dumps(sorted(kinds)) if kinds else "",
-        "query": fold_name(query), "after": after, "limit": limit,
-    }  # fmt: skip
+        "house": house,
+        "places": json.dumps(sorted(places)),
+        "kinds": json.dumps(sorted(kinds)) if kinds else "",
+        "query": fold_name(query),
+        "after": after,
+        "limit": limit,
+    }
     return [Entity(*row) for row in tx.all(SQL["list_entities"], values)]
 
 

@@ -194,14 +194,22 @@ def test_the_data_version_tells_of_commits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (apsw.FullError(), "storage_full"), (OSError(errno.ENOSPC, "x"), "storage_full"), (apsw.ReadOnlyError(), "storage_read_only"),
-        (OSError(errno.EFBIG, "x"), "storage_full"), (apsw.BusyError(), "overloaded"), (apsw.LockedError(), "overloaded"),
-        (apsw.IOError("/secret"), "unavailable"), (apsw.CorruptError("/secret"), "unavailable"), (apsw.SQLError("secret"), "unavailable"),
-        (apsw.InterruptError(), "unavailable"), (ValueError("secret"), "internal"), (OSError(errno.EIO, "x"), "internal"),
+        (apsw.FullError(), "storage_full"),
+        (OSError(errno.ENOSPC, "x"), "storage_full"),
+        (apsw.ReadOnlyError(), "storage_read_only"),
+        (OSError(errno.EFBIG, "x"), "storage_full"),
+        (apsw.BusyError(), "overloaded"),
+        (apsw.LockedError(), "overloaded"),
+        (apsw.IOError("/secret"), "unavailable"),
+        (apsw.CorruptError("/secret"), "unavailable"),
+        (apsw.SQLError("secret"), "unavailable"),
+        (apsw.InterruptError(), "unavailable"),
+        (ValueError("secret"), "internal"),
+        (OSError(errno.EIO, "x"), "internal"),
         (Refused("conflict"), "conflict"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-)  # fmt: skip
+)
 def test_the_words_of_the_contract(error: Exception, reason: str) -> None:
     told = unavailable(error)
     assert told.reason == reason

@@ -173,8 +173,15 @@ def test_a_file_that_may_not_grow_is_a_full_store(tmp_path: Path) -> None:
         timeout=240,
     )
     assert json.loads(done.stdout) == [
-        1, "storage_full", "storage_full", [["before"]], 1, 1, [["before"], ["small"], ["zzzzzz"]], ["ok"],
-    ]  # fmt: skip
+        1,
+        "storage_full",
+        "storage_full",
+        [["before"]],
+        1,
+        1,
+        [["before"], ["small"], ["zzzzzz"]],
+        ["ok"],
+    ]
 
 
 # -- others in the same file -----------------------------------------------------------------------------------------
@@ -230,10 +237,12 @@ def test_processes_on_one_file_never_see_a_lock(tmp_path: Path) -> None:
     started = [
         subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(BUSY), str(path), name],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         for name in "abc"
-    ]  # fmt: skip
+    ]
     for process in started:
         assert process.stdin is not None
         process.stdin.write(b"x")

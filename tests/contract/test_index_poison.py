@@ -47,10 +47,15 @@ def home(tmp_path: Path, lexicon: Allergic) -> Iterator[Home]:
 def run(home: Home, story: Callable[[JobRunner], Awaitable[None]]) -> None:
     async def main() -> None:
         runner = JobRunner(
-            db=home.db, clock=home.clock, owner="own_test", bell=home.jobs.bell,
-            work={"index": Work(home.service.index, together=home.service.index_together)}, limits=lambda kind: limits_of(kind, home.settings),
-            on_paused=lambda *_: None, on_resumed=lambda _: None,
-        )  # fmt: skip
+            db=home.db,
+            clock=home.clock,
+            owner="own_test",
+            bell=home.jobs.bell,
+            work={"index": Work(home.service.index, together=home.service.index_together)},
+            limits=lambda kind: limits_of(kind, home.settings),
+            on_paused=lambda *_: None,
+            on_resumed=lambda _: None,
+        )
         with anyio.fail_after(120):
             await with_runner(runner, partial(story, runner))
 

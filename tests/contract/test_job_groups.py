@@ -77,8 +77,12 @@ def test_where_a_group_fails_each_is_tried_alone_and_only_the_guilty_one_fails(t
         async def story() -> None:
             (waits,) = (await runner.drain(10)).waiting
             assert sorted(await yard.rows()) == [
-                ("a", "done", 1), ("b", "done", 1), ("c", "done", 1), ("d", "done", 1), (POISON, "retry_wait", 1)
-            ]  # fmt: skip
+                ("a", "done", 1),
+                ("b", "done", 1),
+                ("c", "done", 1),
+                ("d", "done", 1),
+                (POISON, "retry_wait", 1),
+            ]
             assert sorted(worker.alone) == sorted(subjects)
             yard.clock.at = waits.next_run_at
             await fill(yard, ["e", "f"])

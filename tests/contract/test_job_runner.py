@@ -187,11 +187,14 @@ def test_a_finish_that_is_rolled_back_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("failure", "code"),
     [
-        (RetryJob("model_busy"), "model_busy"), (Unavailable("provider_failed"), "provider_failed"),
-        (ValueError("a secret"), "internal"), (Refused("conflict"), "internal"), (apsw.ConstraintError("text"), "internal"),
+        (RetryJob("model_busy"), "model_busy"),
+        (Unavailable("provider_failed"), "provider_failed"),
+        (ValueError("a secret"), "internal"),
+        (Refused("conflict"), "internal"),
+        (apsw.ConstraintError("text"), "internal"),
     ],
     ids=lambda value: str(value) if isinstance(value, str) else type(value).__name__,
-)  # fmt: skip
+)
 def test_a_failure_is_retried_after_a_while_and_in_the_end_dead(failure: Exception, code: str, tmp_path: Path) -> None:
     async def scene(yard: Yard) -> None:
         async def work(_held: JobHandle) -> None:

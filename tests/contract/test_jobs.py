@@ -140,10 +140,12 @@ def test_dead_jobs_come_back_only_by_a_person(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE job SET state = 'asleep'", "UPDATE job SET state = 'leased'", "UPDATE job SET owner = 'own_a'",
+        "UPDATE job SET state = 'asleep'",
+        "UPDATE job SET state = 'leased'",
+        "UPDATE job SET owner = 'own_a'",
         "INSERT INTO job (job_id, kind, subject, maker, state, next_run_at, created_at) SELECT 'j', kind, subject, maker, 'retry_wait', 0, 0 FROM job",
     ],
-)  # fmt: skip
+)
 def test_the_tables_refuse_what_must_not_be(change: str, tmp_path: Path) -> None:
     async def scene(yard: Yard) -> None:
         await yard.enqueue("a")

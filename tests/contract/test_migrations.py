@@ -212,10 +212,13 @@ def test_processes_that_start_together_all_succeed(tmp_path: Path) -> None:
     started = [
         subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(OPEN), str(tmp_path / "home")],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for _ in range(4)
-    ]  # fmt: skip
+    ]
     for process in started:
         assert process.stdin is not None
         process.stdin.write("x")

@@ -44,8 +44,11 @@ def running(program: str) -> Iterator["subprocess.Popen[bytes]"]:
     code = textwrap.dedent(PRELUDE) + textwrap.dedent(program)
     process = subprocess.Popen(
         [sys.executable, "-X", "utf8", "-c", code],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    )
     try:
         yield process
     finally:

@@ -253,9 +253,15 @@ def test_the_rest_is_loaded_in_the_background(home: Home) -> None:
     async def story() -> None:
         db, clock, told = Database(home.path), SystemClock(), Told()
         embedding = Embedding(
-            db=db, clock=clock, settings=EmbeddingSettings, cache=home.path.parent, health=Health(lambda *_, **__: None, clock),
-            notify=lambda *_, **__: None, vectors=told, houses=lambda: Houses(db, []),
-        )  # fmt: skip
+            db=db,
+            clock=clock,
+            settings=EmbeddingSettings,
+            cache=home.path.parent,
+            health=Health(lambda *_, **__: None, clock),
+            notify=lambda *_, **__: None,
+            vectors=told,
+            houses=lambda: Houses(db, []),
+        )
 
         def is_whole(tx: Tx) -> bool:
             return embedding.nearness(tx, TABLE, [1], Vector(SPACE, vectors[0].tobytes())).is_whole

@@ -51,9 +51,13 @@ def embed(name: str, texts: list[str]) -> list[Any]:
     known = {entry["model"] for entry in fastembed.TextEmbedding.list_supported_models()}
     if MODEL_NAME not in known:
         fastembed.TextEmbedding.add_custom_model(
-            model=MODEL_NAME, pooling=model_description.PoolingType.MEAN, normalization=True,
-            sources=model_description.ModelSource(hf=MODEL_NAME), dim=384, model_file="onnx/model.onnx",
-        )  # fmt: skip
+            model=MODEL_NAME,
+            pooling=model_description.PoolingType.MEAN,
+            normalization=True,
+            sources=model_description.ModelSource(hf=MODEL_NAME),
+            dim=384,
+            model_file="onnx/model.onnx",
+        )
     model: Any = fastembed.TextEmbedding(
         model_name=MODEL_NAME, specific_model_path=str(MODEL), threads=1, providers=["CPUExecutionProvider"]
     )

@@ -24,9 +24,20 @@ from thread_episodic.search.planning import make_planner
 CORPORA = Path(__file__).parent / "preflight"
 NOW = 1_778_686_200_000  # Wednesday, 13 May 2026
 TURN = TurnContext(
-    workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",
-    memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=NOW, time_zone="UTC",
-)  # fmt: skip
+    workspace_id="a",
+    thread_id="a_1",
+    turn_id="t_now",
+    agent_id=None,
+    task_id=None,
+    parent_thread_id=None,
+    mode="agent",
+    memory_mode="normal",
+    origin="user",
+    driver="gateway",
+    options=TurnOptions(),
+    now=NOW,
+    time_zone="UTC",
+)
 PLANNERS = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
 BOUNDS = {"dev": (0.85, 0.95), "blind": (0.85, 0.95)}
 """Decided alone, and right of those."""

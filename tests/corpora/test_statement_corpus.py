@@ -52,9 +52,15 @@ def figures(name: str) -> dict[str, Counter[str]]:
         sorted_right = [f for f in right if any(says(f, e) and f.semantic.category == e.category for e in line.facts)]
         forgets = detect(line.text).forget
         one = Counter(
-            extracted=len(found), right=len(right), expected=len(line.facts), met=len(met), sorted=len(sorted_right),
-            forget=line.forget, forget_met=line.forget and forgets, forget_wrong=forgets and not line.forget,
-        )  # fmt: skip
+            extracted=len(found),
+            right=len(right),
+            expected=len(line.facts),
+            met=len(met),
+            sorted=len(sorted_right),
+            forget=line.forget,
+            forget_met=line.forget and forgets,
+            forget_wrong=forgets and not line.forget,
+        )
         for key in ("all", line.language):
             counts.setdefault(key, Counter()).update(one)
     return counts

@@ -15,15 +15,23 @@ import apsw
 Kind = Literal["io", "full", "quota", "too_large", "read_only"]
 
 CODES: dict[Kind, int] = {
-    "io": errno.EIO, "full": errno.ENOSPC, "quota": getattr(errno, "EDQUOT", errno.ENOSPC), "too_large": errno.EFBIG,
+    "io": errno.EIO,
+    "full": errno.ENOSPC,
+    "quota": getattr(errno, "EDQUOT", errno.ENOSPC),
+    "too_large": errno.EFBIG,
     "read_only": errno.EROFS,
-}  # fmt: skip
+}
 
 EXTENDED = {
-    "access": apsw.SQLITE_IOERR_ACCESS, "delete": apsw.SQLITE_IOERR_DELETE, "read": apsw.SQLITE_IOERR_READ,
-    "write": apsw.SQLITE_IOERR_WRITE, "sync": apsw.SQLITE_IOERR_FSYNC, "truncate": apsw.SQLITE_IOERR_TRUNCATE,
-    "size": apsw.SQLITE_IOERR_FSTAT, "lock": apsw.SQLITE_IOERR_LOCK,
-}  # fmt: skip
+    "access": apsw.SQLITE_IOERR_ACCESS,
+    "delete": apsw.SQLITE_IOERR_DELETE,
+    "read": apsw.SQLITE_IOERR_READ,
+    "write": apsw.SQLITE_IOERR_WRITE,
+    "sync": apsw.SQLITE_IOERR_FSYNC,
+    "truncate": apsw.SQLITE_IOERR_TRUNCATE,
+    "size": apsw.SQLITE_IOERR_FSTAT,
+    "lock": apsw.SQLITE_IOERR_LOCK,
+}
 
 CHANGES = {"delete", "write", "sync", "truncate"}
 """What a full or a read-only disk refuses; only a broken one cannot read."""

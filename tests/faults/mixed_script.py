@@ -53,9 +53,14 @@ def prepare(folder: Path) -> Prepared:
     ids["parrot"] = home.remember("A parrot sings at noon.", expires_at=EXPIRY).record.memory_id
     home.forget(ids["magpie"])
     home.propose("Likes the zander at dusk", MIDDLING)
-    quotes = {word: home.say(text) for word, text in (
-        ("zander", "Likes the zander at dusk"), ("turnip", "Grows a turnip in spring"), ("radish", "Eats radish raw"),
-    )}  # fmt: skip
+    quotes = {
+        word: home.say(text)
+        for word, text in (
+            ("zander", "Likes the zander at dusk"),
+            ("turnip", "Grows a turnip in spring"),
+            ("radish", "Eats radish raw"),
+        )
+    }
     assert home.do(home.db.truncate_wal())
     home.close()
     return Prepared(home.path, ids, quotes)
@@ -71,9 +76,11 @@ def remembering(word: str, **more: Any) -> Step:
 def writing(word: str, semantic: Any) -> Step:
     def call(service: MemoryService, home: Prepared) -> Awaitable[Any]:
         quote = home.quotes[word]
-        return service.write(WriteParams(
-            content=quote.quote, semantic=semantic, evidence=[quote], idempotency_key=f"key-{word}", context=HERE,
-        ))  # fmt: skip
+        return service.write(
+            WriteParams(
+                content=quote.quote, semantic=semantic, evidence=[quote], idempotency_key=f"key-{word}", context=HERE
+            )
+        )
 
     return Step(word, call)
 

@@ -129,7 +129,7 @@ def test_a_full_disk_refuses_writes_and_lets_forget(kind: Kind, mode: Any, vfs: 
 )
 def test_a_disk_that_takes_nothing_is_told_and_mends(
     kind: Kind, reason: str, trouble: str, vfs: FaultVFS, tmp_path: Path
-) -> None:  # fmt: skip
+) -> None:
     with place(tmp_path, vfs, kind) as it:
         kept = it.home.remember("The mirror hangs in the hall.").record.memory_id
         vfs.arm(Fault(1, kind, is_lasting=True))
@@ -370,8 +370,12 @@ def test_a_full_disk_is_opened_searched_and_made_to_forget(tmp_path: Path) -> No
     path = os.pathsep.join(sys.path)
     done = subprocess.run(
         [*command, str(Path(__file__).parent), *console_script()],
-        check=False, capture_output=True, text=True, timeout=240, env={**os.environ, "PYTHONPATH": path},
-    )  # fmt: skip
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "PYTHONPATH": path},
+    )
     assert done.stdout.startswith("[0, 0, 0, 1, 73]"), done.stdout + done.stderr
 
 

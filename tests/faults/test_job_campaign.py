@@ -85,9 +85,7 @@ async def check(client, told):
     assert {(job["status"], job["attempt_count"]) for job in jobs} == {("done", 1)}
     status = await client.request("thread_episodic/status", {"workspace_id": "ws_here"})
     chunks = sum(len(job["chunk_ids"]) for job in jobs)
-    assert status["chunks"] == {
-        "pending": 0, "indexed": chunks, "failed": 0, "retired": 0, "excluded": 0, "partial": 0,
-    }  # fmt: skip
+    assert status["chunks"] == {"pending": 0, "indexed": chunks, "failed": 0, "retired": 0, "excluded": 0, "partial": 0}
     for number in {0, ROUNDS * SHARE - 1, *random.sample(range(ROUNDS * SHARE), 10)}:
         asked = {"workspace_id": "ws_here", "query": f"mark{number:05}x", "limit": 100}
         assert [hit["turn_id"] for hit in (await client.request("thread_episodic/search", asked))["hits"]] == [

@@ -25,10 +25,21 @@ TRIES = 7
 QUESTION = "coffee+report"
 NO_TURN = "thread=thr_none"
 PAGES = (
-    "today", "today?scope=user", "today?before=4102444800000", f"undo-all?{NO_TURN}", "memories", "memories?scope=user",
-    "memories?category=custom", f"memories?q={QUESTION}", "memories?status=deleted", "memories/*", "memories/*/edit",
-    "candidates", "threads", f"why?q={QUESTION}",
-)  # fmt: skip
+    "today",
+    "today?scope=user",
+    "today?before=4102444800000",
+    f"undo-all?{NO_TURN}",
+    "memories",
+    "memories?scope=user",
+    "memories?category=custom",
+    f"memories?q={QUESTION}",
+    "memories?status=deleted",
+    "memories/*",
+    "memories/*/edit",
+    "candidates",
+    "threads",
+    f"why?q={QUESTION}",
+)
 """Not among them: a filter that fits almost nothing walks along its index, an erase looks through every text, and
 `health` counts."""
 

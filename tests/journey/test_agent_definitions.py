@@ -29,24 +29,44 @@ async def test_knowledge_statement_35_what_is_no_definition_is_listed_as_invalid
     tmp_path: Path,
 ) -> None:
     den = GuidedDen(tmp_path)
-    put(den.agents, {
-        **agent("good"), "noconfig/AGENTS.md": "x", "empty/config.yaml": "name: ''\ndescription: d\n", "empty/AGENTS.md": "x",
-        "Bad Slug/config.yaml": "name: n\ndescription: d\n", "Bad Slug/AGENTS.md": "x", "blank/AGENTS.md": " \n",
-        "small/agents.md": "x", "small/config.yaml": "name: n\ndescription: d\n", "README.md": "no definition", ".git/": "",
-        "blank/config.yaml": "name: n\ndescription: d\n", "yaml/AGENTS.md": "x", "yaml/config.yaml": "name: &a n\ndescription: *a\n",
-        "linkfile/config.yaml": "name: n\ndescription: d\n", "mode/AGENTS.md": "x",
-        "mode/config.yaml": "name: n\ndescription: d\nmemory_mode: all\n",
-    })  # fmt: skip
+    put(
+        den.agents,
+        {
+            **agent("good"),
+            "noconfig/AGENTS.md": "x",
+            "empty/config.yaml": "name: ''\ndescription: d\n",
+            "empty/AGENTS.md": "x",
+            "Bad Slug/config.yaml": "name: n\ndescription: d\n",
+            "Bad Slug/AGENTS.md": "x",
+            "blank/AGENTS.md": " \n",
+            "small/agents.md": "x",
+            "small/config.yaml": "name: n\ndescription: d\n",
+            "README.md": "no definition",
+            ".git/": "",
+            "blank/config.yaml": "name: n\ndescription: d\n",
+            "yaml/AGENTS.md": "x",
+            "yaml/config.yaml": "name: &a n\ndescription: *a\n",
+            "linkfile/config.yaml": "name: n\ndescription: d\n",
+            "mode/AGENTS.md": "x",
+            "mode/config.yaml": "name: n\ndescription: d\nmemory_mode: all\n",
+        },
+    )
     (den.agents / "linked").symlink_to(den.agents / "good")
     (den.agents / "linkfile" / "AGENTS.md").symlink_to(den.agents / "good" / "AGENTS.md")
     async with den.client() as client:
         found = await client.request("agents/list", {})
         assert [(one["slug"], one["layer"], one["problems"]) for one in found["agents"]] == [("good", "vault", [])]
         assert {one["slug"]: [(p["code"], p["key"]) for p in one["problems"]] for one in found["invalid"]} == {
-            "noconfig": [("missing", "config.yaml")], "empty": [("empty", "name")], "Bad Slug": [("bad_slug", None)],
-            "small": [("wrong_case", "agents.md")], "blank": [("empty", "AGENTS.md")], "linked": [("link", None)],
-            "linkfile": [("link", "AGENTS.md")], "yaml": [("config_invalid", "config.yaml")], "mode": [("config_invalid", "memory_mode")],
-        }  # fmt: skip
+            "noconfig": [("missing", "config.yaml")],
+            "empty": [("empty", "name")],
+            "Bad Slug": [("bad_slug", None)],
+            "small": [("wrong_case", "agents.md")],
+            "blank": [("empty", "AGENTS.md")],
+            "linked": [("link", None)],
+            "linkfile": [("link", "AGENTS.md")],
+            "yaml": [("config_invalid", "config.yaml")],
+            "mode": [("config_invalid", "memory_mode")],
+        }
         turn = await act(client, "good", "trn_good")
         assert turn["status"] == "completed"
         assert "Work carefully." in den.system("trn_good")
@@ -107,10 +127,13 @@ async def test_the_order_of_a_prompt_and_what_an_agent_refuses_of_it(tmp_path: P
 async def test_knowledge_statement_36_soul_and_memory_reach_their_own_top_thread_alone(tmp_path: Path) -> None:
     den = McpDen(tmp_path, scripted=True)
     agents = den.home / "agents"
-    put(agents, {
-        **agent("alpha", soul="SOUL-OF-ALPHA walrus", memory="SEED-OF-ALPHA walrus"),
-        **agent("beta", soul="SOUL-OF-BETA walrus", memory="SEED-OF-BETA walrus"),
-    })  # fmt: skip
+    put(
+        agents,
+        {
+            **agent("alpha", soul="SOUL-OF-ALPHA walrus", memory="SEED-OF-ALPHA walrus"),
+            **agent("beta", soul="SOUL-OF-BETA walrus", memory="SEED-OF-BETA walrus"),
+        },
+    )
     canaries = ("SOUL-OF-ALPHA", "SEED-OF-ALPHA", "SOUL-OF-BETA", "SEED-OF-BETA")
 
     def in_text(value: Any) -> list[str]:
@@ -129,21 +152,36 @@ async def test_knowledge_statement_36_soul_and_memory_reach_their_own_top_thread
         assert in_text([asked("trn_helper"), asked("trn_other")]) == []
         prepared = await client.request("turn/prepare", {"thread_id": "thr_trn_top", "turn_id": "trn_p", "input": SAID})
         tools = [
-            (await client.request("turn/tool_call", {"turn_id": "trn_p", "call_id": f"c{n}", "name": name, "arguments": given}))
-            for n, (name, given) in enumerate([
-                ("request_tools", {"domains": ["agent"], "reason": "x"}), ("agent_list", {}), ("agent_info", {"slug": "alpha"}),
-                ("agent_info", {"slug": "beta"}), ("agent_info", {"slug": "none"}),
-            ])
-        ]  # fmt: skip
+            (
+                await client.request(
+                    "turn/tool_call", {"turn_id": "trn_p", "call_id": f"c{n}", "name": name, "arguments": given}
+                )
+            )
+            for n, (name, given) in enumerate(
+                [
+                    ("request_tools", {"domains": ["agent"], "reason": "x"}),
+                    ("agent_list", {}),
+                    ("agent_info", {"slug": "alpha"}),
+                    ("agent_info", {"slug": "beta"}),
+                    ("agent_info", {"slug": "none"}),
+                ]
+            )
+        ]
         assert tools[2]["result"]["data"]["text"] == "Work carefully.\n"
         assert tools[4]["result"]["error"]["code"] == "not_found"
         answers = [
-            await client.request("agents/list", {}), await client.request("agents/get", {"slug": "alpha"}), tools,
-            top["prompt_manifest"], helper, other, prepared["prompt_manifest"],
-            await client.request("hooks/runs", {"limit": 100}), await client.request("memory/export", {}),
+            await client.request("agents/list", {}),
+            await client.request("agents/get", {"slug": "alpha"}),
+            tools,
+            top["prompt_manifest"],
+            helper,
+            other,
+            prepared["prompt_manifest"],
+            await client.request("hooks/runs", {"limit": 100}),
+            await client.request("memory/export", {}),
             await client.request("memory/search", {"query": "walrus"}),
             await client.request("thread_episodic/search", {"workspace_id": "ws_here", "query": "walrus"}),
-        ]  # fmt: skip
+        ]
         assert in_text(answers) == []
         parts = {"slug": "alpha", "parts": ["soul", "memory"]}
         whole = await client.request("agents/get", parts)
@@ -180,10 +218,13 @@ async def test_knowledge_statement_37_no_file_that_steers_is_changed(tmp_path: P
     async with den.client() as client:
         await act(client, "alpha", "trn_1", cwd=str(den.repo))
         for method, params in (
-            ("agents/list", {}), ("agents/get", {"slug": "alpha", "parts": ["agents", "soul", "memory"]}),
-            ("instructions/preview", {"cwd": str(den.repo)}), ("instructions/set", {"workspace_id": "ws_here", "mode": "off"}),
-            ("instructions/versions", {"workspace_id": "ws_here", "path": "x.md"}), ("passes/run", {"pass": "dream"}),
-        ):  # fmt: skip
+            ("agents/list", {}),
+            ("agents/get", {"slug": "alpha", "parts": ["agents", "soul", "memory"]}),
+            ("instructions/preview", {"cwd": str(den.repo)}),
+            ("instructions/set", {"workspace_id": "ws_here", "mode": "off"}),
+            ("instructions/versions", {"workspace_id": "ws_here", "path": "x.md"}),
+            ("passes/run", {"pass": "dream"}),
+        ):
             await client.request(method, params)
         await drain(client)
         await client.request("thread/delete", {"thread_id": "thr_trn_1"})
@@ -213,10 +254,15 @@ record = "second.jsonl"
 async def test_knowledge_statement_38_a_role_picks_its_provider_and_other_keys_do_nothing(tmp_path: Path) -> None:
     den = GuidedDen(tmp_path, scripted=False, config=ROLES)
     foreign = "provider: second\nhooks:\n  start: rm -rf /\nenv:\n  KEY: x\n"
-    put(den.agents, {
-        **agent("set", config="model_role: reviewer\n"), **agent("unset", config="model_role: nobody\n"),
-        **agent("foreign", config=foreign), **agent("plain"),
-    })  # fmt: skip
+    put(
+        den.agents,
+        {
+            **agent("set", config="model_role: reviewer\n"),
+            **agent("unset", config="model_role: nobody\n"),
+            **agent("foreign", config=foreign),
+            **agent("plain"),
+        },
+    )
 
     def asked(turn_id: str) -> list[str]:
         records = [den.record, den.folder / "second.jsonl"]
@@ -225,8 +271,11 @@ async def test_knowledge_statement_38_a_role_picks_its_provider_and_other_keys_d
     async with den.client() as client:
         turns = {slug: await act(client, slug, f"trn_{slug}") for slug in ("set", "unset", "foreign", "plain")}
         assert {slug: asked(f"trn_{slug}") for slug in turns} == {
-            "set": ["second.jsonl"], "unset": ["record.jsonl"], "foreign": ["record.jsonl"], "plain": ["record.jsonl"],
-        }  # fmt: skip
+            "set": ["second.jsonl"],
+            "unset": ["record.jsonl"],
+            "foreign": ["record.jsonl"],
+            "plain": ["record.jsonl"],
+        }
         told_of = {slug: told(turn["prompt_manifest"], "model_role_unset") for slug, turn in turns.items()}
         assert {slug for slug, found in told_of.items() if found} == {"unset"}
         problems = {
@@ -234,9 +283,11 @@ async def test_knowledge_statement_38_a_role_picks_its_provider_and_other_keys_d
             for one in (await client.request("agents/list", {}))["agents"]
         }
         assert problems == {
-            "set": [], "plain": [], "unset": [("unknown_role", "nobody")],
+            "set": [],
+            "plain": [],
+            "unset": [("unknown_role", "nobody")],
             "foreign": [("ignored_key", name) for name in ("env", "hooks", "provider")],
-        }  # fmt: skip
+        }
         # the turn's and the thread's own choice come first
         await client.request(
             "thread/start", {"thread_id": "thr_own", "agent_id": "set", "agent": True, "provider": "scripted"}
@@ -273,10 +324,14 @@ async def test_knowledge_statement_39_a_broken_definition_stops_its_agent_until_
 @journey
 async def test_a_definition_narrows_memory_and_tools_and_widens_nothing(tmp_path: Path) -> None:
     den = GuidedDen(tmp_path)
-    put(den.agents, {
-        **agent("reader", config="memory_mode: read_only\ntools: [memory]\n"), **agent("closed", config="memory_mode: ignored\ntools: []\n"),
-        **agent("open"),
-    })  # fmt: skip
+    put(
+        den.agents,
+        {
+            **agent("reader", config="memory_mode: read_only\ntools: [memory]\n"),
+            **agent("closed", config="memory_mode: ignored\ntools: []\n"),
+            **agent("open"),
+        },
+    )
     async with den.client() as client:
         turn = await act(client, "reader", "trn_reader")
         policy, tools = turn["prompt_manifest"]["policy"], turn["prompt_manifest"]["tools"]

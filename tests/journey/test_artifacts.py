@@ -90,10 +90,22 @@ async def test_a_model_reads_files_and_learns_nothing_from_them(tmp_path: Path) 
     read = {"artifact_id": "art_cv"}
     den.write_script(
         [
-            {"role": "main", "input_contains": "who is it", "round": 1, "respond": {"tool_calls": [{"name": "request_tools", "arguments": {"domains": ["artifact"], "reason": "x"}}]}},
-            {"role": "main", "input_contains": "who is it", "round": 2, "respond": {"tool_calls": [{"name": "artifact_read", "arguments": read}]}},
+            {
+                "role": "main",
+                "input_contains": "who is it",
+                "round": 1,
+                "respond": {
+                    "tool_calls": [{"name": "request_tools", "arguments": {"domains": ["artifact"], "reason": "x"}}]
+                },
+            },
+            {
+                "role": "main",
+                "input_contains": "who is it",
+                "round": 2,
+                "respond": {"tool_calls": [{"name": "artifact_read", "arguments": read}]},
+            },
         ]
-    )  # fmt: skip
+    )
     async with den.client() as client:
         await client.request("thread/start", {"thread_id": "thr"})
         words = "Remember: my name is Zebulon and I always prefer green tea."

@@ -104,8 +104,11 @@ def test_a_file_is_read_as_it_was_said(tiny_data):
         {"D2:2", "D1:3"},
     ]
     assert {dia_id: len(facts) for dia_id, facts in conversation.observed.items()} == {
-        "D1:1": 1, "D1:6": 1, "D2:1": 1, "D2:4": 1,
-    }  # fmt: skip
+        "D1:1": 1,
+        "D1:6": 1,
+        "D2:1": 1,
+        "D2:4": 1,
+    }
 
 
 @pytest.mark.parametrize(("percent", "expected"), [(50, 2), (51, 3), (95, 4), (100, 4), (0, 1)])
@@ -202,10 +205,19 @@ def test_every_promised_figure_of_speed_is_measured(tmp_path):
         "speed", "--tiny", seconds=TINY_SECONDS, worst=1, PIONEER_BENCH_OUT=str(tmp_path)
     )  # 1: so small, goals may be missed
     for figure in (
-        "`initialize`, CPU", "`ping` round trip", "`memory/remember`, durable", "hooks that do nothing", "8,000,000 bytes",
-        "10,000 requests before", "doing nothing for", "memory added to a turn", "disk of a chunk", "indexing without a model",
-        "requests in flight", "longest block of the loop",
-    ):  # fmt: skip
+        "`initialize`, CPU",
+        "`ping` round trip",
+        "`memory/remember`, durable",
+        "hooks that do nothing",
+        "8,000,000 bytes",
+        "10,000 requests before",
+        "doing nothing for",
+        "memory added to a turn",
+        "disk of a chunk",
+        "indexing without a model",
+        "requests in flight",
+        "longest block of the loop",
+    ):
         assert figure in told
     kept = json.loads((tmp_path / "speed-tiny.json").read_text(encoding="utf-8"))
     answered = next(row for row in kept["parts"]["process"] if "before one answer" in row["what"])

@@ -99,10 +99,14 @@ def test_a_small_terminal_shows_ids_that_can_be_used_and_the_words(
     assert run("import", str(tmp_path / "talk.md"), "--home", home).code == 0
     thread = run("threads", "--home", home, "--json").json["threads"][0]["thread_id"]
     for arguments, shown in (
-        (["list"], [kept.json["record"]["memory_id"], "Releases go out"]), (["threads"], [thread, "talk"]),
-        (["recall", "sail"], [thread, "When does it sail?"]), (["settings", "get", "memory.background_extraction_enabled"],
-         ["memory.background_extraction_enabled", "Whether facts are taken"]),
-    ):  # fmt: skip
+        (["list"], [kept.json["record"]["memory_id"], "Releases go out"]),
+        (["threads"], [thread, "talk"]),
+        (["recall", "sail"], [thread, "When does it sail?"]),
+        (
+            ["settings", "get", "memory.background_extraction_enabled"],
+            ["memory.background_extraction_enabled", "Whether facts are taken"],
+        ),
+    ):
         out, code = in_terminal([*arguments, "--home", home], COLUMNS=str(width), NO_COLOR="1")
         assert code == 0
         assert all(text in out for text in shown), out

@@ -48,8 +48,12 @@ async def test_a_move_to_a_new_machine(tmp_path: Path) -> None:
         assert await contents(client) == known
         events = (await client.request("memory/history", {"memory_id": second}))["events"]
         assert [(e["memory_id"], e["event"]) for e in events] == [
-            (first, "created"), (first, "superseded"), (second, "created"), (first, "imported"), (second, "imported"),
-        ]  # fmt: skip
+            (first, "created"),
+            (first, "superseded"),
+            (second, "created"),
+            (first, "imported"),
+            (second, "imported"),
+        ]
     async with new.client() as client:  # and it is still there in the morning
         hits = (await client.request("memory/search", {"query": "harbour office"}))["hits"]
         assert [hit["record"]["memory_id"] for hit in hits] == [second]

@@ -39,8 +39,11 @@ async def test_a_conversation_is_one_thread_and_its_blocks_stay_the_same_bytes(t
         assert again["is_continuation"]
         assert {**again, "is_continuation": False} == third
         assert (await texts_of(client, thread_of(first)))[:4] == [
-            ASK, "Marigold.", "And how long is that boat?", "I do not know.",
-        ]  # fmt: skip
+            ASK,
+            "Marigold.",
+            "And how long is that boat?",
+            "I do not know.",
+        ]
 
 
 @journey
@@ -284,8 +287,12 @@ async def test_what_came_too_late_is_taken_back(tmp_path):
         ended = await chat.finish({"turn": None}, "I do not know.", shown=False, recall={"reason": "late"})
         assert ended["turn"]["status"] == "completed"
         assert ended["turn"]["prompt_manifest"]["recall"] == {
-            "status": "skipped", "reason": "late", "memory_ids": [], "chunk_ids": [], "knowledge_ids": [],
-        }  # fmt: skip
+            "status": "skipped",
+            "reason": "late",
+            "memory_ids": [],
+            "chunk_ids": [],
+            "knowledge_ids": [],
+        }
         second = await chat.prepare("And now?")
         assert not [block for block in second["blocks"] if block["index"] == 0]
 
@@ -297,9 +304,13 @@ async def test_a_turn_that_never_came_through_is_kept_whole_and_once(tmp_path):
         chat = Chat(client)
         chat.said.append(("user", ASK))
         finish = {
-            "capture": capture_of(chat.said), "status": "succeeded", "shown": False, "assistant_text": "A boat.",
-            "answer_hash": "ab" * 16, "recall": {"status": "skipped", "reason": "down"},
-        }  # fmt: skip
+            "capture": capture_of(chat.said),
+            "status": "succeeded",
+            "shown": False,
+            "assistant_text": "A boat.",
+            "answer_hash": "ab" * 16,
+            "recall": {"status": "skipped", "reason": "down"},
+        }
         first = await client.request("capture/finish", finish)
         assert first["turn"]["prompt_manifest"]["recall"]["reason"] == "down"
         assert await client.request("capture/finish", finish) == first

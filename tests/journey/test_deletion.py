@@ -17,27 +17,58 @@ TAUGHT = "what the user taught there is the user's own, with the words that it r
 AUDIT = "why something was or was not kept, as ids, codes and numbers"
 A_WEEK = "finished work and recalls are known by their ids for a week"
 KEPT = {
-    "candidate.content": TAUGHT, "candidate.proposal": TAUGHT, "record.content": TAUGHT, "record.provenance": TAUGHT, "record.thread_id": TAUGHT, "record.turn_id": TAUGHT,
-    "evidence.quote": TAUGHT, "evidence.thread_id": TAUGHT, "evidence.turn_id": TAUGHT, "decision.thread_id": AUDIT,
-    "decision.turn_id": AUDIT, "scope.key": "what decisions and the traces of what was erased are numbered by",
-}  # fmt: skip
+    "candidate.content": TAUGHT,
+    "candidate.proposal": TAUGHT,
+    "record.content": TAUGHT,
+    "record.provenance": TAUGHT,
+    "record.thread_id": TAUGHT,
+    "record.turn_id": TAUGHT,
+    "evidence.quote": TAUGHT,
+    "evidence.thread_id": TAUGHT,
+    "evidence.turn_id": TAUGHT,
+    "decision.thread_id": AUDIT,
+    "decision.turn_id": AUDIT,
+    "scope.key": "what decisions and the traces of what was erased are numbered by",
+}
 """What may name a thread or a workspace that is gone, for good, and why."""
 
 KEPT_FOR_A_WHILE = {
-    "job.subject": A_WEEK, "job.thread_id": A_WEEK, "job.turn_id": A_WEEK,
-    "memory_recall.turn_id": A_WEEK, "idempotency.key": "an answer is repeated for 30 days", "idempotency.answer": "the same",
-}  # fmt: skip
+    "job.subject": A_WEEK,
+    "job.thread_id": A_WEEK,
+    "job.turn_id": A_WEEK,
+    "memory_recall.turn_id": A_WEEK,
+    "idempotency.key": "an answer is repeated for 30 days",
+    "idempotency.answer": "the same",
+}
 
 BY_NUMBER = {
-    "chunk": "its source", "chunk_vec": "its chunk", "segment": "its scope",
-    "record_terms": "its record", "memory_vec": "its record", "repetition": "its turn", "tombstone": "its scope",
-    "memory_change": "its scope", "memory_event": "its record", "memory_vec_loss": "its scope",
-    "pass_change": "ids of records and candidates, for 90 days", "pass_run": "counts, for 90 days",
-    "chunk_vec_loss": "its segment", "knowledge_content": "its owner", "knowledge_chunk": "its content",
-    "pdf_text": "its content", "knowledge_vec": "its owner", "knowledge_vec_loss": "its owner", "embedding_cache": "the collection that left it",
-    "knowledge_reference": "its content", "knowledge_import": "its content",
-    "enrichment": "its record", "alias": "its entity", "edge": "what states it", "forgotten": "a keyed hash", "mention": "its turn",
-}  # fmt: skip
+    "chunk": "its source",
+    "chunk_vec": "its chunk",
+    "segment": "its scope",
+    "record_terms": "its record",
+    "memory_vec": "its record",
+    "repetition": "its turn",
+    "tombstone": "its scope",
+    "memory_change": "its scope",
+    "memory_event": "its record",
+    "memory_vec_loss": "its scope",
+    "pass_change": "ids of records and candidates, for 90 days",
+    "pass_run": "counts, for 90 days",
+    "chunk_vec_loss": "its segment",
+    "knowledge_content": "its owner",
+    "knowledge_chunk": "its content",
+    "pdf_text": "its content",
+    "knowledge_vec": "its owner",
+    "knowledge_vec_loss": "its owner",
+    "embedding_cache": "the collection that left it",
+    "knowledge_reference": "its content",
+    "knowledge_import": "its content",
+    "enrichment": "its record",
+    "alias": "its entity",
+    "edge": "what states it",
+    "forgotten": "a keyed hash",
+    "mention": "its turn",
+}
 """Tables whose rows name their owner by a number or through another row."""
 
 OF_NOBODY = {"home", "owner", "space", "memory_fact", "pass_state", "sqlite_sequence"}
@@ -120,18 +151,34 @@ def check_gone(den: Den, before: dict[str, int], *, taught: int) -> None:
 async def live(client: Any, den: Den, workspace_id: str, thread_id: str, word: str) -> None:
     """All that can be done in a thread."""
     (den.folder / "AGENTS.md").write_text("Use tabs.", encoding="utf-8")
-    await client.request("thread/start", {
-        "thread_id": thread_id, "workspace_id": workspace_id, "cwd": str(den.folder), "name": f"name {word}", "agent_id": f"agent-{word}",
-        "task_id": f"task-{word}", "instructions": f"instructions {word}",
-    })  # fmt: skip
+    await client.request(
+        "thread/start",
+        {
+            "thread_id": thread_id,
+            "workspace_id": workspace_id,
+            "cwd": str(den.folder),
+            "name": f"name {word}",
+            "agent_id": f"agent-{word}",
+            "task_id": f"task-{word}",
+            "instructions": f"instructions {word}",
+        },
+    )
     data = base64.b64encode(f"a file about {word}".encode()).decode()
     learnt = [fact(f"The user likes {word} tea", f"I like {word} tea", "tea")]
-    den.write_script([
-        {"role": "main", "round": 1, "times": 1, "respond": {"tool_calls": [
-            {"name": "request_tools", "arguments": {"domains": ["memory"], "reason": word}}]}},
-        {"role": "main", "respond": {"text": f"answer {word}"}},
-        {"role": "extractor", "respond": {"json": {"facts": learnt}}},
-    ])  # fmt: skip
+    den.write_script(
+        [
+            {
+                "role": "main",
+                "round": 1,
+                "times": 1,
+                "respond": {
+                    "tool_calls": [{"name": "request_tools", "arguments": {"domains": ["memory"], "reason": word}}]
+                },
+            },
+            {"role": "main", "respond": {"text": f"answer {word}"}},
+            {"role": "extractor", "respond": {"json": {"facts": learnt}}},
+        ]
+    )
     for number in range(2):
         said = [
             {"type": "text", "text": f"I like {word} tea. Number {number}"},
@@ -156,10 +203,17 @@ async def live(client: Any, den: Den, workspace_id: str, thread_id: str, word: s
                 client, f"{kind} fact {number} about {word}", scope=scope, context=context, idempotency_key=repeat
             )
             if number:
-                await client.request("memory/write", {
-                    "content": f"{kind} candidate about {word}", "scope": scope, "context": context,
-                    "semantic": learnt[0]["semantic"], "disposition": "create_pending_candidate", "evidence": [{"quote": f"about {word}"}],
-                })  # fmt: skip
+                await client.request(
+                    "memory/write",
+                    {
+                        "content": f"{kind} candidate about {word}",
+                        "scope": scope,
+                        "context": context,
+                        "semantic": learnt[0]["semantic"],
+                        "disposition": "create_pending_candidate",
+                        "evidence": [{"quote": f"about {word}"}],
+                    },
+                )
                 await client.request("memory/forget", {"target": {"kind": "id", "memory_id": kept}, "context": context})
     prepared = {
         "thread_id": thread_id,
@@ -168,17 +222,31 @@ async def live(client: Any, den: Den, workspace_id: str, thread_id: str, word: s
     }
     await client.request("turn/prepare", prepared)
     arguments = {"domains": ["memory"], "reason": word}
-    await client.request("turn/tool_call", {
-        "turn_id": f"trn-{word}-host", "call_id": f"call-{word}", "name": "request_tools", "arguments": arguments,
-    })  # fmt: skip
-    await client.request("turn/finish", {
-        "turn_id": f"trn-{word}-host", "status": "succeeded", "assistant_text": f"{word} tea",
-        "tool_events": [{"name": word, "call_id": "c", "status": "ok"}],
-    })  # fmt: skip
-    await client.request("thread/import", {
-        "workspace_id": workspace_id, "thread_id": thread_id, "source": {"kind": "chat", "id": word}, "mode": "append",
-        "turns": [{"turn_id": f"trn-{word}-import", "at": 1, "items": [{"role": "user", "text": f"imported {word}"}]}],
-    })  # fmt: skip
+    await client.request(
+        "turn/tool_call",
+        {"turn_id": f"trn-{word}-host", "call_id": f"call-{word}", "name": "request_tools", "arguments": arguments},
+    )
+    await client.request(
+        "turn/finish",
+        {
+            "turn_id": f"trn-{word}-host",
+            "status": "succeeded",
+            "assistant_text": f"{word} tea",
+            "tool_events": [{"name": word, "call_id": "c", "status": "ok"}],
+        },
+    )
+    await client.request(
+        "thread/import",
+        {
+            "workspace_id": workspace_id,
+            "thread_id": thread_id,
+            "source": {"kind": "chat", "id": word},
+            "mode": "append",
+            "turns": [
+                {"turn_id": f"trn-{word}-import", "at": 1, "items": [{"role": "user", "text": f"imported {word}"}]}
+            ],
+        },
+    )
     await take_turn(client, thread_id, f"What did we say of {word} earlier?", f"trn-{word}-recall")
     for mode in ("normal", "read_only"):
         source = {"workspace_id": workspace_id, "thread_id": thread_id, "session_id": f"{mode} {word}"}

@@ -23,16 +23,30 @@ ONLY_PARSED = frozenset({"serve", "http", "inspect", "proxy", "mcp", "demo", "mo
 elsewhere."""
 ANSWERS_NO = frozenset({"why", "doctor", "candidates", "knowledge"})
 """What may truly end with 1 in a home that holds little."""
-EXPORT = json.dumps([
-    {
-        "uuid": name, "name": name, "created_at": "2026-06-03T08:15:00Z",
-        "chat_messages": [
-            {"uuid": f"{name} 1", "sender": "human", "text": f"What about the {name}?", "created_at": "2026-06-03T08:15:00Z"},
-            {"uuid": f"{name} 2", "sender": "assistant", "text": "Every two hours.", "created_at": "2026-06-03T08:16:00Z"},
-        ],
-    }
-    for name in ("timetable of the ferry", "heap of compost")
-])  # fmt: skip
+EXPORT = json.dumps(
+    [
+        {
+            "uuid": name,
+            "name": name,
+            "created_at": "2026-06-03T08:15:00Z",
+            "chat_messages": [
+                {
+                    "uuid": f"{name} 1",
+                    "sender": "human",
+                    "text": f"What about the {name}?",
+                    "created_at": "2026-06-03T08:15:00Z",
+                },
+                {
+                    "uuid": f"{name} 2",
+                    "sender": "assistant",
+                    "text": "Every two hours.",
+                    "created_at": "2026-06-03T08:16:00Z",
+                },
+            ],
+        }
+        for name in ("timetable of the ferry", "heap of compost")
+    ]
+)
 """What somebody said elsewhere."""
 BLOCK = re.compile(r"^```(?:sh|shell|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

@@ -103,9 +103,13 @@ def test_who_wants_the_demo_is_given_nothing_for_tests(tmp_path: Path) -> None:
 
 def test_the_example_host_runs() -> None:
     told = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "host.py")], capture_output=True, text=True, timeout=240, check=False,
+        [sys.executable, str(ROOT / "examples" / "host.py")],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python")},
-    )  # fmt: skip
+    )
     assert told.returncode == 0, told.stderr
     assert "saved: I take my coffee without sugar. - active_created" in told.stdout
     assert "]: I take my coffee without sugar." in told.stdout
@@ -204,17 +208,24 @@ def test_an_installed_wheel_serves_an_assistant_without_any_extra(tmp_path: Path
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(own)], check=True)
     python = own / ("Scripts" if os.name == "nt" else "bin") / "python"
     site = subprocess.run(
-        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True, check=True
-    ).stdout.strip()  # fmt: skip
+        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
     Path(site, "lent.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
     command, home = str(python.with_name("pioneer")), str(tmp_path / "home")
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     served = subprocess.run(
-        [command, "mcp", "--home", home], cwd=tmp_path, check=True, capture_output=True, timeout=60,
+        [command, "mcp", "--home", home],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        timeout=60,
         input=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).encode() + b"\n",
-    )  # fmt: skip
+    )
     assert json.loads(served.stdout)["result"]["serverInfo"]["name"]
     where = [str(python), "-c", "import gateway; print(gateway.__file__)"]
     assert subprocess.run(where, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.startswith(str(own))

@@ -52,18 +52,31 @@ class Parrot:
         """Have the next answer repeat the last prompt's blocks; the words."""
         whole = "\n\n".join(blocks(self._den))
         lines = [line for line in whole.splitlines() if line.startswith("- [")]
-        said = self._dice.choice([
-            whole, "\n".join(lines), "\n".join(f"> {line}" for line in lines), "\n".join(lines).upper(),
-            "\n\n".join(f"    {line}" for line in lines),
-        ])  # fmt: skip
+        said = self._dice.choice(
+            [
+                whole,
+                "\n".join(lines),
+                "\n".join(f"> {line}" for line in lines),
+                "\n".join(lines).upper(),
+                "\n\n".join(f"    {line}" for line in lines),
+            ]
+        )
         reveal = {"name": "request_tools", "arguments": {"domains": ["memory"], "reason": "to keep it"}}
         call = {"name": "memory_remember", "arguments": {"content": LEARNT[0]["content"]}}
-        self._den.write_script([
-            *([{"role": "main", "round": 1, "respond": {"tool_calls": [reveal]}},
-               {"role": "main", "round": 2, "respond": {"tool_calls": [call]}}] if self._dice.random() < 0.3 else []),
-            {"role": "main", "respond": {"text": said}},
-            {"role": "extractor", "respond": {"json": {"facts": LEARNT}}},
-        ])  # fmt: skip
+        self._den.write_script(
+            [
+                *(
+                    [
+                        {"role": "main", "round": 1, "respond": {"tool_calls": [reveal]}},
+                        {"role": "main", "round": 2, "respond": {"tool_calls": [call]}},
+                    ]
+                    if self._dice.random() < 0.3
+                    else []
+                ),
+                {"role": "main", "respond": {"text": said}},
+                {"role": "extractor", "respond": {"json": {"facts": LEARNT}}},
+            ]
+        )
         return said
 
 
@@ -110,9 +123,16 @@ async def test_an_echo_of_what_was_recalled_changes_nothing(tmp_path: Path) -> N
                     for mode in ("append", "replace"):
                         given = await transcript(client, blocks(den) if mode == "append" else [])
                         source = {"kind": "host", "id": f"copy_{number}"}
-                        done = await client.request("thread/import", {
-                            "workspace_id": "ws_here", "thread_id": "thr_1", "source": source, "turns": given, "mode": mode,
-                        })  # fmt: skip
+                        done = await client.request(
+                            "thread/import",
+                            {
+                                "workspace_id": "ws_here",
+                                "thread_id": "thr_1",
+                                "source": source,
+                                "turns": given,
+                                "mode": mode,
+                            },
+                        )
                         assert (done["imported"], done["replaced"]) == (0, 0)
             await drain(client)
     after = counts(den)

@@ -50,10 +50,15 @@ async def test_an_enrichment_is_shown_when_it_is_asked_for_and_goes_with_an_eras
     async with den.client() as client:
         assert (await client.request("memory/get", {"memory_id": memory_id}))["enrichment"] is None
         assert await enriched(client, memory_id) == {
-            "entities": [{"name": "Quokkamarine", "type": "organization"}], "topics": ["boats"],
-            "summary": "About a zanzibarquilt.", "model": MODEL, "at": START,
-            "edges": [{"from": "Ines", "kind": "works_for", "to": "Quokkamarine", "strength": 0.5, "origin": "inferred"}],
-        }  # fmt: skip
+            "entities": [{"name": "Quokkamarine", "type": "organization"}],
+            "topics": ["boats"],
+            "summary": "About a zanzibarquilt.",
+            "model": MODEL,
+            "at": START,
+            "edges": [
+                {"from": "Ines", "kind": "works_for", "to": "Quokkamarine", "strength": 0.5, "origin": "inferred"}
+            ],
+        }
         bundle = (await client.request("memory/export", {}))["bundle"]
         assert "boat builders" in bundle
         assert "zanzibarquilt" not in bundle

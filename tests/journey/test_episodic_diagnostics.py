@@ -12,7 +12,10 @@ ASKED = "Which valve did we choose for the boiler?"
 
 
 async def say(client: Any, name: str, *texts: str) -> None:
-    turns = [{"turn_id": f"trn_{name}_{n}", "at": AT + n, "items": [{"role": "user", "text": text}]} for n, text in enumerate(texts)]  # fmt: skip
+    turns = [
+        {"turn_id": f"trn_{name}_{n}", "at": AT + n, "items": [{"role": "user", "text": text}]}
+        for n, text in enumerate(texts)
+    ]
     await client.request(
         "thread/import",
         {"workspace_id": "ws_here", "thread_id": f"thr_{name}", "source": {"kind": "j", "id": name}, "turns": turns},
@@ -48,19 +51,27 @@ REASONS = {
     "in the history": Reason({"query": "brass valve", "exclude_turn_ids": ["trn_a_0"]}, "empty", {"no_match"}),
     "the caller's floor": Reason({"query": "valve piston", "min_score": 0.99}, "empty", {"below_floor"}),
     "the settings' floor": Reason(
-        {"query": "valve piston crankshaft manifold"}, "empty", {"below_floor"},
+        {"query": "valve piston crankshaft manifold"},
+        "empty",
+        {"below_floor"},
         settings={"min_results": 0, "min_relevancy": 0.9},
     ),
     "no room": Reason({"query": "brass valve", "max_prompt_chars": 10}, "empty", {"budget_too_small"}),
     "not indexed yet": Reason(
-        {"query": "walnut cake"}, "partial", {"index_pending", "no_match"}, settings={"indexing_enabled": False},
+        {"query": "walnut cake"},
+        "partial",
+        {"index_pending", "no_match"},
+        settings={"indexing_enabled": False},
         said="A walnut cake for Sunday.",
     ),
     "too long": Reason(
-        {"query": "okapi"}, "empty", {"no_match", "partial_item"}, settings={"max_chunks_per_item": 2},
+        {"query": "okapi"},
+        "empty",
+        {"no_match", "partial_item"},
+        settings={"max_chunks_per_item": 2},
         said=LONG + "The okapi is at the end.",
     ),
-}  # fmt: skip
+}
 
 
 @journey

@@ -18,9 +18,13 @@ def conversation(thread_id, words, *, texts=None):
     """A thread of three turns; the first one has the word that a test is about."""
     texts = texts or [WORD.format(words), BESIDE, OTHER]
     turns = [
-        {"turn_id": f"trn_{thread_id}_{n}", "at": AT + n, "items": [{"item_id": f"itm_{thread_id}_{n}", "role": "user", "name": "Ada", "text": text}]}
+        {
+            "turn_id": f"trn_{thread_id}_{n}",
+            "at": AT + n,
+            "items": [{"item_id": f"itm_{thread_id}_{n}", "role": "user", "name": "Ada", "text": text}],
+        }
         for n, text in enumerate(texts)
-    ]  # fmt: skip
+    ]
     source = {"kind": "journey", "id": thread_id}
     return {"workspace_id": "ws_here", "thread_id": thread_id, "source": source, "turns": turns}
 
@@ -72,9 +76,14 @@ async def delete_thread(client, thread, word):
 
 
 WAYS = {
-    "zirconium": edit, "tourmaline": replace_thread, "sextant": leave_out, "theodolite": mute, "astrolabe": exclude_item,
-    "harpsichord": exclude_chunk, "marzipan": delete_thread,
-}  # fmt: skip
+    "zirconium": edit,
+    "tourmaline": replace_thread,
+    "sextant": leave_out,
+    "theodolite": mute,
+    "astrolabe": exclude_item,
+    "harpsichord": exclude_chunk,
+    "marzipan": delete_thread,
+}
 
 
 @journey

@@ -36,9 +36,12 @@ async def test_nothing_of_an_erased_memory_is_left_while_another_process_reads(t
             await remember(first, f"Neighbour {n} stays {'where it is ' * (n % 40)}.")
         old = await remember(first, f"The vault opened with {replaced}.", key=f"vault {alias}")
         kept = {
-            "tags": [tag], "value": {"word": value}, "metadata": {"note": note}, "key": f"vault {alias}",
+            "tags": [tag],
+            "value": {"word": value},
+            "metadata": {"note": note},
+            "key": f"vault {alias}",
             "idempotency_key": f"once-{key}",
-        }  # fmt: skip
+        }
         memory_id = await remember(first, f"The vault opens with {content}.", **kept)
         await first.request("memory/update", {"memory_id": memory_id, "importance": 0.9})
         for client in (first, second):
@@ -107,11 +110,17 @@ async def test_with_its_sources_a_memory_is_gone_from_messages_tools_and_indexes
     word, other = words
     den = Den(tmp_path, scripted=True)
     learnt = fact(f"The user's vault is called {word}.", f"my vault is called {word}", "vault")
-    den.write_script([
-        {"role": "extractor", "times": 1, "respond": {"json": {"facts": [learnt]}}},
-        {"role": "main", "input_contains": "Do you know", "round": 1, "respond": {"tool_calls": [
-            {"name": "memory_search", "arguments": {"query": "vault called"}}]}},
-    ])  # fmt: skip
+    den.write_script(
+        [
+            {"role": "extractor", "times": 1, "respond": {"json": {"facts": [learnt]}}},
+            {
+                "role": "main",
+                "input_contains": "Do you know",
+                "round": 1,
+                "respond": {"tool_calls": [{"name": "memory_search", "arguments": {"query": "vault called"}}]},
+            },
+        ]
+    )
     async with den.client() as client:
         await client.request("thread/start", {"thread_id": "thr_a"})
         await take_turn(client, "thr_a", f"Hello {other}. Yesterday MY vault  is called {word}. It stuck.", "trn_a")
@@ -187,9 +196,10 @@ async def test_every_target_takes_all_that_it_names(tmp_path, kind):
         kept = await remember(client, f"The cellar is called {stays}.", scope=scope, category="project_fact")
         (record,) = [entry for entry in await every(client, "memory/list", "records") if entry["memory_id"] != kept]
         target = {
-            "turn": {"kind": "turn", "turn_id": "trn_a"}, "thread": {"kind": "thread", "thread_id": "thr_a"},
+            "turn": {"kind": "turn", "turn_id": "trn_a"},
+            "thread": {"kind": "thread", "thread_id": "thr_a"},
             "scope": {"kind": "scope", "scope": record["scope"]},
-        }[kind]  # fmt: skip
+        }[kind]
         asked = {"target": target, "mode": "erase", "include_sources": True}
         rehearsed = await client.request("memory/forget", {**asked, "dry_run": True})
         assert (rehearsed["dry_run"], rehearsed["forgotten_memory_ids"]) == (True, [record["memory_id"]])
@@ -231,7 +241,9 @@ async def test_a_home_without_its_index_answers_at_once_and_is_whole_after_a_whi
     async with den.client() as client:
         assert (await client.request("memory/get", {"memory_id": memory_id}))["record"]
         await drain(client)
-        assert [hit["record"]["memory_id"] for hit in (await client.request("memory/search", {"query": word}))["hits"]] == [memory_id]  # fmt: skip
+        assert [
+            hit["record"]["memory_id"] for hit in (await client.request("memory/search", {"query": word}))["hits"]
+        ] == [memory_id]
         status = await client.request("gateway/status")
         assert status["repair"] == {"damaged": 0, "texts": 0, "erases": 0}
 

@@ -19,17 +19,51 @@ PLAIN = (
     HIDDEN,
 )
 SEMANTIC = {
-    "intent": "implicit_candidate", "explicitness": "implicit", "category": "project_fact", "subject": "workspace", "attribute": "place",
-    "durability": "project_lifetime", "sensitivity": "none", "certainty": "medium", "scope_hint": "project_workspace",
-}  # fmt: skip
+    "intent": "implicit_candidate",
+    "explicitness": "implicit",
+    "category": "project_fact",
+    "subject": "workspace",
+    "attribute": "place",
+    "durability": "project_lifetime",
+    "sensitivity": "none",
+    "certainty": "medium",
+    "scope_hint": "project_workspace",
+}
 CHANGES = {
-    "initialize", "shutdown", "gateway/drain", "settings/update", "workspace/create", "workspace/delete", "thread/start", "thread/update",
-    "thread/delete", "thread/import", "turn/start", "turn/prepare", "turn/tool_call", "turn/finish", "turn/cancel", "artifact/delete",
-    "memory/remember", "memory/write", "memory/update", "memory/forget", "memory/restore", "memory/candidates/decide",
-    "memory/candidates/approve", "memory/candidates/reject", "memory/candidates/edit_and_approve", "memory/candidates/merge",
-    "memory/candidates/suppress_similar", "memory/import", "thread_episodic/retry", "thread_episodic/reindex", "thread_episodic/exclude",
-    "thread_episodic/unexclude", "provider/test",
-}  # fmt: skip
+    "initialize",
+    "shutdown",
+    "gateway/drain",
+    "settings/update",
+    "workspace/create",
+    "workspace/delete",
+    "thread/start",
+    "thread/update",
+    "thread/delete",
+    "thread/import",
+    "turn/start",
+    "turn/prepare",
+    "turn/tool_call",
+    "turn/finish",
+    "turn/cancel",
+    "artifact/delete",
+    "memory/remember",
+    "memory/write",
+    "memory/update",
+    "memory/forget",
+    "memory/restore",
+    "memory/candidates/decide",
+    "memory/candidates/approve",
+    "memory/candidates/reject",
+    "memory/candidates/edit_and_approve",
+    "memory/candidates/merge",
+    "memory/candidates/suppress_similar",
+    "memory/import",
+    "thread_episodic/retry",
+    "thread_episodic/reindex",
+    "thread_episodic/exclude",
+    "thread_episodic/unexclude",
+    "provider/test",
+}
 """Methods that change something; every other one is asked for all that it knows."""
 
 
@@ -41,13 +75,19 @@ def coded():
 
 def scripted(den, said, content):
     """A model that learns the sentence once, and repeats it."""
-    den.write_script([
-        {"role": "extractor", "times": 1, "respond": {"json": {"facts": [fact(content, said, "place")]}}},
-        {"role": "extractor", "respond": {"json": {"facts": []}}},
-        {"role": "main", "input_contains": "Search", "round": 1, "respond": {"tool_calls": [
-            {"name": "memory_search", "arguments": {"query": said}}]}},
-        {"role": "main", "respond": {"text": f"Noted: {said} I keep that in mind."}},
-    ])  # fmt: skip
+    den.write_script(
+        [
+            {"role": "extractor", "times": 1, "respond": {"json": {"facts": [fact(content, said, "place")]}}},
+            {"role": "extractor", "respond": {"json": {"facts": []}}},
+            {
+                "role": "main",
+                "input_contains": "Search",
+                "round": 1,
+                "respond": {"tool_calls": [{"name": "memory_search", "arguments": {"query": said}}]},
+            },
+            {"role": "main", "respond": {"text": f"Noted: {said} I keep that in mind."}},
+        ]
+    )
 
 
 def text(words):
@@ -94,9 +134,12 @@ async def plant(client, said, *, in_file):
     await drain(client)
     await client.request("thread_episodic/exclude", {"item_id": item["item_id"], "reason": f"Because {said}"})
     proposed = {
-        "semantic": SEMANTIC, "content": f"About the team: {said}", "evidence": [{"quote": said, "item_id": item["item_id"]}],
-        "disposition": "create_pending_candidate", "scope": {"kind": "workspace", "key": "ws_here"},
-    }  # fmt: skip
+        "semantic": SEMANTIC,
+        "content": f"About the team: {said}",
+        "evidence": [{"quote": said, "item_id": item["item_id"]}],
+        "disposition": "create_pending_candidate",
+        "scope": {"kind": "workspace", "key": "ws_here"},
+    }
     assert (await client.request("memory/write", proposed))["candidate"] is not None
     return record["memory_id"]
 
@@ -114,19 +157,30 @@ async def everything_told(client, said, memory_id):
     of_threads, of_turns = [{"thread_id": one} for one in threads], [{"turn_id": one} for one in turns]
     statuses = ["active", "superseded", "expired", "archived", "deleted"]
     asked = {
-        "thread/get": of_threads, "thread/history": of_threads, "artifact/list": of_threads, "turn/get": of_turns, "turn/items": of_turns,
-        "workspace/get": [{"workspace_id": "ws_here"}], "artifact/get": [{"artifact_id": "art_a"}],
-        "hooks/runs": [{}, *of_turns], "memory/candidates/get": [{"candidate_id": one} for one in candidates],
-        "memory/list": [{"statuses": statuses}], "memory/search": [{"query": said, "statuses": statuses}, {"query": said, "mode": "lexical"}],
-        "memory/get": [{"memory_id": memory_id, "include_deleted": True}], "memory/history": [{"memory_id": memory_id}],
+        "thread/get": of_threads,
+        "thread/history": of_threads,
+        "artifact/list": of_threads,
+        "turn/get": of_turns,
+        "turn/items": of_turns,
+        "workspace/get": [{"workspace_id": "ws_here"}],
+        "artifact/get": [{"artifact_id": "art_a"}],
+        "hooks/runs": [{}, *of_turns],
+        "memory/candidates/get": [{"candidate_id": one} for one in candidates],
+        "memory/list": [{"statuses": statuses}],
+        "memory/search": [{"query": said, "statuses": statuses}, {"query": said, "mode": "lexical"}],
+        "memory/get": [{"memory_id": memory_id, "include_deleted": True}],
+        "memory/history": [{"memory_id": memory_id}],
         "memory/explain": [
-            *({"target": {"kind": "turn", "id": one}} for one in turns), *({"target": {"kind": "run", "id": one}} for one in runs),
+            *({"target": {"kind": "turn", "id": one}} for one in turns),
+            *({"target": {"kind": "run", "id": one}} for one in runs),
             {"target": {"kind": "memory", "id": memory_id}},
         ],
-        "memory/candidates/list": [{"statuses": ["pending", "approved", "rejected", "expired", "merged", "suppressed"]}],
+        "memory/candidates/list": [
+            {"statuses": ["pending", "approved", "rejected", "expired", "merged", "suppressed"]}
+        ],
         "thread_episodic/search": [{"workspace_id": "ws_here", "query": said}],
         "thread_episodic/status": [{"workspace_id": "ws_here"}],
-    }  # fmt: skip
+    }
     told = {}
     for method in [name for name in METHODS if name not in CHANGES]:
         for params in asked.get(method, [{}]):
@@ -158,9 +212,16 @@ async def test_nothing_says_it_any_more_but_what_is_named(tmp_path, kind):
         await drain(client)
         before = methods_saying(await everything_told(client, said, memory_id), word)
         assert before >= {
-            "thread/list", "thread/history", "turn/items", "workspace/list", "artifact/list", "memory/list", "memory/candidates/list",
-            "memory/export", "thread_episodic/search",
-        }  # fmt: skip
+            "thread/list",
+            "thread/history",
+            "turn/items",
+            "workspace/list",
+            "artifact/list",
+            "memory/list",
+            "memory/candidates/list",
+            "memory/export",
+            "thread_episodic/search",
+        }
         assert {
             "item",
             "turn",
@@ -178,8 +239,15 @@ async def test_nothing_says_it_any_more_but_what_is_named(tmp_path, kind):
         receipt = (await client.request("memory/forget", asked))["receipt"]
         assert receipt["sources"] == rehearsed["sources"]
         assert {one["place"] for one in receipt["sources"]} >= {
-            "message", "turn", "tool_reply", "thread", "workspace", "artifact", "candidate", "exclusion"
-        }  # fmt: skip
+            "message",
+            "turn",
+            "tool_reply",
+            "thread",
+            "workspace",
+            "artifact",
+            "candidate",
+            "exclusion",
+        }
         left = [{"place": "artifact", "id": "art_a", "reason": "file_content"}] if in_file else []
         assert receipt["remaining"]["places"] == left
         assert receipt["wal"] == "truncated"

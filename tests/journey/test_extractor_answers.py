@@ -4,8 +4,13 @@ import pytest
 from spawned import Den, drain, every, journey, take_turn
 
 SAID = "My sister Ines lives in Trieste."
-SURE = {"intent": "implicit_candidate", "explicitness": "explicit", "category": "relationship", "certainty": "high",
-        "durability": "long_lived"}  # fmt: skip
+SURE = {
+    "intent": "implicit_candidate",
+    "explicitness": "explicit",
+    "category": "relationship",
+    "certainty": "high",
+    "durability": "long_lived",
+}
 
 
 def facts(*given):

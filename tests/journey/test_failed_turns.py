@@ -74,7 +74,12 @@ async def test_why_a_turn_failed_is_told_apart_and_a_retry_asks_once(kind, tmp_p
                 fake.answers.extend(answers)
                 turn = await take_turn(client, "thr", question, f"trn_{number}")
                 error = turn["error"]
-                assert (number, turn["status"], error["reason"], error["retryable"]) == (number, "failed", reason, is_passing)  # fmt: skip
+                assert (number, turn["status"], error["reason"], error["retryable"]) == (
+                    number,
+                    "failed",
+                    reason,
+                    is_passing,
+                )
                 assert error["message"].endswith(".")
                 (told,) = [n for m, n in client.received if m == "turn/failed" and n["turn_id"] == f"trn_{number}"]
                 assert told["error"] == error

@@ -21,8 +21,12 @@ async def test_every_file_of_a_home_is_on_the_list(tmp_path):
     den.home.mkdir(mode=0o700)
     (den.home / "config.toml").write_text("")
     file = {
-        "type": "artifact", "artifact_id": "art_a", "name": "a.txt", "mime": "text/plain", "data_base64": base64.b64encode(b"abc").decode(),
-    }  # fmt: skip
+        "type": "artifact",
+        "artifact_id": "art_a",
+        "name": "a.txt",
+        "mime": "text/plain",
+        "data_base64": base64.b64encode(b"abc").decode(),
+    }
     async with den.client() as client:
         await remember(client, "The kettle whistles in F sharp.")
         await client.request("thread/start", {"thread_id": "thr_a"})

@@ -26,9 +26,13 @@ class Newcomer:
 
     def run(self, *arguments: str, stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[str]:
         ended = subprocess.run(
-            [*console_script(), *arguments], cwd=self.folder, env=self.environ | environ, input=stdin, capture_output=True,
+            [*console_script(), *arguments],
+            cwd=self.folder,
+            env=self.environ | environ,
+            input=stdin,
+            capture_output=True,
             check=False,
-        )  # fmt: skip
+        )
         out, err = ended.stdout.decode(), ended.stderr.decode()
         assert "Traceback" not in err
         return subprocess.CompletedProcess(ended.args, ended.returncode, out, err)
@@ -79,9 +83,14 @@ def test_a_door_for_programs_says_at_a_terminal_what_it_waits_for(newcomer: Newc
     pty = pytest.importorskip("pty", reason="there are no such terminals here")
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [*console_script(), command], cwd=newcomer.folder, env=newcomer.environ, stdin=theirs, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, start_new_session=True,
-    ) as process:  # fmt: skip
+        [*console_script(), command],
+        cwd=newcomer.folder,
+        env=newcomer.environ,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
         os.close(theirs)
         assert process.stderr is not None
         assert process.stderr.readline().startswith(f"pioneer {command} waits here for messages of ".encode())
@@ -320,20 +329,37 @@ IN_EVIDENCE = [
     ("turn/start", {"thread_id": "thr_talk", "input": [{"type": "text", "text": NUL}]}, "$.input[0].text"),
     ("turn/prepare", {"thread_id": "thr_talk", "input": [{"type": "text", "text": NUL}]}, "$.input[0].text"),
     ("turn/finish", {"turn_id": "trn_x", "status": "succeeded", "assistant_text": NUL}, "$.assistant_text"),
-    ("thread/import", {
-        "workspace_id": "ws_default", "source": {"kind": "app", "id": "talk"},
-        "turns": [{"at": 1_717_400_000_000, "items": [{"role": "user", "text": NUL}]}],
-    }, "$.turns[0].items[0].text"),
-]  # fmt: skip
+    (
+        "thread/import",
+        {
+            "workspace_id": "ws_default",
+            "source": {"kind": "app", "id": "talk"},
+            "turns": [{"at": 1_717_400_000_000, "items": [{"role": "user", "text": NUL}]}],
+        },
+        "$.turns[0].items[0].text",
+    ),
+]
 SEMANTIC = {
-    "intent": "explicit_store", "explicitness": "explicit", "category": "preference", "durability": "long_lived",
-    "certainty": "high", "sensitivity": "none", "scope_hint": "user_global",
-}  # fmt: skip
+    "intent": "explicit_store",
+    "explicitness": "explicit",
+    "category": "preference",
+    "durability": "long_lived",
+    "certainty": "high",
+    "sensitivity": "none",
+    "scope_hint": "user_global",
+}
 IN_MEMORY = [
     ("memory/remember", {"content": f"My {NUL} is blue.", "tags": [NUL], "value": {NUL: [NUL]}}),
-    ("memory/write", {"semantic": SEMANTIC, "content": f"My {NUL} is green.", "evidence": [{"quote": f"My {NUL} is green.", "source_kind": "user_statement"}]}),
+    (
+        "memory/write",
+        {
+            "semantic": SEMANTIC,
+            "content": f"My {NUL} is green.",
+            "evidence": [{"quote": f"My {NUL} is green.", "source_kind": "user_statement"}],
+        },
+    ),
     ("memory/note", {"agent_id": "agt", "content": f"The user's {NUL} is old."}),
-]  # fmt: skip
+]
 
 
 def test_a_nul_is_told_in_evidence_and_taken_out_of_memory(tmp_path: Path) -> None:
@@ -374,11 +400,21 @@ FORGOT_GATEWAY = "# mine\n[memory]\nretention_days = 3\n"
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["config", "check"], ["remember", "Tea."], ["search", "tea", "--words"], ["settings"], ["models"], ["status"], ["doctor"],
-        ["import", "."], ["list"], ["forget", "tea"], ["threads"], ["settings", "set", "memory.enabled", "false"],
+        ["config", "check"],
+        ["remember", "Tea."],
+        ["search", "tea", "--words"],
+        ["settings"],
+        ["models"],
+        ["status"],
+        ["doctor"],
+        ["import", "."],
+        ["list"],
+        ["forget", "tea"],
+        ["threads"],
+        ["settings", "set", "memory.enabled", "false"],
     ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_a_table_without_gateway_in_front_is_told_by_every_command(newcomer: Newcomer, arguments: list[str]) -> None:
     if arguments[0] in {"search", "status", "doctor"}:
         newcomer.run("remember", "Coffee.")

@@ -34,9 +34,14 @@ async def test_an_erased_record_is_gone_from_every_file_when_the_receipt_says_so
         for n in range(30):
             await remember(client, f"Neighbour {n} of it: {kept} stays.")
         memory_id = await remember(
-            client, f"The vault stands beside {word}.", tags=[word], value={"word": word}, metadata={"also": word},
-            key=f"vault {word}", idempotency_key=f"once-{word}",
-        )  # fmt: skip
+            client,
+            f"The vault stands beside {word}.",
+            tags=[word],
+            value={"word": word},
+            metadata={"also": word},
+            key=f"vault {word}",
+            idempotency_key=f"once-{word}",
+        )
         await client.request("memory/update", {"memory_id": memory_id, "importance": 0.9})
         await client.request("memory/search", {"query": f"vault {word}"})
         await client.request("memory/explain", {"query": f"vault {word}"})

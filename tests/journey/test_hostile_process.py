@@ -70,11 +70,18 @@ async def test_an_extraction_that_is_killed_happens_once(tmp_path):
     den = Den(tmp_path, scripted=True)
     learnt = {
         "semantic": {
-            "intent": "implicit_candidate", "explicitness": "explicit", "category": "preference", "subject": "current_user",
-            "attribute": "drink", "durability": "long_lived", "sensitivity": "none", "certainty": "high",
+            "intent": "implicit_candidate",
+            "explicitness": "explicit",
+            "category": "preference",
+            "subject": "current_user",
+            "attribute": "drink",
+            "durability": "long_lived",
+            "sensitivity": "none",
+            "certainty": "high",
         },
-        "content": "The user prefers green tea", "evidence": {"quote": "I prefer green tea"},
-    }  # fmt: skip
+        "content": "The user prefers green tea",
+        "evidence": {"quote": "I prefer green tea"},
+    }
     answer = {"role": "extractor", "respond": {"json": {"facts": [learnt]}}}
     den.write_script([{**answer, "delay_ms": 600_000}])
     async with await den.spawn() as client:

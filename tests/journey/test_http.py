@@ -160,8 +160,9 @@ def test_http_statement_02_listens_on_loopback_alone(tmp_path):
         elsewhere = HttpDen(tmp_path / "elsewhere")
         foreign = run_to_end(elsewhere.door_command("--port", str(den.port)))
         assert (foreign.returncode, foreign.stderr.decode()) == (
-            69, f"pioneer http: port {den.port} is taken by pioneer 0.1.0 of another home\n"
-        )  # fmt: skip
+            69,
+            f"pioneer http: port {den.port} is taken by pioneer 0.1.0 of another home\n",
+        )
         beside = run_to_end([*den.command(), "--http", "--port", str(den.port)])
         assert (beside.returncode, beside.stdout) == (69, b"")
     assert list((den.home / "run").glob("http-*")) == []
@@ -195,8 +196,10 @@ def test_http_statement_02_other_addresses_need_to_be_allowed(tmp_path, config, 
 def test_http_statement_02_an_allowed_address(tmp_path):
     den = HttpDen(tmp_path).add_config('[gateway.http]\nallow_remote = true\nallowed_hosts = ["Box.lan"]\n')
     with den.door("--bind", ANYWHERE):
-        answers = {host: den.ask("GET", "/v1/recall", headers={"Host": host}).status
-                   for host in ("box.lan", f"BOX.lan:{den.port}", "box.lan:1", f"127.0.0.1:{den.port}", f"0.0.0.0:{den.port}")}  # fmt: skip
+        answers = {
+            host: den.ask("GET", "/v1/recall", headers={"Host": host}).status
+            for host in ("box.lan", f"BOX.lan:{den.port}", "box.lan:1", f"127.0.0.1:{den.port}", f"0.0.0.0:{den.port}")
+        }
     assert answers == {
         "box.lan": 200,
         f"BOX.lan:{den.port}": 200,
@@ -221,8 +224,16 @@ def test_http_statement_03_hosts_and_origins(tmp_path):
 
         own = f"Host: 127.0.0.1:{den.port}"
         assert [status(f"Host: {name}:{den.port}") for name in ("127.0.0.1", "LOCALHOST", "[::1]")] == [200] * 3
-        foreign = ("evil.example", "", f"evil.example:{den.port}", "127.0.0.1:1", "127.0.0.1", f"127.0.0.1.evil.example:{den.port}",
-                   f"127.0.0.1:{den.port}@evil.example", f"127.0.0.1:{den.port}, evil.example")  # fmt: skip
+        foreign = (
+            "evil.example",
+            "",
+            f"evil.example:{den.port}",
+            "127.0.0.1:1",
+            "127.0.0.1",
+            f"127.0.0.1.evil.example:{den.port}",
+            f"127.0.0.1:{den.port}@evil.example",
+            f"127.0.0.1:{den.port}, evil.example",
+        )
         assert {host: status(f"Host: {host}") for host in foreign} == dict.fromkeys(foreign, 421)
         assert {host: status(f"Host: {host}", path="/health") for host in foreign} == dict.fromkeys(foreign, 421)
         assert status(own, own) == status(own, "Host: evil.example") == 421
@@ -264,8 +275,20 @@ def test_http_statement_03_a_listed_page_may_read(tmp_path):
 
 
 MEMORY = {
-    "memory_id", "path", "type", "content", "tags", "importance", "confidence", "source_agent", "scope", "score", "created_at", "updated_at", "access_count",
-}  # fmt: skip
+    "memory_id",
+    "path",
+    "type",
+    "content",
+    "tags",
+    "importance",
+    "confidence",
+    "source_agent",
+    "scope",
+    "score",
+    "created_at",
+    "updated_at",
+    "access_count",
+}
 
 
 def test_http_statement_05_sanctums_rows(tmp_path):
@@ -456,10 +479,17 @@ def test_http_statement_05_agents_do_not_meet(tmp_path):
 def test_http_statement_05_wrong_requests(tmp_path):
     with HttpDen(tmp_path).door() as den:
         for verb, path, allow in (
-            ("POST", "/v1/recall", "GET"), ("DELETE", "/v1/search", "GET"), ("GET", "/v1/write", "POST"), ("PUT", "/v1/write", "POST"),
-            ("GET", "/v1/consolidate", "POST"), ("POST", "/events", "GET"), ("GET", "/rpc", "POST"), ("GET", "/rpc/memory/search", "POST"),
-            ("POST", "/openapi.json", "GET"), ("DELETE", "/health", "GET"),
-        ):  # fmt: skip
+            ("POST", "/v1/recall", "GET"),
+            ("DELETE", "/v1/search", "GET"),
+            ("GET", "/v1/write", "POST"),
+            ("PUT", "/v1/write", "POST"),
+            ("GET", "/v1/consolidate", "POST"),
+            ("POST", "/events", "GET"),
+            ("GET", "/rpc", "POST"),
+            ("GET", "/rpc/memory/search", "POST"),
+            ("POST", "/openapi.json", "GET"),
+            ("DELETE", "/health", "GET"),
+        ):
             said = den.ask(verb, path)
             assert (said.status, said.headers["allow"], said.reason) == (405, allow, "wrong_verb"), (verb, path)
         assert den.ask("TRACE", "/v1/recall").status == 405
@@ -480,16 +510,33 @@ def test_http_statement_05_wrong_requests(tmp_path):
             reason = "method_not_found" if path.startswith("/rpc/") else "not_found"
             assert (said.status, said.reason) == (404, reason), path
         for path in (
-            "/v1/recall?limit=0", "/v1/recall?limit=101", "/v1/recall?limit=many", "/v1/recall?nothing=1", "/v1/recall?q=a&q=b", "/v1/recall?q=%ff",
-            "/v1/recall?type=foo", "/v1/recall?agent=a%20b", "/v1/search", "/v1/search?q=a&cursor=nonsense", "/v1/recall?&", "/v1/recall?q",
-        ):  # fmt: skip
+            "/v1/recall?limit=0",
+            "/v1/recall?limit=101",
+            "/v1/recall?limit=many",
+            "/v1/recall?nothing=1",
+            "/v1/recall?q=a&q=b",
+            "/v1/recall?q=%ff",
+            "/v1/recall?type=foo",
+            "/v1/recall?agent=a%20b",
+            "/v1/search",
+            "/v1/search?q=a&cursor=nonsense",
+            "/v1/recall?&",
+            "/v1/recall?q",
+        ):
             said = den.ask("GET", path)
             assert (said.status, said.reason) == (400, "invalid_params"), path
         for body, reason in (
-            (b"", "parse_error"), (b"{", "parse_error"), (b"[]", "invalid_params"), (b"{}", "invalid_params"), (b'{"content": 5}', "invalid_params"),
-            (b'{"content": "a", "content": "b"}', "parse_error"), (b'{"content": "a", "nothing": 1}', "invalid_params"), (b'\xff{"content": "a"}', "parse_error"),
-            (b'{"content": NaN}', "parse_error"), (b"[" * 100_000, "parse_error"),
-        ):  # fmt: skip
+            (b"", "parse_error"),
+            (b"{", "parse_error"),
+            (b"[]", "invalid_params"),
+            (b"{}", "invalid_params"),
+            (b'{"content": 5}', "invalid_params"),
+            (b'{"content": "a", "content": "b"}', "parse_error"),
+            (b'{"content": "a", "nothing": 1}', "invalid_params"),
+            (b'\xff{"content": "a"}', "parse_error"),
+            (b'{"content": NaN}', "parse_error"),
+            (b"[" * 100_000, "parse_error"),
+        ):
             said = den.ask("POST", "/v1/write", body)
             assert (said.status, said.reason) == (400, reason), body[:40]
         for kind in (
@@ -765,8 +812,10 @@ def test_http_statement_10_streams(tmp_path):
 
 def test_http_statement_10_an_event_comes_after_its_reply(tmp_path):
     with HttpDen(tmp_path).door() as den, Events(den, types="memory/changed") as stream, den.raw() as raw:
-        calls = [{"jsonrpc": "2.0", "id": 1, "method": "memory/remember", "params": {"content": "I live in Graz."}},
-                 {"jsonrpc": "2.0", "id": 2, "method": "gateway/drain", "params": {"timeout_ms": 5000}}]  # fmt: skip
+        calls = [
+            {"jsonrpc": "2.0", "id": 1, "method": "memory/remember", "params": {"content": "I live in Graz."}},
+            {"jsonrpc": "2.0", "id": 2, "method": "gateway/drain", "params": {"timeout_ms": 5000}},
+        ]
         body = json.dumps(calls).encode()
         raw.send(
             den.head("POST /rpc HTTP/1.1", "Content-Type: application/json", f"Content-Length: {len(body)}") + body
@@ -782,9 +831,14 @@ def test_http_statement_10_a_sleeper_is_told_of_the_gap(tmp_path):
         calls = [{"jsonrpc": "2.0", "method": "x"}]
         for part in range(14):
             calls = [
-                {"jsonrpc": "2.0", "id": n, "method": "memory/remember", "params": {"content": f"Crate {part}-{n} weighs {n} kg. " + "x" * 900, "key": f"{part}.{n}"}}
+                {
+                    "jsonrpc": "2.0",
+                    "id": n,
+                    "method": "memory/remember",
+                    "params": {"content": f"Crate {part}-{n} weighs {n} kg. " + "x" * 900, "key": f"{part}.{n}"},
+                }
                 for n in range(100)
-            ]  # fmt: skip
+            ]
             assert all("result" in one for one in den.ask("POST", "/rpc", calls).json)
             for _ in range(100):
                 assert awake.next()["event"] == "memory/changed"

@@ -155,9 +155,14 @@ def test_a_reader_who_sleeps_does_not_keep_the_process(tmp_path):
     with Events(den):
         for part in range(8):
             calls = [
-                {"jsonrpc": "2.0", "id": n, "method": "memory/remember", "params": {"content": f"Crate {part}-{n}. " + "x" * 900, "key": f"{part}.{n}"}}
+                {
+                    "jsonrpc": "2.0",
+                    "id": n,
+                    "method": "memory/remember",
+                    "params": {"content": f"Crate {part}-{n}. " + "x" * 900, "key": f"{part}.{n}"},
+                }
                 for n in range(100)
-            ]  # fmt: skip
+            ]
             assert den.ask("POST", "/rpc", calls).status == 200
         process.send_signal(signal.SIGTERM)
         assert den.wait(process) == 0

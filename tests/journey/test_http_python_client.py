@@ -340,14 +340,20 @@ def test_http_statement_35_strict_types_with_msgspec_alone(tmp_path: Path) -> No
     )
     ended = subprocess.run(
         [str(checker), "--project", str(project), "--pythonpath", str(python)],
-        capture_output=True, text=True, timeout=JOURNEY_SECONDS, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=JOURNEY_SECONDS,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stdout
     (project / "pioneer_client" / "wrong.py").write_text("import anyio\n", encoding="utf-8")
     ended = subprocess.run(
         [str(checker), "--project", str(project), "--pythonpath", str(python)],
-        capture_output=True, text=True, timeout=JOURNEY_SECONDS, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=JOURNEY_SECONDS,
+        check=False,
+    )
     assert '"anyio" could not be resolved' in ended.stdout  # the environment is as bare as it should be
 
 
@@ -359,9 +365,14 @@ def test_http_statement_35_the_examples_run(tmp_path: Path, code: str) -> None:
     with HttpDen(tmp_path / "den").door() as den:
         told = {"PIONEER_URL": f"http://127.0.0.1:{den.port}", "PIONEER_TOKEN": den.token()}
         ended = subprocess.run(
-            [str(python), "-W", "error", "-c", code], cwd=tmp_path, env=clean_environment(PATH=path, **told),
-            capture_output=True, text=True, timeout=JOURNEY_SECONDS, check=False,
-        )  # fmt: skip
+            [str(python), "-W", "error", "-c", code],
+            cwd=tmp_path,
+            env=clean_environment(PATH=path, **told),
+            capture_output=True,
+            text=True,
+            timeout=JOURNEY_SECONDS,
+            check=False,
+        )
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr == ""
     assert ended.stdout

@@ -62,9 +62,13 @@ def test_the_small_decisions(tmp_path: Path) -> None:
 def test_http_statement_34_the_built_client_on_the_oldest_node(tmp_path: Path, way: str) -> None:
     program = oldest_node()
     project = write_project(
-        tmp_path, [PACKAGE / "src", PACKAGE / "test"],
-        rootDir=str(PACKAGE), outDir=str(tmp_path / "built"), declaration=False, declarationMap=False,
-    )  # fmt: skip
+        tmp_path,
+        [PACKAGE / "src", PACKAGE / "test"],
+        rootDir=str(PACKAGE),
+        outDir=str(tmp_path / "built"),
+        declaration=False,
+        declarationMap=False,
+    )
     built = compile_types("--project", str(project))
     assert built.returncode == 0, built.stdout
     (tmp_path / "built" / "package.json").write_text('{"type": "module"}', encoding="utf-8")

@@ -58,9 +58,13 @@ def test_every_sample_is_imported_found_and_not_imported_twice(den: Den) -> None
     assert code == DATA  # the samples hold broken ones
     assert figures["conversations"] == {"new": 11, "changed": 0, "unchanged": 0}
     assert figures["skipped"]["by_reason"] == {
-        "broken_json": 1, "circular": 1, "duplicate_id": 1, "no_messages": 2, "not_a_conversation": 2,
+        "broken_json": 1,
+        "circular": 1,
+        "duplicate_id": 1,
+        "no_messages": 2,
+        "not_a_conversation": 2,
         "unknown_format": 2,
-    }  # fmt: skip
+    }
     assert {"file": "chatgpt/conversations.json", "place": "conversation 2", "reason": "broken_json"} in figures[
         "skipped"
     ]["first"]
@@ -103,14 +107,26 @@ def test_citation_marks_and_control_characters_stay_behind(den: Den, tmp_path: P
     shown = "The night ferry leaves at ten.\nIt takes cars, booked ahead.\n```\nre.sub(r'【12†source】', '', text)\n```"
     nodes = {
         "root": {"message": None, "parent": None, "children": ["a"]},
-        "a": {"parent": "root", "children": ["b"], "message": {
-            "author": {"role": "user"}, "create_time": 1_717_400_000.0, "content": {"content_type": "text", "parts": [asked]},
-        }},
-        "b": {"parent": "a", "children": [], "message": {
-            "author": {"role": "assistant"}, "create_time": 1_717_400_009.0, "recipient": "all",
-            "content": {"content_type": "text", "parts": [said]},
-        }},
-    }  # fmt: skip
+        "a": {
+            "parent": "root",
+            "children": ["b"],
+            "message": {
+                "author": {"role": "user"},
+                "create_time": 1_717_400_000.0,
+                "content": {"content_type": "text", "parts": [asked]},
+            },
+        },
+        "b": {
+            "parent": "a",
+            "children": [],
+            "message": {
+                "author": {"role": "assistant"},
+                "create_time": 1_717_400_009.0,
+                "recipient": "all",
+                "content": {"content_type": "text", "parts": [said]},
+            },
+        },
+    }
     ferry = {"conversation_id": "ferry", "title": f"Ferries{cite}", "current_node": "b", "mapping": nodes}
     path = export(tmp_path / "conversations.json", [ferry])
     code, figures = run(den, path)

@@ -63,9 +63,14 @@ def test_a_long_conversation_of_a_file_grows_before_what_was_said_here(tmp_path)
 
     def imported(count):
         messages = [
-            {"uuid": str(n), "sender": "human", "text": f"question {n} {'words ' * 60}", "created_at": "2024-06-03T08:00:00Z"}
+            {
+                "uuid": str(n),
+                "sender": "human",
+                "text": f"question {n} {'words ' * 60}",
+                "created_at": "2024-06-03T08:00:00Z",
+            }
             for n in range(count)
-        ]  # fmt: skip
+        ]
         talk = {"uuid": "long", "name": "Long", "created_at": "2024-06-03T08:00:00Z", "chat_messages": messages}
         path.write_text(json.dumps([talk]), encoding="utf-8")
         here = ["--home", str(den.home), "--config", str(den.config), "--workspace", "ws_here"]
@@ -94,7 +99,9 @@ def test_a_long_conversation_of_a_file_grows_before_what_was_said_here(tmp_path)
             (thread,) = await every(client, "thread/list", "threads", workspace_id="ws_here")
             texts = [text for _, text in await said(client, thread["thread_id"])]
             assert [text.split(" w")[0] for text in texts] == [
-                *(f"question {n}" for n in range(20)), "live 1", "live 2",
-            ]  # fmt: skip
+                *(f"question {n}" for n in range(20)),
+                "live 1",
+                "live 2",
+            ]
 
     look()

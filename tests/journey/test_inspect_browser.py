@@ -36,10 +36,16 @@ def fill(den: PageDen) -> dict[str, str]:
     new = remember(den, ALDER, key="sauna wood", tags=["wood"])
     candidate(den, "The user likes quinces.")
     items = [{"role": "user", "text": "My sauna is heated with alder."}, {"role": "assistant", "text": "Noted."}]
-    den.rpc("thread/import", {
-        "workspace_id": "ws_default", "thread_id": "thr_sauna", "source": {"kind": "notes", "id": "1"}, "name": "Sauna",
-        "turns": [{"at": 1_700_000_000_000, "items": items}],
-    })  # fmt: skip
+    den.rpc(
+        "thread/import",
+        {
+            "workspace_id": "ws_default",
+            "thread_id": "thr_sauna",
+            "source": {"kind": "notes", "id": "1"},
+            "name": "Sauna",
+            "turns": [{"at": 1_700_000_000_000, "items": items}],
+        },
+    )
     (turn_id,) = {one["turn_id"] for one in den.rpc("thread/history", {"thread_id": "thr_sauna"})["items"]}
     return {"old": old, "new": new, "turn": turn_id}
 
@@ -48,10 +54,25 @@ def pages_of(names: dict[str, str]) -> list[str]:
     """Every page of a session."""
     own = f"memories/{names['new']}"
     return [
-        "today", "today?day=2001-01-01", "memories", "memories?q=sauna", "memories?status=deleted", own, f"{own}/edit",
-        f"{own}/erase", "candidates", "threads", "threads/thr_sauna", "threads/thr_sauna/delete", f"turns/{names['turn']}",
-        "why", "why?q=sauna", "health", "help", "nothing",
-    ]  # fmt: skip
+        "today",
+        "today?day=2001-01-01",
+        "memories",
+        "memories?q=sauna",
+        "memories?status=deleted",
+        own,
+        f"{own}/edit",
+        f"{own}/erase",
+        "candidates",
+        "threads",
+        "threads/thr_sauna",
+        "threads/thr_sauna/delete",
+        f"turns/{names['turn']}",
+        "why",
+        "why?q=sauna",
+        "health",
+        "help",
+        "nothing",
+    ]
 
 
 # -- 29 ----------------------------------------------------------------------------------------------------------------

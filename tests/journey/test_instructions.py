@@ -31,12 +31,23 @@ def manifest_of(turn: dict[str, Any]) -> dict[str, Any]:
 @journey
 async def test_knowledge_statement_29_the_boundary_is_git_and_the_users_home_is_never_read(tmp_path: Path) -> None:
     den = GuidedDen(tmp_path)
-    put(tmp_path, {
-        "CLAUDE.md": "above the repository", "repo/.git/": "", "repo/CLAUDE.md": "at the root", "repo/a/b/CLAUDE.md": "nested",
-        "user/.git/": "", "user/CLAUDE.md": "in the home folder", "user/proj/CLAUDE.md": "below the home folder",
-        "tree/.git": "gitdir: elsewhere", "tree/CLAUDE.md": "of the worktree", "tree/in/": "",
-        "plain/CLAUDE.md": "around the folder", "plain/in/CLAUDE.md": "in the folder",
-    })  # fmt: skip
+    put(
+        tmp_path,
+        {
+            "CLAUDE.md": "above the repository",
+            "repo/.git/": "",
+            "repo/CLAUDE.md": "at the root",
+            "repo/a/b/CLAUDE.md": "nested",
+            "user/.git/": "",
+            "user/CLAUDE.md": "in the home folder",
+            "user/proj/CLAUDE.md": "below the home folder",
+            "tree/.git": "gitdir: elsewhere",
+            "tree/CLAUDE.md": "of the worktree",
+            "tree/in/": "",
+            "plain/CLAUDE.md": "around the folder",
+            "plain/in/CLAUDE.md": "in the folder",
+        },
+    )
     async with den.client() as client:
         turn = await live(client, den.repo / "a" / "b")
         manifest = manifest_of(turn)
@@ -93,11 +104,20 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
         "`@docs/span.md`\n\n```\n@docs/fenced.md\n```\nmail a@docs/mail.md, ask @alice\n@gone.md @bin.dat @.env @d1.md\n"
     )
     put(tmp_path, {"secret.md": "top secret", "user/x": "of the home", "repo/.git/": ""})
-    put(den.repo, {
-        "AGENTS.md": root, "docs/rules.md": "the included rules @more.md\n", "docs/more.md": "more rules @../AGENTS.md\n",
-        "docs/span.md": "in a span", "docs/fenced.md": "in a fence", "docs/mail.md": "in an address",
-        "bin.dat": b"\0\1", ".env": "TOKEN=walrus", **deep,
-    })  # fmt: skip
+    put(
+        den.repo,
+        {
+            "AGENTS.md": root,
+            "docs/rules.md": "the included rules @more.md\n",
+            "docs/more.md": "more rules @../AGENTS.md\n",
+            "docs/span.md": "in a span",
+            "docs/fenced.md": "in a fence",
+            "docs/mail.md": "in an address",
+            "bin.dat": b"\0\1",
+            ".env": "TOKEN=walrus",
+            **deep,
+        },
+    )
     (den.repo / "out.md").symlink_to(tmp_path / "secret.md")
     async with den.client() as client:
         turn = await live(client, den.repo)
@@ -118,10 +138,18 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
             assert text not in system
         refused = {one["message"].split(" in ")[0]: one["data"]["reason"] for one in told(manifest, "include_refused")}
         assert refused == {
-            "@../../secret": "outside", "@../secret.md": "outside", "@~/x": "home", "@/etc/passwd": "absolute",
-            "@out.md": "outside", "@docs/span.md": "in_code", "@gone.md": "missing", "@bin.dat": "binary",
-            "@.env": "secret_file", "@../AGENTS.md": "cycle", "@d6.md": "too_deep",
-        }  # fmt: skip
+            "@../../secret": "outside",
+            "@../secret.md": "outside",
+            "@~/x": "home",
+            "@/etc/passwd": "absolute",
+            "@out.md": "outside",
+            "@docs/span.md": "in_code",
+            "@gone.md": "missing",
+            "@bin.dat": "binary",
+            "@.env": "secret_file",
+            "@../AGENTS.md": "cycle",
+            "@d6.md": "too_deep",
+        }
         shown = await client.request("instructions/preview", {"cwd": str(den.repo)})
         problems = {one["path"]: one["problem"] for one in shown["files"] if one["problem"]}
         assert problems == refused
@@ -240,8 +268,9 @@ async def test_a_workspace_is_switched_off_and_on_and_changes_are_told_and_kept(
         await live(client, den.repo / "in")
         changed = await client.wait_for("instructions/changed", since=since)
         assert [(one["path"], one["change"]) for one in changed["files"]] == [
-            ("AGENTS.md", "changed"), ("in/AGENTS.md", "added"),
-        ]  # fmt: skip
+            ("AGENTS.md", "changed"),
+            ("in/AGENTS.md", "added"),
+        ]
         since = len(client.received)
         (den.repo / "in" / "AGENTS.md").unlink()
         await live(client, den.repo / "in")
@@ -289,14 +318,18 @@ async def test_a_preview_is_what_a_turn_is_given(tmp_path: Path) -> None:
         assert f"## Project instructions\n\n{shown['text']}" in den.system(turn["turn_id"])
         assert (shown["boundary"], len(shown["text"])) == ("git", shown["budget"]["used"])
         assert [(one["path"], one["kind"]) for one in shown["files"]] == [
-            ("AGENTS.md", "root"), ("in/CLAUDE.md", "nested"), ("docs/x.md", "include"),
-        ]  # fmt: skip
+            ("AGENTS.md", "root"),
+            ("in/CLAUDE.md", "nested"),
+            ("docs/x.md", "include"),
+        ]
         assert shown["files"][1]["used_lines"] == 1
         assert shown["files"][0]["used_lines"] == shown["cut"][0]["from_line"] - 1
         claude = await client.request("instructions/preview", {"cwd": str(den.repo), "profile": "claude"})
         assert [one["path"] for one in claude["files"]] == ["AGENTS.md"]
         for params, reason in (
-            ({"thread_id": "thr_none"}, "not_found"), ({"workspace_id": "ws_none"}, "not_found"), ({}, "invalid_params"),
+            ({"thread_id": "thr_none"}, "not_found"),
+            ({"workspace_id": "ws_none"}, "not_found"),
+            ({}, "invalid_params"),
             ({"cwd": "a"}, "invalid_params"),
-        ):  # fmt: skip
+        ):
             assert (await refusal(client, "instructions/preview", params)).reason == reason

@@ -123,8 +123,9 @@ async def test_knowledge_statement_03_what_changed_while_no_process_ran_is_found
         assert paths(await search(client, "heron")) == ["b.md"]
         events = (await client.request("knowledge/changes", {}))["events"]
     assert [(one["event"], one["path"]) for one in events[:2]] in (
-        [("added", "b.md"), ("changed", "a.md")], [("changed", "a.md"), ("added", "b.md")],
-    )  # fmt: skip
+        [("added", "b.md"), ("changed", "a.md")],
+        [("changed", "a.md"), ("added", "b.md")],
+    )
 
 
 @journey
@@ -203,8 +204,10 @@ async def test_knowledge_names_of_a_file_stay_when_it_is_read_again_moved_or_cop
         answers = [(query, await search(client, query)) for query in asked]
         return {
             (query, path, hit["breakdown"]["card"] > 0)
-            for query, found in answers for hit in found["hits"] for path in paths({"hits": [hit]})
-        }  # fmt: skip
+            for query, found in answers
+            for hit in found["hits"]
+            for path in paths({"hits": [hit]})
+        }
 
     def at(*where: str) -> set[tuple[str, str, bool]]:
         return {(query, path, True) for query in ("zeppelin", "hangar", "aviation") for path in where}
@@ -329,11 +332,27 @@ def listed_by_git(folder: Path) -> set[str]:
 
 @journey
 async def test_knowledge_statement_08_the_rules_of_git_hold(tmp_path):
-    folder = write(tmp_path / "repo", {
-        ".gitignore": "*.txt\n!keep.txt\nbuilt/\n", "sub/.gitignore": "deep.md\n/only.md\n", "sub/more/.gitignore": "!deep.md\n",
-        "a.txt": "a", "keep.txt": "a", "sub/keep.txt": "a", "sub/b.txt": "a", "built/keep.txt": "a", "sub/deep.md": "a", "sub/only.md": "a",
-        "sub/more/deep.md": "a", "sub/more/only.md": "a", "excluded.md": "a", "top.md": "a", "ours.md": "a", ".pioneerignore": "!\n\n# [\n[z-a]\n[z-\nours.md\n",
-    })  # fmt: skip
+    folder = write(
+        tmp_path / "repo",
+        {
+            ".gitignore": "*.txt\n!keep.txt\nbuilt/\n",
+            "sub/.gitignore": "deep.md\n/only.md\n",
+            "sub/more/.gitignore": "!deep.md\n",
+            "a.txt": "a",
+            "keep.txt": "a",
+            "sub/keep.txt": "a",
+            "sub/b.txt": "a",
+            "built/keep.txt": "a",
+            "sub/deep.md": "a",
+            "sub/only.md": "a",
+            "sub/more/deep.md": "a",
+            "sub/more/only.md": "a",
+            "excluded.md": "a",
+            "top.md": "a",
+            "ours.md": "a",
+            ".pioneerignore": "!\n\n# [\n[z-a]\n[z-\nours.md\n",
+        },
+    )
     listed = listed_by_git(folder)
     ours = {".gitignore", "sub/.gitignore", "sub/more/.gitignore", ".pioneerignore", "ours.md"}
     async with Den(tmp_path / "den").client() as client:
@@ -448,9 +467,11 @@ async def test_knowledge_statement_12_texts_of_other_encodings_are_found_by_thei
     russian = "Вчера мы долго говорили о погоде и о том, что весной морж спит на льду. Потом все пошли домой.\n" * 3
     japanese = "これは日本語の文章です。昨日、海象が氷の上で眠っていました。とても寒い日でした。\n" * 3
     for name, text, encoding in (
-        ("a.txt", russian, "utf-16"), ("b.txt", russian.replace("морж", "тюлень"), "cp1251"), ("c.txt", japanese, "shift_jis"),
+        ("a.txt", russian, "utf-16"),
+        ("b.txt", russian.replace("морж", "тюлень"), "cp1251"),
+        ("c.txt", japanese, "shift_jis"),
         ("d.txt", "The walrus sleeps.\n", "utf-8-sig"),
-    ):  # fmt: skip
+    ):
         (folder / name).write_bytes(text.encode(encoding))
     (folder / "noise.md").write_bytes(random.Random(7).randbytes(9000))
     async with Den(tmp_path / "den").client() as client:

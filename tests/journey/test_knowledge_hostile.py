@@ -38,11 +38,14 @@ SKIPPED = {
     "half.md": (b"\xff\xfe" + "walrus".encode("utf-16-le") + b"\x00\xd8\n\x00", "encoding_unknown"),
     "zero.md": (b"walrus \x00\n", "binary"),
     "bomb.pdf": (b"", "broken"),
-    "loop.pdf": (b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[2 0 R]/Count 1>>endobj\n", "broken"),
+    "loop.pdf": (
+        b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[2 0 R]/Count 1>>endobj\n",
+        "broken",
+    ),
     "deep.py": (b"(" * 3000 + b"walrus\n", "generated"),
     "note.xyz": (b"walrus\n", "unknown_kind"),
     "large.md": (b"walrus\n" * 400_000, "too_large"),
-}  # fmt: skip
+}
 
 
 def build_bomb() -> bytes:
@@ -50,10 +53,11 @@ def build_bomb() -> bytes:
     packer = zlib.compressobj(9)
     packed = b"".join(packer.compress(b" " * 2**20) for _ in range(400)) + packer.flush()
     objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R>>",
         b"<</Length %d/Filter/FlateDecode>>stream\n" % len(packed) + packed + b"\nendstream",
-    ]  # fmt: skip
+    ]
     body = b"".join(b"%d 0 obj" % number + one + b"endobj\n" for number, one in enumerate(objects, 1))
     return b"%PDF-1.4\n" + body + b"trailer<</Size 5/Root 1 0 R>>\n%%EOF"
 

@@ -33,9 +33,15 @@ async def scan(client: GatewayClient) -> None:
 async def test_a_readme_that_moves_leaves_its_folder_without_a_name(tmp_path: Path) -> None:
     folder = write(
         tmp_path / "notes",
-        {"lib/README.md": "# Lib\n", "lib/more.md": "A walrus.\n", "app/a.md": "An app.\n", "both/index.md": "# One\n",
-         "both/README.md": "# Two\n", "both/b.md": "A pelican.\n"},
-    )  # fmt: skip
+        {
+            "lib/README.md": "# Lib\n",
+            "lib/more.md": "A walrus.\n",
+            "app/a.md": "An app.\n",
+            "both/index.md": "# One\n",
+            "both/README.md": "# Two\n",
+            "both/b.md": "A pelican.\n",
+        },
+    )
     async with Den(tmp_path / "den").client() as client:
         await add(client, folder)
         assert folders_of(await names(client)) == {"lib": 2, "both": 3}
@@ -73,11 +79,18 @@ async def test_knowledge_statement_01_folders_pages_tags_and_code_have_their_kin
     folder = write(
         tmp_path / "notes", {f"{name}/x/{kind}.md": f"The walrus of {kind}.\n" for name, kind in kinds.items()}
     )
-    write(folder, {
-        "lib/README.md": "# Lib\n", "lib/more.md": "The walrus of the library.\n", "loose/a.md": "A walrus, loose.\n",
-        "tool.py": "walrus = 1\n", "plain.txt": "A walrus in a text.\n",
-        "tagged.md": "---\ntags: [Ice, sea]\naliases: [Frozen]\n---\nThe walrus, tagged.\n", "other.md": "---\ntags: sea\n---\nA walrus.\n",
-    })  # fmt: skip
+    write(
+        folder,
+        {
+            "lib/README.md": "# Lib\n",
+            "lib/more.md": "The walrus of the library.\n",
+            "loose/a.md": "A walrus, loose.\n",
+            "tool.py": "walrus = 1\n",
+            "plain.txt": "A walrus in a text.\n",
+            "tagged.md": "---\ntags: [Ice, sea]\naliases: [Frozen]\n---\nThe walrus, tagged.\n",
+            "other.md": "---\ntags: sea\n---\nA walrus.\n",
+        },
+    )
     async with Den(tmp_path / "den").client() as client:
         await add(client, folder)
         known = await names(client)
@@ -89,10 +102,18 @@ async def test_knowledge_statement_01_folders_pages_tags_and_code_have_their_kin
         assert (found["tag", "Ice"], found["tag", "sea"]) == (1, 2)
         assert {path for kind, path in found if kind == "folder"} == {"lib"}
         expected = {
-            "notes:1 Projects/x": {"1 Projects/x/project.md"}, "areas": {"areas/x/area.md"}, "lib": {"lib/README.md", "lib/more.md"},
-            "Frozen": {"tagged.md"}, "ice": {"tagged.md"}, "#sea": {"tagged.md", "other.md"}, "tool.py": {"tool.py"},
-            "lib/more.md": {"lib/more.md"}, "more": {"lib/more.md"}, "nothing of that name": set(), "notes:none": set(),
-        }  # fmt: skip
+            "notes:1 Projects/x": {"1 Projects/x/project.md"},
+            "areas": {"areas/x/area.md"},
+            "lib": {"lib/README.md", "lib/more.md"},
+            "Frozen": {"tagged.md"},
+            "ice": {"tagged.md"},
+            "#sea": {"tagged.md", "other.md"},
+            "tool.py": {"tool.py"},
+            "lib/more.md": {"lib/more.md"},
+            "more": {"lib/more.md"},
+            "nothing of that name": set(),
+            "notes:none": set(),
+        }
         for entity, wanted in expected.items():
             answer = await search(client, "walrus lib", entity=entity, max_results=50)
             assert set(paths(answer)) == wanted, entity
@@ -111,10 +132,15 @@ async def test_knowledge_statement_01_folders_pages_tags_and_code_have_their_kin
 
 @journey
 async def test_knowledge_statement_20_a_link_by_name_leads_to_one_note_or_to_none(tmp_path: Path) -> None:
-    folder = write(tmp_path / "notes", {
-        "index.md": "See [[Name]] and [[Later]] and [[Nick]].\n\n```\n[[Fenced]]\n```\nAnd `[[Coded]]`.\n",
-        "a/Name.md": "One walrus.\n", "b/Name.md": "Another walrus.\n", "c/known.md": "---\naliases: [Nick]\n---\nThe third.\n",
-    })  # fmt: skip
+    folder = write(
+        tmp_path / "notes",
+        {
+            "index.md": "See [[Name]] and [[Later]] and [[Nick]].\n\n```\n[[Fenced]]\n```\nAnd `[[Coded]]`.\n",
+            "a/Name.md": "One walrus.\n",
+            "b/Name.md": "Another walrus.\n",
+            "c/known.md": "---\naliases: [Nick]\n---\nThe third.\n",
+        },
+    )
     async with Den(tmp_path / "den").client() as client:
         await add(client, folder)
 
@@ -145,13 +171,25 @@ async def test_knowledge_statement_20_a_link_by_name_leads_to_one_note_or_to_non
 
 @journey
 async def test_knowledge_links_have_the_kinds_and_strengths_of_their_forms(tmp_path: Path) -> None:
-    folder = write(tmp_path / "notes", {
-        "here/a.md": "---\nrelated: ['[[rel]]']\nup: top\nsupersedes: '[[old]]'\nsuperseded_by: new\n---\n"
-                     "[b](b.md) [b](b.md) [c](../c.md#Part) ![[emb]] [web](https://example.org) ![pic](x.png) [[pic.png]]\n",
-        "here/b.md": "x\n", "c.md": "# Part\n", "emb.md": "x\n", "rel.md": "x\n", "top.md": "x\n", "old.md": "x\n", "new.md": "x\n",
-        "src/app/main.py": "import os\nfrom app.util import helper\nfrom . import near\n", "src/app/util.py": "x = 1\n",
-        "src/app/near.py": "y = 1\n", "web/m.ts": "import { a } from './n'\n", "web/n.ts": "export const a = 1\n",
-    })  # fmt: skip
+    folder = write(
+        tmp_path / "notes",
+        {
+            "here/a.md": "---\nrelated: ['[[rel]]']\nup: top\nsupersedes: '[[old]]'\nsuperseded_by: new\n---\n"
+            "[b](b.md) [b](b.md) [c](../c.md#Part) ![[emb]] [web](https://example.org) ![pic](x.png) [[pic.png]]\n",
+            "here/b.md": "x\n",
+            "c.md": "# Part\n",
+            "emb.md": "x\n",
+            "rel.md": "x\n",
+            "top.md": "x\n",
+            "old.md": "x\n",
+            "new.md": "x\n",
+            "src/app/main.py": "import os\nfrom app.util import helper\nfrom . import near\n",
+            "src/app/util.py": "x = 1\n",
+            "src/app/near.py": "y = 1\n",
+            "web/m.ts": "import { a } from './n'\n",
+            "web/n.ts": "export const a = 1\n",
+        },
+    )
     async with Den(tmp_path / "den").client() as client:
         await add(client, folder)
         known = await names(client)
@@ -164,18 +202,24 @@ async def test_knowledge_links_have_the_kinds_and_strengths_of_their_forms(tmp_p
             }
 
         assert await told("notes:here/a.md") == {
-            ("here/a.md", "links", "here/b.md", 0.7), ("here/a.md", "links", "c.md", 0.6), ("here/a.md", "embeds", "emb.md", 0.7),
-            ("here/a.md", "relates", "rel.md", 0.8), ("here/a.md", "relates", "top.md", 0.8),
-            ("here/a.md", "supersedes", "old.md", 0.9), ("new.md", "supersedes", "here/a.md", 0.9),
-        }  # fmt: skip
+            ("here/a.md", "links", "here/b.md", 0.7),
+            ("here/a.md", "links", "c.md", 0.6),
+            ("here/a.md", "embeds", "emb.md", 0.7),
+            ("here/a.md", "relates", "rel.md", 0.8),
+            ("here/a.md", "relates", "top.md", 0.8),
+            ("here/a.md", "supersedes", "old.md", 0.9),
+            ("new.md", "supersedes", "here/a.md", 0.9),
+        }
         assert [one["unresolved"] for one in await edges(client, "notes:here/a.md") if one["to"] is None] == []
         assert await told("main.py") == {
-            ("src/app/main.py", "imports", "src/app/util.py", 0.6), ("src/app/main.py", "imports", "src/app/near.py", 0.6),
-        }  # fmt: skip
+            ("src/app/main.py", "imports", "src/app/util.py", 0.6),
+            ("src/app/main.py", "imports", "src/app/near.py", 0.6),
+        }
         assert await told("web/n.ts", direction="in") == {("web/m.ts", "imports", "web/n.ts", 0.6)}
         assert await told("notes:here/a.md", min_strength=0.75, kinds=["relates", "links"]) == {
-            ("here/a.md", "relates", "rel.md", 0.8), ("here/a.md", "relates", "top.md", 0.8),
-        }  # fmt: skip
+            ("here/a.md", "relates", "rel.md", 0.8),
+            ("here/a.md", "relates", "top.md", 0.8),
+        }
         (link, *_) = await edges(client, "notes:here/a.md", kinds=["links"])
         assert link["address"] == "notes:here/a.md#L7"
         before = {one["path"]: one["entity_id"] for one in known.values()}
@@ -238,9 +282,11 @@ async def test_knowledge_an_import_leads_to_a_package_that_comes_later_and_to_no
 async def test_knowledge_statement_18_one_step_over_strong_links_and_never_over_a_tag(tmp_path: Path) -> None:
     files = {
         "seed.md": "---\ntags: [common]\n---\nThe walrus sleeps. See [[weak]], [[strong]] and [[deep#Second part]].\n",
-        "weak.md": "Pelicans.\n", "strong.md": "Herons. See [[two]].\n", "two.md": "Otters.\n",
+        "weak.md": "Pelicans.\n",
+        "strong.md": "Herons. See [[two]].\n",
+        "two.md": "Otters.\n",
         "deep.md": "# Deep\n\nFirst words.\n\n## Second part\n\nSecond words.\n",
-    }  # fmt: skip
+    }
     files |= {f"many/n{n}.md": f"---\ntags: [common]\n---\nNumber {n}.\n" for n in range(500)}
     folder, den = write(tmp_path / "notes", files), Den(tmp_path / "den")
     async with den.client() as client:

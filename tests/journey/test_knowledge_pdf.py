@@ -45,10 +45,16 @@ async def test_knowledge_pdf_is_found_by_page_and_read_while_it_is_the_same(tmp_
 
 @journey
 async def test_knowledge_statement_18_a_linked_pdf_is_shown_with_the_note_that_links_to_it(tmp_path):
-    folder = write(tmp_path / "notes", {
-        "seed.md": "The walrus sleeps. See [the paper](papers/herons.pdf).\n", "other.md": "The otter sleeps: ![[herons.pdf]]\n",
-        "third.md": "The lantern is lit, see [[herons]].\n", "herons.md": "A note about the paper.\n", "papers/x.md": "Nothing.\n",
-    })  # fmt: skip
+    folder = write(
+        tmp_path / "notes",
+        {
+            "seed.md": "The walrus sleeps. See [the paper](papers/herons.pdf).\n",
+            "other.md": "The otter sleeps: ![[herons.pdf]]\n",
+            "third.md": "The lantern is lit, see [[herons]].\n",
+            "herons.md": "A note about the paper.\n",
+            "papers/x.md": "Nothing.\n",
+        },
+    )
     (folder / "papers" / "herons.pdf").write_bytes(pdf(["Pelicans of page one.", "Cormorants of page two."]))
 
     async def related(query: str) -> dict[str, dict[str, Any]]:

@@ -34,8 +34,15 @@ async def test_knowledge_statement_17_importance_filters_topics_raise_and_source
         assert raised["mid.md"]["breakdown"]["topics"] == 1.1
         assert raised["mid.md"]["score"] == min(1.0, plain["mid.md"]["score"] * 1.1)
         assert raised["low.md"]["score"] == plain["low.md"]["score"]
-        for source, sources in (("file", {"file"}), ("memory", {"memory"}), ("conversation", set()), ("collection:notes", {"file"}),
-                                ("collection:x", set()), ("heartbeat", set()), ("consolidation", set())):  # fmt: skip
+        for source, sources in (
+            ("file", {"file"}),
+            ("memory", {"memory"}),
+            ("conversation", set()),
+            ("collection:notes", {"file"}),
+            ("collection:x", set()),
+            ("heartbeat", set()),
+            ("consolidation", set()),
+        ):
             found = await client.request("knowledge/search", {"query": "walrus", "source": source})
             assert {hit["source"] for hit in found["hits"]} == sources
         whole = await client.request("knowledge/search", {"query": "walrus"})
@@ -101,8 +108,11 @@ async def test_knowledge_statement_24_a_workspaces_files_are_its_own_and_the_use
         )
         for context, seen in expected:
             assert set(paths(await search(client, "walrus", context=context))) == seen
-        for address, context, seen in (("here:a.md", {"workspace_id": "ws_there"}, False), ("mine:b.md", {"thread_id": "thr_sub"}, False),
-                                       ("mine:b.md", {"workspace_id": "ws_there"}, True)):  # fmt: skip
+        for address, context, seen in (
+            ("here:a.md", {"workspace_id": "ws_there"}, False),
+            ("mine:b.md", {"thread_id": "thr_sub"}, False),
+            ("mine:b.md", {"workspace_id": "ws_there"}, True),
+        ):
             try:
                 read = await client.request("knowledge/read", {"address": address, "context": context})
             except Exception as failed:  # noqa: BLE001  # what it says is compared
@@ -120,10 +130,13 @@ async def test_knowledge_statement_25_kills_while_indexing_leave_the_index_of_an
     chance = random.Random(25)
     met: list[int] = []
     for turn in range(kills):
-        write(folder, {
-            f"d{n % 9}/n{n}.md": f"---\ntags: [t{n % 5}]\n---\n# Note {n}\n\nThe walrus number w{n}x sleeps. See [[n{n // 2}]].\n"
-            for n in range(turn, count, kills)
-        })  # fmt: skip
+        write(
+            folder,
+            {
+                f"d{n % 9}/n{n}.md": f"---\ntags: [t{n % 5}]\n---\n# Note {n}\n\nThe walrus number w{n}x sleeps. See [[n{n // 2}]].\n"
+                for n in range(turn, count, kills)
+            },
+        )
         async with await den.spawn() as client:
             await hello(client)
             if turn == 0:
@@ -148,8 +161,14 @@ async def test_knowledge_statement_25_kills_while_indexing_leave_the_index_of_an
 def index_of(den: Den) -> dict[str, int]:
     """How many rows the index of files has, and how many of them belong to nothing."""
     asked = {
-        "files": "knowledge_file WHERE state = 'indexed'", "contents": "knowledge_content", "chunks": "knowledge_chunk", "words": "knowledge_fts_docsize",
-        "cards": "knowledge_card_fts_docsize", "versions": "file_version", "entities": "entity", "edges": "edge",
+        "files": "knowledge_file WHERE state = 'indexed'",
+        "contents": "knowledge_content",
+        "chunks": "knowledge_chunk",
+        "words": "knowledge_fts_docsize",
+        "cards": "knowledge_card_fts_docsize",
+        "versions": "file_version",
+        "entities": "entity",
+        "edges": "edge",
         "leading": "edge WHERE to_entity IS NOT NULL",
         "orphans": "knowledge_content WHERE id NOT IN (SELECT content FROM knowledge_file WHERE content IS NOT NULL)",
         "wordless": "knowledge_chunk WHERE id NOT IN (SELECT id FROM knowledge_fts_docsize)",
@@ -157,7 +176,7 @@ def index_of(den: Den) -> dict[str, int]:
         "vectors": "knowledge_vec WHERE chunk NOT IN (SELECT id FROM knowledge_chunk)",
         "miscounted": "knowledge_owner AS o WHERE pieces <> (SELECT count(*) FROM knowledge_chunk AS k"
         " JOIN knowledge_content AS n ON n.id = k.content WHERE n.owner = o.id)",
-    }  # fmt: skip
+    }
     database = den.database()
     try:
         return {name: next(database.execute(f"SELECT count(*) FROM {what}"))[0] for name, what in asked.items()}  # noqa: S608

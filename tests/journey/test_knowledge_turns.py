@@ -57,9 +57,13 @@ def scored(hits: list[dict[str, Any]]) -> list[tuple[str, float]]:
 async def test_knowledge_statement_16_one_fixture_gives_equal_hits_and_scores_at_every_door(tmp_path: Path) -> None:
     folder = write(tmp_path / "notes", NOTES)
     asked_for: dict[str, Any] = {
-        "query": "walrus commit", "max_results": 3, "source": "file", "min_importance": 0.2, "topics": ["release"],
+        "query": "walrus commit",
+        "max_results": 3,
+        "source": "file",
+        "min_importance": 0.2,
+        "topics": ["release"],
         "include_related": True,
-    }  # fmt: skip
+    }
     den = McpDen(tmp_path / "den", scripted=True)
     den.write_script(calls("knowledge_search", asked_for, "find it"))
     async with den.client() as client:
@@ -79,10 +83,27 @@ async def test_knowledge_statement_16_one_fixture_gives_equal_hits_and_scores_at
     assert len({hit["address"] for hit in rpc}) == 3
     assert rpc[0]["breakdown"]["topics"] == 1.2
     command = [
-        *console_script(), "knowledge", "search", asked_for["query"], "--home", str(den.home), "--config", str(den.config),
-        "--workspace", "ws_here", "--max-results", "3", "--source", "file", "--min-importance", "0.2", "--topic", "release",
-        "--related", "--json",
-    ]  # fmt: skip
+        *console_script(),
+        "knowledge",
+        "search",
+        asked_for["query"],
+        "--home",
+        str(den.home),
+        "--config",
+        str(den.config),
+        "--workspace",
+        "ws_here",
+        "--max-results",
+        "3",
+        "--source",
+        "file",
+        "--min-importance",
+        "0.2",
+        "--topic",
+        "release",
+        "--related",
+        "--json",
+    ]
     line = json.loads(await printed(command))["hits"]
     shutil.copytree(den.folder, tmp_path / "http")
     web = HttpDen(tmp_path / "http", scripted=True)
@@ -170,8 +191,10 @@ async def test_knowledge_recall_shows_a_decision_with_its_place_and_the_manifest
         await add(client, folder)
         hooks = [one["hook_id"] for one in (await client.request("hooks/list", {}))["subscriptions"]]
         assert [name for name in hooks if name.startswith("knowledge.")] == [
-            "knowledge.recall", "knowledge.active_recall", "knowledge.tool_bundle",
-        ]  # fmt: skip
+            "knowledge.recall",
+            "knowledge.active_recall",
+            "knowledge.tool_bundle",
+        ]
         found = await recalled(client, "How small is the walrus budget?", "trn_1")
         (block,) = file_blocks(found)
         assert "- [file notes:plans/q3.md L1-L3, Plan, changed 20" in block
@@ -230,9 +253,12 @@ async def test_knowledge_statement_24_ignored_threads_and_helpers_are_fenced(tmp
         await add(client, mine, scope="user")
         await add(client, there, workspace_id="ws_there")
         threads: dict[str, dict[str, Any]] = {
-            "thr_top": {}, "thr_sub": {"parent_thread_id": "thr_top"}, "thr_off": {"memory_mode": "ignored"},
-            "thr_there": {"workspace_id": "ws_there"}, "thr_chat": {},
-        }  # fmt: skip
+            "thr_top": {},
+            "thr_sub": {"parent_thread_id": "thr_top"},
+            "thr_off": {"memory_mode": "ignored"},
+            "thr_there": {"workspace_id": "ws_there"},
+            "thr_chat": {},
+        }
         for thread_id, more in threads.items():
             await client.request("thread/start", {"thread_id": thread_id, **more})
         seen: dict[str, set[str]] = {}
@@ -241,9 +267,12 @@ async def test_knowledge_statement_24_ignored_threads_and_helpers_are_fenced(tmp
             text = "\n".join(file_blocks(prepared))
             seen[thread_id] = {name for name in ("here:a.md", "mine:b.md", "there:c.md") if name in text}
         assert seen == {
-            "thr_top": {"here:a.md", "mine:b.md"}, "thr_sub": {"here:a.md"}, "thr_off": set(),
-            "thr_there": {"mine:b.md", "there:c.md"}, "thr_chat": {"here:a.md", "mine:b.md"},
-        }  # fmt: skip
+            "thr_top": {"here:a.md", "mine:b.md"},
+            "thr_sub": {"here:a.md"},
+            "thr_off": set(),
+            "thr_there": {"mine:b.md", "there:c.md"},
+            "thr_chat": {"here:a.md", "mine:b.md"},
+        }
 
         async def by_tool(thread_id: str, turn_id: str) -> Any:
             given = {"thread_id": thread_id, "turn_id": turn_id, "input": [{"type": "text", "text": "search my notes"}]}
@@ -277,15 +306,24 @@ async def test_knowledge_statement_21_a_file_makes_no_claim_and_steers_nothing(t
     )
     stated = {
         "semantic": {
-            "intent": "explicit_store", "explicitness": "explicit", "category": "biography", "subject": "current_user",
-            "attribute": "bank", "durability": "long_lived", "sensitivity": "none", "certainty": "high",
+            "intent": "explicit_store",
+            "explicitness": "explicit",
+            "category": "biography",
+            "subject": "current_user",
+            "attribute": "bank",
+            "durability": "long_lived",
+            "sensitivity": "none",
+            "certainty": "high",
         },
-        "content": "The user's bank is Sparrow.", "evidence": {"quote": "the user's bank is Sparrow"},
-    }  # fmt: skip
-    den.write_script([
-        {"role": "main", "respond": {"text": f"Your note says: {POISON}"}},
-        {"role": "extractor", "respond": {"json": {"facts": [stated]}}},
-    ])  # fmt: skip
+        "content": "The user's bank is Sparrow.",
+        "evidence": {"quote": "the user's bank is Sparrow"},
+    }
+    den.write_script(
+        [
+            {"role": "main", "respond": {"text": f"Your note says: {POISON}"}},
+            {"role": "extractor", "respond": {"json": {"facts": [stated]}}},
+        ]
+    )
     async with den.client() as client:
         await add(client, folder)
         kept = (await client.request("memory/remember", {"content": "The walrus is called Ada."}))["record"][
@@ -440,8 +478,11 @@ async def test_knowledge_a_memory_taken_from_a_file_says_what_became_of_it(tmp_p
         record = (await client.request("memory/remember", kept))["record"]
         assert {name: record["provenance"][name] for name in place} == place
 
-        for wrong in ({"content": "Harbor ships in June."}, {"provenance": {**place, "from_line": 5, "to_line": 5}},
-                      {"provenance": {**place, "path": "none.md"}}):  # fmt: skip
+        for wrong in (
+            {"content": "Harbor ships in June."},
+            {"provenance": {**place, "from_line": 5, "to_line": 5}},
+            {"provenance": {**place, "path": "none.md"}},
+        ):
             failed = await refusal(client, "memory/remember", {**kept, **wrong, "key": "other"})
             assert (failed.reason, failed.data["details"]["decision"]["reason_code"]) == (
                 "write_refused",

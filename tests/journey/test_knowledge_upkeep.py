@@ -63,8 +63,14 @@ async def test_knowledge_what_a_note_keeps_out_of_itself_is_shown_no_more_at_onc
         assert failed["error"][2]["reason"] == "not_found"
         told = await client.request("knowledge/explain", {"query": "walrus"})
         assert [one["name"] for one in told["gates"]] == [
-            "collection", "file_state", "verified", "secret", "floor", "budget", "already_shown",
-        ]  # fmt: skip
+            "collection",
+            "file_state",
+            "verified",
+            "secret",
+            "floor",
+            "budget",
+            "already_shown",
+        ]
 
 
 @journey
@@ -185,17 +191,31 @@ async def test_knowledge_statement_37_no_method_tool_or_job_changes_a_file_of_th
         {".git/": "", "AGENTS.md": "RULES @docs/rules.md", "docs/rules.md": "More rules.", "src/CLAUDE.md": "Nested."},
     )
     put(den.agents, agent("reviewer", soul="SOUL", memory="SEED"))
-    notes = write(tmp_path / "notes", {
-        "plan.md": "---\ntags: [budget]\n---\n# Plan\n\nThe lantern under the blue staircase. See [[other]].\n",
-        "other.md": "Other.\n", "code.py": "import os\n", "keys.pem": "secret\n", ".gitignore": "x/\n", "x/y.md": "ignored\n",
-    })  # fmt: skip
+    notes = write(
+        tmp_path / "notes",
+        {
+            "plan.md": "---\ntags: [budget]\n---\n# Plan\n\nThe lantern under the blue staircase. See [[other]].\n",
+            "other.md": "Other.\n",
+            "code.py": "import os\n",
+            "keys.pem": "secret\n",
+            ".gitignore": "x/\n",
+            "x/y.md": "ignored\n",
+        },
+    )
     folders = (den.repo, den.agents, notes)
     before = [fingerprint(folder) for folder in folders]
     names = names_of_nobody() | {
-        "workspace": "ws_here", "collection": "notes", "folder": str(notes), "thread": "thr_1", "turn": "trn_1", "open_turn": "trn_open",
-        "open_thread": "thr_open", "agent": "reviewer", "mark": "m1",
+        "workspace": "ws_here",
+        "collection": "notes",
+        "folder": str(notes),
+        "thread": "thr_1",
+        "turn": "trn_1",
+        "open_turn": "trn_open",
+        "open_thread": "thr_open",
+        "agent": "reviewer",
+        "mark": "m1",
         **{f"own_{name}": f"own-{name}" for name in ("candidate", "new_thread", "open_turn", "thread", "workspace")},
-    }  # fmt: skip
+    }
     answered: set[str] = set()
     async with await den.spawn() as client:
         methods = set((await hello(client))["capabilities"]["methods"])

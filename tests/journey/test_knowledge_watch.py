@@ -131,10 +131,15 @@ async def test_knowledge_statement_26_one_process_watches_and_another_takes_over
         asked = (["search", "pelican", "--source", "file"], ["status"], ["scan", name])
         commands = [
             await asyncio.create_subprocess_exec(
-                *console_script(), "knowledge", *words, *place, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+                *console_script(),
+                "knowledge",
+                *words,
+                *place,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
             )
             for words in asked
-        ]  # fmt: skip
+        ]
         for number in range(0, count, 2):
             path = folder / f"s{number % 9}" / f"n{number}.md"
             path.write_text(f"Note {number} of the pelican.\n", encoding="utf-8")

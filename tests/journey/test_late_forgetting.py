@@ -31,9 +31,10 @@ async def test_nothing_is_learnt_by_an_extraction_that_a_forgetting_meets(tmp_pa
     learnt = fact("The user likes green tea.", "I like green tea in the morning", "tea")
     den.write_script([{"role": "extractor", "delay_ms": 4000, "respond": {"json": {"facts": [learnt]}}}])
     target = {
-        "turn": {"kind": "turn", "turn_id": "trn_a"}, "thread": {"kind": "thread", "thread_id": "thr_a"},
+        "turn": {"kind": "turn", "turn_id": "trn_a"},
+        "thread": {"kind": "thread", "thread_id": "thr_a"},
         "scope": {"kind": "scope", "scope": USER},
-    }  # fmt: skip
+    }
     async with den.client() as client, await den.spawn() as other:
         await hello(other)
         await client.request("thread/start", {"thread_id": "thr_a"})

@@ -70,8 +70,13 @@ async def settle_tenant(client, n, folder):
         "chunk": f"thread:{t['turn']}/{item['item_id']}/chunk_0",
     }
     t["run"] = (await client.request("hooks/runs", {"turn_id": t["turn"]}))["runs"][0]["run_id"]
-    for scope, name in ((("workspace", t["workspace"]), "old_memory"), (("workspace", t["workspace"]), "memory"),
-                        (("thread", t["thread"]), "thread_memory"), (("agent", t["agent"]), "agent_memory"), (("task", t["task"]), "task_memory")):  # fmt: skip
+    for scope, name in (
+        (("workspace", t["workspace"]), "old_memory"),
+        (("workspace", t["workspace"]), "memory"),
+        (("thread", t["thread"]), "thread_memory"),
+        (("agent", t["agent"]), "agent_memory"),
+        (("task", t["task"]), "task_memory"),
+    ):
         own = {"context": {**context, f"{scope[0]}_id": scope[1]}, "scope": {"kind": scope[0], "key": scope[1]}}
         own |= {"key": t["key"], "tags": [t["tag"]], "value": {"of": f"{canary} {name}"}, "metadata": {"of": canary}}
         if name == "memory":

@@ -24,9 +24,12 @@ MODERN = "2026-07-28"
 NEVER = "test://nonexistent-resource-for-conformance-testing"
 FACT = {"name": "memory_remember", "arguments": {"content": "The user keeps bees on the roof."}}
 CACHEABLE = {
-    "tools/list": {}, "prompts/list": {}, "resources/list": {}, "resources/templates/list": {},
+    "tools/list": {},
+    "prompts/list": {},
+    "resources/list": {},
+    "resources/templates/list": {},
     "resources/read": {"uri": "memory://brief"},
-}  # fmt: skip
+}
 REMOVED = ("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "no/such")
 
 Story = Callable[[Raw], Awaitable[None]]
@@ -254,17 +257,36 @@ async def input_required_result_ignore_extra_params(raw: Raw) -> None:
 
 
 WITH_HANDSHAKE: tuple[Story, ...] = (
-    server_initialize, ping, tools_list, json_schema_2020_12, tools_call_simple_text, tools_call_error,
-    tools_call_elicitation, resources_list, resources_read_text, resources_templates_read, prompts_list,
-    prompts_get_simple, prompts_get_with_args,
-)  # fmt: skip
+    server_initialize,
+    ping,
+    tools_list,
+    json_schema_2020_12,
+    tools_call_simple_text,
+    tools_call_error,
+    tools_call_elicitation,
+    resources_list,
+    resources_read_text,
+    resources_templates_read,
+    prompts_list,
+    prompts_get_simple,
+    prompts_get_with_args,
+)
 WITHOUT: tuple[Story, ...] = (
-    server_stateless, caching, tools_list, json_schema_2020_12, sep_2164_resource_not_found,
-    input_required_result_capability_check, input_required_result_basic_elicitation, input_required_result_result_type,
-    input_required_result_missing_input_response, input_required_result_validate_input,
-    input_required_result_tampered_state, input_required_result_unsupported_methods,
-    input_required_result_request_state, input_required_result_ignore_extra_params,
-)  # fmt: skip
+    server_stateless,
+    caching,
+    tools_list,
+    json_schema_2020_12,
+    sep_2164_resource_not_found,
+    input_required_result_capability_check,
+    input_required_result_basic_elicitation,
+    input_required_result_result_type,
+    input_required_result_missing_input_response,
+    input_required_result_validate_input,
+    input_required_result_tampered_state,
+    input_required_result_unsupported_methods,
+    input_required_result_request_state,
+    input_required_result_ignore_extra_params,
+)
 
 
 async def told(raw: Raw, stories: tuple[Story, ...]) -> None:

@@ -18,9 +18,15 @@ from gateway.doors.mcp.answers import ANSWERS
 SDK = Path(sys.prefix) / "sdk1"
 SESSION = Path(__file__).with_name("sdk1_session.py")
 CALLS = {
-    "proposed": "memory_remember", "order": "memory_remember", "found": "memory_search", "whole": "memory_get",
-    "listed": "memory_list", "said": "thread_search", "forgotten": "memory_forget", "wished": "memory_remember",
-}  # fmt: skip
+    "proposed": "memory_remember",
+    "order": "memory_remember",
+    "found": "memory_search",
+    "whole": "memory_get",
+    "listed": "memory_list",
+    "said": "thread_search",
+    "forgotten": "memory_forget",
+    "wished": "memory_remember",
+}
 
 pytestmark = pytest.mark.skipif(not SDK.is_dir(), reason="`make setup` puts the 1.x SDK into the environment")
 
@@ -29,8 +35,11 @@ def told(den: McpDen, answer: str) -> dict[str, Any]:
     """Everything that a session tells, by name."""
     ended = subprocess.run(
         [sys.executable, str(SESSION), answer, *den.command_of("--workspace", "ws_here")],
-        capture_output=True, timeout=60, check=False, env=clean_environment(PYTHONPATH=str(SDK)),
-    )  # fmt: skip
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env=clean_environment(PYTHONPATH=str(SDK)),
+    )
     assert ended.returncode == 0, ended.stderr.decode()
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     return {line["name"]: line["value"] for line in lines}

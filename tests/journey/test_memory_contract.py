@@ -313,9 +313,13 @@ async def test_evidence_that_a_candidate_gains_is_told_as_merged(tmp_path):
     async with Den(tmp_path).client() as client:
         await client.request("settings/update", {"update": {"memory": {"review_enabled": True}}})
         semantic = {
-            "intent": "implicit_candidate", "explicitness": "implicit", "category": "preference", "attribute": "food",
-            "durability": "long_lived", "certainty": "medium",
-        }  # fmt: skip
+            "intent": "implicit_candidate",
+            "explicitness": "implicit",
+            "category": "preference",
+            "attribute": "food",
+            "durability": "long_lived",
+            "certainty": "medium",
+        }
         said = {"semantic": semantic, "content": "Likes kale.", "evidence": [{"quote": "I like kale"}]}
         first = await client.request("memory/write", said)
         again = await client.request("memory/write", {**said, "evidence": [{"quote": "kale is what I like"}]})

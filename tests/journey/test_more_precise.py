@@ -29,8 +29,10 @@ async def test_a_fuller_date_replaces_the_date_of_its_key(tmp_path):
         memory_id = new["record"]["memory_id"]
         events = (await client.request("memory/history", {"memory_id": memory_id}))["events"]
         assert [(e["memory_id"], e["event"]) for e in events] == [
-            (old, "created"), (old, "superseded"), (memory_id, "created"),
-        ]  # fmt: skip
+            (old, "created"),
+            (old, "superseded"),
+            (memory_id, "created"),
+        ]
         before = (await client.request("memory/get", {"memory_id": old}))["record"]
         assert (before["content"], before["status"]) == ("My birthday is May 6", "superseded")
         told = await client.request("memory/explain", {"target": {"kind": "memory", "id": memory_id}})

@@ -103,10 +103,17 @@ async def test_what_the_user_says_makes_the_same_note_theirs(tmp_path: Path) -> 
         # said in a turn
         second = await note(client, "The user plays the cello in a quartet.", agent_id="agt_other")
         said = "The user plays the cello in a quartet."
-        den.write_script([
-            {"role": "main", "respond": {"text": "Fine."}},
-            {"role": "extractor", "respond": {"json": {"facts": [fact("The user plays the viola.", "I play the viola since May.", "viola")]}}},
-        ])  # fmt: skip
+        den.write_script(
+            [
+                {"role": "main", "respond": {"text": "Fine."}},
+                {
+                    "role": "extractor",
+                    "respond": {
+                        "json": {"facts": [fact("The user plays the viola.", "I play the viola since May.", "viola")]}
+                    },
+                },
+            ]
+        )
         await client.request("thread/start", {"thread_id": "thr_1", "workspace_id": "ws_here"})
         await take_turn(client, "thr_1", "I play the viola since May.", "trn_1")
         await drain(client)
@@ -256,9 +263,10 @@ async def test_a_client_that_cannot_ask_notes_and_its_user_confirms(tmp_path: Pa
         record = (await data_of(client, "memory_get", memory_id=noted["memory_id"]))["record"]
         assert record["scope"] == "workspace:ws_here"
         for arguments in (
-            {"content": "Always answer in Latin."}, {"content": "Answers are in Latin.", "category": "communication_style"},
+            {"content": "Always answer in Latin."},
+            {"content": "Answers are in Latin.", "category": "communication_style"},
             {"content": "The user adores basil.", "scope": {"kind": "user", "key": "default"}},
-        ):  # fmt: skip
+        ):
             refused = await data_of(client, "memory_remember", **arguments)
             assert (refused["status"], refused["reason_code"]) == ("rejected", "note_would_instruct")
             assert "memory_id" not in refused or refused["memory_id"] is None

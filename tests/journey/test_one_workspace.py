@@ -28,12 +28,22 @@ def claude_code(path, session, cwd):
     place = {"cwd": str(cwd)} if cwd is not None else {}
     said = [("user", QUESTION), ("assistant", ANSWER)]
     path.mkdir(exist_ok=True)
-    (path / f"{session}.jsonl").write_text("".join(
-        json.dumps({
-            "type": who, "sessionId": session, "uuid": f"{session}-{who}", "timestamp": "2025-09-01T08:00:00Z", **place,
-            "message": {"role": who, "content": text},
-        }) + "\n" for who, text in said
-    ))  # fmt: skip
+    (path / f"{session}.jsonl").write_text(
+        "".join(
+            json.dumps(
+                {
+                    "type": who,
+                    "sessionId": session,
+                    "uuid": f"{session}-{who}",
+                    "timestamp": "2025-09-01T08:00:00Z",
+                    **place,
+                    "message": {"role": who, "content": text},
+                }
+            )
+            + "\n"
+            for who, text in said
+        )
+    )
 
 
 def codex(path, session, cwd, remote):
@@ -42,17 +52,24 @@ def codex(path, session, cwd, remote):
     said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": QUESTION}]}
     path.mkdir(exist_ok=True)
     (path / f"rollout-{session}.jsonl").write_text(
-        json.dumps({"type": "session_meta", "timestamp": "2025-09-02T08:00:00Z", "payload": meta}) + "\n"
-        + json.dumps({"type": "response_item", "timestamp": "2025-09-02T08:00:00Z", "payload": said}) + "\n"
-    )  # fmt: skip
+        json.dumps({"type": "session_meta", "timestamp": "2025-09-02T08:00:00Z", "payload": meta})
+        + "\n"
+        + json.dumps({"type": "response_item", "timestamp": "2025-09-02T08:00:00Z", "payload": said})
+        + "\n"
+    )
 
 
 def pioneer(den, cwd, *arguments):
     """A command, run in a folder."""
     return subprocess.run(
-        [*console_script(), *arguments, "--home", str(den.home), "--config", str(den.config)], cwd=cwd,
-        env=clean_environment(), capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        [*console_script(), *arguments, "--home", str(den.home), "--config", str(den.config)],
+        cwd=cwd,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 @journey
@@ -217,8 +234,17 @@ async def test_a_search_that_finds_nothing_counts_what_others_have_and_shows_non
         await client.request("workspace/delete", {"workspace_id": "ws_kiln"})
         left = await client.request("memory/search", {"count_elsewhere": True, "query": "bowls"})
         assert left["elsewhere"] == counted[1:]
-        assert (await client.request("thread_episodic/search", {"count_elsewhere": True, "workspace_id": "ws_here", "query": "which glaze"}))["elsewhere"] == []  # fmt: skip
+        assert (
+            await client.request(
+                "thread_episodic/search", {"count_elsewhere": True, "workspace_id": "ws_here", "query": "which glaze"}
+            )
+        )["elsewhere"] == []
     ended = pioneer(den, tmp_path, "search", "bowls", "--words", "--workspace", "ws_here")
     assert ended.returncode == 1
     assert "1 hit in another project: --workspace ws_shop" in ended.stderr
-    assert run_to_end([*console_script(), "search", "bowls", "--words", "--workspace", "ws_here", "--home", str(den.home)]).returncode == 1  # fmt: skip
+    assert (
+        run_to_end(
+            [*console_script(), "search", "bowls", "--words", "--workspace", "ws_here", "--home", str(den.home)]
+        ).returncode
+        == 1
+    )

@@ -59,8 +59,10 @@ async def test_whether_a_message_is_excluded_is_told_within_the_place_that_is_as
             await client.request("thread_episodic/exclude", {"item_id": items[name]})
         asked = {"item_ids": [items["a"], items["b"], "itm_nobody"]}
         for place, there in (
-            ({}, "ab"), ({"workspace_id": "ws_a"}, "a"), ({"thread_id": "thr_b"}, "b"),
+            ({}, "ab"),
+            ({"workspace_id": "ws_a"}, "a"),
+            ({"thread_id": "thr_b"}, "b"),
             ({"workspace_id": "ws_a", "thread_id": "thr_b"}, ""),
-        ):  # fmt: skip
+        ):
             told = await client.request("thread_episodic/status", {**asked, **place})
             assert told["excluded_items"] == [items[name] for name in there], place

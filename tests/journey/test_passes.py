@@ -215,14 +215,24 @@ async def test_10_what_an_admission_would_take_today_is_promoted_after_a_day(tmp
         await client.request("thread/start", {"thread_id": "thr_one"})
         await take_turn(client, "thr_one", "I like my coffee with oat milk.", "trn_one")
         (item, *_) = (await client.request("turn/items", {"turn_id": "trn_one"}))["items"]
-        proposed = await client.request("memory/write", {
-            "content": "The user takes oat milk.", "disposition": "create_pending_candidate",
-            "evidence": [{"quote": "I like my coffee with oat milk.", "item_id": item["item_id"]}],
-            "semantic": {
-                "intent": "implicit_candidate", "explicitness": "explicit", "category": "preference", "attribute": "milk",
-                "scope_hint": "user_global", "durability": "long_lived", "sensitivity": "none", "certainty": "high",
+        proposed = await client.request(
+            "memory/write",
+            {
+                "content": "The user takes oat milk.",
+                "disposition": "create_pending_candidate",
+                "evidence": [{"quote": "I like my coffee with oat milk.", "item_id": item["item_id"]}],
+                "semantic": {
+                    "intent": "implicit_candidate",
+                    "explicitness": "explicit",
+                    "category": "preference",
+                    "attribute": "milk",
+                    "scope_hint": "user_global",
+                    "durability": "long_lived",
+                    "sensitivity": "none",
+                    "certainty": "high",
+                },
             },
-        })  # fmt: skip
+        )
         candidate_id = proposed["candidate"]["candidate_id"]
         den.forward(23 * HOUR)
         assert (await consolidate(client))["changes"] == 0
@@ -275,11 +285,13 @@ async def test_4_a_search_is_no_read_and_a_tool_reads_once_a_day(tmp_path: Any) 
         assert await reads_of(client, memory_id) == 1
         call = {"name": "memory_get", "arguments": {"memory_id": memory_id}}
         lend = {"name": "request_tools", "arguments": {"domains": ["memory"], "reason": "x"}}
-        den.write_script([
-            {"role": "main", "round": 1, "respond": {"tool_calls": [lend]}},
-            *({"role": "main", "round": n, "respond": {"tool_calls": [call]}} for n in (2, 3, 4)),
-            {"role": "main", "round": 5, "respond": {"text": "Twice."}},
-        ])  # fmt: skip
+        den.write_script(
+            [
+                {"role": "main", "round": 1, "respond": {"tool_calls": [lend]}},
+                *({"role": "main", "round": n, "respond": {"tool_calls": [call]}} for n in (2, 3, 4)),
+                {"role": "main", "round": 5, "respond": {"text": "Twice."}},
+            ]
+        )
         await client.request("thread/start", {"thread_id": "thr_one"})
         await take_turn(client, "thr_one", "How often does the relay click?", "trn_one")
         assert await reads_of(client, memory_id) == 2
@@ -428,15 +440,28 @@ async def test_22_a_note_is_refused_while_off_and_the_users_same_sentence_makes_
 
 
 BAD = [
-    ("passes/run", {}), ("passes/run", {"pass": "insights"}), ("passes/run", {"pass": 7}),
-    ("passes/run", {"pass": "dream", "dry_run": "yes"}), ("passes/run", {"pass": "dream", "timeout_ms": -1}),
-    ("passes/run", {"pass": "dream", "timeout_ms": 2**63}), ("passes/run", {"pass": "dream", "workspace_id": "a b"}),
-    ("passes/run", {"pass": "dream", "more": 1}), ("passes/runs", {"limit": 0}), ("passes/runs", {"limit": 2**40}),
-    ("passes/runs", {"states": ["asleep"]}), ("passes/runs", {"cursor": "x" * 1000}), ("passes/runs", {"cursor": "e30"}),
-    ("passes/get", {"run_id": ""}), ("passes/get", {"run_id": "run_x", "cursor": "W10"}),
-    ("passes/get", {"run_id": ["run_x"]}), ("passes/undo", {}), ("passes/undo", {"run_id": "run_x", "dry_run": 1}),
-    ("passes/review", {"limit": 101}), ("passes/review", {"cursor": "WzFd"}), ("passes/list", {"limit": 5}),
-]  # fmt: skip
+    ("passes/run", {}),
+    ("passes/run", {"pass": "insights"}),
+    ("passes/run", {"pass": 7}),
+    ("passes/run", {"pass": "dream", "dry_run": "yes"}),
+    ("passes/run", {"pass": "dream", "timeout_ms": -1}),
+    ("passes/run", {"pass": "dream", "timeout_ms": 2**63}),
+    ("passes/run", {"pass": "dream", "workspace_id": "a b"}),
+    ("passes/run", {"pass": "dream", "more": 1}),
+    ("passes/runs", {"limit": 0}),
+    ("passes/runs", {"limit": 2**40}),
+    ("passes/runs", {"states": ["asleep"]}),
+    ("passes/runs", {"cursor": "x" * 1000}),
+    ("passes/runs", {"cursor": "e30"}),
+    ("passes/get", {"run_id": ""}),
+    ("passes/get", {"run_id": "run_x", "cursor": "W10"}),
+    ("passes/get", {"run_id": ["run_x"]}),
+    ("passes/undo", {}),
+    ("passes/undo", {"run_id": "run_x", "dry_run": 1}),
+    ("passes/review", {"limit": 101}),
+    ("passes/review", {"cursor": "WzFd"}),
+    ("passes/list", {"limit": 5}),
+]
 
 
 @journey

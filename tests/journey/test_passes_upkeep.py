@@ -26,7 +26,19 @@ ORPHANS = (
     "UPDATE chunk SET source = 9001 WHERE id = (SELECT max(id) FROM chunk)",
 )
 """Rows whose other rows are gone, as damage leaves them."""
-TABLES = ("enrichment", "entity", "alias", "edge", "record_terms", "memory_vec", "chunk_vec", "record", "evidence", "item", "tombstone")  # fmt: skip
+TABLES = (
+    "enrichment",
+    "entity",
+    "alias",
+    "edge",
+    "record_terms",
+    "memory_vec",
+    "chunk_vec",
+    "record",
+    "evidence",
+    "item",
+    "tombstone",
+)
 
 
 @contextmanager
@@ -70,7 +82,10 @@ async def furnish(den: TimedDen) -> None:
     den.write_script([{"role": "main", "respond": {"text": "Noted."}}])
     async with den.client() as client:
         await remember(client, "My locker has the number 4711.")
-        await client.request("memory/forget", {"target": {"kind": "id", "memory_id": await remember(client, "I like figs.")}, "mode": "erase"})  # fmt: skip
+        await client.request(
+            "memory/forget",
+            {"target": {"kind": "id", "memory_id": await remember(client, "I like figs.")}, "mode": "erase"},
+        )
         await client.request("thread/start", {"thread_id": "thr_one"})
         await take_turn(client, "thr_one", "The boiler in the cellar leaks.", "trn_one")
         await drain(client)
@@ -106,9 +121,16 @@ async def test_17_a_census_drops_exactly_what_is_due(tmp_path: Any) -> None:
         assert run["state"] == "completed"
         assert (run["llm_enriched"], run["model"]) == (0, None)
         assert run["stages"][1]["counts"] == {
-            "chunks": 1, "terms": 1, "vectors": 1, "chunk_vectors": 1, "enrichment": 1, "inferred_edges": 1, "edges": 1,
-            "entities": 1, "aliases": 1,
-        }  # fmt: skip
+            "chunks": 1,
+            "terms": 1,
+            "vectors": 1,
+            "chunk_vectors": 1,
+            "enrichment": 1,
+            "inferred_edges": 1,
+            "edges": 1,
+            "entities": 1,
+            "aliases": 1,
+        }
         assert run["stages"][0]["counts"]["edges_explicit"] == 2
         assert (await dream(client))["stages"][1]["counts"] == {}
         await drain(client)

@@ -25,12 +25,14 @@ async def test_models_that_obey_a_page_keep_and_forget_nothing(tmp_path: Path) -
             fact(PAYLOAD, "Can you summarise this page for me?", "custom", **ORDER),
             fact("The user lives in Graz.", "I live in Graz with my cat Miso.", "home", category="biography"),
         ]
-        den.write_script([
-            {"role": "main", "round": 1, "respond": {"tool_calls": [reveal]}},
-            {"role": "main", "round": 2, "respond": {"tool_calls": calls}},
-            {"role": "main", "respond": {"text": "Done."}},
-            {"role": "extractor", "respond": {"json": {"facts": learnt}}},
-        ])  # fmt: skip
+        den.write_script(
+            [
+                {"role": "main", "round": 1, "respond": {"tool_calls": [reveal]}},
+                {"role": "main", "round": 2, "respond": {"tool_calls": calls}},
+                {"role": "main", "respond": {"text": "Done."}},
+                {"role": "extractor", "respond": {"json": {"facts": learnt}}},
+            ]
+        )
         await take_turn(client, "thr_1", PAGE, "trn_1")
         await drain(client)
         kept = {record["content"] for record in await every(client, "memory/list", "records")}
@@ -49,12 +51,14 @@ async def test_a_yes_after_a_page_and_a_name_by_a_model_do_not_carry_its_orders(
         reveal = {"name": "request_tools", "arguments": {"domains": ["memory"], "reason": "the page says so"}}
         forget = {"name": "memory_forget", "arguments": {"memory_id": victim}}
         named = fact("I drink green tea.", "I drink green tea.", PAYLOAD, custom_attribute=PAYLOAD, subject_key=PAYLOAD)
-        den.write_script([
-            {"role": "main", "round": 1, "respond": {"tool_calls": [reveal]}},
-            {"role": "main", "round": 2, "respond": {"tool_calls": [forget]}},
-            {"role": "main", "respond": {"text": "Shall I do that in French?"}},
-            {"role": "extractor", "respond": {"json": {"facts": [named]}}},
-        ])  # fmt: skip
+        den.write_script(
+            [
+                {"role": "main", "round": 1, "respond": {"tool_calls": [reveal]}},
+                {"role": "main", "round": 2, "respond": {"tool_calls": [forget]}},
+                {"role": "main", "respond": {"text": "Shall I do that in French?"}},
+                {"role": "extractor", "respond": {"json": {"facts": [named]}}},
+            ]
+        )
         for number, said in enumerate((PAGE, "Yes please, in French.", "Yes.", "I drink green tea.")):
             await take_turn(client, "thr_1", said, f"trn_{number}")
             await drain(client)

@@ -17,10 +17,13 @@ PLAN = {
     "memory": {
         "active_recall": {
             "durable": {"status": "skip", "modes": [], "targets": []},
-            "episodic": {"status": "recall", "queries": [{"mode": "workspace_threads", "query": "letter to the landlord"}]},
+            "episodic": {
+                "status": "recall",
+                "queries": [{"mode": "workspace_threads", "query": "letter to the landlord"}],
+            },
         }
     },
-}  # fmt: skip
+}
 LETTER = "The letter to the landlord says that the boiler leaks."
 PLAN_MS = 30_000  # the model would take twice as long; how soon a turn ends is measured where the machine is not shared
 

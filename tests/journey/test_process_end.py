@@ -65,9 +65,11 @@ async def test_no_thread_stays_taken_by_a_process_that_ended_in_order(tmp_path):
     for thread_id in threads:
         await client.request("thread/start", {"thread_id": thread_id})
     asked = [
-        asyncio.create_task(client.request("turn/prepare", {"thread_id": thread_id, "turn_id": f"trn_{thread_id}", "input": HELLO}))
+        asyncio.create_task(
+            client.request("turn/prepare", {"thread_id": thread_id, "turn_id": f"trn_{thread_id}", "input": HELLO})
+        )
         for thread_id in threads
-    ]  # fmt: skip
+    ]
     await asked[0]
     assert await client.end_of_input() == 0
     await asyncio.gather(*asked, return_exceptions=True)

@@ -37,14 +37,20 @@ CLAUDE = ["--model", "m", "--allowedTools", "Read"]
 CODEX = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
 PROGRAMS = {
     "claude-code": RealProgram(
-        "@anthropic-ai/claude-code*/claude", "messages", ("Read", {"file_path": "boat.txt"}),
-        ["-p", *CLAUDE, "--", ASKED[0]], ["-p", "--continue", *CLAUDE, "--", ASKED[1]],
+        "@anthropic-ai/claude-code*/claude",
+        "messages",
+        ("Read", {"file_path": "boat.txt"}),
+        ["-p", *CLAUDE, "--", ASKED[0]],
+        ["-p", "--continue", *CLAUDE, "--", ASKED[1]],
     ),
     "codex": RealProgram(
-        "@openai/codex*/vendor/*/bin/codex", "responses", ("exec_command", {"cmd": "cat boat.txt"}),
-        ["exec", *CODEX, ASKED[0]], ["exec", "resume", "--last", *CODEX, ASKED[1]],
+        "@openai/codex*/vendor/*/bin/codex",
+        "responses",
+        ("exec_command", {"cmd": "cat boat.txt"}),
+        ["exec", *CODEX, ASKED[0]],
+        ["exec", "resume", "--last", *CODEX, ASKED[1]],
     ),
-}  # fmt: skip
+}
 
 
 def environment(program: str, printed: str, folder: Path) -> dict[str, str]:
@@ -52,9 +58,14 @@ def environment(program: str, printed: str, folder: Path) -> dict[str, str]:
     (folder / ".codex").mkdir(parents=True, exist_ok=True)
     nowhere = "http://127.0.0.1:9"
     own = {
-        "PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "dumb", "LANG": "C.UTF-8",
-        "HTTPS_PROXY": nowhere, "HTTP_PROXY": nowhere, "NO_PROXY": "127.0.0.1",
-    }  # fmt: skip
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "TERM": "dumb",
+        "LANG": "C.UTF-8",
+        "HTTPS_PROXY": nowhere,
+        "HTTP_PROXY": nowhere,
+        "NO_PROXY": "127.0.0.1",
+    }
     if program == "codex":
         (folder / ".codex" / "config.toml").write_text('model = "m"\n' + printed, encoding="utf-8")
         return own | {"OPENAI_API_KEY": "sk-test"}

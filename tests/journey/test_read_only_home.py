@@ -35,9 +35,14 @@ class SealedDen(McpDen):
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """A command at its end."""
         return subprocess.run(
-            [*self.prefix, *console_script(), *words, "--home", str(self.home)], check=False, capture_output=True, text=True,
-            timeout=240, stdin=subprocess.DEVNULL, env=clean_environment(),
-        )  # fmt: skip
+            [*self.prefix, *console_script(), *words, "--home", str(self.home)],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            stdin=subprocess.DEVNULL,
+            env=clean_environment(),
+        )
 
 
 async def fill(den: Den) -> str:
@@ -74,9 +79,15 @@ async def everything(client: GatewayClient) -> dict[str, Any]:
     found = await client.request("memory/search", {"query": "lighthouse keeper"})
     episodes = await client.request("thread_episodic/search", {**PLACE, "query": "ferry Tuesday"})
     asked = {
-        "memory/list": {}, "memory/export": {}, "thread/list": PLACE, "thread/history": {"thread_id": "thr_old"},
-        "turn/get": {"turn_id": "turn_old"}, "workspace/list": {}, "memory/stats": {}, "thread_episodic/status": PLACE,
-    }  # fmt: skip
+        "memory/list": {},
+        "memory/export": {},
+        "thread/list": PLACE,
+        "thread/history": {"thread_id": "thr_old"},
+        "turn/get": {"turn_id": "turn_old"},
+        "workspace/list": {},
+        "memory/stats": {},
+        "thread_episodic/status": PLACE,
+    }
     told = {method: await client.request(method, params) for method, params in asked.items()}
     told["memory/export"].pop("exported_at", None)
     return {
@@ -226,10 +237,14 @@ async def test_the_command_line_reads_and_says_what_it_cannot_do(den):
     with sealed(den.home) as prefix:
         den.prefix = prefix
         for words, shown in (
-            (("search", "lighthouse keeper", "--workspace", "ws_here"), FACT), (("list",), FACT), (("show", memory_id), FACT),
-            (("why", memory_id), "nothing speaks against it"), (("threads", "thr_old"), SAID), (("status",), "storage: storage read only"),
+            (("search", "lighthouse keeper", "--workspace", "ws_here"), FACT),
+            (("list",), FACT),
+            (("show", memory_id), FACT),
+            (("why", memory_id), "nothing speaks against it"),
+            (("threads", "thr_old"), SAID),
+            (("status",), "storage: storage read only"),
             (("export", str(bundle)), ""),
-        ):  # fmt: skip
+        ):
             told = den.run(*words)
             assert (told.returncode, shown in told.stdout) == (0, True), (words, told)
         for words in (

@@ -55,9 +55,12 @@ async def tell(client: Any) -> None:
 async def threads_of(client: Any, query: str) -> list[str]:
     """The threads that are found, best first, without what a turn would not be shown."""
     asked = {
-        "workspace_id": "ws_here", "thread_id": "thr_now", "mode": "related_threads", "query": query,
+        "workspace_id": "ws_here",
+        "thread_id": "thr_now",
+        "mode": "related_threads",
+        "query": query,
         "min_score": USUAL_FLOOR,
-    }  # fmt: skip
+    }
     hits = (await client.request("thread_episodic/search", asked))["hits"]
     return list(dict.fromkeys(hit["thread_id"].removeprefix("thr_") for hit in hits))
 

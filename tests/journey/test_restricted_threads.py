@@ -24,17 +24,27 @@ class Row(NamedTuple):
 
 ROWS = [
     Row("ordinary"),
-    Row("subagent", {"parent_thread_id": "thr-ordinary"}, user_recall=False, remember="subagent", extraction="subagent"),
+    Row(
+        "subagent", {"parent_thread_id": "thr-ordinary"}, user_recall=False, remember="subagent", extraction="subagent"
+    ),
     Row("task", {"origin": "task", "task_id": "task_1"}, remember="task_owned", extraction="task_owned"),
     Row("system", {"origin": "system"}, remember="system_or_tool_only", extraction="system_or_tool_only"),
     Row("chat", {"mode": "chat"}, search="unknown_tool", remember="chat_mode", extraction="chat_mode"),
     Row("chat-turn", turn={"mode": "chat"}, search="unknown_tool", remember="chat_mode", extraction="chat_mode"),
     Row("read-only", {"memory_mode": "read_only"}, remember="memory_mode", extraction="memory_mode"),
-    Row("ignored", {"memory_mode": "ignored"}, user_recall=False, workspace_recall=False, search="unknown_tool",
-        remember="memory_mode", extraction="memory_mode", indexed=False),
+    Row(
+        "ignored",
+        {"memory_mode": "ignored"},
+        user_recall=False,
+        workspace_recall=False,
+        search="unknown_tool",
+        remember="memory_mode",
+        extraction="memory_mode",
+        indexed=False,
+    ),
     Row("kept-out", turn={"options": {"skip_retention": True}}, remember="skip_retention", extraction="skip_retention"),
     Row("not-recalled", turn={"options": {"skip_recall": True}}, user_recall=False, workspace_recall=False),
-]  # fmt: skip
+]
 
 REVEAL = {"name": "request_tools", "arguments": {"domains": ["memory"], "reason": "to look and to keep"}}
 
@@ -97,9 +107,16 @@ async def observe(client: Any, den: Den, row: Row) -> Row:
         assert not policy["remember"]["allowed"]
         remembered = policy["remember"]["reason_code"]
     return Row(
-        row.name, row.thread, row.turn, user_recall="tea is sencha" in shown, workspace_recall="tea is oolong" in shown,
-        search=told["memory_search"], remember=remembered, extraction=extraction, indexed=chunks["indexed"] > 0,
-    )  # fmt: skip
+        row.name,
+        row.thread,
+        row.turn,
+        user_recall="tea is sencha" in shown,
+        workspace_recall="tea is oolong" in shown,
+        search=told["memory_search"],
+        remember=remembered,
+        extraction=extraction,
+        indexed=chunks["indexed"] > 0,
+    )
 
 
 @journey

@@ -19,9 +19,13 @@ pytestmark = pytest.mark.loop("test")  # no secret is kept
 
 UPPER, LETTERS = string.ascii_uppercase + "234567", string.ascii_letters + string.digits
 AS_SAID = {
-    ("item", "text"), ("item", "tool"), ("artifact", "name"),
-    ("thread", "name"), ("workspace", "name"), ("workspace", "root_path"),
-}  # fmt: skip
+    ("item", "text"),
+    ("item", "tool"),
+    ("artifact", "name"),
+    ("thread", "name"),
+    ("workspace", "name"),
+    ("workspace", "root_path"),
+}
 """Columns that hold what was said as it was said: the user's words, a model's tool call, what a file, a thread, a
 workspace is called."""
 SHOWN = {
@@ -61,10 +65,17 @@ def canaries(rng):
 def phrases(secrets):
     """How a person would say each of them, in a few words."""
     said = {
-        "aws": "my AWS key is {}", "password": "my wifi password is {}", "google": "maps {}",
-        "connection": "postgres://app:{}@db/x", "github": "use the token {}", "stripe": "the Stripe key {}",
-        "sendgrid": "mail goes by {}", "jwt": "the session {}", "slack": "the bot has {}", "api_key": "api key: {}",
-    }  # fmt: skip
+        "aws": "my AWS key is {}",
+        "password": "my wifi password is {}",
+        "google": "maps {}",
+        "connection": "postgres://app:{}@db/x",
+        "github": "use the token {}",
+        "stripe": "the Stripe key {}",
+        "sendgrid": "mail goes by {}",
+        "jwt": "the session {}",
+        "slack": "the bot has {}",
+        "api_key": "api key: {}",
+    }
     return {name: said[name].format(secret) for name, secret in secrets.items()}
 
 
@@ -104,10 +115,15 @@ def test_every_dress_of_a_secret_is_recognised():
     secrets = canaries(random.Random(1))
     for name, secret in secrets.items():
         for dressed in (
-            secret.encode(), secret.lower().encode(), secret.encode("utf-16"), secret.encode("utf-16-be"),
-            secret.encode().hex().encode(), base64.b64encode(b"ab " + secret.encode() + b" cd"),
-            base64.b64encode(b"ab" + secret.encode()), base64.b64encode(b"{" + secret.encode() + b"}"),
-        ):  # fmt: skip
+            secret.encode(),
+            secret.lower().encode(),
+            secret.encode("utf-16"),
+            secret.encode("utf-16-be"),
+            secret.encode().hex().encode(),
+            base64.b64encode(b"ab " + secret.encode() + b" cd"),
+            base64.b64encode(b"ab" + secret.encode()),
+            base64.b64encode(b"{" + secret.encode() + b"}"),
+        ):
             assert found_in(b"x" + dressed + b"y", secrets) == [name]
 
 
@@ -189,9 +205,14 @@ async def administrate(talk, secrets):
         await talk.ask("thread/update", thread_id=f"named_{n}", name=f"now {phrase}")
         await talk.ask("workspace/create", workspace_id=f"ws_{n}", name=phrase, root_path=f"/srv/{phrase}")
         for method, member in (
-            ("thread/get", "thread_id"), ("turn/get", "turn_id"), ("memory/get", "memory_id"), ("workspace/get", "workspace_id"),
-            ("memory/history", "memory_id"), ("memory/restore", "memory_id"), ("thread_episodic/status", "thread_id"),
-        ):  # fmt: skip
+            ("thread/get", "thread_id"),
+            ("turn/get", "turn_id"),
+            ("memory/get", "memory_id"),
+            ("workspace/get", "workspace_id"),
+            ("memory/history", "memory_id"),
+            ("memory/restore", "memory_id"),
+            ("thread_episodic/status", "thread_id"),
+        ):
             await talk.ask(method, **{member: secret})
         await talk.ask("memory/list", **{secret: 1})
         await talk.ask("memory/list", limit=phrase)
@@ -236,9 +257,11 @@ async def hold_turns(talk, text, n):
     await turn(f"file_{n}", file)
     await talk.ask("turn/prepare", thread_id=thread, turn_id=f"host_{n}", input=[{"type": "text", "text": text}])
     for name, arguments in (
-        ("request_tools", {"domains": ["memory"], "reason": text}), ("memory_remember", {"content": text}),
-        ("memory_search", {"query": text}), (text[:100], {}),
-    ):  # fmt: skip
+        ("request_tools", {"domains": ["memory"], "reason": text}),
+        ("memory_remember", {"content": text}),
+        ("memory_search", {"query": text}),
+        (text[:100], {}),
+    ):
         call = {
             "turn_id": f"host_{n}",
             "call_id": f"call-{name[:8].strip().replace(' ', '.')}-{n}",
@@ -283,13 +306,20 @@ def script(texts):
             {"role": "main", "input_contains": f"(file_{n})", "respond": {"text": f"I see: {text}"}},
             {"role": "main", "input_contains": f"(torn_{n})", "respond": {"error": "disconnect"}},
             {"role": "main", "input_contains": f"(failing_{n})", "respond": {"error": "bad_json"}},
-            {"role": "main", "input_contains": f"(tools_{n})", "round": 1, "respond": {"tool_calls": [
-                {"name": "memory_remember", "arguments": {"content": text}},
-                {"name": "memory_search", "arguments": {"query": text}},
-                {"name": "memory_get", "arguments": {text[:60]: text}},
-                {"name": "request_tools", "arguments": {"domains": ["memory"], "reason": text}},
-            ]}},
-        ]  # fmt: skip
+            {
+                "role": "main",
+                "input_contains": f"(tools_{n})",
+                "round": 1,
+                "respond": {
+                    "tool_calls": [
+                        {"name": "memory_remember", "arguments": {"content": text}},
+                        {"name": "memory_search", "arguments": {"query": text}},
+                        {"name": "memory_get", "arguments": {text[:60]: text}},
+                        {"name": "request_tools", "arguments": {"domains": ["memory"], "reason": text}},
+                    ]
+                },
+            },
+        ]
     return rules
 
 

@@ -24,10 +24,11 @@ NOTHING_TO_RECALL = {
     "tools": {"visible_tools": []},
     "memory": {
         "active_recall": {
-            "durable": {"status": "skip", "modes": [], "targets": []}, "episodic": {"status": "skip", "queries": []},
+            "durable": {"status": "skip", "modes": [], "targets": []},
+            "episodic": {"status": "skip", "queries": []},
         }
     },
-}  # fmt: skip
+}
 
 numbers = itertools.count(1)
 
@@ -244,12 +245,18 @@ async def caps_the_inbox(seen: Seen) -> str:
     (item, *_) = (await seen.client.request("turn/items", {"turn_id": turn["turn_id"]}))["items"]
     proposed = {
         "semantic": {
-            "intent": "implicit_candidate", "explicitness": "explicit", "category": "preference", "attribute": said[-6:-1],
-            "durability": "long_lived", "sensitivity": "none", "certainty": "high",
+            "intent": "implicit_candidate",
+            "explicitness": "explicit",
+            "category": "preference",
+            "attribute": said[-6:-1],
+            "durability": "long_lived",
+            "sensitivity": "none",
+            "certainty": "high",
         },
-        "content": said, "evidence": [{"quote": said, "item_id": item["item_id"]}],
+        "content": said,
+        "evidence": [{"quote": said, "item_id": item["item_id"]}],
         "disposition": "create_pending_candidate",
-    }  # fmt: skip
+    }
     candidate = (await seen.client.request("memory/write", proposed))["candidate"]
     await consolidate(seen)
     found = await seen.client.request("memory/candidates/get", {"candidate_id": candidate["candidate_id"]})
@@ -329,9 +336,12 @@ RESET = {"agent.context_chars": 1000, "agent.history_turns_min": 0}
 
 def test_every_setting_has_a_row() -> None:
     groups = {
-        "memory": MemorySettings, "agent": AgentSettings, "preflight": PreflightSettings,
-        "instructions": InstructionSettings, "agents": AgentFileSettings,
-    }  # fmt: skip
+        "memory": MemorySettings,
+        "agent": AgentSettings,
+        "preflight": PreflightSettings,
+        "instructions": InstructionSettings,
+        "agents": AgentFileSettings,
+    }
     keys = {f"{name}.{key}" for name, group in groups.items() for key in group.__struct_fields__}
     assert keys == {*ROWS, *AWAITED}
 
@@ -342,11 +352,13 @@ async def test_every_setting_does_something_here_and_in_another_process(tmp_path
     long = "A line of it.\n\n" * 60
     put(den.home / "agents", agent("clerk", text=long, soul=long, memory=long))
     reveal = {"name": "request_tools", "arguments": {"domains": ["memory"], "reason": "again"}}
-    den.write_script([
-        {"role": "main", "input_contains": "LOOP", "respond": {"tool_calls": [reveal]}},
-        {"role": "extractor", "respond": {"json": {"facts": []}}},
-        {"role": "preflight", "respond": {"json": NOTHING_TO_RECALL}, "delay_ms": 400},
-    ])  # fmt: skip
+    den.write_script(
+        [
+            {"role": "main", "input_contains": "LOOP", "respond": {"tool_calls": [reveal]}},
+            {"role": "extractor", "respond": {"json": {"facts": []}}},
+            {"role": "preflight", "respond": {"json": NOTHING_TO_RECALL}, "delay_ms": 400},
+        ]
+    )
     clock = tmp_path / "clock"
     clock.write_text("1800000000000", encoding="utf-8")
     start = [*command(den, only="fills_its_phase", phases="['TurnPrePolicy']"), "--clock-file", str(clock)]
@@ -354,9 +366,14 @@ async def test_every_setting_does_something_here_and_in_another_process(tmp_path
     async with here, there:
         both = []
         for client in (here, there):
-            await client.request("initialize", {
-                "protocol_version": "2026-11", "client": {"name": "journey", "version": "1"}, "workspace_id": "ws_here",
-            })  # fmt: skip
+            await client.request(
+                "initialize",
+                {
+                    "protocol_version": "2026-11",
+                    "client": {"name": "journey", "version": "1"},
+                    "workspace_id": "ws_here",
+                },
+            )
             both.append(Seen(client, den, clock))
         await here.request("settings/update", {"update": {"roles": {"preflight": "scripted"}}})
         await remember(here, "The user's favourite tea is sencha")

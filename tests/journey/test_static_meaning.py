@@ -274,8 +274,14 @@ def test_what_has_no_vector_is_told_and_made(tmp_path: Path) -> None:
     assert (before["vectors"]["facts"], before["vectors"]["facts_with_vector"]) == (3, 0)
     made = command(den, "models", "index", "--json").json["vectors"]
     assert made == {
-        "model": STATIC_NAME, "kind": "static", "dim": 256, "facts": 3, "facts_with_vector": 3, "pieces": 0, "pieces_with_vector": 0,
-    }  # fmt: skip
+        "model": STATIC_NAME,
+        "kind": "static",
+        "dim": 256,
+        "facts": 3,
+        "facts_with_vector": 3,
+        "pieces": 0,
+        "pieces_with_vector": 0,
+    }
     after = command(den, "search", CAR, "--json")
     assert (after.err, after.json["hits"][0]["record"]["content"]) == ("", FACTS[0])
     assert "no vector" not in command(den, "doctor").out

@@ -12,9 +12,12 @@ FACT = "The user's favourite tea is kukicha."
 SAID = "My locker at the pool is the one with the quokka sticker."
 QUESTION = "What did I tell you about the locker with the sticker? And my favourite tea?"
 FILE = {
-    "type": "artifact", "artifact_id": "art", "name": "note.txt", "mime": "text/plain",
+    "type": "artifact",
+    "artifact_id": "art",
+    "name": "note.txt",
+    "mime": "text/plain",
     "data_base64": base64.b64encode(b"The okapi sleeps at noon.").decode(),
-}  # fmt: skip
+}
 SECRETS = ("kukicha", "quokka", "okapi")
 
 
@@ -47,10 +50,15 @@ async def test_a_host_is_not_told_again_what_was_forgotten(tmp_path):
     async with Den(tmp_path).client() as client:
         memory_id = await remember(client, FACT)
         items = [{"item_id": "itm_said", "role": "user", "text": SAID}]
-        await client.request("thread/import", {
-            "thread_id": "thr_old", "workspace_id": "ws_here", "source": {"kind": "notes", "id": "1"},
-            "turns": [{"at": 1_760_000_000_000, "items": items}],
-        })  # fmt: skip
+        await client.request(
+            "thread/import",
+            {
+                "thread_id": "thr_old",
+                "workspace_id": "ws_here",
+                "source": {"kind": "notes", "id": "1"},
+                "turns": [{"at": 1_760_000_000_000, "items": items}],
+            },
+        )
         await drain(client)
         await client.request("thread/start", {"thread_id": "thr"})
         first = await prepared(client)

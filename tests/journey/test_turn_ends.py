@@ -109,11 +109,13 @@ async def test_what_is_written_at_once_is_done_in_order(tmp_path):
         }
         replies = await answers(
             client,
-            asked(1, "turn/prepare", **said("thr", "trn_a")), asked(2, "turn/tool_call", **call),
+            asked(1, "turn/prepare", **said("thr", "trn_a")),
+            asked(2, "turn/tool_call", **call),
             asked(3, "turn/finish", turn_id="trn_a", status="succeeded", assistant_text="done"),
-            asked(4, "turn/prepare", **said("thr", "trn_b")), asked(5, "turn/finish", turn_id="trn_b", status="failed"),
+            asked(4, "turn/prepare", **said("thr", "trn_b")),
+            asked(5, "turn/finish", turn_id="trn_b", status="failed"),
             asked(6, "turn/start", **said("thr", "trn_c")),
-        )  # fmt: skip
+        )
         assert {number: reason(reply) for number, reply in replies.items()} == dict.fromkeys(range(1, 7), "ok")
         assert list(replies) == list(range(1, 7))
         assert replies[3]["result"]["turn"]["status"] == "completed"
@@ -127,8 +129,12 @@ async def test_what_is_written_at_once_is_done_in_order(tmp_path):
         assert started == whole
         assert len(whole) == 5
         assert [item["text"] for item in (await client.request("thread/history", {"thread_id": "thr"}))["items"]] == [
-            "hello", "done", "hello", "hello", "hello",
-        ]  # fmt: skip
+            "hello",
+            "done",
+            "hello",
+            "hello",
+            "hello",
+        ]
 
 
 @journey

@@ -23,9 +23,13 @@ NOON = 1_700_000_000_000
 SLOW = {"role": "main", "input_contains": "slow", "delay_ms": 60_000, "respond": {"text": "late"}}
 QUICK = {"role": "main", "respond": {"text": "Noted."}}
 LEARNT = fact(
-    "The project builds with cmake", "Our project builds with cmake", "build_system", category="project_fact",
-    subject="project", scope_hint="project_workspace",
-)  # fmt: skip
+    "The project builds with cmake",
+    "Our project builds with cmake",
+    "build_system",
+    category="project_fact",
+    subject="project",
+    scope_hint="project_workspace",
+)
 LEARNS = {"role": "extractor", "input_contains": "cmake", "respond": {"json": {"facts": [LEARNT]}}}
 
 

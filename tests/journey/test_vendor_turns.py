@@ -53,13 +53,20 @@ async def test_a_conversation_with_everything_that_happens_to_one(kind, tmp_path
     body = {"error": {"type": "some_error", "message": f"{CANARY} {KEY}"}}
     answers = [
         # a turn with tools, and what is learnt from it
-        recorded(f"{kind}_tools"), recorded(f"{kind}_text"), recorded(f"{kind}_json"),
+        recorded(f"{kind}_tools"),
+        recorded(f"{kind}_text"),
+        recorded(f"{kind}_json"),
         # one whose server is busy, breaks off, then answers; nothing is learnt
-        refused(429, body, retry_after="0.2"), recorded(f"{kind}_text", pieces=4, then="cut"), recorded(f"{kind}_text"),
-        Said(recorded(f"{kind}_error").pieces), recorded(f"{kind}_json"),
+        refused(429, body, retry_after="0.2"),
+        recorded(f"{kind}_text", pieces=4, then="cut"),
+        recorded(f"{kind}_text"),
+        Said(recorded(f"{kind}_error").pieces),
+        recorded(f"{kind}_json"),
         # one whose key is not taken, and two tests
-        refused(401, body), refused(401, body), recorded(f"{kind}_text"),
-    ]  # fmt: skip
+        refused(401, body),
+        refused(401, body),
+        recorded(f"{kind}_text"),
+    ]
     async with vendor(*answers) as fake, gateway(tmp_path, fake, kind, ROLES) as (den, client):
         turn = await take_turn(client, "thr", "I drink green tea every morning. What else?", "trn_1")
         assert (turn["status"], turn["rounds"], turn["error"]) == ("completed", 2, None)
@@ -97,7 +104,12 @@ async def test_a_conversation_with_everything_that_happens_to_one(kind, tmp_path
         assert (tested["ok"], tested["error"]) == (False, "auth")
         assert "key" in tested["hint"]
         (listed,) = (await client.request("provider/list", {}))["providers"]
-        assert (listed["last_error"], listed["problem"], listed["has_key"], listed["roles"]) == ("auth", None, True, ["main", "extractor"])  # fmt: skip
+        assert (listed["last_error"], listed["problem"], listed["has_key"], listed["roles"]) == (
+            "auth",
+            None,
+            True,
+            ["main", "extractor"],
+        )
         assert (await client.request("provider/test", {"name": "vendor"}))["ok"] is True
         (listed,) = (await client.request("gateway/status", {}))["providers"]
         assert (listed["last_error"], listed["hint"]) == (None, None)
@@ -207,9 +219,11 @@ async def test_characters_cut_in_two_by_a_server_reach_the_host_whole(tmp_path):
     deep = '{"a":' * 5000 + "1" + "}" * 5000
     answers = [
         Said((chunk(content="Hi "), chunk(content="\ud83d"), chunk(content="\ude00 there\ud83d"), end)),
-        Said((call("mem\ud83d", "{}"), end)), recorded("openai_text"),
-        Said((call("request_tools", deep), end)), recorded("openai_text"),
-    ]  # fmt: skip
+        Said((call("mem\ud83d", "{}"), end)),
+        recorded("openai_text"),
+        Said((call("request_tools", deep), end)),
+        recorded("openai_text"),
+    ]
     async with vendor(*answers) as fake, gateway(tmp_path, fake, "openai") as (_, client):
         texts = ["Hi \U0001f600 there\N{REPLACEMENT CHARACTER}", TEXT, TEXT]
         for number, text in enumerate(texts):

@@ -75,13 +75,24 @@ SERVICE = '''    async def letters(self, params: wire.LettersParams) -> wire.Let
 @journey
 async def test_a_method_is_four_places(tmp_path: Path) -> None:
     """Its messages, its row, the function of a service, and that service's binding: in three files."""
-    environment = run_copy(tmp_path / "copy", [
-        Edit("protocol/memory/reads.py", "class LinksParams(Params):", PARAMS_AND_RESULT),
-        Edit("protocol/methods.py", "MEMORY_LINKS = Method(", ROW),
-        Edit("memory/questions.py", "    async def links(", SERVICE),
-        Edit("memory/questions.py", "            bind(m.MEMORY_LINKS, self.links),", "            bind(m.MEMORY_LETTERS, self.letters),\n"),
-        Edit("memory/questions.py", "from protocol import methods as m\n", "from protocol.memory import reads as wire\n"),
-    ])  # fmt: skip
+    environment = run_copy(
+        tmp_path / "copy",
+        [
+            Edit("protocol/memory/reads.py", "class LinksParams(Params):", PARAMS_AND_RESULT),
+            Edit("protocol/methods.py", "MEMORY_LINKS = Method(", ROW),
+            Edit("memory/questions.py", "    async def links(", SERVICE),
+            Edit(
+                "memory/questions.py",
+                "            bind(m.MEMORY_LINKS, self.links),",
+                "            bind(m.MEMORY_LETTERS, self.letters),\n",
+            ),
+            Edit(
+                "memory/questions.py",
+                "from protocol import methods as m\n",
+                "from protocol.memory import reads as wire\n",
+            ),
+        ],
+    )
     den = Den(tmp_path / "den")
     async with await GatewayClient.start(command_of(den, "serve"), env=environment) as client:
         capabilities = (await hello(client))["capabilities"]
@@ -95,10 +106,17 @@ async def test_a_method_is_four_places(tmp_path: Path) -> None:
 @journey
 async def test_a_kind_of_source_is_two_places(tmp_path: Path) -> None:
     """Its name, and who speaks in it: what it may be believed for follows from that."""
-    environment = run_copy(tmp_path / "copy", [
-        Edit("protocol/record.py", '"background_extractor",', '"dictation", "overheard", '),
-        Edit("memory/rules/write_plan.py", '"tool_observation": "tool",', '"dictation": "user", "overheard": "tool", '),
-    ])  # fmt: skip
+    environment = run_copy(
+        tmp_path / "copy",
+        [
+            Edit("protocol/record.py", '"background_extractor",', '"dictation", "overheard", '),
+            Edit(
+                "memory/rules/write_plan.py",
+                '"tool_observation": "tool",',
+                '"dictation": "user", "overheard": "tool", ',
+            ),
+        ],
+    )
     den = Den(tmp_path / "den")
     async with await GatewayClient.start(command_of(den, "serve"), env=environment) as client:
         await hello(client)
@@ -149,7 +167,12 @@ async def test_a_door_is_two_places(tmp_path: Path) -> None:
     async with den.client(None) as client:
         await remember(client, "The user's sailing boat is called Marigold.")
     ran = await asyncio.to_thread(
-        subprocess.run, command_of(den, "lines"), input="What is my sailing boat called?\n",
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        subprocess.run,
+        command_of(den, "lines"),
+        input="What is my sailing boat called?\n",
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (ran.returncode, ran.stdout) == (0, "The user's sailing boat is called Marigold.\n"), ran.stderr

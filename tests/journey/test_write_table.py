@@ -37,9 +37,16 @@ def said(name: str) -> Said:
 ASSISTANT = Said("itm_assumed", "trn_tea", ASSUMED)
 
 SURE = {
-    "intent": "implicit_candidate", "explicitness": "implicit", "category": "preference", "subject": "current_user",
-    "attribute": "morning_drink", "durability": "long_lived", "sensitivity": "none", "certainty": "high", "cardinality": "set",
-}  # fmt: skip
+    "intent": "implicit_candidate",
+    "explicitness": "implicit",
+    "category": "preference",
+    "subject": "current_user",
+    "attribute": "morning_drink",
+    "durability": "long_lived",
+    "sensitivity": "none",
+    "certainty": "high",
+    "cardinality": "set",
+}
 ONE = {**SURE, "cardinality": "single"}
 MIDDLING = {**SURE, "certainty": "medium"}
 WISH = {**SURE, "intent": "explicit_store", "explicitness": "explicit"}
@@ -50,12 +57,16 @@ COFFEE = "The user drinks black coffee every morning."
 async def begin(client: Any, *, origin: str = "user") -> None:
     """A thread in which everything of `SAID` was said."""
     turns = [
-        {"turn_id": said(name).turn_id, "at": 1_700_000_000_000 + n, "items": [
-            {"item_id": said(name).item_id, "role": "user", "text": text},
-            *([{"item_id": ASSISTANT.item_id, "role": "assistant", "text": ASSUMED}] if name == "tea" else []),
-        ]}
+        {
+            "turn_id": said(name).turn_id,
+            "at": 1_700_000_000_000 + n,
+            "items": [
+                {"item_id": said(name).item_id, "role": "user", "text": text},
+                *([{"item_id": ASSISTANT.item_id, "role": "assistant", "text": ASSUMED}] if name == "tea" else []),
+            ],
+        }
         for n, (name, text) in enumerate(SAID.items())
-    ]  # fmt: skip
+    ]
     await client.request("thread/start", {"thread_id": "thr_said", "workspace_id": WORKSPACE, "origin": origin})
     params = {
         "thread_id": "thr_said",
@@ -316,8 +327,10 @@ async def test_an_explicit_correction_supersedes_and_both_are_kept(tmp_path: Any
         )
         events = (await client.request("memory/history", {"memory_id": new["memory_id"]}))["events"]
         assert [(e["memory_id"], e["event"]) for e in events] == [
-            (old["memory_id"], "created"), (old["memory_id"], "superseded"), (new["memory_id"], "created"),
-        ]  # fmt: skip
+            (old["memory_id"], "created"),
+            (old["memory_id"], "superseded"),
+            (new["memory_id"], "created"),
+        ]
         assert (await explained(client, "memory", old["memory_id"]))["outcome"] == "superseded"
         await client.request("memory/forget", {"target": {"kind": "id", "memory_id": new["memory_id"]}})
         assert await records(client) == [TEA]  # what it had replaced holds again

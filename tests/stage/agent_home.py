@@ -157,9 +157,17 @@ class AgentHome:
     """Everything under the turns of one process."""
 
     def __init__(
-        self, path: Path, *, model: Answers, hooks: Sequence[Subscription] = (), tools: Mapping[str, ToolCall] | None = None,
-        plan: Sequence[str] = (), owner: str = "own_1", max_rounds: int = 4, clock: SetClock | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        path: Path,
+        *,
+        model: Answers,
+        hooks: Sequence[Subscription] = (),
+        tools: Mapping[str, ToolCall] | None = None,
+        plan: Sequence[str] = (),
+        owner: str = "own_1",
+        max_rounds: int = 4,
+        clock: SetClock | None = None,
+    ) -> None:
         self.clock = clock or SetClock()
         self.ids = SortableIds(self.clock)
         self.db = Database(path)
@@ -180,13 +188,22 @@ class AgentHome:
         """What vouches for sources, where a test says it; else everything is as it was."""
         self._news = asyncio.Event()
         self.runtime = HookRuntime(
-            registry=Registry([*hooks, *own_subscriptions()]), ids=self.ids, clock=self.clock, incident=self.incident,
-            mask=lambda text: text.replace("hunter2", "***"), is_strict=lambda: self.settings.memory.strict_diagnostics_enabled,
-        )  # fmt: skip
+            registry=Registry([*hooks, *own_subscriptions()]),
+            ids=self.ids,
+            clock=self.clock,
+            incident=self.incident,
+            mask=lambda text: text.replace("hunter2", "***"),
+            is_strict=lambda: self.settings.memory.strict_diagnostics_enabled,
+        )
         self.background = Background(
-            db=self.db, clock=self.clock, jobs=self.jobs, runtime=self.runtime, ledger=self.ledger, notify=self.notify,
+            db=self.db,
+            clock=self.clock,
+            jobs=self.jobs,
+            runtime=self.runtime,
+            ledger=self.ledger,
+            notify=self.notify,
             on_items=lambda _tx, facts: self.facts.extend(facts),
-        )  # fmt: skip
+        )
         self.files = ArtifactFiles(path.parent / "artifacts")
         self.artifacts = Artifacts(
             db=self.db,
@@ -209,21 +226,39 @@ class AgentHome:
         )
         unstored = Unstored()
         means = TurnMeans(
-            db=self.db, clock=self.clock, ids=self.ids, background=self.background, ledger=self.ledger,
-            artifacts=self.artifacts, notify=self.notify, on_items=neighbours.on_items, settings=settings, owner=owner,
-            incident=self.incident, unstored=unstored,
-        )  # fmt: skip
+            db=self.db,
+            clock=self.clock,
+            ids=self.ids,
+            background=self.background,
+            ledger=self.ledger,
+            artifacts=self.artifacts,
+            notify=self.notify,
+            on_items=neighbours.on_items,
+            settings=settings,
+            owner=owner,
+            incident=self.incident,
+            unstored=unstored,
+        )
         pipeline = Pipeline(runtime=self.runtime, planners=planners, advisor=advisor, settings=settings)
         agents = Agents(db=self.db, shelf=AgentFolders(lambda: path.parent / "agents"), settings=settings)
         reader = InstructionReader(
-            disk=InstructionFiles(), scanner=RuleScanner(), clock=self.clock, notify=self.notify,
+            disk=InstructionFiles(),
+            scanner=RuleScanner(),
+            clock=self.clock,
+            notify=self.notify,
             settings=lambda: self.settings.instructions,
-        )  # fmt: skip
+        )
         self.guidance = Guidance(db=self.db, known=unstored, reader=reader, agents=agents, model=model)
         self.turns = Turns(
-            means, pipeline=pipeline, model=model, tools=tools or {}, spawn=self.spawn, mask=lambda text: text,
-            marks=self.marks_of, guidance=self.guidance,
-        )  # fmt: skip
+            means,
+            pipeline=pipeline,
+            model=model,
+            tools=tools or {},
+            spawn=self.spawn,
+            mask=lambda text: text,
+            marks=self.marks_of,
+            guidance=self.guidance,
+        )
         self.threads = Threads(
             db=self.db,
             clock=self.clock,
@@ -236,11 +271,15 @@ class AgentHome:
             db=self.db, jobs=self.jobs, neighbours=neighbours, forgettings=NothingForgotten(), settle=self.turns.settle
         )
         self.runner = JobRunner(
-            db=self.db, clock=self.clock, owner=owner, bell=self.jobs.bell,
+            db=self.db,
+            clock=self.clock,
+            owner=owner,
+            bell=self.jobs.bell,
             work={"hook_run": Work(self.background.run), "sweep": Work(self.artifacts.sweep)},
             limits=lambda _kind: RetryLimits(1000, 1000, 5),
-            on_paused=lambda _component, _reason: None, on_resumed=lambda _component: None,
-        )  # fmt: skip
+            on_paused=lambda _component, _reason: None,
+            on_resumed=lambda _component: None,
+        )
 
     def incident(self, error: BaseException) -> str:
         self.incidents.append(type(error))

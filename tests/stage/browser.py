@@ -12,9 +12,15 @@ import pytest
 CHROMIUM = os.environ.get("PIONEER_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 """The program; nothing is fetched."""
 FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 """What keeps it alone on this machine."""
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")

@@ -87,9 +87,14 @@ def ids(*arguments: str) -> list[str]:
 def propose(content: str, *arguments: str) -> str:
     """The id of a proposal that waits for a person."""
     wish = {
-        "intent": "explicit_store", "explicitness": "explicit", "category": "preference", "durability": "long_lived",
-        "certainty": "high", "sensitivity": "none", "scope_hint": "user_global",
-    }  # fmt: skip
+        "intent": "explicit_store",
+        "explicitness": "explicit",
+        "category": "preference",
+        "durability": "long_lived",
+        "certainty": "high",
+        "sensitivity": "none",
+        "scope_hint": "user_global",
+    }
     said = {"quote": content, "source_kind": "user_statement"}
     params = {"semantic": wish, "content": content, "evidence": [said], "disposition": "create_pending_candidate"}
     given = parser("stats").parse_args(["stats", *arguments])

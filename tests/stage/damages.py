@@ -84,8 +84,14 @@ def lose_rows(connection: apsw.Connection) -> None:
 DAMAGES: dict[str, tuple[str, Damage]] = {
     "full text emptied": ("texts", sql("INSERT INTO chunk_fts (chunk_fts) VALUES ('delete-all')")),
     "full text rows dropped": ("texts", lose_rows),
-    "a full-text row of nothing": ("texts", sql("INSERT INTO chunk_fts (rowid, body) VALUES (7777, 't2 w1·boiler w1·strange')")),
-    "a full-text row with more": ("texts", sql("INSERT INTO chunk_fts (rowid, body) VALUES (1, 't2 w1·boiler w1·strange')")),
+    "a full-text row of nothing": (
+        "texts",
+        sql("INSERT INTO chunk_fts (rowid, body) VALUES (7777, 't2 w1·boiler w1·strange')"),
+    ),
+    "a full-text row with more": (
+        "texts",
+        sql("INSERT INTO chunk_fts (rowid, body) VALUES (1, 't2 w1·boiler w1·strange')"),
+    ),
     "shadow data gone": ("texts", sql("DELETE FROM chunk_fts_data")),
     "shadow pages gone": ("texts", sql("DELETE FROM chunk_fts_data WHERE id > 10")),
     "shadow sizes gone": ("texts", sql("DELETE FROM chunk_fts_docsize")),
@@ -94,11 +100,13 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "terms null": ("terms", sql("UPDATE chunk SET terms = NULL")),
     "terms garbage": ("terms", sql("UPDATE chunk SET terms = randomblob(40)")),
     "terms garbage, pending without a job": (
-        "terms", sql("UPDATE chunk_source SET state = 'pending'", "DELETE FROM job", "UPDATE chunk SET terms = randomblob(40)")
+        "terms",
+        sql("UPDATE chunk_source SET state = 'pending'", "DELETE FROM job", "UPDATE chunk SET terms = randomblob(40)"),
     ),
     "terms of another": ("terms", sql("UPDATE chunk SET terms = (SELECT terms FROM chunk WHERE id = 1)")),
     "terms garbage, full text emptied": (
-        "terms", sql("UPDATE chunk SET terms = randomblob(9)", "INSERT INTO chunk_fts (chunk_fts) VALUES ('delete-all')")
+        "terms",
+        sql("UPDATE chunk SET terms = randomblob(9)", "INSERT INTO chunk_fts (chunk_fts) VALUES ('delete-all')"),
     ),
     "chunks gone": ("chunk_rows", sql("DELETE FROM chunk_vec", "DELETE FROM chunk WHERE id % 2")),
     "messages gone": ("missing_sources", sql("DELETE FROM chunk_vec", "DELETE FROM chunk", "DELETE FROM chunk_source")),
@@ -107,16 +115,28 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "vectors random": ("vectors", sql("UPDATE chunk_vec SET vector = randomblob(length(vector))")),
     "vectors short": ("vectors", sql("UPDATE chunk_vec SET vector = substr(vector, 1, 5)")),
     "vectors missing": ("missing_vectors", sql("DELETE FROM chunk_vec")),
-    "vectors of another partition": ("vectors", sql("INSERT INTO segment (workspace, position, state) VALUES (1, 50, 'sealed')", "UPDATE chunk_vec SET segment = last_insert_rowid()")),
+    "vectors of another partition": (
+        "vectors",
+        sql(
+            "INSERT INTO segment (workspace, position, state) VALUES (1, 50, 'sealed')",
+            "UPDATE chunk_vec SET segment = last_insert_rowid()",
+        ),
+    ),
     "segment counts 0": ("segments", sql("UPDATE segment SET chunk_count = 0, term_count = 0")),
-    "segment counts huge": ("segments", sql("UPDATE segment SET chunk_count = 1000000000000, term_count = 1000000000000")),
+    "segment counts huge": (
+        "segments",
+        sql("UPDATE segment SET chunk_count = 1000000000000, term_count = 1000000000000"),
+    ),
     "segment times wrong": ("segments", sql("UPDATE segment SET first_at = 5, last_at = 7")),
     "segment times null": ("segments", sql("UPDATE segment SET first_at = NULL, last_at = NULL")),
     "source hashes wrong": ("source_rows", sql("UPDATE chunk_source SET source_hash = randomblob(32)")),
     "speakers wrong": ("source_rows", sql("UPDATE chunk_source SET speaker = 'nobody'")),
     "pending without a job": ("jobs", sql("UPDATE chunk_source SET state = 'pending'", "DELETE FROM job")),
     "another lexicon": ("lexicon", sql("UPDATE chunk_source SET lexicon = 7")),
-    "triggers gone": ("", sql("DROP TRIGGER chunk_hidden", "DROP TRIGGER chunk_vec_lost", "DROP INDEX chunk_source_time")),
+    "triggers gone": (
+        "",
+        sql("DROP TRIGGER chunk_hidden", "DROP TRIGGER chunk_vec_lost", "DROP INDEX chunk_source_time"),
+    ),
     "pieces dropped": ("chunk_rows", sql("DROP TABLE chunk")),
     "messages dropped": ("orphans", sql("DROP TABLE chunk_source")),
     "messages gone, their pieces left": ("orphans", sql("DELETE FROM chunk_source")),
@@ -127,10 +147,30 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "workspaces and threads dropped": ("scopes", sql("DROP TABLE chunk_scope")),
     "vectors dropped": ("missing_vectors", sql("DROP TABLE chunk_vec")),
     "losses of vectors dropped": ("", sql("DROP TABLE chunk_vec_loss")),
-    "vectors of nothing": ("vectors", sql("INSERT INTO chunk_vec (space_id, segment, chunk, vector, digest) SELECT space_id, segment, 9999, vector, digest FROM chunk_vec LIMIT 1")),
-    "vectors of an unknown space": ("vectors", sql("INSERT INTO chunk_vec (space_id, segment, chunk, vector, digest) SELECT 77, segment, chunk, vector, digest FROM chunk_vec LIMIT 1")),
-    "pieces of nothing": ("orphans", sql("INSERT INTO chunk SELECT 7777, 8888, position, from_char, to_char, status, terms, term_count, asks, dated, index_state, segment, digest, created_at, updated_at FROM chunk LIMIT 1")),
-    "one piece more": ("chunk_rows", sql("INSERT INTO chunk SELECT 7777, source, 9, from_char, to_char, status, terms, term_count, asks, dated, index_state, segment, digest, created_at, updated_at FROM chunk LIMIT 1")),
+    "vectors of nothing": (
+        "vectors",
+        sql(
+            "INSERT INTO chunk_vec (space_id, segment, chunk, vector, digest) SELECT space_id, segment, 9999, vector, digest FROM chunk_vec LIMIT 1"
+        ),
+    ),
+    "vectors of an unknown space": (
+        "vectors",
+        sql(
+            "INSERT INTO chunk_vec (space_id, segment, chunk, vector, digest) SELECT 77, segment, chunk, vector, digest FROM chunk_vec LIMIT 1"
+        ),
+    ),
+    "pieces of nothing": (
+        "orphans",
+        sql(
+            "INSERT INTO chunk SELECT 7777, 8888, position, from_char, to_char, status, terms, term_count, asks, dated, index_state, segment, digest, created_at, updated_at FROM chunk LIMIT 1"
+        ),
+    ),
+    "one piece more": (
+        "chunk_rows",
+        sql(
+            "INSERT INTO chunk SELECT 7777, source, 9, from_char, to_char, status, terms, term_count, asks, dated, index_state, segment, digest, created_at, updated_at FROM chunk LIMIT 1"
+        ),
+    ),
     "a shadow table dropped": ("", sql("DROP TABLE chunk_fts_docsize")),
     "pages of pieces zeroed": ("damaged_pages", zero_pages("chunk")),
     "pages of messages zeroed": ("damaged_pages", zero_pages("chunk_source")),
@@ -150,16 +190,27 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "memory: terms dropped": ("missing_texts", sql("DROP TABLE record_terms")),
     "memory: vectors dropped": ("lacking_vectors", sql("DROP TABLE memory_vec")),
     "memory: vectors missing": ("lacking_vectors", sql("DELETE FROM memory_vec")),
-    "memory: vectors of nothing": ("wrong_vectors", sql("INSERT INTO memory_vec (space_id, scope_id, record_id, vector, digest) SELECT space_id, scope_id, 999, vector, digest FROM memory_vec LIMIT 1")),
+    "memory: vectors of nothing": (
+        "wrong_vectors",
+        sql(
+            "INSERT INTO memory_vec (space_id, scope_id, record_id, vector, digest) SELECT space_id, scope_id, 999, vector, digest FROM memory_vec LIMIT 1"
+        ),
+    ),
     "memory: vectors of another scope": ("wrong_vectors", sql("UPDATE memory_vec SET scope_id = scope_id + 50")),
-    "memory: terms of nothing": ("forgotten_texts", sql("INSERT INTO record_terms SELECT 999, scope, terms, lexicon, digest FROM record_terms LIMIT 1")),
+    "memory: terms of nothing": (
+        "forgotten_texts",
+        sql("INSERT INTO record_terms SELECT 999, scope, terms, lexicon, digest FROM record_terms LIMIT 1"),
+    ),
     "memory: full text emptied": ("wrong_texts", sql("INSERT INTO memory_fts (memory_fts) VALUES ('delete-all')")),
     "memory: shadow data gone": ("wrong_texts", sql("DELETE FROM memory_fts_data")),
     "memory: shadow sizes gone": ("wrong_texts", sql("DELETE FROM memory_fts_docsize")),
     "memory: shadow format gone": ("", sql("DELETE FROM memory_fts_config")),
     "memory: a row of nothing": ("wrong_texts", sql("INSERT INTO memory_fts (rowid, body) VALUES (7777, 's1·tea')")),
     "memory: terms garbage": ("unvouched_texts", sql("UPDATE record_terms SET terms = randomblob(30)")),
-    "memory: terms of another": ("unvouched_texts", sql("UPDATE record_terms SET terms = (SELECT terms FROM record_terms WHERE row = 1)")),
+    "memory: terms of another": (
+        "unvouched_texts",
+        sql("UPDATE record_terms SET terms = (SELECT terms FROM record_terms WHERE row = 1)"),
+    ),
     "memory: terms gone": ("missing_texts", sql("DELETE FROM record_terms")),
     "memory: another lexicon": ("stale_texts", sql("UPDATE record_terms SET lexicon = 'old'")),
     "memory: vectors zeroed": ("wrong_vectors", sql("UPDATE memory_vec SET vector = zeroblob(length(vector))")),
@@ -167,7 +218,7 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "memory: vectors short": ("wrong_vectors", sql("UPDATE memory_vec SET vector = substr(vector, 1, 4)")),
     "memory: scope counts wrong": ("scope_counts", sql("UPDATE scope SET active = 70")),
     "memory: triggers gone": ("", sql("DROP TRIGGER record_added", "DROP TRIGGER memory_vec_lost")),
-}  # fmt: skip
+}
 """Each kind of damage with the reason that is told of it; without one it is mended before anybody could be told."""
 
 

@@ -26,23 +26,53 @@ DAY = 86_400_000
 def turn_context(**changes: Any) -> TurnContext:
     """An ordinary turn of a user's thread."""
     values: dict[str, Any] = {
-        "workspace_id": "ws_1", "thread_id": "thr_1", "turn_id": "trn_1", "agent_id": None, "task_id": None,
-        "parent_thread_id": None, "mode": "agent", "memory_mode": "normal", "origin": "user", "driver": "gateway",
-        "options": TurnOptions(), "now": 20_000 * DAY, "time_zone": "UTC",
-    }  # fmt: skip
+        "workspace_id": "ws_1",
+        "thread_id": "thr_1",
+        "turn_id": "trn_1",
+        "agent_id": None,
+        "task_id": None,
+        "parent_thread_id": None,
+        "mode": "agent",
+        "memory_mode": "normal",
+        "origin": "user",
+        "driver": "gateway",
+        "options": TurnOptions(),
+        "now": 20_000 * DAY,
+        "time_zone": "UTC",
+    }
     return TurnContext(**values | changes)
 
 
 def record_of(memory_id: str, content: str, **changes: Any) -> Record:
     """An active record of the user's scope."""
     values: dict[str, Any] = {
-        "memory_id": memory_id, "scope": USER, "namespace": None, "category": "custom", "kind": "semantic",
-        "key": f"key_{memory_id}", "content": content, "value": None, "status": "active", "sensitivity": "normal",
-        "confidence": 1.0, "importance": 0.5, "tags": [], "provenance": Provenance(), "evidence_count": 1,
-        "created_at": DAY, "updated_at": 20_000 * DAY, "valid_from": None, "expires_at": None, "last_accessed_at": None,
-        "access_count": 0, "supersedes": None, "superseded_by": None, "contested": False, "index_state": "indexed",
+        "memory_id": memory_id,
+        "scope": USER,
+        "namespace": None,
+        "category": "custom",
+        "kind": "semantic",
+        "key": f"key_{memory_id}",
+        "content": content,
+        "value": None,
+        "status": "active",
+        "sensitivity": "normal",
+        "confidence": 1.0,
+        "importance": 0.5,
+        "tags": [],
+        "provenance": Provenance(),
+        "evidence_count": 1,
+        "created_at": DAY,
+        "updated_at": 20_000 * DAY,
+        "valid_from": None,
+        "expires_at": None,
+        "last_accessed_at": None,
+        "access_count": 0,
+        "supersedes": None,
+        "superseded_by": None,
+        "contested": False,
+        "index_state": "indexed",
         "metadata": {},
-    }  # fmt: skip
+    }
     return Record(**values | changes)
 
 
@@ -58,9 +88,15 @@ def result_of(action: Action, reason_code: ReasonCode, record: Record | None) ->
     """A decision as the service tells it."""
     decision = Decision(action=action, score=1.0, bucket="high", reason_code=reason_code, factors=[])
     return WriteResult(
-        relation="novel", canonical_key="k", semantic_fingerprint="f", decision=decision, record=record,
-        candidate=None, superseded_memory_id=None, evidence_merged=False,
-    )  # fmt: skip
+        relation="novel",
+        canonical_key="k",
+        semantic_fingerprint="f",
+        decision=decision,
+        record=record,
+        candidate=None,
+        superseded_memory_id=None,
+        evidence_merged=False,
+    )
 
 
 class DictionaryMemory:

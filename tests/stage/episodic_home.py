@@ -58,24 +58,44 @@ class Home:
         self.meaning = WordedMeaning()
         ids = SortableIds(self.clock)
         self.jobs = Jobs(ids, self.clock, "own_test")
-        self.service = EpisodicService(EpisodicMeans(
-            db=self.db, clock=self.clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=lexicon or SnowballLexicon(),
-            meaning=self.meaning, scanner=RuleScanner(), jobs=self.jobs, notify=lambda method, params: self.told.append((method, params)),
-            settings=lambda: self.settings, cache_seconds=lambda: self.cache_seconds, read_items=self._read_items,
-            read_thread=self._read_thread,
-            workspace_exists=lambda _, workspace: workspace in {"a", "b"}, echo_spans=self._echo_spans,
-            turn_items=lambda _, turns: {
-                turn: {item.item_id: len(item.text) for item in self._in_order() if item.turn_id == turn} for turn in turns
-            },
-            thread_turns=lambda _, thread: list(dict.fromkeys(i.turn_id for i in self._in_order() if i.thread_id == thread)),
-            workspace_threads=lambda _, workspace: sorted({i.thread_id for i in self.items.values() if i.workspace_id == workspace}),
-            thread_names=lambda _, workspace, limit: {t: n for t, n in list(self.names.items())[:limit] if t.startswith(workspace)},
-            read_artifacts=lambda _, ids: {i: self.artifacts[i] for i in ids if i in self.artifacts},
-            paused=lambda: self.held, items_after=self._items_after,
-            searched_space=lambda _: self.meaning.space.id if self.meaning.space else None,
-            report_damage=lambda reasons, has_failed: self.damage.append((list(reasons), has_failed)),
-            read_date=WrittenDates(),
-        ))  # fmt: skip
+        self.service = EpisodicService(
+            EpisodicMeans(
+                db=self.db,
+                clock=self.clock,
+                ids=ids,
+                keyed=HomeKey(b"k" * 32),
+                lexicon=lexicon or SnowballLexicon(),
+                meaning=self.meaning,
+                scanner=RuleScanner(),
+                jobs=self.jobs,
+                notify=lambda method, params: self.told.append((method, params)),
+                settings=lambda: self.settings,
+                cache_seconds=lambda: self.cache_seconds,
+                read_items=self._read_items,
+                read_thread=self._read_thread,
+                workspace_exists=lambda _, workspace: workspace in {"a", "b"},
+                echo_spans=self._echo_spans,
+                turn_items=lambda _, turns: {
+                    turn: {item.item_id: len(item.text) for item in self._in_order() if item.turn_id == turn}
+                    for turn in turns
+                },
+                thread_turns=lambda _, thread: list(
+                    dict.fromkeys(i.turn_id for i in self._in_order() if i.thread_id == thread)
+                ),
+                workspace_threads=lambda _, workspace: sorted(
+                    {i.thread_id for i in self.items.values() if i.workspace_id == workspace}
+                ),
+                thread_names=lambda _, workspace, limit: {
+                    t: n for t, n in list(self.names.items())[:limit] if t.startswith(workspace)
+                },
+                read_artifacts=lambda _, ids: {i: self.artifacts[i] for i in ids if i in self.artifacts},
+                paused=lambda: self.held,
+                items_after=self._items_after,
+                searched_space=lambda _: self.meaning.space.id if self.meaning.space else None,
+                report_damage=lambda reasons, has_failed: self.damage.append((list(reasons), has_failed)),
+                read_date=WrittenDates(),
+            )
+        )
 
     def config(self) -> GatewayConfig:
         return msgspec.structs.replace(GatewayConfig(), thread_episodic=self.settings)
@@ -96,24 +116,47 @@ class Home:
         if all(item.thread_id != thread_id for item in self.items.values()):
             return None
         return ThreadFact(
-            thread_id=thread_id, workspace_id=thread_id[0], agent_id=None, parent_thread_id=None, task_id=None,
-            memory_mode="normal", origin="user", name=self.names.get(thread_id),
-        )  # fmt: skip
+            thread_id=thread_id,
+            workspace_id=thread_id[0],
+            agent_id=None,
+            parent_thread_id=None,
+            task_id=None,
+            memory_mode="normal",
+            origin="user",
+            name=self.names.get(thread_id),
+        )
 
     def _echo_spans(self, _tx: Tx, _workspace_id: str, text: str) -> list[tuple[int, int]]:
         return [(text.index(line), text.index(line) + len(line)) for line in self.echoes if line in text]
 
     async def say(
-        self, item_id: str, text: str, *, thread: str = "a_1", at: int = NOON, role: Role = "user",
-        name: str | None = None, indexable: bool = True, turn: str | None = None,
-    ) -> ItemFact:  # fmt: skip
+        self,
+        item_id: str,
+        text: str,
+        *,
+        thread: str = "a_1",
+        at: int = NOON,
+        role: Role = "user",
+        name: str | None = None,
+        indexable: bool = True,
+        turn: str | None = None,
+    ) -> ItemFact:
         """Store (or replace) a message, each in a turn of its own unless it is named."""
         known = self.items.get(item_id)
         fact = ItemFact(
-            item_id=item_id, turn_id=turn or f"t_{item_id}", thread_id=thread, workspace_id=thread[0], role=role,
-            name=name, text=text, at=at, turn_seq=known.turn_seq if known else len(self.items), item_seq=0,
-            indexable=indexable, thread_name=self.names.get(thread),
-        )  # fmt: skip
+            item_id=item_id,
+            turn_id=turn or f"t_{item_id}",
+            thread_id=thread,
+            workspace_id=thread[0],
+            role=role,
+            name=name,
+            text=text,
+            at=at,
+            turn_seq=known.turn_seq if known else len(self.items),
+            item_seq=0,
+            indexable=indexable,
+            thread_name=self.names.get(thread),
+        )
         self.items[item_id] = fact
         await self.db.write(lambda tx: self.service.on_items(tx, [fact]))
         return fact

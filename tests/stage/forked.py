@@ -47,9 +47,16 @@ STREAMS = ("stdin", "stdout", "stderr")
 READ_AT_START = ("PYTHON", "COVERAGE_PROCESS", "LC_", "LANG")
 """How the names of variables begin that Python reads before any of our code runs."""
 USUAL = {
-    "preexec_fn": None, "pass_fds": (), "shell": False, "start_new_session": False, "uid": None, "gid": None, "gids": None, "umask": -1,
+    "preexec_fn": None,
+    "pass_fds": (),
+    "shell": False,
+    "start_new_session": False,
+    "uid": None,
+    "gid": None,
+    "gids": None,
+    "umask": -1,
     "process_group": -1,
-}  # fmt: skip
+}
 """Arguments of `subprocess` that a forked process does not know, and their values where nobody gave one."""
 
 
@@ -130,8 +137,10 @@ def _parent() -> socket.socket:
     with theirs:
         process = subprocess.Popen(
             [sys.executable, __file__, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
 
     def end() -> None:
         ours.close()

@@ -110,9 +110,14 @@ async def floods(_given: HookInput) -> HookOutput:
 def context(*texts: str, max_chars: int = 10**9) -> PromptContext:
     items = [ContextItem(ref=SourceRef(kind="memory", id=f"mem_{n}"), text=text) for n, text in enumerate(texts)]
     return PromptContext(
-        context_id="c", domain="memory", items=items, max_chars=max_chars, max_item_chars=max_chars, status="recalled",
+        context_id="c",
+        domain="memory",
+        items=items,
+        max_chars=max_chars,
+        max_item_chars=max_chars,
+        status="recalled",
         reason="matched",
-    )  # fmt: skip
+    )
 
 
 async def gives_too_much(_given: HookInput) -> HookOutput:
@@ -190,9 +195,13 @@ def cost_of_no_ops(hooks: int, *, turns: int) -> list[float]:
     subscriptions = [Subscription(hook_id=f"h{n}", phase=phase, call=nothing) for phase in PHASES for n in range(hooks)]
     clock = SystemClock()
     runtime = HookRuntime(
-        registry=Registry(subscriptions), ids=SortableIds(clock), clock=clock, incident=str, mask=str,
+        registry=Registry(subscriptions),
+        ids=SortableIds(clock),
+        clock=clock,
+        incident=str,
+        mask=str,
         is_strict=lambda: False,
-    )  # fmt: skip
+    )
 
     async def scene() -> list[float]:
         costs: list[float] = []

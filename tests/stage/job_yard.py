@@ -40,10 +40,15 @@ class Yard:
         bell = Bell()
         self.bells.append(bell)
         return JobRunner(
-            db=self.db, clock=self.clock, owner=owner, bell=bell, limits=lambda _kind: self.limits,
+            db=self.db,
+            clock=self.clock,
+            owner=owner,
+            bell=bell,
+            limits=lambda _kind: self.limits,
             work={cast("JobKind", kind): done if isinstance(done, Work) else Work(done) for kind, done in work.items()},
-            on_paused=lambda component, reason: self.paused.append((component, reason)), on_resumed=self.resumed.append,
-        )  # fmt: skip
+            on_paused=lambda component, reason: self.paused.append((component, reason)),
+            on_resumed=self.resumed.append,
+        )
 
     async def enqueue(self, subject: str, kind: JobKind = "index", **of: Any) -> str | None:
         return await self.db.write(lambda tx: self.jobs.enqueue(tx, kind, subject, **of))

@@ -20,9 +20,12 @@ REVISIONS = ("legacy", "auto")
 
 THREAD = "thr_plan"
 PLAN = [
-    [("user", "Which harbour did the survey of the lighthouse recommend?"), ("assistant", "The survey names Ålesund harbour.")],
+    [
+        ("user", "Which harbour did the survey of the lighthouse recommend?"),
+        ("assistant", "The survey names Ålesund harbour."),
+    ],
     [("user", "Then the ferry timetable decides."), ("assistant", "The ferry timetable is printed in May.")],
-]  # fmt: skip
+]
 
 
 class McpDen(Den):
@@ -39,9 +42,14 @@ class McpDen(Den):
 
     @asynccontextmanager
     async def assistant(
-        self, revision: str, *more: str, workspace: str | None = "ws_here", cwd: Path | None = None,
-        ask: Callable[[str], Awaitable[types.ElicitResult]] | None = None, name: str = "journey",
-    ) -> AsyncIterator[Client]:  # fmt: skip
+        self,
+        revision: str,
+        *more: str,
+        workspace: str | None = "ws_here",
+        cwd: Path | None = None,
+        ask: Callable[[str], Awaitable[types.ElicitResult]] | None = None,
+        name: str = "journey",
+    ) -> AsyncIterator[Client]:
         """A connected client whose user answers questions by `ask`."""
 
         async def asked(context: Any, params: Any) -> types.ElicitResult:
@@ -106,16 +114,24 @@ async def furnish(den: Den) -> dict[str, str]:
         for name, content, more in (
             ("tea", "The user prefers green tea without sugar.", {"category": "preference"}),
             ("build", "The lighthouse project builds with Bazel.", {"category": "project_fact"}),
-            ("elsewhere", "The other project keeps its keys on the roof.", {"category": "project_fact", "context": {"workspace_id": "ws_other"}}),
-        ):  # fmt: skip
+            (
+                "elsewhere",
+                "The other project keeps its keys on the roof.",
+                {"category": "project_fact", "context": {"workspace_id": "ws_other"}},
+            ),
+        ):
             if name == "elsewhere":
                 await app.request("workspace/create", {"workspace_id": "ws_other"})
             ids[name] = (await app.request("memory/remember", {"content": content, **more}))["record"]["memory_id"]
         for thread, workspace, texts in ((THREAD, "ws_here", PLAN), ("thr_far", "ws_other", PLAN[:1])):
             turns = [
-                {"turn_id": f"trn_{thread}_{n}", "at": 1779827200000 + n, "items": [{"role": r, "text": t} for r, t in turn]}
+                {
+                    "turn_id": f"trn_{thread}_{n}",
+                    "at": 1779827200000 + n,
+                    "items": [{"role": r, "text": t} for r, t in turn],
+                }
                 for n, turn in enumerate(texts)
-            ]  # fmt: skip
+            ]
             source = {"kind": "journey", "id": thread}
             await app.request(
                 "thread/import", {"workspace_id": workspace, "thread_id": thread, "source": source, "turns": turns}
@@ -180,9 +196,8 @@ class Raw:
 @asynccontextmanager
 async def spoken_to(folder: Path) -> AsyncIterator[Raw]:
     process = await asyncio.create_subprocess_exec(
-        *McpDen(folder).command_of("--workspace", "ws_here"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        limit=2**24,
-    )  # fmt: skip
+        *McpDen(folder).command_of("--workspace", "ws_here"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, limit=2**24
+    )
     yield Raw(process)
     assert process.stdin is not None
     process.stdin.close()

@@ -60,9 +60,13 @@ ELSEWHERE = Context(workspace_id="ws_2")
 DAY = 86_400_000
 
 SURE = SemanticFields(
-    explicitness="implicit", category="preference", attribute="food", durability="long_lived", certainty="high",
+    explicitness="implicit",
+    category="preference",
+    attribute="food",
+    durability="long_lived",
+    certainty="high",
     sensitivity="none",
-)  # fmt: skip
+)
 MIDDLING = msgspec.structs.replace(SURE, durability="unknown", certainty="medium")
 WISH = msgspec.structs.replace(SURE, intent="explicit_store", explicitness="explicit")
 NAME = msgspec.structs.replace(SURE, category="identity", attribute="name")
@@ -110,18 +114,43 @@ class MemoryHome:
             self.add_thread("thr_1")
 
     def make_service(self, owner: str = "own_1") -> MemoryService:
-        return MemoryService(Collaborators(
-            db=self.db, clock=self.clock, ids=self.ids, keyed=self.key, lexicon=self.lexicon, meaning=self.meaning, scanner=self.scanner,
-            jobs=self.jobs, notify=lambda method, params: self.told.append(Told(method, params)),
-            settings=lambda: self.settings, recall_settings=lambda: self.recall_settings, read_items=read_items,
-            read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run, generation_of_turn=generation_of_turn, caller_of_turn=caller_of_turn, turns_shown=turns_shown, open_runs=open_runs,
-            end_runs=lambda _tx, run_ids, code: self.ended.extend((run_id, code) for run_id in run_ids),
-            echo_spans=self.ledger.echo_spans, read_date=WrittenDates(), forget_copies=forget_copies, files=None, searched=[conversation(lambda _tx, _items: None)],
-            look_into_files=self._look_into_files, report_damage=self.damage.append,
-            searched_space=lambda _tx: self.meaning.space.id if self.meaning.space else None,
-            report_index=lambda reasons, has_failed: self.index_damage.append((list(reasons), has_failed)),
-            truncate_wal=self._truncate, backups=lambda: self.backups, owner=owner,
-        ))  # fmt: skip
+        return MemoryService(
+            Collaborators(
+                db=self.db,
+                clock=self.clock,
+                ids=self.ids,
+                keyed=self.key,
+                lexicon=self.lexicon,
+                meaning=self.meaning,
+                scanner=self.scanner,
+                jobs=self.jobs,
+                notify=lambda method, params: self.told.append(Told(method, params)),
+                settings=lambda: self.settings,
+                recall_settings=lambda: self.recall_settings,
+                read_items=read_items,
+                read_thread=read_thread,
+                workspace_exists=workspace_exists,
+                read_turn=read_turn,
+                read_run=read_run,
+                generation_of_turn=generation_of_turn,
+                caller_of_turn=caller_of_turn,
+                turns_shown=turns_shown,
+                open_runs=open_runs,
+                end_runs=lambda _tx, run_ids, code: self.ended.extend((run_id, code) for run_id in run_ids),
+                echo_spans=self.ledger.echo_spans,
+                read_date=WrittenDates(),
+                forget_copies=forget_copies,
+                files=None,
+                searched=[conversation(lambda _tx, _items: None)],
+                look_into_files=self._look_into_files,
+                report_damage=self.damage.append,
+                searched_space=lambda _tx: self.meaning.space.id if self.meaning.space else None,
+                report_index=lambda reasons, has_failed: self.index_damage.append((list(reasons), has_failed)),
+                truncate_wal=self._truncate,
+                backups=lambda: self.backups,
+                owner=owner,
+            )
+        )
 
     async def _look_into_files(self, _saying: Saying) -> list[LeftPlace]:
         return []
@@ -157,11 +186,25 @@ class MemoryHome:
 
     def add_thread(self, thread_id: str, workspace_id: str = "ws_1", **changes: Any) -> None:
         values = {
-            "thread_id": thread_id, "workspace_id": workspace_id, "agent_id": None, "parent_thread_id": None, "name": None,
-            "mode": "agent", "memory_mode": "normal", "origin": "user", "task_id": None, "instructions": None,
-            "model": None, "provider": None, "cwd": None, "instruction_files": None, "instruction_profile": "default",
-            "agent": None, "forked_from": None, "now": START,
-        }  # fmt: skip
+            "thread_id": thread_id,
+            "workspace_id": workspace_id,
+            "agent_id": None,
+            "parent_thread_id": None,
+            "name": None,
+            "mode": "agent",
+            "memory_mode": "normal",
+            "origin": "user",
+            "task_id": None,
+            "instructions": None,
+            "model": None,
+            "provider": None,
+            "cwd": None,
+            "instruction_files": None,
+            "instruction_profile": "default",
+            "agent": None,
+            "forked_from": None,
+            "now": START,
+        }
         self.sql(lambda tx: tx.run(SQL["add_thread"], values | changes))
 
     def say(self, text: str, *, role: Role = "user", thread_id: str = "thr_1", turn_id: str | None = None) -> Evidence:
@@ -175,17 +218,40 @@ class MemoryHome:
             "system": "system_event",
         }
         item = Item(
-            item_id=item_id, turn_id=turn, thread_id=thread_id, kind=kinds[role], role=role, status="completed",
-            text=text, at=self.clock.at, name=None, artifacts=[], tool=None,
-        )  # fmt: skip
+            item_id=item_id,
+            turn_id=turn,
+            thread_id=thread_id,
+            kind=kinds[role],
+            role=role,
+            status="completed",
+            text=text,
+            at=self.clock.at,
+            name=None,
+            artifacts=[],
+            tool=None,
+        )
 
         def store(tx: Tx) -> None:
             if tx.one(SQL["get_turn"], {"turn_id": turn}) is None:
-                tx.run(SQL["add_turn"], {
-                    "turn_id": turn, "thread_id": thread_id, "position": self.items, "driver": "host", "mode": "agent",
-                    "status": "completed", "options": "{}", "input_hash": None, "started_at": self.clock.at,
-                    "completed_at": self.clock.at, "owner": None, "origin": None, "caller": None, "memory_mode": None,
-                })  # fmt: skip
+                tx.run(
+                    SQL["add_turn"],
+                    {
+                        "turn_id": turn,
+                        "thread_id": thread_id,
+                        "position": self.items,
+                        "driver": "host",
+                        "mode": "agent",
+                        "status": "completed",
+                        "options": "{}",
+                        "input_hash": None,
+                        "started_at": self.clock.at,
+                        "completed_at": self.clock.at,
+                        "owner": None,
+                        "origin": None,
+                        "caller": None,
+                        "memory_mode": None,
+                    },
+                )
             add_item(tx, item, self.items)
 
         self.sql(store)
@@ -193,10 +259,20 @@ class MemoryHome:
 
     def turn(self, **changes: Any) -> TurnContext:
         values: dict[str, Any] = {
-            "workspace_id": "ws_1", "thread_id": "thr_1", "turn_id": "trn_now", "agent_id": None, "task_id": None,
-            "parent_thread_id": None, "mode": "agent", "memory_mode": "normal", "origin": "user", "driver": "gateway",
-            "options": TurnOptions(), "now": self.clock.at, "time_zone": "UTC",
-        }  # fmt: skip
+            "workspace_id": "ws_1",
+            "thread_id": "thr_1",
+            "turn_id": "trn_now",
+            "agent_id": None,
+            "task_id": None,
+            "parent_thread_id": None,
+            "mode": "agent",
+            "memory_mode": "normal",
+            "origin": "user",
+            "driver": "gateway",
+            "options": TurnOptions(),
+            "now": self.clock.at,
+            "time_zone": "UTC",
+        }
         return TurnContext(**values | changes)
 
     # -- memory ----------------------------------------------------------------------------------------------------
@@ -204,8 +280,15 @@ class MemoryHome:
     def remember(self, content: str, *, context: Context = HERE, **given: Any) -> RememberResult:
         return self.do(self.service.remember(RememberParams(content=content, context=context, **given)))
 
-    def propose(self, content: str, semantic: SemanticFields = SURE, evidence: Sequence[Evidence] | None = None, *,
-                context: Context = HERE, **given: Any) -> WriteResult:  # fmt: skip
+    def propose(
+        self,
+        content: str,
+        semantic: SemanticFields = SURE,
+        evidence: Sequence[Evidence] | None = None,
+        *,
+        context: Context = HERE,
+        **given: Any,
+    ) -> WriteResult:
         """`memory/write`; without evidence the user says the content in a turn of its own."""
         quotes = [self.say(content)] if evidence is None else list(evidence)
         params = WriteParams(content=content, semantic=semantic, evidence=quotes, context=context, **given)

@@ -468,8 +468,10 @@ class Program:
         if self.dialect == "responses":
             self.said += [
                 {key: value for key, value in item.items() if key != "id"}
-                for one in events if one.get("type") == "response.completed" for item in one["response"]["output"]
-            ]  # fmt: skip
+                for one in events
+                if one.get("type") == "response.completed"
+                for item in one["response"]["output"]
+            ]
         elif self.dialect == "messages":
             text = "".join(one["delta"].get("text", "") for one in events if one["type"] == "content_block_delta")
             content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []

@@ -52,18 +52,28 @@ class Stage:
         self.writable.set()
         self.hub, self.spawner = Hub(), Spawner()
         table = {
-            "initialize": ("free", self._notifying), "shutdown": ("free", self._gated), "ping": ("free", self._plain),
-            "hold": ("free", self._gated), "say": ("free", self._plain), "in_thread": ("thread", self._gated),
-            "in_turn": ("turn", self._gated), "fail": ("free", self._failing), "notify": ("free", self._notifying),
-            "spawn": ("free", self._spawning), "orphan": ("free", self._orphaned),
+            "initialize": ("free", self._notifying),
+            "shutdown": ("free", self._gated),
+            "ping": ("free", self._plain),
+            "hold": ("free", self._gated),
+            "say": ("free", self._plain),
+            "in_thread": ("thread", self._gated),
+            "in_turn": ("turn", self._gated),
+            "fail": ("free", self._failing),
+            "notify": ("free", self._notifying),
+            "spawn": ("free", self._spawning),
+            "orphan": ("free", self._orphaned),
             "seal": ("free", self._sealed),
-        }  # fmt: skip
+        }
         bound = {name: Bound(Method(name, Call, Said, "", (), order), call) for name, (order, call) in table.items()}
         self.session = Session(
-            transport=Transport(self, self), hub=self.hub, dispatcher=Dispatcher(bound, self._incident),
-            max_message_bytes=MAX_BYTES, max_in_flight=max_in_flight,
+            transport=Transport(self, self),
+            hub=self.hub,
+            dispatcher=Dispatcher(bound, self._incident),
+            max_message_bytes=MAX_BYTES,
+            max_in_flight=max_in_flight,
             thread_of_turn={"turn-of-a": "a"}.get,
-        )  # fmt: skip
+        )
 
     # the session's side
 

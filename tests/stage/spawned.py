@@ -173,9 +173,16 @@ def clean_environment(**more: str) -> dict[str, str]:
 def fact(content: str, quote: str, attribute: str, **semantic: Any) -> dict[str, Any]:
     """A fact as an extractor that is sure of it answers."""
     claims = {
-        "intent": "implicit_candidate", "explicitness": "explicit", "category": "preference", "subject": "current_user",
-        "attribute": attribute, "durability": "long_lived", "sensitivity": "none", "certainty": "high", **semantic,
-    }  # fmt: skip
+        "intent": "implicit_candidate",
+        "explicitness": "explicit",
+        "category": "preference",
+        "subject": "current_user",
+        "attribute": attribute,
+        "durability": "long_lived",
+        "sensitivity": "none",
+        "certainty": "high",
+        **semantic,
+    }
     return {"semantic": claims, "content": content, "evidence": {"quote": quote}}
 
 

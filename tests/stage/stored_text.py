@@ -54,7 +54,10 @@ TABLES: Mapping[str, Entry] = {
     "memory_terms": Entry("the terms of records, as they are audited", remove_text),
     "memory_vec": OF_RECORD,
     "enrichment": OF_RECORD,
-    **dict.fromkeys(("entity", "alias", "edge"), Entry("names that a record's text has, and how they are linked", RecordEraser.erase)),
+    **dict.fromkeys(
+        ("entity", "alias", "edge"),
+        Entry("names that a record's text has, and how they are linked", RecordEraser.erase),
+    ),
     "memory_event": OF_RECORD,
     "memory_recall": OF_RECORD,
     "repetition": OF_RECORD,
@@ -66,7 +69,20 @@ TABLES: Mapping[str, Entry] = {
     "chunk_fts": INDEXED,
     "chunk_terms": INDEXED,
     **dict.fromkeys(
-        ("collection", "knowledge_file", "knowledge_content", "knowledge_reference", "knowledge_import", "knowledge_chunk", "knowledge_fts", "knowledge_card_fts", "knowledge_change", "file_version", "knowledge_vec", "embedding_cache"),
+        (
+            "collection",
+            "knowledge_file",
+            "knowledge_content",
+            "knowledge_reference",
+            "knowledge_import",
+            "knowledge_chunk",
+            "knowledge_fts",
+            "knowledge_card_fts",
+            "knowledge_change",
+            "file_version",
+            "knowledge_vec",
+            "embedding_cache",
+        ),
         OF_FILES,
     ),
     "pdf_text": Entry("what PDF files of collections say, without credentials", Collections.remove),
@@ -76,10 +92,28 @@ TABLES: Mapping[str, Entry] = {
     "forgotten": HASHES,
     "recall_event": HASHES,
     **dict.fromkeys(
-        ("home", "owner", "job", "space", "scope", "segment", "chunk_scope", "chunk_vec_loss", "memory_vec_loss", "knowledge_vec_loss", "memory_change",
-         "memory_fact", "pass_state", "pass_run", "pass_change", "knowledge_owner", "instruction_state"), NO_WORDS,
+        (
+            "home",
+            "owner",
+            "job",
+            "space",
+            "scope",
+            "segment",
+            "chunk_scope",
+            "chunk_vec_loss",
+            "memory_vec_loss",
+            "knowledge_vec_loss",
+            "memory_change",
+            "memory_fact",
+            "pass_state",
+            "pass_run",
+            "pass_change",
+            "knowledge_owner",
+            "instruction_state",
+        ),
+        NO_WORDS,
     ),
-}  # fmt: skip
+}
 """Every table of the schema by its name."""
 
 FILES: Mapping[str, Entry] = {

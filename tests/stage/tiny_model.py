@@ -83,8 +83,11 @@ def _graph(table: np.ndarray) -> onnx.ModelProto:
     states = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "length", table.shape[1]])
     graph = helper.make_graph(
         [helper.make_node("Gather", ["words", "input_ids"], ["last_hidden_state"])],
-        "tiny", [ids, mask], [states], [numpy_helper.from_array(table, "words")],
-    )  # fmt: skip
+        "tiny",
+        [ids, mask],
+        [states],
+        [numpy_helper.from_array(table, "words")],
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 10
     onnx.checker.check_model(model)

@@ -65,9 +65,14 @@ def run(
     """Run a program with the gateway's command on its PATH."""
     path = f"{Path(console_script()[0]).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        command, cwd=cwd, env=clean_environment(PATH=path, **(env or {})), text=True, capture_output=True,
-        timeout=JOURNEY_SECONDS, check=False,
-    )  # fmt: skip
+        command,
+        cwd=cwd,
+        env=clean_environment(PATH=path, **(env or {})),
+        text=True,
+        capture_output=True,
+        timeout=JOURNEY_SECONDS,
+        check=False,
+    )
 
 
 def compile_types(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -82,8 +87,10 @@ def write_project(folder: Path, include: list[Path], **options: Any) -> Path:
     file = folder / "tsconfig.json"
     own = {"typeRoots": [str(PACKAGE / "node_modules" / "@types")], **options}
     project = {
-        "extends": str(PACKAGE / "tsconfig.json"), "compilerOptions": own, "include": [str(path) for path in include],
-    }  # fmt: skip
+        "extends": str(PACKAGE / "tsconfig.json"),
+        "compilerOptions": own,
+        "include": [str(path) for path in include],
+    }
     file.write_text(json.dumps(project), encoding="utf-8")
     return file
 

@@ -48,16 +48,24 @@ async def aftermath(home: AgentHome, turn_id: str) -> dict[str, str]:
 def test_a_hook_runs_when_those_that_it_depends_on_have_ended(tmp_path: Path) -> None:
     noted = Noted(b=[ValueError("x")])
     hooks = [
-        noted.hook("d", "b", "c"), noted.hook("c", "a"), noted.hook("b", "a", "off"), noted.hook("a"),
-        noted.hook("off", enabled=lambda: False), noted.hook("e"),
-    ]  # fmt: skip
+        noted.hook("d", "b", "c"),
+        noted.hook("c", "a"),
+        noted.hook("b", "a", "off"),
+        noted.hook("a"),
+        noted.hook("off", enabled=lambda: False),
+        noted.hook("e"),
+    ]
 
     async def scene(home: AgentHome) -> None:
         turn_id = (await home.live()).turn.turn_id
         await home.drain()
         assert await aftermath(home, turn_id) == {
-            "a": "succeeded", "b": "failed", "c": "succeeded", "d": "succeeded", "e": "succeeded",
-        }  # fmt: skip
+            "a": "succeeded",
+            "b": "failed",
+            "c": "succeeded",
+            "d": "succeeded",
+            "e": "succeeded",
+        }
         order = [name for name in noted.ran if name != "e"]
         assert (order[0], {*order[1:3]}, order[3:]) == ("a", {"b", "c"}, ["d"])
 

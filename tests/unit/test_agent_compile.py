@@ -32,9 +32,14 @@ def item(identifier: str, text: str, kind: Any = "memory") -> ContextItem:
 
 def context(*items: ContextItem, hook_id: str = "h", **changes: Any) -> Contributed:
     values: dict[str, Any] = {
-        "context_id": "c", "domain": "memory", "items": list(items), "max_chars": 100_000, "max_item_chars": 100_000,
-        "status": "recalled", "reason": "recalled",
-    }  # fmt: skip
+        "context_id": "c",
+        "domain": "memory",
+        "items": list(items),
+        "max_chars": 100_000,
+        "max_item_chars": 100_000,
+        "status": "recalled",
+        "reason": "recalled",
+    }
     return Contributed(hook_id, PromptContext(**values | changes))
 
 
@@ -129,7 +134,11 @@ def test_the_manifest_has_no_contents() -> None:
         Contributed("d", DiagnosticContribution(code="x")),
     )
     (entry,) = result.manifest
-    assert (entry.section_id, entry.hook_id, [ref.id for ref in entry.source_refs]) == ("memory_recall", "hook.memory_recall", ["mem_1"])  # fmt: skip
+    assert (entry.section_id, entry.hook_id, [ref.id for ref in entry.source_refs]) == (
+        "memory_recall",
+        "hook.memory_recall",
+        ["mem_1"],
+    )
     assert entry.chars == len("How to use memory") + len(result.blocks[0].rendered.text)
     assert "tea" not in str(result.manifest)
 
@@ -181,7 +190,10 @@ def test_the_last_user_message_is_the_users_own_text() -> None:
     assert messages[-1].content == "now"
     assert "recalled_memory" in messages[-2].content
     assert "recalled_memory" not in messages[0].content
-    assert messages_of(system, NOTHING_SAID, [], "now") == [Message(role="system", content=system), Message(role="user", content="now")]  # fmt: skip
+    assert messages_of(system, NOTHING_SAID, [], "now") == [
+        Message(role="system", content=system),
+        Message(role="user", content="now"),
+    ]
 
 
 def test_the_system_text_is_the_same_from_turn_to_turn() -> None:

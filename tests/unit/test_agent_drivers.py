@@ -74,10 +74,12 @@ def told(manifest: PromptManifest) -> Any:
         {"mode": st.sampled_from(["agent", "chat"]), "memory_mode": st.sampled_from(["normal", "read_only", "ignored"])}
     ),
     options=st.builds(
-        TurnOptions, skip_recall=st.booleans(), skip_retention=st.booleans(),
+        TurnOptions,
+        skip_recall=st.booleans(),
+        skip_retention=st.booleans(),
         context_placement=st.sampled_from(["before_user", "system_suffix"]),
     ),
-)  # fmt: skip
+)
 def test_both_drivers_give_the_same(
     text: str, earlier: list[str], thread: dict[str, Any], options: TurnOptions
 ) -> None:

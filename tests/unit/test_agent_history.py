@@ -90,7 +90,10 @@ def test_where_a_turn_that_could_have_gone_was_recalled_it_goes_and_what_is_olde
 def test_a_message_that_becomes_empty_leaves_its_turn_and_no_other() -> None:
     """What a model repeated of its context is not said again; the turns are still cut where they begin."""
     said = [("q0", ""), ("q1", "a1"), ("q2", "a2")]
-    turns = [SaidTurn(f"trn_{n}", [Message(role="user", content=q * 50), Message(role="assistant", content=(a or "e") * 50)]) for n, (q, a) in enumerate(said)]  # fmt: skip
+    turns = [
+        SaidTurn(f"trn_{n}", [Message(role="user", content=q * 50), Message(role="assistant", content=(a or "e") * 50)])
+        for n, (q, a) in enumerate(said)
+    ]
     history = rewritten(History(turns, 3, 3), lambda text: "" if text.startswith("e") else text)
     assert [len(turn.messages) for turn in history.turns] == [1, 2, 2]
     kept, _ = fit_history(history, [], [], room=room_of(400, None), min_turns=2)

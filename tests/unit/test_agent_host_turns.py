@@ -157,8 +157,9 @@ def test_how_a_host_ends_a_turn(tmp_path: Path, status: Any, ends_as: str, reaso
 def test_what_is_not_waiting_for_its_host(tmp_path: Path) -> None:
     async def scene(home: AgentHome) -> None:
         attempts: list[Callable[[], Any]] = [
-            lambda: home.turns.turn_tool_call(call("memory_get")), lambda: home.turns.turn_finish(finish()),
-        ]  # fmt: skip
+            lambda: home.turns.turn_tool_call(call("memory_get")),
+            lambda: home.turns.turn_finish(finish()),
+        ]
         for attempt in attempts:
             with pytest.raises(CallerError) as missing:
                 await attempt()
@@ -275,8 +276,11 @@ def test_both_drivers_get_the_same_contributions(tmp_path: Path) -> None:
 
         assert plain(driven) == plain(hosted.prompt_manifest)
         assert (driven.sections, driven.tools, driven.recall, driven.policy) == (
-            hosted.prompt_manifest.sections, hosted.prompt_manifest.tools, hosted.prompt_manifest.recall, hosted.prompt_manifest.policy,
-        )  # fmt: skip
+            hosted.prompt_manifest.sections,
+            hosted.prompt_manifest.tools,
+            hosted.prompt_manifest.recall,
+            hosted.prompt_manifest.policy,
+        )
         hashes = await home.rows(
             "SELECT hook_id, contribution_hashes FROM hook_run ORDER BY turn_id = 'trn_1', phase, hook_id"
         )
@@ -434,7 +438,13 @@ def test_what_a_dead_process_left(tmp_path: Path) -> None:
         raise AssertionError
 
     async def scene() -> None:
-        dead = AgentHome(path, model=Answers(ModelReply(text="before"), hangs), hooks=[first_after.subscription], owner="own_dead", clock=clock)  # fmt: skip
+        dead = AgentHome(
+            path,
+            model=Answers(ModelReply(text="before"), hangs),
+            hooks=[first_after.subscription],
+            owner="own_dead",
+            clock=clock,
+        )
         await dead.open()
         ended = (await dead.live()).turn.turn_id  # its aftermath is queued and never runs there
         running = await dead.begin("and then")
@@ -457,7 +467,9 @@ def test_what_a_dead_process_left(tmp_path: Path) -> None:
                 assert await post(home, ended) == {"t.after": "succeeded"}
                 assert (len(first_after.given), len(second_after.given)) == (0, 1)
                 assert (await home.live("go on")).turn.status == "completed"
-                known = await home.turns.turn_start(TurnStartParams(thread_id="thr_1", turn_id=running, input=home.start("and then").input))  # fmt: skip
+                known = await home.turns.turn_start(
+                    TurnStartParams(thread_id="thr_1", turn_id=running, input=home.start("and then").input)
+                )
                 assert known.turn.status == "interrupted"
         finally:
             await home.close()

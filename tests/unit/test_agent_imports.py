@@ -80,7 +80,9 @@ def test_importing_twice_changes_nothing(
 
 
 @given(texts, live, texts)
-def test_replacing_makes_it_equal_to_the_source_and_keeps_live_turns(first: list[str], live_ids: list[str], second: list[str]) -> None:  # fmt: skip
+def test_replacing_makes_it_equal_to_the_source_and_keeps_live_turns(
+    first: list[str], live_ids: list[str], second: list[str]
+) -> None:
     turns = [turn(text) for text in second]
     after, plan = run(thread_of(first, live_ids), turns, is_replacing=True)
     assert [k.content for k in after] == [content_hash(t) for t in turns] + [b"own"] * len(live_ids)
@@ -232,7 +234,12 @@ def test_imports_over_a_database(tmp_path: Path) -> None:
         return ThreadImportParams(**{"workspace_id": "ws_1", "source": source, "turns": turns} | changes)
 
     async def texts_of(thread_id: str) -> list[str]:
-        rows = await db.read(lambda tx: tx.all("SELECT text FROM item JOIN turn USING (turn_id) WHERE turn.thread_id = ? ORDER BY turn.position", [thread_id]))  # fmt: skip
+        rows = await db.read(
+            lambda tx: tx.all(
+                "SELECT text FROM item JOIN turn USING (turn_id) WHERE turn.thread_id = ? ORDER BY turn.position",
+                [thread_id],
+            )
+        )
         return [row[0] for row in rows]
 
     async def counts(given: ThreadImportParams) -> tuple[int, int, int]:
@@ -262,7 +269,19 @@ def test_imports_over_a_database(tmp_path: Path) -> None:
         with pytest.raises(Refused):
             await imports.thread_import(params("a", workspace_id="ws_2", thread_id=thread_id))
         with pytest.raises(Refused):
-            await imports.thread_import(params(thread_id="thr_other", turns=[turn("a", turn_id=(await db.read(lambda tx: tx.all(SQL["turns_of_thread"], {"thread_id": thread_id})))[0][0])]))  # fmt: skip
+            await imports.thread_import(
+                params(
+                    thread_id="thr_other",
+                    turns=[
+                        turn(
+                            "a",
+                            turn_id=(
+                                await db.read(lambda tx: tx.all(SQL["turns_of_thread"], {"thread_id": thread_id}))
+                            )[0][0],
+                        )
+                    ],
+                )
+            )
 
     try:
         asyncio.run(scene())

@@ -34,9 +34,13 @@ async def hangs(_given: HookInput) -> HookOutput:
     ],
 )
 def test_reading_goes_on_as_the_turn_says(
-    tmp_path: Path, policy: Callable[..., Any], options: dict[str, Any], thread: dict[str, Any], recall: Permission,
+    tmp_path: Path,
+    policy: Callable[..., Any],
+    options: dict[str, Any],
+    thread: dict[str, Any],
+    recall: Permission,
     read_tools: Permission,
-) -> None:  # fmt: skip
+) -> None:
     told: list[TurnPolicy | None] = []
 
     async def looks(given: HookInput) -> HookOutput:

@@ -51,14 +51,38 @@ def shown(memory_ids: Sequence[str]) -> str:
 def fill(tx: Tx) -> None:
     for n in range(TURNS):
         turn_id, names = f"trn_{n}", [f"mem_{n}", *([FORGOTTEN] if n == 7 else [])]
-        tx.run(SQL["add_turn"], {
-            "turn_id": turn_id, "thread_id": "thr_1", "position": n, "driver": "host", "mode": "agent", "status": "completed",
-            "options": "{}", "input_hash": None, "started_at": START, "completed_at": START, "owner": None, "origin": None, "caller": None, "memory_mode": None,
-        })  # fmt: skip
+        tx.run(
+            SQL["add_turn"],
+            {
+                "turn_id": turn_id,
+                "thread_id": "thr_1",
+                "position": n,
+                "driver": "host",
+                "mode": "agent",
+                "status": "completed",
+                "options": "{}",
+                "input_hash": None,
+                "started_at": START,
+                "completed_at": START,
+                "owner": None,
+                "origin": None,
+                "caller": None,
+                "memory_mode": None,
+            },
+        )
         item = Item(
-            item_id=f"itm_{n}", turn_id=turn_id, thread_id="thr_1", kind="tool_result", role="tool", status="completed",
-            text=shown(names), at=START, name=None, artifacts=[], tool=None,
-        )  # fmt: skip
+            item_id=f"itm_{n}",
+            turn_id=turn_id,
+            thread_id="thr_1",
+            kind="tool_result",
+            role="tool",
+            status="completed",
+            text=shown(names),
+            at=START,
+            name=None,
+            artifacts=[],
+            tool=None,
+        )
         add_item(tx, item, 0)
         add_tool_reply(tx, turn_id, "c", StoredReply(b"", shown(names)))
 

@@ -63,9 +63,13 @@ def given(phase: Phase = PHASE) -> HookInput:
 
 def runtime_of(*subscriptions: Subscription, is_strict: bool = False) -> HookRuntime:
     return HookRuntime(
-        registry=Registry(subscriptions), ids=SortableIds(CLOCK), clock=CLOCK, incident=incident,
-        mask=lambda text: text.replace("hunter2", "[secret]"), is_strict=lambda: is_strict,
-    )  # fmt: skip
+        registry=Registry(subscriptions),
+        ids=SortableIds(CLOCK),
+        clock=CLOCK,
+        incident=incident,
+        mask=lambda text: text.replace("hunter2", "[secret]"),
+        is_strict=lambda: is_strict,
+    )
 
 
 def dispatch(*subscriptions: Subscription, phase: Phase = PHASE) -> PhaseResult:
@@ -256,9 +260,19 @@ def test_cancelling_the_turn_cancels_its_hooks() -> None:
 def test_a_run_keeps_hashes_and_never_contents() -> None:
     async def recalls(_given: HookInput) -> HookOutput:
         item = ContextItem(ref=SourceRef(kind="memory", id="mem_1"), text="Likes tea")
-        return HookOutput(contributions=[
-            PromptContext(context_id="c", domain="memory", items=[item], max_chars=100, max_item_chars=50, status="recalled", reason="x")
-        ])  # fmt: skip
+        return HookOutput(
+            contributions=[
+                PromptContext(
+                    context_id="c",
+                    domain="memory",
+                    items=[item],
+                    max_chars=100,
+                    max_item_chars=50,
+                    status="recalled",
+                    reason="x",
+                )
+            ]
+        )
 
     (run,) = dispatch(sub("a", recalls)).runs
     assert (run.status, run.contribution_count, len(run.contribution_hashes[0])) == ("succeeded", 1, 64)

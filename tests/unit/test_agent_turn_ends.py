@@ -33,7 +33,14 @@ def cancelled_in(tmp_path: Path, place: str) -> None:
         return hangs()
 
     answers = {"hook": [], "model": [speaks], "tool": [wants(("memory_get", {}))]}.get(place, [])
-    hooks = [BUNDLE, *([Subscription(hook_id="t.slow", phase="TurnPrePromptContext", call=hangs, timeout_ms=60_000)] if place == "hook" else [])]  # fmt: skip
+    hooks = [
+        BUNDLE,
+        *(
+            [Subscription(hook_id="t.slow", phase="TurnPrePromptContext", call=hangs, timeout_ms=60_000)]
+            if place == "hook"
+            else []
+        ),
+    ]
 
     async def scene(home: AgentHome) -> None:
         turn_id = await home.begin(turn_id="trn_1")
@@ -121,8 +128,12 @@ def test_a_provider_that_fails_leaves_what_was_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("error", "reason", "told"),
-    [(ProviderFailed("not_configured"), "provider_not_configured", 0), (ValueError("x"), "internal", 1), (Refused("conflict"), "conflict", 0)],
-)  # fmt: skip
+    [
+        (ProviderFailed("not_configured"), "provider_not_configured", 0),
+        (ValueError("x"), "internal", 1),
+        (Refused("conflict"), "conflict", 0),
+    ],
+)
 def test_whatever_happens_a_turn_ends(tmp_path: Path, error: Exception, reason: str, told: int) -> None:
     async def scene(home: AgentHome) -> None:
         lived = await home.live()

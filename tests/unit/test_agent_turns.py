@@ -40,13 +40,19 @@ def test_a_turn_tells_its_story_and_commits_twice(tmp_path: Path) -> None:
         turn_id = lived.turn.turn_id
         home.check_story(turn_id)
         assert home.methods(turn_id) == [
-            "turn/started", *["item/started", "item/completed"], "item/started", *["item/agent_message/delta"] * 3, "item/completed",
-            "turn/completed", "turn/post_completed",
-        ]  # fmt: skip
+            "turn/started",
+            *["item/started", "item/completed"],
+            "item/started",
+            *["item/agent_message/delta"] * 3,
+            "item/completed",
+            "turn/completed",
+            "turn/post_completed",
+        ]
         assert "".join(one.params.delta for one in home.of(turn_id)[4:7]) == "Hello!"
         assert [(item.role, item.text, item.status) for item in lived.items] == [
-            ("user", "  hi\r\n", "completed"), ("assistant", "Hello!", "completed"),
-        ]  # fmt: skip
+            ("user", "  hi\r\n", "completed"),
+            ("assistant", "Hello!", "completed"),
+        ]
         assert (lived.turn.status, lived.turn.rounds, lived.turn.error) == ("completed", 1, None)
         manifest = lived.turn.prompt_manifest
         assert manifest is not None
@@ -211,9 +217,15 @@ def test_bad_calls_go_back_to_the_model_and_good_ones_in_order(tmp_path: Path, m
         raise ValueError("private text")
 
     calls = wants(
-        ("memory_search", {"waits": 1}), ("memory_search", {"n": 2}), ("nope", {}), ("memory_search", None),
-        ("memory_get", {}), ("memory_list", {}), ("memory_search", {"hangs": 1}), text="Let me look",
-    )  # fmt: skip
+        ("memory_search", {"waits": 1}),
+        ("memory_search", {"n": 2}),
+        ("nope", {}),
+        ("memory_search", None),
+        ("memory_get", {}),
+        ("memory_list", {}),
+        ("memory_search", {"hangs": 1}),
+        text="Let me look",
+    )
 
     async def scene(home: AgentHome) -> None:
         lived = await home.live()
@@ -224,7 +236,9 @@ def test_bad_calls_go_back_to_the_model_and_good_ones_in_order(tmp_path: Path, m
         assert told[1]["data"]["n"] == 2
         codes = [one["error"]["code"] for one in told[2:]]
         assert codes == ["unknown_tool", "invalid_params", "memory_disabled", "internal", "deadline_exceeded"]
-        assert [item.tool.call_id for item in lived.items if item.kind == "tool_result" and item.tool] == [f"call_{n}" for n in range(1, 8)]  # fmt: skip
+        assert [item.tool.call_id for item in lived.items if item.kind == "tool_result" and item.tool] == [
+            f"call_{n}" for n in range(1, 8)
+        ]
         assert home.incidents == [ValueError]
         assert "private" not in str(lived)
         second = home.model.asked[1]
@@ -233,8 +247,14 @@ def test_bad_calls_go_back_to_the_model_and_good_ones_in_order(tmp_path: Path, m
         assert [m.tool_call_id for m in second.messages[-7:]] == [f"call_{n}" for n in range(1, 8)]
         assert second.round == 2
 
-    play(tmp_path, scene, calls, hooks=[BUNDLE], plan=TOOLS,
-         tools={"memory_search": slow, "memory_get": refuses, "memory_list": crashes})  # fmt: skip
+    play(
+        tmp_path,
+        scene,
+        calls,
+        hooks=[BUNDLE],
+        plan=TOOLS,
+        tools={"memory_search": slow, "memory_get": refuses, "memory_list": crashes},
+    )
 
 
 def test_rounds_are_bounded(tmp_path: Path) -> None:
@@ -270,6 +290,7 @@ def test_tools_are_revealed_on_request_in_the_same_turn(tmp_path: Path) -> None:
         )
 
     answers = [
-        wants(("memory_search", {}), ("request_tools", ask)), wants(("memory_search", {}), ("request_tools", {"domains": 5})),
-    ]  # fmt: skip
+        wants(("memory_search", {}), ("request_tools", ask)),
+        wants(("memory_search", {}), ("request_tools", {"domains": 5})),
+    ]
     play(tmp_path, scene, *answers, hooks=[BUNDLE], plan=["memory_get"], tools=dict.fromkeys(TOOLS, echoes))

@@ -257,8 +257,11 @@ def test_an_id_belongs_to_its_thread_and_is_known_in_its_workspace(tmp_path: Pat
         known = ArtifactInput(name="x", mime="text/plain", artifact_id="art")
         nothing = ArtifactInput(name="x", mime="text/plain", artifact_id="art_none")
         absent = await refused(carry(home, nothing))
-        for file, thread in ((given_file(b"theirs", artifact_id="art"), "thr_2"), (known, "thr_3"),
-                             (given_file(b"theirs", artifact_id="art"), "thr_3")):  # fmt: skip
+        for file, thread in (
+            (given_file(b"theirs", artifact_id="art"), "thr_2"),
+            (known, "thr_3"),
+            (given_file(b"theirs", artifact_id="art"), "thr_3"),
+        ):
             error = await refused(carry(home, file, thread_id=thread))
             assert (
                 (error.reason, error.message)
@@ -563,8 +566,9 @@ def test_what_is_read_before_a_deadline_is_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "mime"), [(PNG, "text/plain"), (b"a\0b", "text/plain"), (b"\xff", "application/octet-stream"), (b"x", "image/png")]
-)  # fmt: skip
+    ("data", "mime"),
+    [(PNG, "text/plain"), (b"a\0b", "text/plain"), (b"\xff", "application/octet-stream"), (b"x", "image/png")],
+)
 def test_what_is_not_what_it_is_called_is_not_read(tmp_path: Path, data: bytes, mime: str) -> None:
     async def scene(home: AgentHome) -> None:
         (ref,) = await carry(home, given_file(data, mime))
@@ -611,8 +615,13 @@ def test_pictures_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("agent.files.artifacts.MAX_PICTURES_BYTES", 150)
 
     async def scene(home: AgentHome) -> None:
-        refs = await carry(home, given_file(PNG, "image/png"), given_file(PNG * 2, "image/png"), given_file(PNG + b"1", "image/png"),
-                           given_file(PNG + b"2", "image/png"))  # fmt: skip
+        refs = await carry(
+            home,
+            given_file(PNG, "image/png"),
+            given_file(PNG * 2, "image/png"),
+            given_file(PNG + b"1", "image/png"),
+            given_file(PNG + b"2", "image/png"),
+        )
         assert [picture.data for picture in await home.artifacts.pictures(refs)] == [PNG, PNG + b"1"]
         home.files.path(refs[0].sha256 or "").write_bytes(PNG[:-1] + b"x")
         assert [picture.data for picture in await home.artifacts.pictures(refs)] == [PNG + b"1", PNG + b"2"]

@@ -56,9 +56,18 @@ def test_a_file_is_what_it_is_called_unless_its_bytes_contradict(mime, head, med
 
 @pytest.mark.parametrize(
     ("mime", "kind"),
-    [("image/png", "image"), ("TEXT/CSV", "data"), ("text/x-python", "document"), ("application/pdf", "document"),
-     ("audio/ogg", "audio"), ("video/mp4", "video"), ("application/zip", "other"), ("image", "other"), ("", "other")],
-)  # fmt: skip
+    [
+        ("image/png", "image"),
+        ("TEXT/CSV", "data"),
+        ("text/x-python", "document"),
+        ("application/pdf", "document"),
+        ("audio/ogg", "audio"),
+        ("video/mp4", "video"),
+        ("application/zip", "other"),
+        ("image", "other"),
+        ("", "other"),
+    ],
+)
 def test_the_kind_follows_the_media_type(mime, kind):
     assert kind_of(mime) == kind
 
@@ -85,9 +94,14 @@ def test_text_is_decoded_and_a_guess_is_told(data, text, is_guess):
 
 @pytest.mark.parametrize(
     "data",
-    [b"a\0b", codecs.BOM_UTF16_LE + b"a", codecs.BOM_UTF16_LE + b"\0\xd8a\0", codecs.BOM_UTF8 + b"\xff",
-     codecs.BOM_UTF16_LE + b"a\0\0\0"],
-)  # fmt: skip
+    [
+        b"a\0b",
+        codecs.BOM_UTF16_LE + b"a",
+        codecs.BOM_UTF16_LE + b"\0\xd8a\0",
+        codecs.BOM_UTF8 + b"\xff",
+        codecs.BOM_UTF16_LE + b"a\0\0\0",
+    ],
+)
 def test_bytes_that_cannot_be_text_are_none(data):
     assert index_text(io.BytesIO(data), is_declared=True) is None
 

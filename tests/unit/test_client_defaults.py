@@ -42,8 +42,10 @@ def test_a_zone_that_a_call_names_wins_and_exists() -> None:
     assert client.fill(turn(time_zone="UTC")).options.time_zone == "UTC"
     search = ThreadSearchParams(workspace_id="w", query="x")
     assert client.fill(search).time_zone == "Asia/Tokyo"
-    for wrong, path in ((turn(time_zone="Mars/Base"), "$.options.time_zone"),
-                        (ThreadSearchParams(workspace_id="w", query="x", time_zone="../x"), "$.time_zone")):  # fmt: skip
+    for wrong, path in (
+        (turn(time_zone="Mars/Base"), "$.options.time_zone"),
+        (ThreadSearchParams(workspace_id="w", query="x", time_zone="../x"), "$.time_zone"),
+    ):
         with pytest.raises(CallerError) as refused:
             client.fill(wrong)
         assert f"`{path}`" in refused.value.message

@@ -31,9 +31,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["search"], ["list", "--nonsense"], ["serach", "x"], ["list", "--status", "deleted"], ["forget", "--everything", "--key", "x"],
-     ["list", "--home", ""], ["export", ""]],
-)  # fmt: skip
+    [
+        ["search"],
+        ["list", "--nonsense"],
+        ["serach", "x"],
+        ["list", "--status", "deleted"],
+        ["forget", "--everything", "--key", "x"],
+        ["list", "--home", ""],
+        ["export", ""],
+    ],
+)
 def test_wrong_usage_is_a_document_where_one_is_asked_for(arguments: list[str]) -> None:
     ended = run(*arguments, "--json")
     assert (ended.code, bool(ended.json["error"]["message"])) == (64, True)
@@ -113,9 +120,14 @@ def test_bytes_that_are_no_utf_8_are_told() -> None:
 @on_posix
 @pytest.mark.parametrize(
     ("arguments", "closed", "code"),
-    [("remember -", "<&-", 66), ("import -", "<&-", 66), ("forget --everything --scope user", "<&-", 64),
-     ("list", ">&-", 0), ("list --home /nowhere/at/all", "2>&-", 66)],
-)  # fmt: skip
+    [
+        ("remember -", "<&-", 66),
+        ("import -", "<&-", 66),
+        ("forget --everything --scope user", "<&-", 64),
+        ("list", ">&-", 0),
+        ("list --home /nowhere/at/all", "2>&-", 66),
+    ],
+)
 def test_a_stream_that_the_shell_has_closed_is_no_defect(arguments: str, closed: str, code: int) -> None:
     for text in (COFFEE, "The ferry leaves at ten."):
         assert run("remember", text).code == 0

@@ -23,8 +23,9 @@ def test_what_was_forgotten_is_listed_without_its_words_until_it_is_back_or_eras
         assert run("forget", one).code == 0
     ended = run("list", "--forgotten")
     assert [line.split("\t")[:3] for line in ended.out.splitlines()] == [
-        [second, "custom", "workspace:ws_default"], [first, "preference", "user:default"]
-    ]  # fmt: skip
+        [second, "custom", "workspace:ws_default"],
+        [first, "preference", "user:default"],
+    ]
     assert "coffee" not in ended.out + run("list", "--forgotten", "--json").out
     assert [one["memory_id"] for one in run("list", "--forgotten", "--scope", "user", "--json").json["forgotten"]] == [
         first

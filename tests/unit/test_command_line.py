@@ -341,9 +341,11 @@ def test_config_check_tells_every_problem_with_its_line() -> None:
     assert ended.code == 78
     told = {entry["line"]: entry["key"] for entry in ended.json["problems"]}
     assert told == {
-        2: "gateway.memory.enabled", 3: "gateway.memory.retention_day", 4: "gateway.memory.retention_days",
+        2: "gateway.memory.enabled",
+        3: "gateway.memory.retention_day",
+        4: "gateway.memory.retention_days",
         7: "gateway.roles.main",
-    }  # fmt: skip
+    }
     assert "did you mean gateway.memory.retention_days?" in run("config", "check", "--config", "c.toml").out
     assert run("config", "check", "--config", "none.toml").code == 66
 

@@ -12,14 +12,18 @@ from gateway.doors.terminal.tables import GAP, LEAST, SPARE, WIDE, layout_of
 
 IDS = [f"mem_01krb0vfk03j34nqk4sr{number:02}" for number in range(3)]
 TEXTS = [
-    "I take my coffee without sugar, and on Sundays with oat milk.", "Short.", "茶と珈琲の店は港のとなりにあります、九時に開きます、そして六時に閉まります。",
-]  # fmt: skip
+    "I take my coffee without sugar, and on Sundays with oat milk.",
+    "Short.",
+    "茶と珈琲の店は港のとなりにあります、九時に開きます、そして六時に閉まります。",
+]
 MEMORIES = (
     ["id", "category", "scope", "updated", "content"],
-    [[IDS[0], "recurring_instruction", "workspace:ws_default", "2026-05-19 14:30", TEXTS[0]],
-     [IDS[1], "preference", "user:default", "2026-05-19 14:30", TEXTS[1]],
-     [IDS[2], "identity", "user:default", "2026-05-19 14:30", TEXTS[2]]],
-)  # fmt: skip
+    [
+        [IDS[0], "recurring_instruction", "workspace:ws_default", "2026-05-19 14:30", TEXTS[0]],
+        [IDS[1], "preference", "user:default", "2026-05-19 14:30", TEXTS[1]],
+        [IDS[2], "identity", "user:default", "2026-05-19 14:30", TEXTS[2]],
+    ],
+)
 THREADS = (
     ["id", "updated", "turns", "workspace", "title"],
     [[one, "2026-05-19 14:30", "12", "ws_default", text] for one, text in zip(IDS, TEXTS, strict=True)],

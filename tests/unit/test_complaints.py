@@ -71,15 +71,35 @@ async def _refuse(_context: Any, name: str, arguments: dict[str, Any]) -> ToolRe
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
-        ("memory_list", {"category": "todo"}, "there is no `category` - at `$.category`. It takes: categories, scopes, limit, cursor"),
-        ("memory_forget", {"query": "x"}, "there is no `query` - at `$.query`. It takes: memory_id, scope, key, reason"),
-        ("memory_list", {"scopes": [{"kind": "me", "key": "x"}]}, "is not one of the values that it takes - at `$.scopes[0].kind`. It takes: agent, task, thread, user, workspace"),
-        ("memory_list", {"scopes": [{"kind": "user", "id": "x"}]}, "there is no `id` - at `$.scopes[0].id`. It takes: kind, key"),
+        (
+            "memory_list",
+            {"category": "todo"},
+            "there is no `category` - at `$.category`. It takes: categories, scopes, limit, cursor",
+        ),
+        (
+            "memory_forget",
+            {"query": "x"},
+            "there is no `query` - at `$.query`. It takes: memory_id, scope, key, reason",
+        ),
+        (
+            "memory_list",
+            {"scopes": [{"kind": "me", "key": "x"}]},
+            "is not one of the values that it takes - at `$.scopes[0].kind`. It takes: agent, task, thread, user, workspace",
+        ),
+        (
+            "memory_list",
+            {"scopes": [{"kind": "user", "id": "x"}]},
+            "there is no `id` - at `$.scopes[0].id`. It takes: kind, key",
+        ),
         ("memory_get", {"scope": "user"}, "must be an object or null, not text - at `$.scope`. It takes: kind, key"),
-        ("memory_list", {"sk-live-0815 x": 1}, "it has a member that does not exist - at `$`. It takes: categories, scopes, limit, cursor"),
+        (
+            "memory_list",
+            {"sk-live-0815 x": 1},
+            "it has a member that does not exist - at `$`. It takes: categories, scopes, limit, cursor",
+        ),
         ("memory_search", {"query": "x", "limit": 99}, "must be at most 20 - at `$.limit`"),
     ],
-)  # fmt: skip
+)
 def test_a_tool_names_what_it_takes_where_something_else_was_given(
     tool: str, arguments: dict[str, Any], words: str
 ) -> None:

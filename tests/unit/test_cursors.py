@@ -31,12 +31,39 @@ def raw(text: bytes) -> str:
 
 
 FORGED = [
-    "", "x", "====", "not a cursor", "!!!!", "\u00e9", "a" * 1024, raw(b""), raw(b"{}"), raw(b"[1"), raw(b"null"),
-    raw(b"[]"), raw(b"[1,2,3]"), raw(b"[1]"), raw(b'["1","2"]'), raw(b"[1.5,2]"), raw(b"[1,null]"), raw(b"[true,1]"),
-    raw(b"[1,9223372036854775808]"), raw(b"[-9223372036854775809,1]"), raw(b"[1," + b"9" * 100 + b"]"),
-    raw(b"[1,2] "), raw(b"[1, 2]"), raw(b"[1.0,2]"), raw(b"[01,2]"), raw(b"[1,-0]"), raw(b"\xff\xfe"),
-    raw(b"[" * 900), cursor_of(1, 2) + "=", cursor_of(1, 2) + "!", " " + cursor_of(1, 2), cursor_of(1, 2)[:-1],
-]  # fmt: skip
+    "",
+    "x",
+    "====",
+    "not a cursor",
+    "!!!!",
+    "\u00e9",
+    "a" * 1024,
+    raw(b""),
+    raw(b"{}"),
+    raw(b"[1"),
+    raw(b"null"),
+    raw(b"[]"),
+    raw(b"[1,2,3]"),
+    raw(b"[1]"),
+    raw(b'["1","2"]'),
+    raw(b"[1.5,2]"),
+    raw(b"[1,null]"),
+    raw(b"[true,1]"),
+    raw(b"[1,9223372036854775808]"),
+    raw(b"[-9223372036854775809,1]"),
+    raw(b"[1," + b"9" * 100 + b"]"),
+    raw(b"[1,2] "),
+    raw(b"[1, 2]"),
+    raw(b"[1.0,2]"),
+    raw(b"[01,2]"),
+    raw(b"[1,-0]"),
+    raw(b"\xff\xfe"),
+    raw(b"[" * 900),
+    cursor_of(1, 2) + "=",
+    cursor_of(1, 2) + "!",
+    " " + cursor_of(1, 2),
+    cursor_of(1, 2)[:-1],
+]
 
 
 @each("cursor", FORGED)

@@ -428,9 +428,15 @@ def test_a_truncated_file_is_a_broken_model(tiny, tmp_path, name, share):
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("tokenizer.json", "{}"), ("tokenizer_config.json", "[]"), ("config.json", "{"), ("config.json", '{"vocab_size": 30522}'),
-     ("onnx/model.onnx", "version https://git-lfs.github.com/spec/v1"), ("1_Pooling/config.json", "nothing")],
-)  # fmt: skip
+    [
+        ("tokenizer.json", "{}"),
+        ("tokenizer_config.json", "[]"),
+        ("config.json", "{"),
+        ("config.json", '{"vocab_size": 30522}'),
+        ("onnx/model.onnx", "version https://git-lfs.github.com/spec/v1"),
+        ("1_Pooling/config.json", "nothing"),
+    ],
+)
 def test_foreign_content_is_a_broken_model(tiny, tmp_path, name, content):
     folder = copy_of(tiny, tmp_path)
     (folder / name).parent.mkdir(exist_ok=True)
@@ -507,9 +513,17 @@ GOOD = [[3.0, 4.0]], [[3.0, 4.0], [0.0, 1.0]]
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
-    [([[1.0, 0.0, 0.0]], "wrong_dimension"), ([], "wrong_dimension"), ([[[1.0, 0.0]]], "wrong_dimension"), ([[]], "wrong_dimension"),
-     ([[float("nan"), 1.0]], "not_finite"), ([[float("inf"), 1.0]], "not_finite"), ([[0.0, 0.0]], "not_finite"), ([["x"]], "model_broken")],
-)  # fmt: skip
+    [
+        ([[1.0, 0.0, 0.0]], "wrong_dimension"),
+        ([], "wrong_dimension"),
+        ([[[1.0, 0.0]]], "wrong_dimension"),
+        ([[]], "wrong_dimension"),
+        ([[float("nan"), 1.0]], "not_finite"),
+        ([[float("inf"), 1.0]], "not_finite"),
+        ([[0.0, 0.0]], "not_finite"),
+        ([["x"]], "model_broken"),
+    ],
+)
 def test_every_vector_is_checked_not_only_the_first(tiny, monkeypatch, answer, reason):
     monkeypatch.setattr(engine.EmbeddingModel, "_check_tokenizer", lambda *_: None)
     files = locate(EmbeddingSettings(model_path=str(tiny)), tiny).files

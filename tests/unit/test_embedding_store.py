@@ -67,9 +67,15 @@ def test_a_model_that_the_store_kept_away_is_told_and_comes(
         health = Health(lambda method, *_, **__: news.put_nowait(method), SystemClock())
         made: Any = Failing(db, 1)
         embedding = Embedding(
-            db=made, clock=SystemClock(), settings=lambda: EmbeddingSettings(embedded_default=False), cache=tmp_path, health=health, notify=lambda *_, **__: None,
-            vectors=FlatVectors(), houses=lambda: Houses(db, []),
-        )  # fmt: skip
+            db=made,
+            clock=SystemClock(),
+            settings=lambda: EmbeddingSettings(embedded_default=False),
+            cache=tmp_path,
+            health=health,
+            notify=lambda *_, **__: None,
+            vectors=FlatVectors(),
+            houses=lambda: Houses(db, []),
+        )
         embedding.apply()
         running = asyncio.create_task(embedding.run())
         try:

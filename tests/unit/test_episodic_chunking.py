@@ -13,9 +13,29 @@ USUAL = ChunkSizes(target_min=700, target_max=1200, chunk_max=1600, max_chunks=6
 SMALL = ChunkSizes(target_min=50, target_max=80, chunk_max=100, max_chunks=1000)
 
 PIECES = st.sampled_from(
-    ["word ", "Sentence ends. ", "\n\n", "\n", "# Heading\n", "- entry\n", "1. first\n", "```py\ncode = 1\n```\n", "~~~\n",
-     "| a | b |\n", "你好。世界！", "e.g. this ", "3.14 ", "v1.2.3 ", "x" * 130, "é\u0301", "👩‍👧", "\r\n", "   ", "```\n"]
-)  # fmt: skip
+    [
+        "word ",
+        "Sentence ends. ",
+        "\n\n",
+        "\n",
+        "# Heading\n",
+        "- entry\n",
+        "1. first\n",
+        "```py\ncode = 1\n```\n",
+        "~~~\n",
+        "| a | b |\n",
+        "你好。世界！",
+        "e.g. this ",
+        "3.14 ",
+        "v1.2.3 ",
+        "x" * 130,
+        "é\u0301",
+        "👩‍👧",
+        "\r\n",
+        "   ",
+        "```\n",
+    ]
+)
 
 
 def pieces_of(text: str, sizes: ChunkSizes = SMALL) -> list[str]:
@@ -90,11 +110,18 @@ def test_sentences_end_in_other_scripts_too() -> None:
 @pytest.mark.parametrize(
     ("text", "ends"),
     [
-        ("So... Then", ["So... ", "Then"]), ("Well?! Yes", ["Well?! ", "Yes"]), ("„Gut.“ Dann", ["„Gut.“ ", "Dann"]),
-        ("He left (so.) Then", ["He left (so.) ", "Then"]), ("好。」他说", ["好。」", "他说"]), ("真的？！是", ["真的？！", "是"]),
-        ("Wait… what", ["Wait… what"]), ("Wait… What", ["Wait… ", "What"]), ("a.b.c", ["a.b.c"]), ("End.", ["End."]),
+        ("So... Then", ["So... ", "Then"]),
+        ("Well?! Yes", ["Well?! ", "Yes"]),
+        ("„Gut.“ Dann", ["„Gut.“ ", "Dann"]),
+        ("He left (so.) Then", ["He left (so.) ", "Then"]),
+        ("好。」他说", ["好。」", "他说"]),
+        ("真的？！是", ["真的？！", "是"]),
+        ("Wait… what", ["Wait… what"]),
+        ("Wait… What", ["Wait… ", "What"]),
+        ("a.b.c", ["a.b.c"]),
+        ("End.", ["End."]),
     ],
-)  # fmt: skip
+)
 def test_where_sentences_end(text: str, ends: list[str]) -> None:
     assert [text[a:b] for a, b in split_sentences(text)] == ends
 

@@ -26,9 +26,20 @@ from retrieval.budget import Floor
 from thread_episodic.hooks import build_hooks, size_of
 
 TURN = TurnContext(
-    workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",
-    memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=NOON, time_zone="Pacific/Auckland",
-)  # fmt: skip
+    workspace_id="a",
+    thread_id="a_1",
+    turn_id="t_now",
+    agent_id=None,
+    task_id=None,
+    parent_thread_id=None,
+    mode="agent",
+    memory_mode="normal",
+    origin="user",
+    driver="gateway",
+    options=TurnOptions(),
+    now=NOON,
+    time_zone="Pacific/Auckland",
+)
 VALVE = EpisodicQuery(mode="workspace_threads", query="leaking valve")
 YES = Permission(allowed=True, reason_code="default")
 POLICY = TurnPolicy(recall=YES, read_tools=YES, remember=YES, forget=YES, extraction=YES)
@@ -89,10 +100,16 @@ def test_snippets_come_with_their_source_date_and_files(home: Home) -> None:
         await valves(home)
         home.artifacts["i1"] = [
             ArtifactRef(
-                artifact_id="art_valve", version_id="ver_2", name='the "valve".jpg', kind="image", mime="image/jpeg",
-                size_bytes=419_840, role="user", sha256=None,
+                artifact_id="art_valve",
+                version_id="ver_2",
+                name='the "valve".jpg',
+                kind="image",
+                mime="image/jpeg",
+                size_bytes=419_840,
+                role="user",
+                sha256=None,
             )
-        ]  # fmt: skip
+        ]
         context = await recalled(home, given(VALVE))
         assert (context.context_id, context.domain, context.status, context.reason) == (
             "thread_recall",
@@ -407,8 +424,9 @@ def test_a_question_is_shown_with_its_answer_and_no_more(home: Home) -> None:
         await _talk(home)
         context = await recalled(home, given(VALVE))
         assert [item.text for item in context.items] == [
-            "Which leaking valve did the plumber replace?", "That one under the sink.",
-        ]  # fmt: skip
+            "Which leaking valve did the plumber replace?",
+            "That one under the sink.",
+        ]
         seen = await recalled(home, given(VALVE, history_turn_ids=["t_r1"]))
         assert [item.ref.id for item in seen.items] == ["thread:t_q1/q1/chunk_0"]
         found = await home.service.search(ThreadSearchParams(workspace_id="a", query=VALVE.query))

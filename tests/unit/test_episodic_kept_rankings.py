@@ -17,9 +17,20 @@ from thread_episodic.search import search
 from thread_episodic.values import Shown, TurnSearch
 
 TURN = TurnContext(
-    workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",
-    memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=NOON, time_zone="UTC",
-)  # fmt: skip
+    workspace_id="a",
+    thread_id="a_1",
+    turn_id="t_now",
+    agent_id=None,
+    task_id=None,
+    parent_thread_id=None,
+    mode="agent",
+    memory_mode="normal",
+    origin="user",
+    driver="gateway",
+    options=TurnOptions(),
+    now=NOON,
+    time_zone="UTC",
+)
 ANY = Floor(0.0, 0)
 ASKED = "Which valve is leaking?"
 

@@ -18,9 +18,20 @@ NOW = 1_778_686_200_000  # Wednesday, 13 May 2026
 DAY = 86_400_000
 MAX_QUERIES = 3  # the contract's bound for a plan
 TURN = TurnContext(
-    workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",
-    memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=NOW, time_zone="UTC",
-)  # fmt: skip
+    workspace_id="a",
+    thread_id="a_1",
+    turn_id="t_now",
+    agent_id=None,
+    task_id=None,
+    parent_thread_id=None,
+    mode="agent",
+    memory_mode="normal",
+    origin="user",
+    driver="gateway",
+    options=TurnOptions(),
+    now=NOW,
+    time_zone="UTC",
+)
 read_date = WrittenDates()
 propose = make_planner(lambda text: detect(text).refers_to_history, read_date)
 propose_blindly = make_planner(lambda _: False, read_date)
@@ -28,9 +39,17 @@ propose_blindly = make_planner(lambda _: False, read_date)
 
 @pytest.mark.parametrize(
     "text",
-    ["Write a haiku about rain.", "What is the capital of Peru?", "Remind me tomorrow.", "What happened in March 1917?",
-     "I was in Rome last week.", "Fix the bug.", "", "Was ist das?"],
-)  # fmt: skip
+    [
+        "Write a haiku about rain.",
+        "What is the capital of Peru?",
+        "Remind me tomorrow.",
+        "What happened in March 1917?",
+        "I was in Rome last week.",
+        "Fix the bug.",
+        "",
+        "Was ist das?",
+    ],
+)
 def test_what_does_not_refer_to_earlier_talk_is_not_searched(text: str) -> None:
     plan = propose_blindly(text, TURN)
     assert (plan.status, plan.queries) == ("skip", [])
@@ -38,9 +57,14 @@ def test_what_does_not_refer_to_earlier_talk_is_not_searched(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["What did we choose in March?", "What had you told me on Monday about it?", "Что мы выбрали в марте?",
-     "Was haben wir am Montag beschlossen?", "¿Qué decidimos nosotros en marzo?"],
-)  # fmt: skip
+    [
+        "What did we choose in March?",
+        "What had you told me on Monday about it?",
+        "Что мы выбрали в марте?",
+        "Was haben wir am Montag beschlossen?",
+        "¿Qué decidimos nosotros en marzo?",
+    ],
+)
 def test_a_question_about_our_past_at_a_time_refers_to_it(text: str) -> None:
     assert propose_blindly(text, TURN).status == "recall"
 
@@ -59,10 +83,12 @@ def test_a_named_time_is_searched_first_and_all_time_after_it() -> None:
 @pytest.mark.parametrize(
     ("text", "day"),
     [
-        ("What did we decide about the valve on 21 April?", "2026-04-21"), ("Was haben wir am 3. Mai über das Ventil gesagt?", "2026-05-03"),
-        ("Что мы решили про кран 24 декабря 2025 года?", "2025-12-24"), ("¿Qué dijimos de la válvula el 7 de enero?", "2026-01-07"),
+        ("What did we decide about the valve on 21 April?", "2026-04-21"),
+        ("Was haben wir am 3. Mai über das Ventil gesagt?", "2026-05-03"),
+        ("Что мы решили про кран 24 декабря 2025 года?", "2025-12-24"),
+        ("¿Qué dijimos de la válvula el 7 de enero?", "2026-01-07"),
     ],
-)  # fmt: skip
+)
 def test_a_date_is_a_time_too(text: str, day: str) -> None:
     timed, *_, anytime = propose_blindly(text, TURN).queries
     assert timed.from_at is not None
@@ -111,12 +137,16 @@ def test_words_that_only_point_leave_the_query(text: str, subject: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "is_asked"),
-    [("What did we decide yesterday?", True), ("You told me a joke about penguins once, tell it again", True),
-     ("what was the plan from yesterday's architecture discussion?", True),
-     ("What is the difference between yesterday and today in Japanese?", False),
-     ("I was rude to the cashier yesterday. Should I apologize?", False),
-     ("If you wanted to cook for ten, what would you do?", False), ("What was the last message sent by the rover?", False)],
-)  # fmt: skip
+    [
+        ("What did we decide yesterday?", True),
+        ("You told me a joke about penguins once, tell it again", True),
+        ("what was the plan from yesterday's architecture discussion?", True),
+        ("What is the difference between yesterday and today in Japanese?", False),
+        ("I was rude to the cashier yesterday. Should I apologize?", False),
+        ("If you wanted to cook for ten, what would you do?", False),
+        ("What was the last message sent by the rover?", False),
+    ],
+)
 def test_a_time_alone_does_not_ask_for_our_talk(text: str, is_asked: bool) -> None:  # noqa: FBT001
     assert propose(text, TURN).is_asked == is_asked
 

@@ -17,10 +17,15 @@ NAMES = {"t1": {"marathon", "train"}, "t2": {"research"}, "t3": {"flea", "market
 @pytest.mark.parametrize(
     ("said", "thread"),
     [
-        ({"pace", "marathon", "train"}, "t1"), ({"research", "plan"}, "t2"), ({"flea", "camera"}, "t3"),
-        ({"camera"}, None), ({"market"}, "t4"), ({"research", "marathon", "train"}, None), (set(), None),
+        ({"pace", "marathon", "train"}, "t1"),
+        ({"research", "plan"}, "t2"),
+        ({"flea", "camera"}, "t3"),
+        ({"camera"}, None),
+        ({"market"}, "t4"),
+        ({"research", "marathon", "train"}, None),
+        (set(), None),
     ],
-)  # fmt: skip
+)
 def test_a_thread_is_named_by_its_name_or_the_larger_part_of_it(said: set[str], thread: str | None) -> None:
     assert find_named_thread(said, NAMES) == thread
 

@@ -30,13 +30,38 @@ from thread_episodic.values import ChunkCandidate, Filter, IndexSource, Places
 from thread_episodic.visibility import is_visible, mask_range
 
 CHUNK = ChunkCandidate(
-    id=1, position=0, start=0, end=5, status="indexed", terms=None, asks=0, is_dated=0, item_id="i", turn_id="t",
-    thread_id="th", role="user", at=100, turn_seq=5, item_seq=0, speaker="user", source_hash=b"h", is_partial=0,
-)  # fmt: skip
+    id=1,
+    position=0,
+    start=0,
+    end=5,
+    status="indexed",
+    terms=None,
+    asks=0,
+    is_dated=0,
+    item_id="i",
+    turn_id="t",
+    thread_id="th",
+    role="user",
+    at=100,
+    turn_seq=5,
+    item_seq=0,
+    speaker="user",
+    source_hash=b"h",
+    is_partial=0,
+)
 ITEM = ItemFact(
-    item_id="i", turn_id="t", thread_id="th", workspace_id="w", role="user", name=None, text="valve", at=100,
-    turn_seq=5, item_seq=0, indexable=True,
-)  # fmt: skip
+    item_id="i",
+    turn_id="t",
+    thread_id="th",
+    workspace_id="w",
+    role="user",
+    name=None,
+    text="valve",
+    at=100,
+    turn_seq=5,
+    item_seq=0,
+    indexable=True,
+)
 WANTED = Filter(workspace_id="w", mode="workspace_threads", thread_id=None)
 QUESTION = WeightedQuery({"valve": 2.0, "gasket": 3.0, "melanie": 3.0}, asks_when=False)
 HOUR = 3_600_000
@@ -47,9 +72,18 @@ def passage(row: int, own: str = "", **more: Any) -> Passage:
     held = frozenset(own.split())
     nothing = frozenset[str]()
     members: dict[str, Any] = {
-        "thread_id": f"th{row}", "at": 100, "own": held, "around": held, "answered": nothing, "speaker": nothing,
-        "asks": False, "is_dated": False, "length": 200, "is_named": True, "is_reply": False,
-    }  # fmt: skip
+        "thread_id": f"th{row}",
+        "at": 100,
+        "own": held,
+        "around": held,
+        "answered": nothing,
+        "speaker": nothing,
+        "asks": False,
+        "is_dated": False,
+        "length": 200,
+        "is_named": True,
+        "is_reply": False,
+    }
     return Passage(row=row, **(members | more))
 
 
@@ -149,10 +183,14 @@ def test_meaning_counts_where_there_is_one_and_its_lack_is_neither_good_nor_bad(
 @pytest.mark.parametrize(
     ("change", "is_about"),
     [
-        ({"own": "valve"}, True), ({"answered": frozenset({"valve"})}, True), ({"cosine": 0.4}, True), ({"cosine": 0.1}, False),
-        ({"around": frozenset({"valve"})}, False), ({}, False),
+        ({"own": "valve"}, True),
+        ({"answered": frozenset({"valve"})}, True),
+        ({"cosine": 0.4}, True),
+        ({"cosine": 0.1}, False),
+        ({"around": frozenset({"valve"})}, False),
+        ({}, False),
     ],
-)  # fmt: skip
+)
 def test_what_only_stands_beside_an_answer_is_none(change: dict[str, Any], *, is_about: bool) -> None:
     assert passage(1, **change).is_about is is_about
 
@@ -290,13 +328,20 @@ def test_a_message_that_may_not_be_shown_is_hidden(change: dict[str, object]) ->
 @pytest.mark.parametrize(
     ("change", "shown"),
     [
-        ({"mode": "current_thread", "thread_id": "th"}, True), ({"mode": "current_thread", "thread_id": "x"}, False),
-        ({"mode": "related_threads", "thread_id": "x"}, True), ({"mode": "related_threads", "thread_id": "th"}, False),
-        ({"mode": "related_threads"}, False), ({"from_at": 100, "to_at": 100}, True), ({"from_at": 101}, False),
-        ({"to_at": 99}, False), ({"roles": ("user",)}, True), ({"roles": ("assistant",)}, False),
-        ({"excluded_turns": ("t",)}, False), ({"workspace_id": "x"}, False),
+        ({"mode": "current_thread", "thread_id": "th"}, True),
+        ({"mode": "current_thread", "thread_id": "x"}, False),
+        ({"mode": "related_threads", "thread_id": "x"}, True),
+        ({"mode": "related_threads", "thread_id": "th"}, False),
+        ({"mode": "related_threads"}, False),
+        ({"from_at": 100, "to_at": 100}, True),
+        ({"from_at": 101}, False),
+        ({"to_at": 99}, False),
+        ({"roles": ("user",)}, True),
+        ({"roles": ("assistant",)}, False),
+        ({"excluded_turns": ("t",)}, False),
+        ({"workspace_id": "x"}, False),
     ],
-)  # fmt: skip
+)
 def test_the_gate_applies_every_filter(change: dict[str, object], *, shown: bool) -> None:
     assert is_visible(CHUNK, ITEM, b"h", replace(WANTED, **change)) is shown
 

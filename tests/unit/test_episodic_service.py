@@ -462,9 +462,15 @@ def test_excluding_before_indexing_holds(home: Home) -> None:
 
 @pytest.mark.parametrize(
     "params",
-    [{}, {"item_id": "i1", "chunk_id": "thread:t_i1/i1/chunk_0"}, {"item_id": "none"}, {"chunk_id": "nonsense"},
-     {"chunk_id": "thread:t_i1/i1/chunk_7"}, {"chunk_id": "thread:t_i2/i1/chunk_0"}],
-)  # fmt: skip
+    [
+        {},
+        {"item_id": "i1", "chunk_id": "thread:t_i1/i1/chunk_0"},
+        {"item_id": "none"},
+        {"chunk_id": "nonsense"},
+        {"chunk_id": "thread:t_i1/i1/chunk_7"},
+        {"chunk_id": "thread:t_i2/i1/chunk_0"},
+    ],
+)
 def test_excluding_what_is_not_there(home: Home, params: dict[str, str]) -> None:
     async def story() -> None:
         await valves(home)

@@ -100,8 +100,13 @@ def test_a_turn_is_read_back_as_far_as_search_would_show_it(home: Home) -> None:
         assert [said.text for said in await turns.read("a", "a_1", 3)] == ["Later words."]
         assert await turns.numbers(["a_1", "b_1", "a_9"]) == {"t_1": 1, "t_2": 2, "t_3": 3, "t_b": 1}
         for workspace, thread, number in (
-            ("a", "a_1", 0), ("a", "a_1", 2), ("a", "a_1", 4), ("a", "b_1", 1), ("b", "a_1", 1), ("a", "a_9", 1),
-        ):  # fmt: skip
+            ("a", "a_1", 0),
+            ("a", "a_1", 2),
+            ("a", "a_1", 4),
+            ("a", "b_1", 1),
+            ("b", "a_1", 1),
+            ("a", "a_9", 1),
+        ):
             with pytest.raises(CallerError, match="no such turn"):
                 await turns.read(workspace, thread, number)
 

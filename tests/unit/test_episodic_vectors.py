@@ -347,10 +347,20 @@ def test_a_search_without_the_model_of_its_words_asks_it_once_and_goes_on(home: 
         await switch_on(home)
         await pets(home)
         turn = TurnContext(
-            workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None,
-            mode="agent", memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=NOON,
+            workspace_id="a",
+            thread_id="a_1",
+            turn_id="t_now",
+            agent_id=None,
+            task_id=None,
+            parent_thread_id=None,
+            mode="agent",
+            memory_mode="normal",
+            origin="user",
+            driver="gateway",
+            options=TurnOptions(),
+            now=NOON,
             time_zone="UTC",
-        )  # fmt: skip
+        )
         query = EpisodicQuery(mode="workspace_threads", query="puppy sleeps in kitchen")
         found = await home.service.recall(turn, TurnSearch(query, Floor(0.25, 0), 8), Shown([], set(), []), room=2000)
         assert [hit.item_id for hit in found.hits] == ["i1"]
@@ -450,10 +460,17 @@ def test_a_question_for_a_time_prefers_what_tells_one(home: Home) -> None:
 @pytest.mark.parametrize(
     ("text", "asks"),
     [
-        ("Did it crack?", 1), ("Did it crack? [shares a photo of a crucible]", 1), ("Really?! :)", 1), ("割れましたか？", 1),
-        ("هل انكسر؟", 1), ("It cracked. Did you see? It did.", 0), ("Is it? Yes", 0), ("https://a.example/?q=1", 0), ("So", 0),
+        ("Did it crack?", 1),
+        ("Did it crack? [shares a photo of a crucible]", 1),
+        ("Really?! :)", 1),
+        ("割れましたか？", 1),
+        ("هل انكسر؟", 1),
+        ("It cracked. Did you see? It did.", 0),
+        ("Is it? Yes", 0),
+        ("https://a.example/?q=1", 0),
+        ("So", 0),
     ],
-)  # fmt: skip
+)
 def test_which_chunks_ask(home: Home, text: str, asks: int) -> None:
     async def story() -> None:
         await home.say("i1", text)

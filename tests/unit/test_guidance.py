@@ -28,7 +28,7 @@ TOKENS = [
     ("```js` @span.md", [("span.md", False)]),
     ("@a.md @a.md", [("a.md", False)]),
     ("@~/x @../y. @/z!", [("~/x", False), ("../y", False), ("/z", False)]),
-]  # fmt: skip
+]
 
 
 @each(("text", "found"), TOKENS)

@@ -88,8 +88,21 @@ def test_cleaning_twice_cleans_no_private_character_more(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", [" ", "【", OPEN, "[oai_citation:0", "`", "cite", "turn0search0", ":contentReference[", "\x1b]", '<cite index="1">', "```\n"]
-)  # fmt: skip
+    "piece",
+    [
+        " ",
+        "【",
+        OPEN,
+        "[oai_citation:0",
+        "`",
+        "cite",
+        "turn0search0",
+        ":contentReference[",
+        "\x1b]",
+        '<cite index="1">',
+        "```\n",
+    ],
+)
 def test_no_text_takes_long(piece: str) -> None:
     """Ten times the text takes about ten times as long, whatever it is made of."""
 

@@ -118,9 +118,17 @@ def test_claude_code_keeps_what_people_and_the_assistant_said() -> None:
         ("assistant", "Done; the test passes."),
     ]
     assert session.left_out == Counter(
-        record=2, system=2, broken_line=2, thinking=1, tool_call=1, tool_result=1, repeated=1, sidechain=1, file=1,
+        record=2,
+        system=2,
+        broken_line=2,
+        thinking=1,
+        tool_call=1,
+        tool_result=1,
+        repeated=1,
+        sidechain=1,
+        file=1,
         error=1,
-    )  # fmt: skip
+    )
 
 
 def test_codex_of_both_generations() -> None:

@@ -38,10 +38,20 @@ class Gateway(GatewayClient):
             data = {"reason": reason, "retryable": info.retryable}
             raise CallFailed({"code": info.code, "message": info.message, "data": data})
         thread = Thread(
-            thread_id="thr_1", workspace_id="ws_1", agent_id=None, parent_thread_id=None, name=None, mode="agent",
-            memory_mode="normal", origin="user", task_id=None, archived=False, turn_count=len(params.turns), created_at=0,
+            thread_id="thr_1",
+            workspace_id="ws_1",
+            agent_id=None,
+            parent_thread_id=None,
+            name=None,
+            mode="agent",
+            memory_mode="normal",
+            origin="user",
+            task_id=None,
+            archived=False,
+            turn_count=len(params.turns),
+            created_at=0,
             updated_at=0,
-        )  # fmt: skip
+        )
         return ThreadImportResult(thread=thread, imported=len(params.turns), skipped=0, replaced=0, removed=0)
 
 

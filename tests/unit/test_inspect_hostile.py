@@ -46,11 +46,36 @@ HOSTILE = {
 """Values as they stand in an address. In the last one `{name}` is the member's own name."""
 
 FILLED = {
-    "archived": "1", "before": "1", "category": "custom", "content": "It rains.", "cursor": "", "day": "2026-11-23",
-    "expected_updated_at": "", "from": "0", "importance": "0.5", "item": "item_1", "job_id": "", "keys": "on", "kind": "",
-    "name": "Rain", "new": "", "once": "once", "pass": "dream", "pinned": "on", "q": "rain", "real": "", "run_id": "run_1",
-    "scope": "", "sources": "1", "status": "", "tags": "wet", "thread": "thr_1", "turn": "", "workspace": "", "back": "",
-}  # fmt: skip
+    "archived": "1",
+    "before": "1",
+    "category": "custom",
+    "content": "It rains.",
+    "cursor": "",
+    "day": "2026-11-23",
+    "expected_updated_at": "",
+    "from": "0",
+    "importance": "0.5",
+    "item": "item_1",
+    "job_id": "",
+    "keys": "on",
+    "kind": "",
+    "name": "Rain",
+    "new": "",
+    "once": "once",
+    "pass": "dream",
+    "pinned": "on",
+    "q": "rain",
+    "real": "",
+    "run_id": "run_1",
+    "scope": "",
+    "sources": "1",
+    "status": "",
+    "tags": "wet",
+    "thread": "thr_1",
+    "turn": "",
+    "workspace": "",
+    "back": "",
+}
 """Every member that a view reads, as a person fills it in: a new one has to be added here."""
 
 

@@ -172,12 +172,33 @@ def test_a_reason_is_a_sentence() -> None:
 
 def a_record(status: Status) -> Record:
     return Record(
-        memory_id="mem_1", scope=Scope(kind="user", key="default"), category="custom", key="k", content="It rains.",
-        value=None, status=status, sensitivity="normal", confidence=1.0, provenance=Provenance(), created_at=1,
-        updated_at=1, last_accessed_at=None, access_count=0, supersedes=None, superseded_by=None, contested=False,
-        namespace=None, evidence_count=1, index_state="indexed", kind="semantic", tags=[], importance=0.5,
-        valid_from=None, expires_at=None, metadata={},
-    )  # fmt: skip
+        memory_id="mem_1",
+        scope=Scope(kind="user", key="default"),
+        category="custom",
+        key="k",
+        content="It rains.",
+        value=None,
+        status=status,
+        sensitivity="normal",
+        confidence=1.0,
+        provenance=Provenance(),
+        created_at=1,
+        updated_at=1,
+        last_accessed_at=None,
+        access_count=0,
+        supersedes=None,
+        superseded_by=None,
+        contested=False,
+        namespace=None,
+        evidence_count=1,
+        index_state="indexed",
+        kind="semantic",
+        tags=[],
+        importance=0.5,
+        valid_from=None,
+        expires_at=None,
+        metadata={},
+    )
 
 
 @each(
@@ -204,11 +225,24 @@ def test_a_way_back_is_offered_only_while_it_leads_back(event: ChangeEvent, stat
 
 def test_a_proposal_is_taken_back_until_it_is_decided() -> None:
     waiting = Candidate(
-        candidate_id="cand_1", scope=Scope(kind="user", key="default"), category="custom", key="k", content="It rains.",
-        value=None, status="pending", score=0.5, bucket="middle", reason_code="candidate_created", evidence_count=1,
-        contested_memory_id=None, promoted_memory_id=None, merged_into=None, created_at=1, decided_at=None,
+        candidate_id="cand_1",
+        scope=Scope(kind="user", key="default"),
+        category="custom",
+        key="k",
+        content="It rains.",
+        value=None,
+        status="pending",
+        score=0.5,
+        bucket="middle",
+        reason_code="candidate_created",
+        evidence_count=1,
+        contested_memory_id=None,
+        promoted_memory_id=None,
+        merged_into=None,
+        created_at=1,
+        decided_at=None,
         decided_by=None,
-    )  # fmt: skip
+    )
     call = undo_of_candidate(waiting)
     assert call is not None
     assert (call.method, call.params) == ("memory/candidates/reject", {"candidate_id": "cand_1"})

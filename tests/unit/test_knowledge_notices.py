@@ -41,9 +41,30 @@ async def test_at_most_one_notice_a_second_counts_all_that_happened(monkeypatch:
 
 def test_headings_of_both_forms_are_found_outside_of_front_matter_and_code() -> None:
     lines = [
-        "---", "title: x", "---", "# One #", "", "Two", "---", "text", "", "| a |", "---", "```", "# no", "No", "==", "```",
-        "- item", "---", "    Three", "===", "Four", "====", "####### no",
-    ]  # fmt: skip
+        "---",
+        "title: x",
+        "---",
+        "# One #",
+        "",
+        "Two",
+        "---",
+        "text",
+        "",
+        "| a |",
+        "---",
+        "```",
+        "# no",
+        "No",
+        "==",
+        "```",
+        "- item",
+        "---",
+        "    Three",
+        "===",
+        "Four",
+        "====",
+        "####### no",
+    ]
     found = [(one.heading, one.level, one.from_line) for one in find_outline(lines)]
     assert found == [("One", 1, 4), ("Two", 2, 6), ("Four", 1, 21)]
 

@@ -20,12 +20,33 @@ from protocol.seams.file_evidence import FilePlace
 
 def found(key: str, score: float, subtype: str | None = None) -> Hit:
     record = Record(
-        memory_id=f"mem_{key}_{subtype}", scope=Scope(kind="user", key="default"), category="project_fact", key=key, content=f"{key} it is",
-        value=None, status="active", sensitivity="normal", confidence=1.0, provenance=Provenance(), created_at=1, updated_at=1,
-        last_accessed_at=None, access_count=0, supersedes=None, superseded_by=None, contested=False, kind="observation", tags=[],
-        importance=0.5, valid_from=None, expires_at=None, metadata={"subtype": subtype} if subtype else {}, namespace=None,
-        evidence_count=1, index_state="indexed",
-    )  # fmt: skip
+        memory_id=f"mem_{key}_{subtype}",
+        scope=Scope(kind="user", key="default"),
+        category="project_fact",
+        key=key,
+        content=f"{key} it is",
+        value=None,
+        status="active",
+        sensitivity="normal",
+        confidence=1.0,
+        provenance=Provenance(),
+        created_at=1,
+        updated_at=1,
+        last_accessed_at=None,
+        access_count=0,
+        supersedes=None,
+        superseded_by=None,
+        contested=False,
+        kind="observation",
+        tags=[],
+        importance=0.5,
+        valid_from=None,
+        expires_at=None,
+        metadata={"subtype": subtype} if subtype else {},
+        namespace=None,
+        evidence_count=1,
+        index_state="indexed",
+    )
     return Hit(record=record, score=score, breakdown={}, snippet=f"{key} it is", matched_terms=[])
 
 
@@ -68,9 +89,13 @@ def test_links_are_found_outside_of_code_alone() -> None:
     )
     links = [(one.form, one.target, one.line, one.count) for one in find_links(text, {}, 0)]
     assert links == [
-        ("wiki", "A", 1, 2), ("wiki_embed", "C#Part", 1, 1), ("link", "d e.md", 1, 1), ("link", "f g.md", 1, 1), ("link", "../h.md", 5, 1),
+        ("wiki", "A", 1, 2),
+        ("wiki_embed", "C#Part", 1, 1),
+        ("link", "d e.md", 1, 1),
+        ("link", "f g.md", 1, 1),
+        ("link", "../h.md", 5, 1),
         ("wiki", "2024.10", 6, 1),
-    ]  # fmt: skip
+    ]
     fields: dict[str, Any] = {"related": ["[[R]]", "S"], "up": [["T"]], "supersedes": "https://x.org"}
     assert [(one.form, one.target) for one in find_links("", fields, 0)] == [
         ("relates", "R"),
@@ -82,9 +107,15 @@ def test_links_are_found_outside_of_code_alone() -> None:
 def test_imports_are_found_by_each_languages_way() -> None:
     text = "from a.b import c, D\nimport e.f, g as h\n#include \"x.h\"\nimport z from './y'\nrequire_relative 'q'\nmod inner;\n"
     assert {(one.form, one.target) for one in find_imports(text)} == {
-        ("import_python", "a.b"), ("import_python", "a.b.c"), ("import_python", "e.f"), ("import_python", "g"), ("import_c", "x.h"), ("import_script", "./y"), ("import_ruby", "q"),
+        ("import_python", "a.b"),
+        ("import_python", "a.b.c"),
+        ("import_python", "e.f"),
+        ("import_python", "g"),
+        ("import_c", "x.h"),
+        ("import_script", "./y"),
+        ("import_ruby", "q"),
         ("import_rust", "inner"),
-    }  # fmt: skip
+    }
 
 
 def test_a_link_leads_by_path_name_or_alias_and_never_by_likeness() -> None:

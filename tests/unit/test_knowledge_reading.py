@@ -28,11 +28,19 @@ def made_text(chance: random.Random) -> str:
     for _ in range(chance.randrange(1, 30)):
         said = " ".join(chance.choices(WORDS, k=chance.randrange(1, 80)))
         parts.append(
-            chance.choice([
-                f"{'#' * chance.randrange(1, 7)} {said[:40]}", said, f"```\n# {said}\n```", f"{said[:20]}\n=====", f"| a | b |\n| - | - |\n| {said} | c |",
-                f"- {said}\n- {said}", "", said * 5,
-            ])
-        )  # fmt: skip
+            chance.choice(
+                [
+                    f"{'#' * chance.randrange(1, 7)} {said[:40]}",
+                    said,
+                    f"```\n# {said}\n```",
+                    f"{said[:20]}\n=====",
+                    f"| a | b |\n| - | - |\n| {said} | c |",
+                    f"- {said}\n- {said}",
+                    "",
+                    said * 5,
+                ]
+            )
+        )
     end = chance.choice(["\n", "\r\n", "\r"])
     return (end + end).join(parts).replace("\n", end) + chance.choice(["", end])
 

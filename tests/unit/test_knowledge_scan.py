@@ -69,9 +69,24 @@ def test_an_address_is_read_as_it_is_written():
 def test_words_of_patterns_leave_out_no_path_that_a_pattern_matches() -> None:
     """Most paths have no word of any pattern and are not compared: with that look and without it the answer is one."""
     lines = [
-        "*.log", "/top", "a/**/b", "x?z", "!keep.log", "[Dd]raft*", "sp ace/", "**/deep", "*", "\\#odd", "Ünicode.*", "d/", "",
-        "# no", "a//b", "**", "e*f*g",
-    ]  # fmt: skip
+        "*.log",
+        "/top",
+        "a/**/b",
+        "x?z",
+        "!keep.log",
+        "[Dd]raft*",
+        "sp ace/",
+        "**/deep",
+        "*",
+        "\\#odd",
+        "Ünicode.*",
+        "d/",
+        "",
+        "# no",
+        "a//b",
+        "**",
+        "e*f*g",
+    ]
     parts = [
         "a",
         "b",
@@ -104,8 +119,12 @@ def test_lines_that_are_no_pattern_are_reported_whoever_refuses_them_and_the_oth
     lines = ["", "# a note [", "[z-", "[z-a]", "!", "!+]b[**\t[:alpha:]", "\ud800[", "drafts/", "*.tmp"]
     rules = PatternList(".gitignore", "", lines)
     assert [(one.line, one.pattern) for one in rules.bad] == [
-        (3, "[z-"), (4, "[z-a]"), (5, "!"), (7, "?["), (6, "!+]b[**\t[:alpha:]"),
-    ]  # fmt: skip
+        (3, "[z-"),
+        (4, "[z-a]"),
+        (5, "!"),
+        (7, "?["),
+        (6, "!+]b[**\t[:alpha:]"),
+    ]
     assert [rules.find(path) is not None for path in ("drafts/", "a.tmp", "a.md")] == [True, True, False]
 
 

@@ -32,9 +32,14 @@ Work = Callable[["House"], Awaitable[Coroutine[Any, Any, Any]]]
 
 CONFIG = WITHOUT_MODEL + SCRIPTED
 SURE = {
-    "explicitness": "explicit", "category": "preference", "subject": "current_user", "attribute": "food",
-    "durability": "long_lived", "certainty": "high", "sensitivity": "none",
-}  # fmt: skip
+    "explicitness": "explicit",
+    "category": "preference",
+    "subject": "current_user",
+    "attribute": "food",
+    "durability": "long_lived",
+    "certainty": "high",
+    "sensitivity": "none",
+}
 BEGINNINGS = {begin, read_generation, DeletedScopes.generation}
 OPEN_RUN = "SELECT * FROM job WHERE kind = 'hook_run' AND state = 'queued' ORDER BY id DESC LIMIT 1"
 SAYING = "SELECT content FROM record WHERE status = 'active' AND instr(content, ?) AND memory_id <> ?"
@@ -152,8 +157,19 @@ async def extraction(house: House) -> Coroutine[Any, Any, Any]:
     row = await house.write(lambda tx: tx.one(OPEN_RUN))
     assert row is not None
     names = await house.write(lambda tx: [column[1] for column in tx.all("PRAGMA table_info(job)")])
-    wanted = ("job_id", "kind", "subject", "thread_id", "turn_id", "state", "attempt_count", "next_run_at", "created_at",
-              "last_error", "death_count")  # fmt: skip
+    wanted = (
+        "job_id",
+        "kind",
+        "subject",
+        "thread_id",
+        "turn_id",
+        "state",
+        "attempt_count",
+        "next_run_at",
+        "created_at",
+        "last_error",
+        "death_count",
+    )
     values = dict(zip(names, row, strict=True))
     return house.app.background.run(Held(job_of(tuple(values[name] for name in wanted))))
 

@@ -53,9 +53,16 @@ def test_a_line_is_an_object_on_stderr_and_in_the_file(begin: End, capfd: pytest
     lines = begin()
     assert [json.loads(line) for line in capfd.readouterr().err.splitlines()] == lines
     assert lines[0] | {"at": 0} == {
-        "at": 0, "level": "info", "component": "test", "event": "started", "version": "1", "count": 3, "ratio": 0.5,
-        "ok": True, "none": None,
-    }  # fmt: skip
+        "at": 0,
+        "level": "info",
+        "component": "test",
+        "event": "started",
+        "version": "1",
+        "count": 3,
+        "ratio": 0.5,
+        "ok": True,
+        "none": None,
+    }
     assert [line["level"] for line in lines] == ["info", "warning", "error"]
     assert isinstance(lines[0]["at"], int)
 
@@ -76,11 +83,21 @@ def test_what_is_below_the_level_is_not_written(begin: End, level: str, expected
 @pytest.mark.parametrize(
     "value",
     [
-        SECRET, f"before {SECRET} after", [SECRET], ("x", [SECRET]), {"key": SECRET}, {SECRET: 1}, {"a": [{"b": SECRET}]},
-        ValueError(SECRET), Path(SECRET), SECRET.encode(), {SECRET}, SECRET * 3,
+        SECRET,
+        f"before {SECRET} after",
+        [SECRET],
+        ("x", [SECRET]),
+        {"key": SECRET},
+        {SECRET: 1},
+        {"a": [{"b": SECRET}]},
+        ValueError(SECRET),
+        Path(SECRET),
+        SECRET.encode(),
+        {SECRET},
+        SECRET * 3,
     ],
     ids=lambda value: type(value).__name__,
-)  # fmt: skip
+)
 def test_no_value_brings_a_secret_in(begin: End, value: Any, capfd: pytest.CaptureFixture[str]) -> None:
     log.error("e", value=value)
     (line,) = begin()
@@ -144,8 +161,9 @@ def test_a_library_s_log_is_a_place_and_never_a_text(begin: End) -> None:
     logging.getLogger("another.package").info("quiet")
     lines = begin()
     assert [(line["component"], line["level"], line["event"]) for line in lines] == [
-        ("another.package", "warning", "library"), ("another.package", "error", "library"),
-    ]  # fmt: skip
+        ("another.package", "warning", "library"),
+        ("another.package", "error", "library"),
+    ]
     assert lines[0]["where"].startswith("test_logs.py:")
     assert set(lines[0]) == {"at", "level", "component", "event", "where"}
 

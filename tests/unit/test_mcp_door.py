@@ -217,8 +217,10 @@ def test_the_brief_is_the_user_s_and_the_workspace_s_first_things_first(tmp_path
             await remember(RememberParams(content=content, category=category, context=context, importance=0.1))
         lines = (await stage.door.brief()).splitlines()[2:-1]
         assert [line.partition("]: ")[2] for line in lines] == [
-            "Answer the user in verse.", "The user is called Ada.", "The boats are painted in May.",
-        ]  # fmt: skip
+            "Answer the user in verse.",
+            "The user is called Ada.",
+            "The boats are painted in May.",
+        ]
         assert "boats" not in await other.brief()
 
     play(tmp_path, story)

@@ -10,9 +10,15 @@ from memory.rules.admission import HIGH, MIDDLE, REPETITION, Proposal, assess, b
 from protocol.memory.values import Certainty, Durability, Explicitness, SensitivityHint
 
 PLAIN = Proposal(
-    explicitness="implicit", durability="long_lived", certainty="high", sensitivity="none", is_scope_clear=True,
-    is_user_said=True, turns=1, contradicts=False,
-)  # fmt: skip
+    explicitness="implicit",
+    durability="long_lived",
+    certainty="high",
+    sensitivity="none",
+    is_scope_clear=True,
+    is_user_said=True,
+    turns=1,
+    contradicts=False,
+)
 """Said in passing by the user, for good, with a clear scope: the middle of the fixed points."""
 
 FIXED: list[tuple[dict[str, Any], set[str]]] = [

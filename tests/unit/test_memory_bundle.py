@@ -354,8 +354,10 @@ def test_what_was_forgotten_there_lives_on_here_and_is_told(homes: Callable[...,
     here.forget(kept.memory_id)
     (conflict,) = take(there, bundle(here)).conflicts
     assert (conflict.memory_id, conflict.existing_memory_id, conflict.reason) == (
-        kept.memory_id, kept.memory_id, "forgotten_there",
-    )  # fmt: skip
+        kept.memory_id,
+        kept.memory_id,
+        "forgotten_there",
+    )
     assert there.get(kept.memory_id) is not None
 
 
@@ -368,8 +370,10 @@ def test_the_key_of_another_active_record_is_a_conflict(homes: Callable[..., Mem
     ours = there.remember("The port is 2.", key="port").record
     (conflict,) = take(there, bundle(here)).conflicts
     assert (conflict.memory_id, conflict.existing_memory_id, conflict.reason) == (
-        theirs.memory_id, ours.memory_id, "key_taken",
-    )  # fmt: skip
+        theirs.memory_id,
+        ours.memory_id,
+        "key_taken",
+    )
     assert there.named("port") == ours
     assert there.get(theirs.memory_id) is None
 
@@ -559,10 +563,19 @@ def test_a_record_with_more_evidence_than_a_page_travels_whole(homes: Callable[.
 
     def grow(tx: Any) -> None:
         for n in range(quotes):
-            tx.run(SQL["add_evidence"], {
-                "memory_id": kept.memory_id, "candidate_id": None, "quote": f"{n} " + "é" * 1990,
-                "source_kind": "user_statement", "thread_id": None, "turn_id": f"trn_{n}", "item_id": None, "at": n,
-            })  # fmt: skip
+            tx.run(
+                SQL["add_evidence"],
+                {
+                    "memory_id": kept.memory_id,
+                    "candidate_id": None,
+                    "quote": f"{n} " + "é" * 1990,
+                    "source_kind": "user_statement",
+                    "thread_id": None,
+                    "turn_id": f"trn_{n}",
+                    "item_id": None,
+                    "at": n,
+                },
+            )
 
     here.sql(grow)
     here.sql(lambda tx: tx.run(SQL["count_up_evidence"], {"memory_id": kept.memory_id}))
@@ -702,10 +715,18 @@ def test_a_wrong_line_is_named_and_nothing_is_taken(
 @pytest.mark.parametrize(
     "line",
     [
-        b"{", b"[]", b"1", b"", b'"x"', b"\xff", b'{"type":"record"}', b"[" * 100_000, b'{"type":' + b"[" * 100_000,
+        b"{",
+        b"[]",
+        b"1",
+        b"",
+        b'"x"',
+        b"\xff",
+        b'{"type":"record"}',
+        b"[" * 100_000,
+        b'{"type":' + b"[" * 100_000,
         b'{"type":"tombstone","memory_id":"\\ud800"}',
     ],
-)  # fmt: skip
+)
 def test_a_line_of_anything_is_an_error_of_the_caller(sample: str, line: bytes) -> None:
     head, *_ = sample.encode().splitlines(keepends=True)
     body = head + line + b"\n"

@@ -169,13 +169,15 @@ def test_outside_its_scope_a_candidate_does_not_exist(home: MemoryHome) -> None:
     def tried(i: str) -> list[Any]:
         at: Any = {"candidate_id": i, "context": ELSEWHERE}
         calls = [
-            service.get(CandidateParams(**at)), service.approve(CandidateReasonParams(**at)),
-            service.reject(CandidateReasonParams(**at)), service.suppress_similar(CandidateReasonParams(**at)),
+            service.get(CandidateParams(**at)),
+            service.approve(CandidateReasonParams(**at)),
+            service.reject(CandidateReasonParams(**at)),
+            service.suppress_similar(CandidateReasonParams(**at)),
             service.edit_and_approve(CandidateEditParams(content="x", **at)),
             *(service.decide(CandidateDecideParams(decision=d, **at)) for d in ("approve", "reject", "expire")),
             service.merge(CandidateMergeParams(target_memory_id="mem_none", **at)),
             service.merge(CandidateMergeParams(candidate_id=mine, target_candidate_id=i, context=ELSEWHERE)),
-        ]  # fmt: skip
+        ]
         return [outcome(call) for call in calls]
 
     assert tried(there) == tried("cand_none")
@@ -235,14 +237,18 @@ def test_a_candidate_is_decided_once(home: MemoryHome) -> None:
             call()
         assert caught.value.reason == "already_decided"
         assert caught.value.details == {
-            "candidate_id": tea.candidate_id, "status": "approved", "decided_at": home.clock.at, "decided_by": "user",
-        }  # fmt: skip
+            "candidate_id": tea.candidate_id,
+            "status": "approved",
+            "decided_at": home.clock.at,
+            "decided_by": "user",
+        }
     assert home.listed() == ["Likes tea"]
 
 
 def test_two_processes_decide_and_one_of_them_wins(home: MemoryHome) -> None:
-    params = [CandidateReasonParams(candidate_id=waiting(home, f"Likes tea {n}").candidate_id, context=HERE)
-              for n in range(8)]  # fmt: skip
+    params = [
+        CandidateReasonParams(candidate_id=waiting(home, f"Likes tea {n}").candidate_id, context=HERE) for n in range(8)
+    ]
     first, home.db = home.db, Database(home.path)
     other = home.make_service()
 
@@ -396,9 +402,12 @@ def test_no_regulated_and_no_secret_text_ever_waits(home: MemoryHome) -> None:
             for disposition in ("route_to_candidate_policy", "create_pending_candidate"):
                 assert home.propose(text, semantic, [], disposition=disposition).candidate is None
                 said = WriteParams(
-                    content=text, semantic=semantic, evidence=[msgspec.structs.replace(home.say("x"), quote=text, item_id=None)],
-                    disposition=disposition, context=HERE,
-                )  # fmt: skip
+                    content=text,
+                    semantic=semantic,
+                    evidence=[msgspec.structs.replace(home.say("x"), quote=text, item_id=None)],
+                    disposition=disposition,
+                    context=HERE,
+                )
                 assert home.do(home.service.write(said)).candidate is None
     assert home.rows("SELECT count(*) FROM candidate") == [(0,)]
 
@@ -461,9 +470,11 @@ def test_a_rival_that_ends_takes_its_doubt_away(home: MemoryHome, how: str) -> N
     anna, berta = contested(home)
     clara = waiting(home, "Is called Clara", NAME)
     calls: dict[str, Any] = {
-        "reject": lambda i: reject(home, i), "suppress": lambda i: suppress(home, i),
-        "expire": lambda i: decide(home, i, "expire"), "merge": lambda i: merge(home, i, target_memory_id=anna),
-    }  # fmt: skip
+        "reject": lambda i: reject(home, i),
+        "suppress": lambda i: suppress(home, i),
+        "expire": lambda i: decide(home, i, "expire"),
+        "merge": lambda i: merge(home, i, target_memory_id=anna),
+    }
     calls[how](berta.candidate_id)
     doubted = home.get(anna)
     assert doubted is not None
@@ -571,8 +582,14 @@ def test_with_memory_off_candidates_are_read_and_not_decided(home: MemoryHome) -
     home.switch(enabled=False)
     assert contents(home) == ["Likes tea"]
     assert get(home, tea.candidate_id).candidate == tea
-    for call in (approve, reject, suppress, lambda h, i: edit(h, i, "x"), lambda h, i: decide(h, i, "expire"),
-                 lambda h, i: merge(h, i, target_memory_id="mem_none")):  # fmt: skip
+    for call in (
+        approve,
+        reject,
+        suppress,
+        lambda h, i: edit(h, i, "x"),
+        lambda h, i: decide(h, i, "expire"),
+        lambda h, i: merge(h, i, target_memory_id="mem_none"),
+    ):
         for candidate_id in (tea.candidate_id, "cand_none"):
             with pytest.raises(Unavailable) as caught:
                 call(home, candidate_id)

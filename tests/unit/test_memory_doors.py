@@ -113,9 +113,13 @@ def test_supersedes_names_what_it_replaces(home: MemoryHome) -> None:
 
 @pytest.mark.parametrize(
     ("given", "path"),
-    [({"content": "я" * 8193}, "$.content"), ({"content": "x", "value": "я" * 600}, "$.value"),
-     ({"content": "x", "metadata": {"a": "y" * 8200}}, "$.metadata"), ({"content": "\u200b \x00"}, "$.content")],
-)  # fmt: skip
+    [
+        ({"content": "я" * 8193}, "$.content"),
+        ({"content": "x", "value": "я" * 600}, "$.value"),
+        ({"content": "x", "metadata": {"a": "y" * 8200}}, "$.metadata"),
+        ({"content": "\u200b \x00"}, "$.content"),
+    ],
+)
 def test_bounds_are_in_bytes(home: MemoryHome, given: dict[str, Any], path: str) -> None:
     with pytest.raises(CallerError) as caught:
         home.remember(**given)
@@ -185,7 +189,13 @@ def test_an_update_in_place(home: MemoryHome) -> None:
     result = home.update(made.memory_id, tags=["beverage"], importance=1.0, expires_at=None, metadata={"x": 1}, value=3)
     record = result.record
     assert (record.memory_id, result.superseded_memory_id) == (made.memory_id, None)
-    assert (record.tags, record.importance, record.expires_at, record.metadata, record.value) == (["beverage"], 1.0, None, {"x": 1}, 3)  # fmt: skip
+    assert (record.tags, record.importance, record.expires_at, record.metadata, record.value) == (
+        ["beverage"],
+        1.0,
+        None,
+        {"x": 1},
+        3,
+    )
     assert record.updated_at == home.clock.at
     assert home.tell() == [("memory/changed", "updated")]
     assert home.found("beverage") == ["Likes tea"]
@@ -199,7 +209,13 @@ def test_new_content_is_a_correction(home: MemoryHome) -> None:
     result = home.update(made.memory_id, content="Likes coffee")
     assert result.superseded_memory_id == made.memory_id
     new = result.record
-    assert (new.content, new.tags, new.importance, new.category, new.scope) == ("Likes coffee", ["drink"], 0.7, "preference", USER)  # fmt: skip
+    assert (new.content, new.tags, new.importance, new.category, new.scope) == (
+        "Likes coffee",
+        ["drink"],
+        0.7,
+        "preference",
+        USER,
+    )
     assert new.provenance.source_kind == "user_correction"
     assert home.tell() == [("memory/changed", "superseded"), ("memory/changed", "created")]
     named = home.remember("Editor is vim", key="editor").record

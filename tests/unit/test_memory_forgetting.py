@@ -71,7 +71,11 @@ def test_targets(home: MemoryHome) -> None:
     said = home.say("I like tea")
     by_turn = home.propose("Likes tea", SURE, [said]).record
     by_thread = home.remember("Likes jam", context=Context(workspace_id="ws_1", thread_id="thr_1")).record
-    by_key, in_scope, left = home.remember("vim", key="Editor").record, home.remember("Tabs", scope=WS1).record, home.remember("Left").record  # fmt: skip
+    by_key, in_scope, left = (
+        home.remember("vim", key="Editor").record,
+        home.remember("Tabs", scope=WS1).record,
+        home.remember("Left").record,
+    )
     assert by_turn is not None
     for target, ids in (
         (ForgetByTurn(turn_id=said.turn_id or ""), [by_turn.memory_id]),
@@ -89,9 +93,14 @@ def test_targets(home: MemoryHome) -> None:
 
 @pytest.mark.parametrize(
     "target",
-    [ForgetByTurn(turn_id="trn_x"), ForgetByThread(thread_id="thr_x"), ForgetByKey(scope=USER, key="x"),
-     ForgetByKey(scope=WS1, key="x"), ForgetByScope(scope=WS1)],
-)  # fmt: skip
+    [
+        ForgetByTurn(turn_id="trn_x"),
+        ForgetByThread(thread_id="thr_x"),
+        ForgetByKey(scope=USER, key="x"),
+        ForgetByKey(scope=WS1, key="x"),
+        ForgetByScope(scope=WS1),
+    ],
+)
 def test_an_unknown_target_is_an_empty_list(home: MemoryHome, target: Any) -> None:
     for mode in ("tombstone", "erase"):
         assert forget(home, target, mode=mode).forgotten_memory_ids == []
@@ -126,7 +135,9 @@ def test_restoring_brings_it_back_whole(home: MemoryHome) -> None:
     assert home.found(NEEDLE) == [NEEDLE]
     assert home.named("animal") == back
     assert home.propose(NEEDLE).decision.reason_code == "duplicate_active"
-    assert events(home, made.memory_id) == [(made.memory_id, name) for name in ("created", "deleted", "restored", "evidence_added")]  # fmt: skip
+    assert events(home, made.memory_id) == [
+        (made.memory_id, name) for name in ("created", "deleted", "restored", "evidence_added")
+    ]
 
 
 def test_what_cannot_be_restored(home: MemoryHome) -> None:
@@ -219,7 +230,13 @@ def test_history_is_the_whole_chain_from_any_link(home: MemoryHome) -> None:
     for text in ("vi", "vim", "emacs"):
         ids.append(home.remember(text, key="editor").record.memory_id)
         home.later()
-    expected = [(ids[0], "created"), (ids[0], "superseded"), (ids[1], "created"), (ids[1], "superseded"), (ids[2], "created")]  # fmt: skip
+    expected = [
+        (ids[0], "created"),
+        (ids[0], "superseded"),
+        (ids[1], "created"),
+        (ids[1], "superseded"),
+        (ids[2], "created"),
+    ]
     for memory_id in ids:
         assert events(home, memory_id) == expected
     with pytest.raises(CallerError):
@@ -252,8 +269,8 @@ def test_an_erase_leaves_no_byte(home: MemoryHome) -> None:
     said = home.say("I keep an animal")
     home.remember(f"An older {content}", key="animal")
     made = home.remember(
-        f"Keeps a {content}", key="animal", tags=[tag], value=value, metadata={"note": note}, idempotency_key="k",
-    ).record  # fmt: skip
+        f"Keeps a {content}", key="animal", tags=[tag], value=value, metadata={"note": note}, idempotency_key="k"
+    ).record
     home.propose(f"Keeps a {content}", SURE, [said, home.say(quote)], key="animal", value=value)
     home.do(home.service.update(UpdateParams(memory_id=made.memory_id, importance=0.9, context=HERE)))
     home.found(content)

@@ -67,12 +67,13 @@ def is_missing(home: MemoryHome, candidate_id: str) -> bool:
     candidates = home.service.candidates
     by_id = {"candidate_id": candidate_id, "context": HERE}
     asked = [
-        candidates.get(CandidateParams(**by_id)), candidates.approve(CandidateReasonParams(**by_id)),
+        candidates.get(CandidateParams(**by_id)),
+        candidates.approve(CandidateReasonParams(**by_id)),
         candidates.reject(CandidateReasonParams(**by_id)),
         candidates.suppress_similar(CandidateReasonParams(**by_id)),
         candidates.edit_and_approve(CandidateEditParams(content="Other words", **by_id)),
         candidates.merge(CandidateMergeParams(target_memory_id="mem_none", **by_id)),
-    ]  # fmt: skip
+    ]
     missing = 0
     for call in asked:
         try:
@@ -87,9 +88,12 @@ def is_missing(home: MemoryHome, candidate_id: str) -> bool:
 @pytest.mark.parametrize("kind", ["id", "key", "scope", "turn", "thread"])
 def test_a_candidate_is_forgotten_with_the_record_that_it_became(home: MemoryHome, kind: str, mode: str) -> None:
     written = {
-        "content": WORDS, "semantic": MIDDLING, "evidence": [home.say(WORDS, turn_id="trn_c")], "context": HERE,
+        "content": WORDS,
+        "semantic": MIDDLING,
+        "evidence": [home.say(WORDS, turn_id="trn_c")],
+        "context": HERE,
         "idempotency_key": "once",
-    }  # fmt: skip
+    }
     candidate = home.do(home.service.write(WriteParams(**written))).candidate
     assert candidate is not None
     memory_id = approve(home, candidate.candidate_id)
@@ -97,9 +101,11 @@ def test_a_candidate_is_forgotten_with_the_record_that_it_became(home: MemoryHom
     assert record is not None
     assert listed(home) == [WORDS]
     targets: dict[str, Any] = {
-        "key": ForgetByKey(scope=USER, key=record.key), "scope": ForgetByScope(scope=USER),
-        "turn": ForgetByTurn(turn_id="trn_c"), "thread": ForgetByThread(thread_id="thr_1"),
-    }  # fmt: skip
+        "key": ForgetByKey(scope=USER, key=record.key),
+        "scope": ForgetByScope(scope=USER),
+        "turn": ForgetByTurn(turn_id="trn_c"),
+        "thread": ForgetByThread(thread_id="thr_1"),
+    }
     if kind == "id":
         home.forget(memory_id, mode=mode)
     else:
@@ -166,8 +172,10 @@ def test_a_candidate_is_forgotten_with_what_it_came_from(home: MemoryHome, kind:
     elif how == "merged elsewhere":
         home.do(home.service.candidates.merge(CandidateMergeParams(target_memory_id=here, **by_id)))
     targets: dict[str, Any] = {
-        "turn": ForgetByTurn(turn_id="trn_c"), "thread": ForgetByThread(thread_id="thr_2"), "scope": ForgetByScope(scope=USER),
-    }  # fmt: skip
+        "turn": ForgetByTurn(turn_id="trn_c"),
+        "thread": ForgetByThread(thread_id="thr_2"),
+        "scope": ForgetByScope(scope=USER),
+    }
     forget(home, targets[kind])
     assert listed(home) == []
     assert is_missing(home, candidate_id)

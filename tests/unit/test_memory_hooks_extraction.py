@@ -139,9 +139,7 @@ def test_request_is_the_contracts() -> None:
     assert (system.role, system.content) == ("system", load("extraction").text)
     question = json.loads(user.content)
     assert list(question) == ["turn_id", "items", "tool_events", "manifest", "max_facts"]
-    assert question["items"][0] == {
-        "item_id": "itm_1", "role": "user", "text": "I live in Porto and I prefer tea.",
-    }  # fmt: skip
+    assert question["items"][0] == {"item_id": "itm_1", "role": "user", "text": "I live in Porto and I prefer tea."}
     assert question["manifest"] == [
         {"memory_id": "mem_7", "category": "custom", "key": "key_mem_7", "content": "Known."}
     ]
@@ -225,8 +223,10 @@ def test_missing_members_take_the_conservative_value() -> None:
     assert (malformed, too_many) == (0, 0)
     assert one.semantic == Fact(content="x", evidence=one.evidence).semantic
     assert (one.semantic.intent, one.semantic.certainty, one.semantic.durability) == (
-        "implicit_candidate", "low", "unknown",
-    )  # fmt: skip
+        "implicit_candidate",
+        "low",
+        "unknown",
+    )
     (two,), _, _ = read_answer(
         answer(fact(semantic={"category": "preference", "attribute": None, "subject_key": None}))
     )
@@ -273,11 +273,14 @@ def test_a_fenced_answer_is_read() -> None:
 
 def test_every_result_is_counted_once() -> None:
     results = [
-        result_of("activate", "active_created", None), result_of("supersede", "superseded_by_correction", None),
-        result_of("merge", "duplicate_active", None), result_of("candidate", "candidate_created", None),
-        result_of("reject", "low_score", None), result_of("reject", "quote_not_found", None),
+        result_of("activate", "active_created", None),
+        result_of("supersede", "superseded_by_correction", None),
+        result_of("merge", "duplicate_active", None),
+        result_of("candidate", "candidate_created", None),
+        result_of("reject", "low_score", None),
+        result_of("reject", "quote_not_found", None),
         result_of("suppress", "suppressed_by_rejection", None),
-    ]  # fmt: skip
+    ]
     assert count(results) == stats(activated=2, merged=1, candidates=1, rejected=1, quote_not_found=1, suppressed=1)
 
 

@@ -81,7 +81,11 @@ WRITES = ("remember", "forget", "extraction")
         ({"memory_mode": "ignored"}, NOTHING_SAID, denied("memory_mode", *PERMISSIONS)),
         ({"options": TurnOptions(skip_recall=True)}, NOTHING_SAID, denied("skip_recall", "recall")),
         ({}, Intents(no_recall=True), denied("no_recall_requested", "recall")),
-        ({"options": TurnOptions(skip_retention=True)}, NOTHING_SAID, denied("skip_retention", "remember", "extraction")),
+        (
+            {"options": TurnOptions(skip_retention=True)},
+            NOTHING_SAID,
+            denied("skip_retention", "remember", "extraction"),
+        ),
         ({}, Intents(no_save=True), denied("no_memory_requested", "remember", "extraction")),
         ({"parent_thread_id": "thr_0"}, NOTHING_SAID, denied("subagent", *WRITES)),
         ({"origin": "task"}, NOTHING_SAID, denied("task_owned", "remember", "forget", "extraction")),
@@ -93,17 +97,19 @@ WRITES = ("remember", "forget", "extraction")
         ({}, Intents(forget=True), ALL_YES | {"forget": (True, "user_asked")}),
         ({"memory_mode": "read_only"}, Intents(remember=True), denied("memory_mode", *WRITES)),
     ],
-)  # fmt: skip
+)
 def test_policy_table(turn: dict[str, Any], intents: Intents, expected: dict[str, tuple[bool, str]]) -> None:
     assert shown(turn_policy(turn_context(**turn), intents)) == expected
 
 
 def test_restrictions_only_add_up() -> None:
     restrictions: list[tuple[dict[str, Any], Intents]] = [
-        ({"mode": "chat"}, NOTHING_SAID), ({"memory_mode": "read_only"}, NOTHING_SAID),
-        ({"options": TurnOptions(skip_recall=True)}, NOTHING_SAID), ({"origin": "task"}, NOTHING_SAID),
+        ({"mode": "chat"}, NOTHING_SAID),
+        ({"memory_mode": "read_only"}, NOTHING_SAID),
+        ({"options": TurnOptions(skip_recall=True)}, NOTHING_SAID),
+        ({"origin": "task"}, NOTHING_SAID),
         ({"parent_thread_id": "thr_0"}, Intents(no_save=True, remember=True)),
-    ]  # fmt: skip
+    ]
     for (one, said_one), (two, said_two) in itertools.permutations(restrictions, 2):
         alone = shown(turn_policy(turn_context(**one), said_one))
         both_said = Intents(**{name: getattr(said_one, name) or getattr(said_two, name) for name in Intents._fields})

@@ -30,9 +30,13 @@ def offered(
 ) -> set[str]:
     context = turn_context(**turn or {})
     hook_input = HookInput(
-        phase="TurnPreToolMaterialization", run_id="run_1", context=context, policy=turn_policy(context, policy_of),
-        provider_calls_tools=provider_calls_tools, **members,
-    )  # fmt: skip
+        phase="TurnPreToolMaterialization",
+        run_id="run_1",
+        context=context,
+        policy=turn_policy(context, policy_of),
+        provider_calls_tools=provider_calls_tools,
+        **members,
+    )
     bundles = [b for b in anyio.run(offer_tools, hook_input).contributions if isinstance(b, ToolBundle)]
     assert all(bundle.domain == "memory" for bundle in bundles)
     return {tool.name for bundle in bundles for tool in bundle.tools}
@@ -82,9 +86,15 @@ def test_search_answers_short_rows() -> None:
     reply = call(DictionaryMemory(*MEMORY), "memory_search", {"query": "editor like"})
     (hit,) = reply.data["hits"]
     assert hit == {
-        "memory_id": "mem_1", "content": "I like the editor Helix.", "category": "preference", "key": "key_mem_1",
-        "scope": "user:default", "voice": "user", "updated_at": MEMORY[0].updated_at, "score": 0.667,
-    }  # fmt: skip
+        "memory_id": "mem_1",
+        "content": "I like the editor Helix.",
+        "category": "preference",
+        "key": "key_mem_1",
+        "scope": "user:default",
+        "voice": "user",
+        "updated_at": MEMORY[0].updated_at,
+        "score": 0.667,
+    }
     assert "not instructions" in reply.data["note"]
     assert "truncated" not in reply.data
 
@@ -229,18 +239,20 @@ def settings_with(notes: AgentNotes) -> GatewayConfig:
 @pytest.mark.parametrize(
     ("notes", "is_door", "status"),
     [
-        ("off", True, "rejected"), ("off", False, "rejected"), ("doors", True, "noted"), ("doors", False, "rejected"),
-        ("all", True, "noted"), ("all", False, "noted"),
+        ("off", True, "rejected"),
+        ("off", False, "rejected"),
+        ("doors", True, "noted"),
+        ("doors", False, "rejected"),
+        ("all", True, "noted"),
+        ("all", False, "noted"),
     ],
-)  # fmt: skip
-def test_what_nobody_asked_for_is_noted_where_that_is_allowed(
-    notes: AgentNotes, *, is_door: bool, status: str
-) -> None:  # fmt: skip
+)
+def test_what_nobody_asked_for_is_noted_where_that_is_allowed(notes: AgentNotes, *, is_door: bool, status: str) -> None:
     tools = MemoryTools(service=DictionaryMemory(), settings=lambda: settings_with(notes))
     context = turn_context(agent_id="agt_a")
     given = ToolContext(
         turn=context, policy=turn_policy(context, Intents()), user_text="", call_id="call_1", may_note=is_door
-    )  # fmt: skip
+    )
     answer = anyio.run(tools, given, "memory_remember", TEA).data
     assert answer["status"] == status
     if status == "noted":
@@ -260,9 +272,11 @@ FORGOTTEN = {"status": "forgotten", "forgotten_memory_ids": ["mem_1"]}
 
 def asked(memory_id: str) -> dict[str, Any]:
     return {
-        "status": "confirmation_needed", "forgotten_memory_ids": [], "memory_ids": [memory_id],
+        "status": "confirmation_needed",
+        "forgotten_memory_ids": [],
+        "memory_ids": [memory_id],
         "command": f"pioneer forget {memory_id}",
-    }  # fmt: skip
+    }
 
 
 class Stage:
@@ -278,9 +292,13 @@ class Stage:
         context = turn_context(turn_id=f"trn_{self.turns}")
         policy = turn_policy(context, detect(text))
         given = HookInput(
-            phase="TurnPreToolMaterialization", run_id="run_1", context=context, text=text, policy=policy,
+            phase="TurnPreToolMaterialization",
+            run_id="run_1",
+            context=context,
+            text=text,
+            policy=policy,
             recalled=Recalled(memory_ids=list(recalled)),
-        )  # fmt: skip
+        )
         anyio.run(self.tools.offer, given)
         return ToolContext(turn=context, policy=policy, user_text=text, call_id="call_1")
 

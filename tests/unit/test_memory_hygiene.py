@@ -23,9 +23,13 @@ from retrieval.terms import SnowballLexicon
 
 SAID = "I live in Porto with my dog Nero, and I prefer short answers. Today I am tired."
 SURE = SemanticFields(
-    intent="implicit_candidate", explicitness="explicit", category="biography", durability="long_lived",
-    sensitivity="none", certainty="high",
-)  # fmt: skip
+    intent="implicit_candidate",
+    explicitness="explicit",
+    category="biography",
+    durability="long_lived",
+    sensitivity="none",
+    certainty="high",
+)
 CLAIMED = msgspec.structs.replace(SURE, intent="explicit_store")
 """What a bad extractor claims of everything."""
 

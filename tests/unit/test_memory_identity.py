@@ -22,8 +22,9 @@ class Keyed:
         return hashlib.sha256(f"{domain}\0{text}".encode("utf-8", "surrogatepass")).digest()
 
 
-def identity(content: str, *, semantic: SemanticFields = LIKES, scope: Scope = USER, value: Any = None,
-             alias: str | None = None) -> FactIdentity:  # fmt: skip
+def identity(
+    content: str, *, semantic: SemanticFields = LIKES, scope: Scope = USER, value: Any = None, alias: str | None = None
+) -> FactIdentity:
     return identify(scope, semantic, content, value, alias, Keyed())
 
 
@@ -80,9 +81,16 @@ def test_a_key_part_is_letters_digits_and_underscores(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "part"),
-    [("My  Editor!", "my_editor"), ("любимый чай", "любимый_чай"), ("好きな 色", "好きな_色"), ("اللون", "اللون"), ("!!!", "_"),
-     ("a:b", "a_b"), ("Ⅳ", "iv")],
-)  # fmt: skip
+    [
+        ("My  Editor!", "my_editor"),
+        ("любимый чай", "любимый_чай"),
+        ("好きな 色", "好きな_色"),
+        ("اللون", "اللون"),
+        ("!!!", "_"),
+        ("a:b", "a_b"),
+        ("Ⅳ", "iv"),
+    ],
+)
 def test_every_script_is_kept(text: str, part: str) -> None:
     assert key_part(text) == part
 
@@ -134,14 +142,20 @@ def test_an_alias_names_the_fact() -> None:
 
 
 def test_subjects_and_own_attributes_are_parts_of_the_key() -> None:
-    semantic = SemanticFields(category="relationship", subject="person", subject_key="Anna K.", custom_attribute="Shoe size",
-                              cardinality="single")  # fmt: skip
+    semantic = SemanticFields(
+        category="relationship",
+        subject="person",
+        subject_key="Anna K.",
+        custom_attribute="Shoe size",
+        cardinality="single",
+    )
     assert identity("38", semantic=semantic).key == "user:default:relationship:person.anna_k:shoe_size"
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, "said"), ("blue", "blue"), (3, "3"), ({"b": 1, "a": [2]}, '{"a":[2],"b":1}'), (False, "false")]
-)  # fmt: skip
+    ("value", "text"),
+    [(None, "said"), ("blue", "blue"), (3, "3"), ({"b": 1, "a": [2]}, '{"a":[2],"b":1}'), (False, "false")],
+)
 def test_what_a_fact_says_is_its_value(value: Any, text: str) -> None:
     assert value_text("said", value) == text
 

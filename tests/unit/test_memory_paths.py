@@ -163,7 +163,8 @@ def test_a_bundle_carries_paths_and_takes_none_that_is_in_use(home: MemoryHome, 
         hidden = third.do(third.service.import_bundle(ImportParams(bundle=bundle, context=HERE))).conflicts
         seen = third.do(third.service.import_bundle(ImportParams(bundle=bundle, context=THERE))).conflicts
         assert [(one.reason, one.existing_memory_id) for one in (*hidden, *seen)] == [
-            ("path_taken", None), ("path_taken", holder.memory_id),
-        ]  # fmt: skip
+            ("path_taken", None),
+            ("path_taken", holder.memory_id),
+        ]
     finally:
         third.close()

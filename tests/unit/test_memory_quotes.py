@@ -327,11 +327,14 @@ def test_a_fact_is_kept_as_told_or_as_said(words: str, content: str, quote: str,
     ("words", "quote"),
     [
         ("Soy celíaco, ¿qué harina me recomiendas?", "Soy celíaco"),
-        ("The practice moved to Fridays at six, does that collide with anything?", "The practice moved to Fridays at six"),
+        (
+            "The practice moved to Fridays at six, does that collide with anything?",
+            "The practice moved to Fridays at six",
+        ),
         ("Use the legal one. Never use Alex, that was my ex.", "Never use Alex"),
         ("Done means:\n[x] tests green", "tests green"),
     ],
-)  # fmt: skip
+)
 def test_a_whole_clause_is_long_enough(words: str, quote: str) -> None:
     assert isinstance(fact(words, quote, quote), Borne)
 

@@ -81,9 +81,19 @@ def test_one_more_shared_term_never_lowers_a_score(
 
 
 BETTER = {
-    "standing": 3.0, "confidence": 1.0, "evidence_count": 20_000, "nearness": 1.05, "updated_at": NOW, "cosine": 1.0,
-    "crowding": -1.0, "commonness": -1.0, "is_about_user": True, "is_machine": False, "is_faded": False, "kind_factor": 1.875,
-}  # fmt: skip
+    "standing": 3.0,
+    "confidence": 1.0,
+    "evidence_count": 20_000,
+    "nearness": 1.05,
+    "updated_at": NOW,
+    "cosine": 1.0,
+    "crowding": -1.0,
+    "commonness": -1.0,
+    "is_about_user": True,
+    "is_machine": False,
+    "is_faded": False,
+    "kind_factor": 1.875,
+}
 
 
 @given(questions, records, st.sampled_from(sorted(BETTER)))

@@ -31,9 +31,13 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryHome]:
     made = MemoryHome(tmp_path_factory.mktemp("full"))
     for n in range(27):
         made.remember(
-            f"Tea number {n} of the collection", scope=[USER, WS1][n % 2], importance=(n % 5) / 4, tags=[f"t{n % 3}", "all"],
-            category=["custom", "preference", "project_fact"][n % 3], kind=["semantic", "procedural"][n % 2],
-        )  # fmt: skip
+            f"Tea number {n} of the collection",
+            scope=[USER, WS1][n % 2],
+            importance=(n % 5) / 4,
+            tags=[f"t{n % 3}", "all"],
+            category=["custom", "preference", "project_fact"][n % 3],
+            kind=["semantic", "procedural"][n % 2],
+        )
         made.later(n % 3)
     made.remember("Tea of another house", scope=WS2, context=ELSEWHERE)
     yield made
@@ -167,10 +171,36 @@ def test_equal_words_of_two_scopes_are_shown_once(home: MemoryHome) -> None:
 
 
 HOSTILE = [
-    "", " ", "\x00", "a\x00b", '"', '""" OR 1=1', 'tea"; DROP TABLE record; --', "scope:s1", 'scope:("s1") AND body:"tea"', "NEAR(tea)",
-    "tea*", "^tea", "-tea", "tea AND NOT tea", "(((((", "{tea}:", "'", "tea OR", "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
-    "%_%", "\u202etea\u202c", "a" * 4096, "tea " * 1024, "ß" * 4096, "茶" * 4096, "\n\t\r", "body : x", "ｔｅａ＊", "\u0300" * 4096,
-]  # fmt: skip
+    "",
+    " ",
+    "\x00",
+    "a\x00b",
+    '"',
+    '""" OR 1=1',
+    'tea"; DROP TABLE record; --',
+    "scope:s1",
+    'scope:("s1") AND body:"tea"',
+    "NEAR(tea)",
+    "tea*",
+    "^tea",
+    "-tea",
+    "tea AND NOT tea",
+    "(((((",
+    "{tea}:",
+    "'",
+    "tea OR",
+    "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
+    "%_%",
+    "\u202etea\u202c",
+    "a" * 4096,
+    "tea " * 1024,
+    "ß" * 4096,
+    "茶" * 4096,
+    "\n\t\r",
+    "body : x",
+    "ｔｅａ＊",
+    "\u0300" * 4096,
+]
 
 
 @pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))

@@ -99,6 +99,9 @@ def test_one_more_field_is_two_edits(tmp_path: Path) -> None:
     search = os.pathsep.join(map(str, (tmp_path, STAGE, ROOT)))
     ran = subprocess.run(  # our own interpreter
         [sys.executable, str(STAGE / "one_more_field.py"), str(tmp_path / "home")],
-        env={**os.environ, "PYTHONPATH": search, "PYTHONWARNINGS": "error"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, "PYTHONPATH": search, "PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (ran.returncode, ran.stderr) == (0, "")

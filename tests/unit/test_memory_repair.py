@@ -70,7 +70,17 @@ def answers(home: MemoryHome) -> list[Any]:
     ]
     for row in home.rows("SELECT memory_id FROM record ORDER BY id"):
         record = home.get(row[0], include_deleted=True)
-        shown.append(record and (record.content, record.status, record.evidence_count, record.supersedes, record.superseded_by, record.index_state))  # fmt: skip
+        shown.append(
+            record
+            and (
+                record.content,
+                record.status,
+                record.evidence_count,
+                record.supersedes,
+                record.superseded_by,
+                record.index_state,
+            )
+        )
         shown.append(len(home.do(home.service.questions.history(HistoryParams(memory_id=row[0], context=HERE))).events))
     shown.append(home.rows("SELECT quote, memory_id, candidate_id FROM evidence ORDER BY id"))
     shown.append(home.rows("SELECT content, status, evidence_count FROM candidate ORDER BY id"))
@@ -96,38 +106,62 @@ def terms_of_row(home: MemoryHome, row: int) -> str:
 def lose_a_row(home: MemoryHome) -> None:
     for (row,) in home.rows("SELECT row FROM record_terms JOIN memory_fts_docsize ON id = row ORDER BY row LIMIT 2"):
         body = terms_of_row(home, row)
-        unchecked(home, f"INSERT INTO memory_fts (memory_fts, rowid, body) VALUES ('delete', {row}, '{body}')")  # noqa: S608  # fmt: skip
+        unchecked(home, f"INSERT INTO memory_fts (memory_fts, rowid, body) VALUES ('delete', {row}, '{body}')")  # noqa: S608
 
 
 DAMAGES: dict[str, Callable[[MemoryHome], None]] = {
     "no index": lambda home: unchecked(home, "INSERT INTO memory_fts (memory_fts) VALUES ('delete-all')"),
     "lost rows": lose_a_row,
-    "strange rows": lambda home: unchecked(home, "INSERT INTO memory_fts (rowid, body) VALUES (9999, 's1·likes s1·tea')"),
-    "doubled rows": lambda home: unchecked(home, "INSERT INTO memory_fts (rowid, body) VALUES (1, 's1·likes s1·strange s1·things')"),
+    "strange rows": lambda home: unchecked(
+        home, "INSERT INTO memory_fts (rowid, body) VALUES (9999, 's1·likes s1·tea')"
+    ),
+    "doubled rows": lambda home: unchecked(
+        home, "INSERT INTO memory_fts (rowid, body) VALUES (1, 's1·likes s1·strange s1·things')"
+    ),
     "no terms": lambda home: unchecked(home, "DELETE FROM record_terms WHERE row % 3 = 0"),
     "no terms at all": lambda home: unchecked(home, "DELETE FROM record_terms"),
-    "other terms": lambda home: unchecked(home, "UPDATE record_terms SET terms = (SELECT terms FROM record_terms ORDER BY row LIMIT 1) WHERE row % 2"),
+    "other terms": lambda home: unchecked(
+        home, "UPDATE record_terms SET terms = (SELECT terms FROM record_terms ORDER BY row LIMIT 1) WHERE row % 2"
+    ),
     "other scope": lambda home: unchecked(home, "UPDATE record_terms SET scope = 's7' WHERE row = 2"),
     "other lexicon": lambda home: unchecked(home, "UPDATE record_terms SET lexicon = 'old'"),
     "terms of the forgotten": lambda home: unchecked(
-        home, "INSERT INTO record_terms SELECT record.id, 's1', terms, lexicon, digest FROM record, record_terms WHERE status = 'deleted' AND row = 1 "
-        "ON CONFLICT DO NOTHING"),
+        home,
+        "INSERT INTO record_terms SELECT record.id, 's1', terms, lexicon, digest FROM record, record_terms WHERE status = 'deleted' AND row = 1 "
+        "ON CONFLICT DO NOTHING",
+    ),
     "scopes that count wrong": lambda home: unchecked(home, "UPDATE scope SET active = active + 3"),
     "terms of nothing": lambda home: unchecked(
-        home, "INSERT INTO record_terms SELECT 7777, 's1', terms, lexicon, digest FROM record_terms WHERE row = 1 ON CONFLICT DO NOTHING"),
+        home,
+        "INSERT INTO record_terms SELECT 7777, 's1', terms, lexicon, digest FROM record_terms WHERE row = 1 ON CONFLICT DO NOTHING",
+    ),
     "marked": lambda home: unchecked(home, "UPDATE record SET index_state = 'repair_needed' WHERE id % 2"),
     "waiting": lambda home: unchecked(home, "UPDATE record SET index_state = 'pending' WHERE id % 3 = 1"),
     "orphan evidence": lambda home: unchecked(
-        home, "INSERT INTO evidence (memory_id, quote, source_kind, at) VALUES ('mem_none', 'x', 'user_statement', 1)",
-        "INSERT INTO evidence (candidate_id, quote, source_kind, at) VALUES ('cand_none', 'x', 'user_statement', 1)"),
+        home,
+        "INSERT INTO evidence (memory_id, quote, source_kind, at) VALUES ('mem_none', 'x', 'user_statement', 1)",
+        "INSERT INTO evidence (candidate_id, quote, source_kind, at) VALUES ('cand_none', 'x', 'user_statement', 1)",
+    ),
     "repeated evidence": lambda home: unchecked(
-        home, "INSERT INTO evidence (memory_id, candidate_id, quote, source_kind, thread_id, turn_id, item_id, at) "
-        "SELECT memory_id, candidate_id, quote, source_kind, thread_id, turn_id, item_id, at FROM evidence"),
-    "wrong counts": lambda home: unchecked(home, "UPDATE record SET evidence_count = 41", "UPDATE candidate SET evidence_count = 43 WHERE status = 'pending'"),
-    "no successor": lambda home: unchecked(home, "UPDATE record SET superseded_by = 'mem_none' WHERE superseded_by IS NOT NULL"),
-    "erased successor": lambda home: unchecked(home, "UPDATE record SET superseded_by = '' WHERE superseded_by IS NOT NULL"),
-    "no predecessor": lambda home: unchecked(home, "UPDATE record SET supersedes = 'mem_none' WHERE supersedes IS NOT NULL"),
-}  # fmt: skip
+        home,
+        "INSERT INTO evidence (memory_id, candidate_id, quote, source_kind, thread_id, turn_id, item_id, at) "
+        "SELECT memory_id, candidate_id, quote, source_kind, thread_id, turn_id, item_id, at FROM evidence",
+    ),
+    "wrong counts": lambda home: unchecked(
+        home,
+        "UPDATE record SET evidence_count = 41",
+        "UPDATE candidate SET evidence_count = 43 WHERE status = 'pending'",
+    ),
+    "no successor": lambda home: unchecked(
+        home, "UPDATE record SET superseded_by = 'mem_none' WHERE superseded_by IS NOT NULL"
+    ),
+    "erased successor": lambda home: unchecked(
+        home, "UPDATE record SET superseded_by = '' WHERE superseded_by IS NOT NULL"
+    ),
+    "no predecessor": lambda home: unchecked(
+        home, "UPDATE record SET supersedes = 'mem_none' WHERE supersedes IS NOT NULL"
+    ),
+}
 
 
 def repair(home: MemoryHome, depth: Any = "deep") -> dict[str, int]:

@@ -53,9 +53,12 @@ def test_what_happened_in_the_time_comes_first_and_nothing_is_hidden() -> None:
     asked = QueryRoute("temporal", NOW - DAY_MS, NOW)
     inside, outside = NOW - 1000, NOW - 3 * DAY_MS
     factors = [
-        asked.factor("episodic", inside, 0), asked.factor("episodic", None, inside), asked.factor("semantic", inside, 0),
-        asked.factor("episodic", outside, inside), asked.factor("semantic", None, inside),
-    ]  # fmt: skip
+        asked.factor("episodic", inside, 0),
+        asked.factor("episodic", None, inside),
+        asked.factor("semantic", inside, 0),
+        asked.factor("episodic", outside, inside),
+        asked.factor("semantic", None, inside),
+    ]
     assert factors == [1.5 * 1.25, 1.5 * 1.25, 1.5 * 0.8, 1.25, 0.8]
     assert not asked.is_within("semantic", None, inside)
     assert [asked.is_within("episodic", at, 0) for at in (NOW - DAY_MS, NOW, NOW + 1)] == [True, True, False]

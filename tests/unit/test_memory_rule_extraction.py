@@ -446,9 +446,15 @@ def test_statement_may_hold_a_quotation() -> None:
 
 
 NICKNAMES = [
-    "From now on call me Bo.", "Von nun an nenn mich bitte Bo.", "A partir de ahora llámame Bo.",
-    "Désormais, appelle-moi Bo.", "Отныне называй меня Bo.", "以后请叫我Bo。", "Please call me Bo.", "Tu peux m'appeler Bo.",
-]  # fmt: skip
+    "From now on call me Bo.",
+    "Von nun an nenn mich bitte Bo.",
+    "A partir de ahora llámame Bo.",
+    "Désormais, appelle-moi Bo.",
+    "Отныне называй меня Bo.",
+    "以后请叫我Bo。",
+    "Please call me Bo.",
+    "Tu peux m'appeler Bo.",
+]
 
 
 @each("text", NICKNAMES)
@@ -485,10 +491,15 @@ def test_what_there_is_one_of_is_corrected(home: MemoryHome, before: str, after:
 
 def test_a_secret_is_no_statement() -> None:
     for text in (
-        "Remember that my password is hunter2-Blue.", "Merk dir mein Passwort: Sommer2023!", "Запомни мой пароль: Zima-2022",
-        "Recuerda que mi PIN es 4821", "Retiens que le code de ma carte est 4242", "记住我的密码：Maomao2021",
-        "Remember that my API key is abc", "Remember: IBAN DE02 1203 0000 0000 2020 51",
-    ):  # fmt: skip
+        "Remember that my password is hunter2-Blue.",
+        "Merk dir mein Passwort: Sommer2023!",
+        "Запомни мой пароль: Zima-2022",
+        "Recuerda que mi PIN es 4821",
+        "Retiens que le code de ma carte est 4242",
+        "记住我的密码：Maomao2021",
+        "Remember that my API key is abc",
+        "Remember: IBAN DE02 1203 0000 0000 2020 51",
+    ):
         assert facts(text) == [], text
 
 

@@ -28,14 +28,22 @@ def found(place: Any, name: str, *phrases: str, row: int = 1) -> SayingRow:
 @pytest.mark.parametrize(
     ("content", "value", "own"),
     [
-        ("The user's vault is called blue barn.", None, {"the user's vault is called blue barn", "vault is called blue barn"}),
+        (
+            "The user's vault is called blue barn.",
+            None,
+            {"the user's vault is called blue barn", "vault is called blue barn"},
+        ),
         ("The team meets in Lisbon.", None, {"the team meets in lisbon", "team meets in lisbon", "lisbon"}),
         ("The code is xq-4711.", None, {"the code is xq-4711", "code is xq-4711", "xq-4711"}),
-        ("Der Nutzer mag Kaffee ohne Zucker.", None, {"der nutzer mag kaffee ohne zucker", "nutzer mag kaffee ohne zucker"}),
+        (
+            "Der Nutzer mag Kaffee ohne Zucker.",
+            None,
+            {"der nutzer mag kaffee ohne zucker", "nutzer mag kaffee ohne zucker"},
+        ),
         ("Runs 100km on the 20th of May 2026 at 10:30am.", None, {"runs 100km on the 20th of may 2026 at 10:30am"}),
         ("Likes it.", {"colour": "teal", "of": ["the", True, 7, 20260417]}, {"likes it", "teal", "20260417"}),
     ],
-)  # fmt: skip
+)
 def test_the_words_of_a_memory_are_its_wording_its_value_names_and_codes(
     content: str, value: Any, own: set[str]
 ) -> None:

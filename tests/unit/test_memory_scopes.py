@@ -28,9 +28,12 @@ CONTEXTS: list[tuple[dict[str, Any], MemorySettings, list[Scope]]] = [
     ({"workspace_id": "ws_1", "include_user": True}, NO_USER, [USER, WORKSPACE]),
     ({}, NO_USER, []),
     ({"agent_id": "ag_1"}, ON, [USER, AGENT]),
-    ({"workspace_id": "ws_1", "agent_id": "ag_1", "thread_id": "thr_1", "task_id": "task_1"}, ON,
-     [USER, WORKSPACE, AGENT, THREAD, TASK]),
-]  # fmt: skip
+    (
+        {"workspace_id": "ws_1", "agent_id": "ag_1", "thread_id": "thr_1", "task_id": "task_1"},
+        ON,
+        [USER, WORKSPACE, AGENT, THREAD, TASK],
+    ),
+]
 
 
 @pytest.mark.parametrize(("given", "settings", "scopes"), CONTEXTS)

@@ -26,9 +26,7 @@ def home(tmp_path: Path) -> Iterator[MemoryHome]:
     made.close()
 
 
-def test_what_a_write_must_know_of_its_place_is_read_at_once(
-    home: MemoryHome, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_what_a_write_must_know_of_its_place_is_read_at_once(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     read, reads = home.db.read, list[Any]()
 
     async def counted(work: Any, deadline: float | None = None) -> Any:
@@ -48,7 +46,13 @@ def test_explicit_is_kept_and_told(home: MemoryHome) -> None:
     made = home.remember("Likes green tea", tags=["drink"], metadata={"a": 1}, importance=0.9)
     assert (made.created, made.relation, made.decision.reason_code) == (True, "novel", "active_created")
     record = made.record
-    assert (record.status, record.scope, record.category, record.confidence, record.importance) == ("active", USER, "custom", 1.0, 0.9)  # fmt: skip
+    assert (record.status, record.scope, record.category, record.confidence, record.importance) == (
+        "active",
+        USER,
+        "custom",
+        1.0,
+        0.9,
+    )
     assert (record.evidence_count, record.tags, record.metadata) == (1, ["drink"], {"a": 1})
     assert home.tell() == [("memory/changed", "created")]
     assert home.found("tea") == ["Likes green tea"]
@@ -167,7 +171,11 @@ def test_regulated_is_kept_on_request_and_hidden(home: MemoryHome) -> None:
     assert [told.params.record for told in home.told] == [None]
     assert home.found("epilepsy") == []
     assert home.listed() == []
-    assert home.found("epilepsy", include_sensitive=True) == home.listed(include_sensitive=True) == ["Was diagnosed with epilepsy"]  # fmt: skip
+    assert (
+        home.found("epilepsy", include_sensitive=True)
+        == home.listed(include_sensitive=True)
+        == ["Was diagnosed with epilepsy"]
+    )
     assert home.get(made.record.memory_id) is not None
     assert home.do(home.service.turns.recall(home.turn(), "diagnosed with epilepsy", limit=5)).hits == []
 
@@ -217,7 +225,11 @@ def test_a_duplicate_adds_evidence_and_no_row(home: MemoryHome) -> None:
 
 def test_other_values_under_the_same_words_are_no_duplicates(home: MemoryHome) -> None:
     first = home.propose("The user's name", NAME, value="Anna")
-    second = home.propose("The user's name", msgspec.structs.replace(NAME, intent="explicit_store", explicitness="explicit"), value="Berta")  # fmt: skip
+    second = home.propose(
+        "The user's name",
+        msgspec.structs.replace(NAME, intent="explicit_store", explicitness="explicit"),
+        value="Berta",
+    )
     assert first.record is not None
     assert second.record is not None
     assert (second.decision.reason_code, second.record.value) == ("superseded_by_correction", "Berta")
@@ -230,7 +242,11 @@ def test_forgotten_stays_forgotten_until_the_user_says_it_again(home: MemoryHome
     home.forget(record.memory_id)
     for _ in range(4):
         again = home.propose("Likes tea")
-        assert (again.record, again.relation, again.decision.reason_code) == (None, "suppressed_by_rejection", "suppressed_by_rejection")  # fmt: skip
+        assert (again.record, again.relation, again.decision.reason_code) == (
+            None,
+            "suppressed_by_rejection",
+            "suppressed_by_rejection",
+        )
     wished = home.propose("Likes tea", WISH)
     assert wished.record is not None
     assert wished.record.memory_id != record.memory_id
@@ -242,7 +258,9 @@ def test_an_explicit_correction_supersedes(home: MemoryHome) -> None:
     assert old is not None
     home.tell()
     home.later()
-    new = home.propose("Is called Berta", msgspec.structs.replace(NAME, intent="explicit_store", explicitness="explicit"))  # fmt: skip
+    new = home.propose(
+        "Is called Berta", msgspec.structs.replace(NAME, intent="explicit_store", explicitness="explicit")
+    )
     assert new.record is not None
     assert (new.relation, new.decision.reason_code) == ("contradiction", "superseded_by_correction")
     assert (new.superseded_memory_id, new.record.supersedes) == (old.memory_id, old.memory_id)
@@ -330,7 +348,10 @@ def test_threads_that_may_not_write(home: MemoryHome, mode: str, reason: str) ->
     assert home.listed() == ["Likes tea"]
 
 
-@pytest.mark.parametrize("changes", [{"mode": "chat"}, {"memory_mode": "read_only"}, {"memory_mode": "ignored"}, {"parent_thread_id": "thr_0"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes",
+    [{"mode": "chat"}, {"memory_mode": "read_only"}, {"memory_mode": "ignored"}, {"parent_thread_id": "thr_0"}],
+)
 def test_turns_that_may_not_write(home: MemoryHome, changes: dict[str, Any]) -> None:
     turn = home.turn(**changes)
     result = home.do(
@@ -352,9 +373,12 @@ def test_memory_switched_off(home: MemoryHome) -> None:
     made = home.remember("Likes tea").record
     home.switch(enabled=False)
     for attempt in (
-        lambda: home.remember("Likes jam"), lambda: home.propose("Likes jam"), lambda: home.found("tea"),
-        lambda: home.update(made.memory_id, importance=0.1), lambda: home.restore(made.memory_id),
-    ):  # fmt: skip
+        lambda: home.remember("Likes jam"),
+        lambda: home.propose("Likes jam"),
+        lambda: home.found("tea"),
+        lambda: home.update(made.memory_id, importance=0.1),
+        lambda: home.restore(made.memory_id),
+    ):
         with pytest.raises(Unavailable) as caught:
             attempt()
         assert caught.value.reason == "memory_disabled"
@@ -376,16 +400,29 @@ def test_facts_stand_alone_and_a_run_counts_once(home: MemoryHome) -> None:
     turn = home.turn(turn_id=said.turn_id)
     whole = "I like tea and jam"
     facts = [
-        fact("Likes tea", whole), fact("Likes jam", "I like cake"), fact("\u200b\u200b"), fact("Likes a lot", value="x" * 5000),
-        fact(f"Key {AWS}"), fact("Likes jam", whole), fact("Likes jam", "jam"),
-    ]  # fmt: skip
+        fact("Likes tea", whole),
+        fact("Likes jam", "I like cake"),
+        fact("\u200b\u200b"),
+        fact("Likes a lot", value="x" * 5000),
+        fact(f"Key {AWS}"),
+        fact("Likes jam", whole),
+        fact("Likes jam", "jam"),
+    ]
 
     def propose() -> list[WriteResult]:
         asked = home.service.turns.propose(turn, facts, run_id="run_1", user_items=items, policy_allows=True)
         return list(home.do(asked))
 
     reasons = [result.decision.reason_code for result in propose()]
-    assert reasons == ["active_created", "quote_not_found", "malformed_fact", "malformed_fact", "secret_detected", "active_created", "quote_too_short"]  # fmt: skip
+    assert reasons == [
+        "active_created",
+        "quote_not_found",
+        "malformed_fact",
+        "malformed_fact",
+        "secret_detected",
+        "active_created",
+        "quote_too_short",
+    ]
     assert sorted(home.listed()) == ["Likes jam", "Likes tea"]
     assert propose() == []
     assert len(home.rows("SELECT 1 FROM decision")) == len(facts)
@@ -412,6 +449,12 @@ def test_a_quote_under_a_wrong_name_counts_where_one_message_alone_holds_it(home
 def test_a_policy_that_says_no(home: MemoryHome) -> None:
     said = home.say("I like tea")
     results = home.do(
-        home.service.turns.propose(home.turn(), [fact("Likes tea")], run_id="r", user_items={said.item_id or "": said.quote}, policy_allows=False)
-    )  # fmt: skip
+        home.service.turns.propose(
+            home.turn(),
+            [fact("Likes tea")],
+            run_id="r",
+            user_items={said.item_id or "": said.quote},
+            policy_allows=False,
+        )
+    )
     assert [one.decision.reason_code for one in results] == ["no_memory_requested"]

@@ -198,8 +198,10 @@ def test_a_merge_supersedes_with_history_and_is_undone_by_a_restore(near: Memory
     first, again = kept(near, STORED), kept(near, REWORDED)
     done = merge(near, again, first)
     assert (done.record.memory_id, done.record.content, done.merged_memory_id) == (
-        first.memory_id, STORED, again.memory_id,
-    )  # fmt: skip
+        first.memory_id,
+        STORED,
+        again.memory_id,
+    )
     gone = near.do(near.service.questions.get(GetParams(memory_id=again.memory_id, context=HERE))).record
     assert gone is not None
     assert (gone.status, gone.superseded_by) == ("superseded", first.memory_id)

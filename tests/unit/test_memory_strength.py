@@ -38,7 +38,10 @@ def test_3_reads_and_links_lift_a_standing_and_strength_is_at_most_one() -> None
     assert strength_of(2.7918, 0, HOUR_MS) == 1.0
 
 
-@each(("level", "days"), [(0.81, None), (0.8, 90), (0.8000004, 90), (0.5, 90), (0.4999999, 90), (0.49, 30), (0.3, 30), (0.29, 7), (0.0, 7)])  # fmt: skip
+@each(
+    ("level", "days"),
+    [(0.81, None), (0.8, 90), (0.8000004, 90), (0.5, 90), (0.4999999, 90), (0.49, 30), (0.3, 30), (0.29, 7), (0.0, 7)],
+)
 def test_5_tiers(level: float, days: int | None) -> None:
     assert days_of(level) == days
 
@@ -50,9 +53,7 @@ def standing_of(home: MemoryHome, memory_id: str) -> tuple[float, int, int]:
     return standing, tier, reads
 
 
-SOURCES = [
-    {"importance": 0.05}, {"importance": 1.0}, {"tags": ["a"]}, {"tags": [f"t{n}" for n in range(9)]},
-]  # fmt: skip
+SOURCES = [{"importance": 0.05}, {"importance": 1.0}, {"tags": ["a"]}, {"tags": [f"t{n}" for n in range(9)]}]
 
 
 @pytest.mark.parametrize("given_", SOURCES, ids=str)
@@ -60,9 +61,15 @@ def test_the_column_is_the_formula(tmp_path: Path, given_: dict[str, Any]) -> No
     home = MemoryHome(tmp_path)
     mine = home.do(home.service.remember(RememberParams(content="The boiler hums.", context=HERE, **given_))).record
     noted = [
-        home.do(home.service.notes.note(NoteParams(content=f"The relay of {kind} clicks.", agent_id="agt", agent_kind=kind, context=HERE, **given_)))
+        home.do(
+            home.service.notes.note(
+                NoteParams(
+                    content=f"The relay of {kind} clicks.", agent_id="agt", agent_kind=kind, context=HERE, **given_
+                )
+            )
+        )
         for kind in ("assistant", "tool", "system")
-    ]  # fmt: skip
+    ]
     for memory_id in (mine.memory_id, *(one.memory_id for one in noted if one.memory_id is not None)):
         for reads in range(3):
             record = home.get(memory_id)  # which is a read of it

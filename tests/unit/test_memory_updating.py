@@ -111,9 +111,17 @@ def test_a_changed_record_is_whole_and_travels(home: MemoryHome) -> None:
 
 def test_new_words_keep_what_was_not_named(home: MemoryHome) -> None:
     first = home.remember(
-        "The port is open", value={"a": 1}, key="port", tags=["net"], importance=0.9, valid_from=5, kind="procedural",
-        expires_at=home.clock.at + DAY, metadata={"m": 1}, provenance=Provenance(thread_id="thr_1"),
-    ).record  # fmt: skip
+        "The port is open",
+        value={"a": 1},
+        key="port",
+        tags=["net"],
+        importance=0.9,
+        valid_from=5,
+        kind="procedural",
+        expires_at=home.clock.at + DAY,
+        metadata={"m": 1},
+        provenance=Provenance(thread_id="thr_1"),
+    ).record
     corrected = home.update(first.memory_id, content="The port is closed").record
     names = (
         "value",

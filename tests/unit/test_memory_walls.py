@@ -53,11 +53,28 @@ def test_what_is_outside_answers_like_what_does_not_exist(home: MemoryHome) -> N
     ]
     for call in calls:
         assert outcome(lambda c=call: c(here.memory_id)) == outcome(lambda c=call: c("mem_none"))
-    assert outcome(lambda: service.questions.explain(ExplainParams(target=ExplainTarget(kind="candidate", id=waiting.candidate_id), context=ONLY_2))) \
-        == outcome(lambda: service.questions.explain(ExplainParams(target=ExplainTarget(kind="candidate", id="cand_none"), context=ONLY_2)))  # fmt: skip
-    assert outcome(lambda: service.questions.explain(ExplainParams(target=ExplainTarget(kind="turn", id=said.turn_id or ""), context=ONLY_2))) \
-        == outcome(lambda: service.questions.explain(ExplainParams(target=ExplainTarget(kind="turn", id="trn_none"), context=ONLY_2)))  # fmt: skip
-    for real, unknown in ((ForgetByTurn(turn_id=said.turn_id or ""), ForgetByTurn(turn_id="trn_none")), (ForgetByThread(thread_id="thr_1"), ForgetByThread(thread_id="thr_none"))):  # fmt: skip
+    assert outcome(
+        lambda: service.questions.explain(
+            ExplainParams(target=ExplainTarget(kind="candidate", id=waiting.candidate_id), context=ONLY_2)
+        )
+    ) == outcome(
+        lambda: service.questions.explain(
+            ExplainParams(target=ExplainTarget(kind="candidate", id="cand_none"), context=ONLY_2)
+        )
+    )
+    assert outcome(
+        lambda: service.questions.explain(
+            ExplainParams(target=ExplainTarget(kind="turn", id=said.turn_id or ""), context=ONLY_2)
+        )
+    ) == outcome(
+        lambda: service.questions.explain(
+            ExplainParams(target=ExplainTarget(kind="turn", id="trn_none"), context=ONLY_2)
+        )
+    )
+    for real, unknown in (
+        (ForgetByTurn(turn_id=said.turn_id or ""), ForgetByTurn(turn_id="trn_none")),
+        (ForgetByThread(thread_id="thr_1"), ForgetByThread(thread_id="thr_none")),
+    ):
         for mode in ("tombstone", "erase"):
             one, other = (ForgetParams(target=target, mode=mode, context=ONLY_2) for target in (real, unknown))
             assert outcome(lambda p=one: service.forget(p)) == outcome(lambda p=other: service.forget(p))
@@ -122,7 +139,11 @@ def test_explaining_a_turn(home: MemoryHome) -> None:
     home.propose("Likes jam", MIDDLING, [refused])
     assert explain(home, "turn", kept.turn_id or "").outcome == "saved"
     told = explain(home, "turn", refused.turn_id or "")
-    assert (told.outcome, told.gates[-1].gate, told.gates[-1].reason_code) == ("rejected", "admission", "review_disabled_middle_confidence")  # fmt: skip
+    assert (told.outcome, told.gates[-1].gate, told.gates[-1].reason_code) == (
+        "rejected",
+        "admission",
+        "review_disabled_middle_confidence",
+    )
     nothing = explain(home, "turn", empty.turn_id or "")
     assert (nothing.outcome, nothing.missing[0].reason) == ("unknown", "nothing_was_proposed")
     home.switch(review_enabled=True)
@@ -168,6 +189,8 @@ def test_statistics_are_of_the_active_scopes(home: MemoryHome) -> None:
     assert [(one.scope, one.count) for one in stats.records.by_scope] == [(USER, 2)]
     assert stats.records.by_status == {"active": 2, "superseded": 1}
     assert stats.decisions.by_reason_code == {
-        "active_created": 2, "superseded_by_correction": 1, "review_disabled_middle_confidence": 1,
-    }  # fmt: skip
+        "active_created": 2,
+        "superseded_by_correction": 1,
+        "review_disabled_middle_confidence": 1,
+    }
     assert (stats.index.indexed, stats.index.pending) == (3, 0)

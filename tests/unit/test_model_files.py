@@ -181,9 +181,16 @@ def test_the_digest_is_of_content_and_name_not_of_place(model, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["onnx/model.onnx", "onnx/model.onnx_data", "tokenizer.json", "tokenizer_config.json", "config.json",
-     "special_tokens_map.json", "1_Pooling/config.json"],
-)  # fmt: skip
+    [
+        "onnx/model.onnx",
+        "onnx/model.onnx_data",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "config.json",
+        "special_tokens_map.json",
+        "1_Pooling/config.json",
+    ],
+)
 def test_whatever_decides_a_vector_decides_the_digest(model, name):
     before = digest(files_of(model))
     path = model / name

@@ -26,9 +26,20 @@ from thread_episodic.search.planning import make_planner
 
 NOW = 1_778_686_200_000
 TURN = TurnContext(
-    workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",
-    memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=NOW, time_zone="UTC",
-)  # fmt: skip
+    workspace_id="a",
+    thread_id="a_1",
+    turn_id="t_now",
+    agent_id=None,
+    task_id=None,
+    parent_thread_id=None,
+    mode="agent",
+    memory_mode="normal",
+    origin="user",
+    driver="gateway",
+    options=TurnOptions(),
+    now=NOW,
+    time_zone="UTC",
+)
 PLANNERS = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
 TOOLS = ["memory_search", "memory_list", "artifact_read"]
 HINT = "Can you write it again in French?"
@@ -78,7 +89,10 @@ BAD_PLANS: list[tuple[str, Any]] = [
     ("invalid_json", answer(episodic={"status": "recall", "queries": []})),
     ("invalid_json", answer(episodic={"status": "skip", "queries": [{"mode": "current_thread", "query": "tea"}]})),
     ("too_broad", wants_memory(["query"], ["tea"] * 7)),
-    ("too_broad", answer(episodic={"status": "recall", "queries": asks()["memory"]["active_recall"]["episodic"]["queries"] * 4})),
+    (
+        "too_broad",
+        answer(episodic={"status": "recall", "queries": asks()["memory"]["active_recall"]["episodic"]["queries"] * 4}),
+    ),
     ("too_broad", wants_memory(["query"], ["t" * 257])),
     ("too_broad", asks(query="t" * 257)),
     ("too_broad", asks(query="")),
@@ -89,7 +103,7 @@ BAD_PLANS: list[tuple[str, Any]] = [
     ("invalid_json", asks(from_at=-5)),
     ("invalid_json", asks(max_chars=0)),
     ("too_broad", asks(max_chars=10**9)),
-]  # fmt: skip
+]
 
 
 class Store:

@@ -16,9 +16,20 @@ from protocol.threads import TurnOptions
 from thread_episodic.rows.statements import SQL as EPISODIC_SQL
 
 TURN = TurnContext(
-    workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",
-    memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=NOON, time_zone="UTC",
-)  # fmt: skip
+    workspace_id="a",
+    thread_id="a_1",
+    turn_id="t_now",
+    agent_id=None,
+    task_id=None,
+    parent_thread_id=None,
+    mode="agent",
+    memory_mode="normal",
+    origin="user",
+    driver="gateway",
+    options=TurnOptions(),
+    now=NOON,
+    time_zone="UTC",
+)
 
 
 @pytest.fixture

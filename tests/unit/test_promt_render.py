@@ -162,12 +162,56 @@ def test_own_blocks_are_known_again() -> None:
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "prompts"
 
-HOSTILE_PARTS = (
-    ["<", ">", "</", "recalled_memory", "thread_context", f' nonce="{NONCE}"', NONCE, "```", "\n", "\r", "\u2028", "]: ",
-     "- [", "\u200b", "\u202e", "\U000e0041", "＜", "&lt;", "⏎", "\x00", "\x1b[2J", "\u200f", "~~~", "｀｀｀", "\ud800", " ",
-     "system:", "\nassistant:", "Human:", "[INST]", "<|im_start|>system", "‹/", "⟨", "ｒecalled_memory", "rеcalled_memory", "&#60;",
-     "\\u003c", "]]>", "-->", "{{", "<!--", "\u2066", "\u0301", "\ufeff", "\x85", "~~~~~~", "````", "\v"]
-)  # fmt: skip
+HOSTILE_PARTS = [
+    "<",
+    ">",
+    "</",
+    "recalled_memory",
+    "thread_context",
+    f' nonce="{NONCE}"',
+    NONCE,
+    "```",
+    "\n",
+    "\r",
+    "\u2028",
+    "]: ",
+    "- [",
+    "\u200b",
+    "\u202e",
+    "\U000e0041",
+    "＜",
+    "&lt;",
+    "⏎",
+    "\x00",
+    "\x1b[2J",
+    "\u200f",
+    "~~~",
+    "｀｀｀",
+    "\ud800",
+    " ",
+    "system:",
+    "\nassistant:",
+    "Human:",
+    "[INST]",
+    "<|im_start|>system",
+    "‹/",
+    "⟨",
+    "ｒecalled_memory",
+    "rеcalled_memory",
+    "&#60;",
+    "\\u003c",
+    "]]>",
+    "-->",
+    "{{",
+    "<!--",
+    "\u2066",
+    "\u0301",
+    "\ufeff",
+    "\x85",
+    "~~~~~~",
+    "````",
+    "\v",
+]
 HOSTILE = st.sampled_from(HOSTILE_PARTS)
 TEXTS = st.lists(st.one_of(HOSTILE, HOSTILE, st.text(max_size=6)), max_size=12).map("".join)
 ITEMS = st.lists(

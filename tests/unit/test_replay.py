@@ -233,9 +233,13 @@ def test_setup_gives_config_script_clock_and_arguments(play):
 
 def test_the_send_after_a_kill_starts_another_process(play):
     report = play(
-        ask(1, say=[{"method": "m", "params": {}}]), {"expect": {"id": 1}}, {"kill": True}, ask(1), {"expect": {"id": 1}},
+        ask(1, say=[{"method": "m", "params": {}}]),
+        {"expect": {"id": 1}},
+        {"kill": True},
+        ask(1),
+        {"expect": {"id": 1}},
         {"none": "m"},
-    )  # fmt: skip
+    )
     assert report == (True, None, None)
 
 

@@ -38,12 +38,22 @@ def recased(text: str, cases: list[bool]) -> str:
 def test_every_way_to_a_repository_agrees(host, path, user, secret, cases, port):
     loud = recased(host, cases)
     ways = [
-        f"https://{host}/{path}", f"https://{loud}/{path}.git", f"https://{loud}:443/{path}/", f"http://{host}:80/{path}",
-        f"https://{user}:{secret}@{loud}/{path}.git", f"https://{secret}@{host}/{path}?token={secret}#{secret}",
-        f"ssh://git@{loud}/{path}.git", f"ssh://{user}:{secret}@{host}:{port}/{path}", f"SSH://{host}//{path}.git/",
-        f"git://{host}/{path}", f"git://{host}:9418/{path}.git",
-        f"{user}@{loud}:{path}.git", f"{host}:{path}", f"{user}@{host}:/{path}/", f"{user}@[{host}:{port}]:{path}.git",
-    ]  # fmt: skip
+        f"https://{host}/{path}",
+        f"https://{loud}/{path}.git",
+        f"https://{loud}:443/{path}/",
+        f"http://{host}:80/{path}",
+        f"https://{user}:{secret}@{loud}/{path}.git",
+        f"https://{secret}@{host}/{path}?token={secret}#{secret}",
+        f"ssh://git@{loud}/{path}.git",
+        f"ssh://{user}:{secret}@{host}:{port}/{path}",
+        f"SSH://{host}//{path}.git/",
+        f"git://{host}/{path}",
+        f"git://{host}:9418/{path}.git",
+        f"{user}@{loud}:{path}.git",
+        f"{host}:{path}",
+        f"{user}@{host}:/{path}/",
+        f"{user}@[{host}:{port}]:{path}.git",
+    ]
     assume(len(host) > 1)
     identities = {normalise_remote(way) for way in ways}
     assert identities == {f"{host}/{path}"}
@@ -106,11 +116,30 @@ def test_addresses_of_the_wild(url, identity):
 @pytest.mark.parametrize(
     "url",
     [
-        "", " ", "/srv/git/x.git", "./x", "../x", "~/x", "file:///srv/git/x.git", "C:\\git\\x", "C:/git/x", "x", "https://",
-        "https:///x", "https://example.org", "https://example.org/", "https://example.org:port/x", "https://[::1/x",
-        "ftp://example.org/x", "git@host:", "https://exa\nmple.org/x", "https://u:12/ss@example.org/x", "https://me%40x/x", "https://h/a%00b",
+        "",
+        " ",
+        "/srv/git/x.git",
+        "./x",
+        "../x",
+        "~/x",
+        "file:///srv/git/x.git",
+        "C:\\git\\x",
+        "C:/git/x",
+        "x",
+        "https://",
+        "https:///x",
+        "https://example.org",
+        "https://example.org/",
+        "https://example.org:port/x",
+        "https://[::1/x",
+        "ftp://example.org/x",
+        "git@host:",
+        "https://exa\nmple.org/x",
+        "https://u:12/ss@example.org/x",
+        "https://me%40x/x",
+        "https://h/a%00b",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_remote_address(url):
     assert normalise_remote(url) is None
 

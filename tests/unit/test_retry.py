@@ -12,9 +12,7 @@ from protocol.settings import ThreadEpisodicSettings
 
 NOW = 1_700_000_000_000
 
-limits = st.builds(
-    RetryLimits, st.integers(1, 100_000), st.integers(100_000, 10_000_000), st.integers(1, 1_000_000)
-)  # fmt: skip
+limits = st.builds(RetryLimits, st.integers(1, 100_000), st.integers(100_000, 10_000_000), st.integers(1, 1_000_000))
 unit = st.floats(0, 1)
 
 

@@ -25,7 +25,7 @@ from gateway.wire.rpc import (
     is_request_id,
     message_of,
     params_of,
-)  # fmt: skip
+)
 from protocol.base import Empty, Params, Wire
 from protocol.errors import REASONS, CallerError, Defect, GatewayError, Refused, Unavailable
 from protocol.methods import Bound, Method, bind
@@ -36,10 +36,16 @@ SECRET = "sk-live-0123456789abcdef"  # noqa: S105  # a canary
 # -- lines -----------------------------------------------------------------------------------------------------------
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4),
-)  # fmt: skip
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4)
+    ),
+)
 
 
 @given(JSON, st.booleans())
@@ -75,19 +81,59 @@ def test_unusual_but_strict_lines(line: bytes, expected: Any) -> None:
 
 
 BAD_LINES = [
-    b"", b" ", b"x", b"{", b"[1,]", b"{'a':1}", b'{"a":1}{"b":2}', b'{"a":1} x', b"// c\n1", b"[1 2]", b"+1", b"01",
-    b".5", b"1.", b"0x10", b"True", b"undefined",
-    b"\xef\xbb\xbf{}", b"\xff\xfe{\x00}\x00",  # marks of an encoding
-    b"NaN", b"[Infinity]", b'{"a":-Infinity}', b"1e999", b"[-1e400]",
-    b'"\xff"', b'"\xc3"', b'"\xed\xa0\x80"', b'"\xc0\xaf"', b'"\xf4\x90\x80\x80"',  # not UTF-8
-    b'"\\ud800"', b'"\\udc00\\ud800"', b'{"\\udfff":1}', b'["x",{"y":"\\uD83D"}]', b'"\\ud83d x \\ude00"',
-    b'{"a":1,"a":2}', b'[{"x":{"a":1,"b":2,"a":1}}]', b'{"a":1,"\\u0061":2}',  # members twice
-    b'"a\nb"', b'"a\tb"', b'"a\x00b"', b'"\\x41"', b'"\\u12"', b'"open',
-    b"\x00", b"{}\x00",
-    b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1), b'{"a":[' * 300 + b"]}" * 300,
-    b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b"[" * 1_000_000,
-    b"9" * 5000, b"-" + b"9" * 5000,
-]  # fmt: skip
+    b"",
+    b" ",
+    b"x",
+    b"{",
+    b"[1,]",
+    b"{'a':1}",
+    b'{"a":1}{"b":2}',
+    b'{"a":1} x',
+    b"// c\n1",
+    b"[1 2]",
+    b"+1",
+    b"01",
+    b".5",
+    b"1.",
+    b"0x10",
+    b"True",
+    b"undefined",
+    b"\xef\xbb\xbf{}",
+    b"\xff\xfe{\x00}\x00",  # marks of an encoding
+    b"NaN",
+    b"[Infinity]",
+    b'{"a":-Infinity}',
+    b"1e999",
+    b"[-1e400]",
+    b'"\xff"',
+    b'"\xc3"',
+    b'"\xed\xa0\x80"',
+    b'"\xc0\xaf"',
+    b'"\xf4\x90\x80\x80"',  # not UTF-8
+    b'"\\ud800"',
+    b'"\\udc00\\ud800"',
+    b'{"\\udfff":1}',
+    b'["x",{"y":"\\uD83D"}]',
+    b'"\\ud83d x \\ude00"',
+    b'{"a":1,"a":2}',
+    b'[{"x":{"a":1,"b":2,"a":1}}]',
+    b'{"a":1,"\\u0061":2}',  # members twice
+    b'"a\nb"',
+    b'"a\tb"',
+    b'"a\x00b"',
+    b'"\\x41"',
+    b'"\\u12"',
+    b'"open',
+    b"\x00",
+    b"{}\x00",
+    b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1),
+    b'{"a":[' * 300 + b"]}" * 300,
+    b"[" * 100_000 + b"]" * 100_000,
+    b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+    b"[" * 1_000_000,
+    b"9" * 5000,
+    b"-" + b"9" * 5000,
+]
 
 
 @each("line", BAD_LINES)
@@ -266,12 +312,19 @@ def test_an_error_of_the_contract_goes_out_as_it_is(reason: Any) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        ValueError(SECRET), KeyError(SECRET), RuntimeError(SECRET, "/home/me"), OSError(2, SECRET, SECRET),
-        Defect(message=SECRET), Defect("internal", SECRET, details={"text": SECRET}), ExceptionGroup(SECRET, [ValueError()]),
-        AssertionError(SECRET), UnicodeEncodeError("utf-8", SECRET, 0, 1, SECRET), GatewayError("internal", SECRET),
+        ValueError(SECRET),
+        KeyError(SECRET),
+        RuntimeError(SECRET, "/home/me"),
+        OSError(2, SECRET, SECRET),
+        Defect(message=SECRET),
+        Defect("internal", SECRET, details={"text": SECRET}),
+        ExceptionGroup(SECRET, [ValueError()]),
+        AssertionError(SECRET),
+        UnicodeEncodeError("utf-8", SECRET, 0, 1, SECRET),
+        GatewayError("internal", SECRET),
     ],
     ids=lambda error: type(error).__name__,
-)  # fmt: skip
+)
 def test_any_other_error_is_only_an_incident(error: Exception) -> None:
     seen: list[BaseException] = []
 

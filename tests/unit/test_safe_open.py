@@ -101,8 +101,10 @@ def test_pipes_sockets_and_folders_are_not_opened(root: SafeFolder):
         os.chdir(here)
     assert [refusal(root, name) for name in ("pipe", "sock", "deep")] == ["not_regular"] * 3
     assert {entry.name: entry.kind for entry in root.list_folder("")} == {
-        "deep": "folder", "pipe": "other", "sock": "other",
-    }  # fmt: skip
+        "deep": "folder",
+        "pipe": "other",
+        "sock": "other",
+    }
 
 
 def test_long_and_deep_paths_are_refused(root: SafeFolder):

@@ -77,8 +77,12 @@ def fails(error: str, **rule: Any) -> dict[str, Any]:
 
 def test_the_first_rule_that_fits_answers(tmp_path: Path) -> None:
     stage = Stage(
-        tmp_path, says("tea!", input_contains="tea"), says("second", round=2), says("x", "extractor"), says("any", "any"),
-    )  # fmt: skip
+        tmp_path,
+        says("tea!", input_contains="tea"),
+        says("second", round=2),
+        says("x", "extractor"),
+        says("any", "any"),
+    )
     assert stage.ask("I like tea") == "tea!"
     assert stage.ask("I like TEA") == "any"
     assert stage.ask(round=2) == "second"
@@ -108,7 +112,10 @@ def test_rules_are_used_up_each_for_itself(tmp_path: Path) -> None:
     assert [stage.ask() for _ in range(2)] == ["changed entirely", "OK."]
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '{"role": "main"}', '{"role": "king", "respond": {}}', '{"role":"main","respond":{"words":"x"}}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    ["{", "[]", '{"role": "main"}', '{"role": "king", "respond": {}}', '{"role":"main","respond":{"words":"x"}}'],
+)
 def test_a_script_that_cannot_be_read(tmp_path: Path, line: str) -> None:
     stage = Stage(tmp_path)
     stage.script.write_text(line, encoding="utf-8")
@@ -166,17 +173,21 @@ def test_a_stream_has_as_many_deltas_as_asked(tmp_path: Path, chunks: int, delta
 @pytest.mark.parametrize(
     ("error", "reason", "tries"),
     [
-        ("timeout", "provider_timeout", 3), ("disconnect", "provider_unavailable", 3),
-        ("http_429", "provider_rate_limited", 3), ("http_500", "provider_unavailable", 3),
+        ("timeout", "provider_timeout", 3),
+        ("disconnect", "provider_unavailable", 3),
+        ("http_429", "provider_rate_limited", 3),
+        ("http_500", "provider_unavailable", 3),
         ("bad_json", "provider_failed", 1),
     ],
-)  # fmt: skip
+)
 def test_errors_are_tried_as_often_as_they_deserve(tmp_path: Path, error: str, reason: str, tries: int) -> None:
     stage = Stage(tmp_path, fails(error))
     with pytest.raises(ProviderFailed) as caught:
         stage.ask(round=2)
     assert (caught.value.fault, caught.value.reason) == (error, reason)
-    assert [(line["attempt"], line["round"], line["seq"]) for line in stage.recorded()] == [(n, 2, n) for n in range(1, tries + 1)]  # fmt: skip
+    assert [(line["attempt"], line["round"], line["seq"]) for line in stage.recorded()] == [
+        (n, 2, n) for n in range(1, tries + 1)
+    ]
     assert stage.resets == tries - 1
 
 
@@ -213,11 +224,19 @@ def test_a_call_is_recorded_before_it_is_answered(tmp_path: Path) -> None:
             await asked
 
     asyncio.run(scene())
-    assert stage.recorded() == [{
-        "seq": 1, "role": "main", "thread_id": "thr_1", "turn_id": "trn_1", "round": 1, "attempt": 1,
-        "messages": [{"role": "system", "content": "You are"}, {"role": "user", "content": "hello"}],
-        "tools": [{"name": "t", "description": "d", "parameters": {"type": "object"}}], "at": START,
-    }]  # fmt: skip
+    assert stage.recorded() == [
+        {
+            "seq": 1,
+            "role": "main",
+            "thread_id": "thr_1",
+            "turn_id": "trn_1",
+            "round": 1,
+            "attempt": 1,
+            "messages": [{"role": "system", "content": "You are"}, {"role": "user", "content": "hello"}],
+            "tools": [{"name": "t", "description": "d", "parameters": {"type": "object"}}],
+            "at": START,
+        }
+    ]
     assert stage.deltas == []
 
 

@@ -52,8 +52,17 @@ def test_a_wrong_digit_is_noticed(name):
 
 
 ELSEWHERE = [
-    "order {}", "tracking number {}", "phone {}", "https://x.org/{}", "?ref={}", "0.{}", "{}.5", "user_id: {}", "a/{}", "#{}",
-]  # fmt: skip
+    "order {}",
+    "tracking number {}",
+    "phone {}",
+    "https://x.org/{}",
+    "?ref={}",
+    "0.{}",
+    "{}.5",
+    "user_id: {}",
+    "a/{}",
+    "#{}",
+]
 
 
 @each(("name", "place"), [(name, place) for name in GIVEN if GIVEN[name].isdecimal() for place in ELSEWHERE])
@@ -91,10 +100,13 @@ def test_numbers_drawn_by_chance_are_seldom_taken_for_one():
 @pytest.mark.parametrize(
     "key",
     [
-        "AKIAIOSFODNN7" + "EXAMPLE", "ASIAIOSFODNN7" + "EXAMPLE", "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY",
-        "sk_test_4eC39Hq" + "LyjWDarjtT1zdp7dc", "ghp_16C7e42F292c6912" + "E7710c838347Ae178B4a",
+        "AKIAIOSFODNN7" + "EXAMPLE",
+        "ASIAIOSFODNN7" + "EXAMPLE",
+        "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY",
+        "sk_test_4eC39Hq" + "LyjWDarjtT1zdp7dc",
+        "ghp_16C7e42F292c6912" + "E7710c838347Ae178B4a",
     ],
-)  # fmt: skip
+)
 def test_a_key_that_its_vendor_documents_opens_nothing(key):
     assert kinds(f"key = {key}") == []
     assert kinds(f"aws_secret_access_key = {key}") == []

@@ -52,9 +52,14 @@ def test_a_failed_initialize_leaves_the_session_new() -> None:
 def test_notifications_are_never_answered() -> None:
     async def scene(stage: Stage) -> None:
         stage.write(
-            notification("initialized"), notification("nope"), notification("say", name=1), notification("hold"),
-            {"jsonrpc": "2.0", "id": 5, "result": 1}, {"id": 6, "error": {}}, request(7, "ping"),
-        )  # fmt: skip
+            notification("initialized"),
+            notification("nope"),
+            notification("say", name=1),
+            notification("hold"),
+            {"jsonrpc": "2.0", "id": 5, "result": 1},
+            {"id": 6, "error": {}},
+            request(7, "ping"),
+        )
         await stage.replies(1)
 
     _, out = play(scene)
@@ -67,18 +72,29 @@ def test_notifications_are_never_answered() -> None:
 def test_each_error_has_its_request_s_id() -> None:
     async def scene(stage: Stage) -> None:
         stage.write(
-            request("a", "fail", name="refused"), request(0, "fail", name="secret"), request("", "nope"),
-            {"jsonrpc": "2.0", "id": "p", "method": "say", "params": ["positional"]}, request("m", "say", other=1),
-            {"jsonrpc": "2.0", "id": 1.5, "method": "say"}, {"id": "v", "method": "say"}, request("o", "orphan"),
-        )  # fmt: skip
+            request("a", "fail", name="refused"),
+            request(0, "fail", name="secret"),
+            request("", "nope"),
+            {"jsonrpc": "2.0", "id": "p", "method": "say", "params": ["positional"]},
+            request("m", "say", other=1),
+            {"jsonrpc": "2.0", "id": 1.5, "method": "say"},
+            {"id": "v", "method": "say"},
+            request("o", "orphan"),
+        )
         await stage.replies(8)
         assert stage.incidents == ["ValueError"]
 
     _, out = play(scene)
     assert {reason(message) for message in out} == {
-        ("a", "conflict"), (0, "internal"), ("", "method_not_found"), ("p", "invalid_params"), ("m", "invalid_params"),
-        (None, "invalid_request"), ("v", "invalid_request"), ("o", "cancelled"),
-    }  # fmt: skip
+        ("a", "conflict"),
+        (0, "internal"),
+        ("", "method_not_found"),
+        ("p", "invalid_params"),
+        ("m", "invalid_params"),
+        (None, "invalid_request"),
+        ("v", "invalid_request"),
+        ("o", "cancelled"),
+    }
     assert "secret" not in json.dumps(out)
 
 
@@ -92,8 +108,10 @@ def test_a_bad_line_is_answered_and_the_next_one_served() -> None:
 
     _, out = play(scene)
     assert [reason(message) for message in out[:3]] == [
-        (None, "parse_error"), (None, "parse_error"), (None, "message_too_large"),
-    ]  # fmt: skip
+        (None, "parse_error"),
+        (None, "parse_error"),
+        (None, "message_too_large"),
+    ]
     assert name(out[3]) == (1, "on")
 
 
@@ -127,9 +145,11 @@ def test_requests_of_a_thread_are_answered_in_their_order() -> None:
 def test_requests_of_other_threads_and_of_none_do_not_wait() -> None:
     async def scene(stage: Stage) -> None:
         stage.write(
-            request(1, "in_thread", name="a", thread_id="a"), request(2, "in_thread", name="b", thread_id="b"),
-            request(3, "in_thread", name="c"), request(4, "say", name="d", thread_id="a"),
-        )  # fmt: skip
+            request(1, "in_thread", name="a", thread_id="a"),
+            request(2, "in_thread", name="b", thread_id="b"),
+            request(3, "in_thread", name="c"),
+            request(4, "say", name="d", thread_id="a"),
+        )
         await stage.until(lambda: len(stage.begun) == 3)
         await stage.replies(1)
         assert name(stage.out[0]) == (4, "d")
@@ -144,10 +164,12 @@ def test_requests_of_other_threads_and_of_none_do_not_wait() -> None:
 def test_a_turn_waits_for_its_thread() -> None:
     async def scene(stage: Stage) -> None:
         stage.write(
-            request(1, "in_thread", name="first", thread_id="a"), request(2, "in_turn", name="same", turn_id="turn-of-a"),
-            request(3, "in_turn", name="unknown", turn_id="u"), request(4, "in_turn", name="after unknown", turn_id="u"),
+            request(1, "in_thread", name="first", thread_id="a"),
+            request(2, "in_turn", name="same", turn_id="turn-of-a"),
+            request(3, "in_turn", name="unknown", turn_id="u"),
+            request(4, "in_turn", name="after unknown", turn_id="u"),
             request(5, "in_turn", name="bad", turn_id=7),
-        )  # fmt: skip
+        )
         await stage.replies(1)
         assert reason(stage.out[0]) == (5, "invalid_params")
         await settle()
@@ -166,8 +188,9 @@ def test_a_turn_waits_for_the_request_that_begins_it() -> None:
             request(1, "in_thread", name="earlier", thread_id="b"),
             request(2, "in_thread", name="begins", thread_id="b", turn_id="new"),
             request(3, "in_thread", name="elsewhere", thread_id="c", turn_id="new"),
-            request(4, "in_turn", name="goes on", turn_id="new"), request(5, "in_thread", name="last", thread_id="b"),
-        )  # fmt: skip
+            request(4, "in_turn", name="goes on", turn_id="new"),
+            request(5, "in_thread", name="last", thread_id="b"),
+        )
         await stage.until(lambda: len(stage.begun) == 2)
         for gate in ("last", "goes on", "begins", "elsewhere", "earlier"):
             await settle()
@@ -186,8 +209,9 @@ def test_a_failure_or_a_cancellation_lets_the_next_of_the_thread_begin() -> None
         stage.write(
             request(1, "in_thread", name="held", thread_id="a"),
             request(2, "in_thread", name="cancelled early", thread_id="a"),
-            request(3, "in_thread", nonsense=1, thread_id="a"), request(4, "in_thread", name="last", thread_id="a"),
-        )  # fmt: skip
+            request(3, "in_thread", nonsense=1, thread_id="a"),
+            request(4, "in_thread", name="last", thread_id="a"),
+        )
         await stage.until(lambda: stage.begun)
         stage.write(notification("$/cancelRequest", id=2))
         await stage.replies(1)
@@ -222,17 +246,31 @@ def test_nothing_is_kept_of_a_thread_that_is_at_rest() -> None:
 def test_a_batch_is_answered_item_by_item_in_one_array() -> None:
     async def scene(stage: Stage) -> None:
         stage.gate("slow").set()
-        stage.write([
-            request(1, "hold", name="slow"), 1, {}, notification("say"), request(2, "say", name="b"), request(3, "nope"),
-            {"jsonrpc": "2.0", "id": 9, "result": 1}, {"jsonrpc": "2.0", "id": 4, "method": 5}, [], None,
-        ])  # fmt: skip
+        stage.write(
+            [
+                request(1, "hold", name="slow"),
+                1,
+                {},
+                notification("say"),
+                request(2, "say", name="b"),
+                request(3, "nope"),
+                {"jsonrpc": "2.0", "id": 9, "result": 1},
+                {"jsonrpc": "2.0", "id": 4, "method": 5},
+                [],
+                None,
+            ]
+        )
         await stage.replies(1)
 
     _, out = play(scene)
     (batch,) = out
     assert sorted((str(reply["id"]), answers([reply])[reply["id"]]) for reply in batch) == [
-        ("1", "ok"), ("2", "ok"), ("3", "method_not_found"), ("4", "invalid_request"), *[("None", "invalid_request")] * 4,
-    ]  # fmt: skip
+        ("1", "ok"),
+        ("2", "ok"),
+        ("3", "method_not_found"),
+        ("4", "invalid_request"),
+        *[("None", "invalid_request")] * 4,
+    ]
 
 
 @pytest.mark.parametrize("values", [[], [notification("say")] * (MAX_BATCH + 1)], ids=["empty", "too many"])

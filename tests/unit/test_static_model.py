@@ -109,10 +109,13 @@ def test_a_damaged_package_is_a_broken_model(files: StaticFiles, tmp_path: Path,
     raw = files.vectors.read_bytes()
     header = json.dumps({"embedding.weight": {"dtype": "F16", "shape": [3, 2], "data_offsets": [0, 12]}}).encode()
     kinds = {
-        "cut": raw[:100_000], "empty": b"", "no header": b"x" * 1000,
+        "cut": raw[:100_000],
+        "empty": b"",
+        "no header": b"x" * 1000,
         "other numbers": len(header).to_bytes(8, "little") + header.replace(b"F16", b"F32") + bytes(24),
-        "no vocabulary": raw, "short": len(header).to_bytes(8, "little") + header + bytes(12),
-    }  # fmt: skip
+        "no vocabulary": raw,
+        "short": len(header).to_bytes(8, "little") + header + bytes(12),
+    }
     vectors.write_bytes(kinds[damage])
     tokens.write_bytes(b"{}" if damage == "no vocabulary" else files.tokens.read_bytes())
     with pytest.raises(EmbedderError) as failed:

@@ -93,10 +93,34 @@ def test_phrase(phrase: str, first: str, last: str) -> None:
 
 @each(
     "text",
-    ["", "tomorrow", "May I ask?", "next week", "in March 2031", "the yesterdays", "ago", "march on", "two days", "завтра",
-     "morgen", "mañana", "in 5 days", "Monday-ish", "31 June", "45 May", "on 3 May 2031", "2026-13-45", "5 apples",
-     "the 2nd of us", "may", "en mar abierto", "die Sache mit dem so", "What do we do?", "el sábado que viene"],
-)  # fmt: skip
+    [
+        "",
+        "tomorrow",
+        "May I ask?",
+        "next week",
+        "in March 2031",
+        "the yesterdays",
+        "ago",
+        "march on",
+        "two days",
+        "завтра",
+        "morgen",
+        "mañana",
+        "in 5 days",
+        "Monday-ish",
+        "31 June",
+        "45 May",
+        "on 3 May 2031",
+        "2026-13-45",
+        "5 apples",
+        "the 2nd of us",
+        "may",
+        "en mar abierto",
+        "die Sache mit dem so",
+        "What do we do?",
+        "el sábado que viene",
+    ],
+)
 def test_no_past_is_named(text: str) -> None:
     assert find_time(text, NOW, UTC) is None
 
@@ -167,10 +191,15 @@ def test_nothing_lies_ahead_and_places_are_kept(text: str, now: int) -> None:
 @pytest.mark.parametrize(
     ("text", "tells"),
     [
-        ("It cracked yesterday.", True), ("Das war vor zwei Tagen", True), ("Мы говорили на прошлой неделе", True),
-        ("fue el mes pasado", True), ("It cracked badly.", False), ("", False), ("yesterdays", False),
+        ("It cracked yesterday.", True),
+        ("Das war vor zwei Tagen", True),
+        ("Мы говорили на прошлой неделе", True),
+        ("fue el mes pasado", True),
+        ("It cracked badly.", False),
+        ("", False),
+        ("yesterdays", False),
     ],
-)  # fmt: skip
+)
 def test_whether_a_text_tells_a_time(text: str, *, tells: bool) -> None:
     assert tells_time(text) is tells
 
@@ -178,10 +207,15 @@ def test_whether_a_text_tells_a_time(text: str, *, tells: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "asks"),
     [
-        ("When did it crack?", True), ("what year was it", True), ("Wann war das?", True), ("¿Cuándo fue?", True),
-        ("Когда это было?", True), ("How did it crack?", False), ("whenever you like", False),
+        ("When did it crack?", True),
+        ("what year was it", True),
+        ("Wann war das?", True),
+        ("¿Cuándo fue?", True),
+        ("Когда это было?", True),
+        ("How did it crack?", False),
+        ("whenever you like", False),
     ],
-)  # fmt: skip
+)
 def test_whether_a_question_is_for_a_time(text: str, *, asks: bool) -> None:
     assert asks_when(text) is asks
 

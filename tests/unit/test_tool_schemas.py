@@ -14,9 +14,24 @@ from protocol.tools import ADMIN_TOOLS, DOOR_TOOLS, TOOLS, tool_spec, whole_sche
 
 NAMES = [*TOOLS, *DOOR_TOOLS, *ADMIN_TOOLS]
 KEYWORDS = {
-    "type", "description", "title", "default", "enum", "anyOf", "items", "properties", "required", "additionalProperties",
-    "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern",
-}  # fmt: skip
+    "type",
+    "description",
+    "title",
+    "default",
+    "enum",
+    "anyOf",
+    "items",
+    "properties",
+    "required",
+    "additionalProperties",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "pattern",
+}
 """What the dialects of all vendors have in common; none has `$ref`, `oneOf`, `allOf`, `not`, `const`, `format` or lists
 of types."""
 MAX_DEPTH = 5

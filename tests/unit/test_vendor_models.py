@@ -132,13 +132,30 @@ def test_tool_calls_come_in_pieces_side_by_side(kind: str) -> None:
         ]
         assert len({call.call_id for call in reply.tool_calls}) == 3
         told = [Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls)]
-        told += [Message(role="tool", content=f"r{n}", tool_call_id=c.call_id, pictures=[PNG][n:]) for n, c in enumerate(reply.tool_calls)]  # fmt: skip
+        told += [
+            Message(role="tool", content=f"r{n}", tool_call_id=c.call_id, pictures=[PNG][n:])
+            for n, c in enumerate(reply.tool_calls)
+        ]
         await stage.ask(Message(role="user", content="What?"), *told, tools=[TOOL])
         first, second = (asked.body for asked in stage.fake.asked)
-        assert first["tools"] == {
-            "openai": [{"type": "function", "function": {"name": "request_tools", "description": "More tools.", "parameters": {"type": "object"}}}],
-            "anthropic": [{"name": "request_tools", "description": "More tools.", "input_schema": {"type": "object"}}],
-        }[kind]  # fmt: skip
+        assert (
+            first["tools"]
+            == {
+                "openai": [
+                    {
+                        "type": "function",
+                        "function": {
+                            "name": "request_tools",
+                            "description": "More tools.",
+                            "parameters": {"type": "object"},
+                        },
+                    }
+                ],
+                "anthropic": [
+                    {"name": "request_tools", "description": "More tools.", "input_schema": {"type": "object"}}
+                ],
+            }[kind]
+        )
         ids = [call.call_id for call in reply.tool_calls]
         if kind == "openai":
             assistant, *answers, pictures = second["messages"][1:]
@@ -152,8 +169,22 @@ def test_tool_calls_come_in_pieces_side_by_side(kind: str) -> None:
             )
         else:
             _, assistant, results = second["messages"]
-            assert assistant["content"][0] == {"type": "thinking", "thinking": "What did they say?", "signature": "EqQBCgIYAhIM1gbcDa9GJwZA2b3h"}  # fmt: skip
-            assert [(b["id"], b["input"]) for b in assistant["content"][2:]] == list(zip(ids, [{"domains": ["memory"], "reason": "to look it up"}, {"domains": ["artifact"], "reason": "a file"}, {}], strict=True))  # fmt: skip
+            assert assistant["content"][0] == {
+                "type": "thinking",
+                "thinking": "What did they say?",
+                "signature": "EqQBCgIYAhIM1gbcDa9GJwZA2b3h",
+            }
+            assert [(b["id"], b["input"]) for b in assistant["content"][2:]] == list(
+                zip(
+                    ids,
+                    [
+                        {"domains": ["memory"], "reason": "to look it up"},
+                        {"domains": ["artifact"], "reason": "a file"},
+                        {},
+                    ],
+                    strict=True,
+                )
+            )
             assert [block["tool_use_id"] for block in results["content"]] == ids
             assert [part["type"] for part in results["content"][0]["content"]] == ["text", "image"]
 
@@ -280,9 +311,14 @@ FAULTS = [
     ("ends early", "early", "disconnect", 3),
     ("garbage", Said((b'event: message_start\ndata: {"type": \n\n',)), "bad_json", 1),
     ("no UTF-8", Said((b"event: message_start\ndata: \xff\xfe\n\n",)), "bad_json", 1),
-    ("other shape", Said((b'event: message_start\ndata: {"type": "message_start", "message": 7, "choices": 7}\n\n',)), "bad_json", 1),
+    (
+        "other shape",
+        Said((b'event: message_start\ndata: {"type": "message_start", "message": 7, "choices": 7}\n\n',)),
+        "bad_json",
+        1,
+    ),
     ("a web page", Said((b"<!DOCTYPE html><html></html>",), headers=(("content-type", "text/html"),)), "bad_json", 1),
-]  # fmt: skip
+]
 
 
 @both
@@ -435,13 +471,20 @@ def test_one_that_wants_too_much_patience_is_not_asked_again(kind: str) -> None:
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
-        ({}, None), ({"retry-after": "2"}, 2.0), ({"retry-after": "0"}, 0.0), ({"retry-after": "1.5"}, 1.5),
-        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25), ({"retry-after-ms": "x", "retry-after": "1"}, 1.0),
-        ({"retry-after": "-1"}, None), ({"retry-after": "nan"}, None), ({"retry-after": "inf"}, None),
-        ({"retry-after": "soon"}, None), ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({}, None),
+        ({"retry-after": "2"}, 2.0),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
+        ({"retry-after-ms": "x", "retry-after": "1"}, 1.0),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         ({"retry-after": "Wed, 99 Oct 2015 07:28:00 GMT"}, None),
     ],
-)  # fmt: skip
+)
 def test_forms_of_retry_after(headers: dict[str, str], expected: float | None) -> None:
     assert retry_after(headers) == expected
 
@@ -455,11 +498,17 @@ def test_a_date_to_come_again() -> None:
 # -- keys and surroundings ---------------------------------------------------------------------------------------------
 
 OTHERS = {
-    "OPENAI_API_KEY": "other", "OPENAI_ADMIN_KEY": "other", "OPENAI_ORG_ID": "other", "OPENAI_PROJECT_ID": "other",
-    "OPENAI_BASE_URL": "http://127.0.0.1:9/other", "OPENAI_CUSTOM_HEADERS": "X-Other: other\nAuthorization: other",
-    "ANTHROPIC_API_KEY": "other", "ANTHROPIC_AUTH_TOKEN": "other", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9/other",
+    "OPENAI_API_KEY": "other",
+    "OPENAI_ADMIN_KEY": "other",
+    "OPENAI_ORG_ID": "other",
+    "OPENAI_PROJECT_ID": "other",
+    "OPENAI_BASE_URL": "http://127.0.0.1:9/other",
+    "OPENAI_CUSTOM_HEADERS": "X-Other: other\nAuthorization: other",
+    "ANTHROPIC_API_KEY": "other",
+    "ANTHROPIC_AUTH_TOKEN": "other",
+    "ANTHROPIC_BASE_URL": "http://127.0.0.1:9/other",
     "ANTHROPIC_CUSTOM_HEADERS": "X-Other: other\nX-Api-Key: other",
-}  # fmt: skip
+}
 
 
 @both

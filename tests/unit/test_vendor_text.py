@@ -49,7 +49,11 @@ def calls(kind: str, call_id: str, name: str, *arguments: str, thoughts: tuple[s
         thought = [{"delta": {"reasoning_content": piece}} for piece in thoughts]
         asked = [{"delta": {"tool_calls": [call]}} for call in (first, *more)]
         return chunks(*thought, *asked, {"delta": {}, "finish_reason": "tool_calls"})
-    thought = block(0, {"type": "thinking", "thinking": "", "signature": "s"}, *({"type": "thinking_delta", "thinking": piece} for piece in thoughts))  # fmt: skip
+    thought = block(
+        0,
+        {"type": "thinking", "thinking": "", "signature": "s"},
+        *({"type": "thinking_delta", "thinking": piece} for piece in thoughts),
+    )
     pieces = [{"type": "input_json_delta", "partial_json": piece} for piece in arguments]
     asked = block(1, {"type": "tool_use", "id": call_id, "name": name, "input": {}}, *pieces)
     return events(*thought, *asked, {"type": "message_stop"})

@@ -54,9 +54,19 @@ from thread_episodic.values import NewChunk, lexicon_digest
 from thread_episodic.visibility import mask_range
 
 MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
-)  # fmt: skip
+)
 """Spelt here: `strftime` asks the locale, and an index must not."""
 
 PLANNED_AT_ONCE = 2000  # characters: about a millisecond that the loop is held for
@@ -172,10 +182,16 @@ def plan_item(waiting: WaitingMessage, sizes: ChunkSizes, lexicon: Lexicon, scan
         words = " ".join(terms)
         chunks.append(
             NewChunk(
-                position=len(chunks), start=start, end=end, words=words, terms=pack(words), term_count=len(terms),
-                asks=is_question(said), is_dated=tells_time(said),
+                position=len(chunks),
+                start=start,
+                end=end,
+                words=words,
+                terms=pack(words),
+                term_count=len(terms),
+                asks=is_question(said),
+                is_dated=tells_time(said),
             )
-        )  # fmt: skip
+        )
     return ItemPlan(waiting, chunks, cut.left_out)
 
 
@@ -202,10 +218,22 @@ class Indexer:
     """Keeps the index in step with the items."""
 
     def __init__(
-        self, *, db: Transact, clock: Clock, keyed: KeyedHash, lexicon: Lexicon, scanner: SecretScanner,
-        jobs: JobQueue, notify: Notify, settings: Settings, read_items: ReadItems, echo_spans: EchoSpans,
-        turn_items: TurnItems, workspace_threads: WorkspaceThreads, vectors: ChunkVectors,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        db: Transact,
+        clock: Clock,
+        keyed: KeyedHash,
+        lexicon: Lexicon,
+        scanner: SecretScanner,
+        jobs: JobQueue,
+        notify: Notify,
+        settings: Settings,
+        read_items: ReadItems,
+        echo_spans: EchoSpans,
+        turn_items: TurnItems,
+        workspace_threads: WorkspaceThreads,
+        vectors: ChunkVectors,
+    ) -> None:
         self._vectors = vectors
         self._db = db
         self._clock = clock
@@ -346,7 +374,7 @@ class Indexer:
 
     def _turn(
         self, tx: Tx, handle: JobHandle, facts: Sequence[ItemFact], sources: Mapping[str, IndexedSource]
-    ) -> _Turn:  # fmt: skip
+    ) -> _Turn:
         found: list[WaitingMessage] = []
         is_known = True
         for fact in facts:

@@ -19,10 +19,18 @@ class Reindexer:
     """Queues every turn again, and the repair of what belongs to none."""
 
     def __init__(
-        self, *, db: Transact, clock: Clock, jobs: JobQueue, vectors: ChunkVectors, read_thread: ReadThread,
-        thread_turns: ThreadTurns, workspace_exists: WorkspaceExists, workspace_threads: WorkspaceThreads,
+        self,
+        *,
+        db: Transact,
+        clock: Clock,
+        jobs: JobQueue,
+        vectors: ChunkVectors,
+        read_thread: ReadThread,
+        thread_turns: ThreadTurns,
+        workspace_exists: WorkspaceExists,
+        workspace_threads: WorkspaceThreads,
         repair: IndexRepairer,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._db = db
         self._clock = clock
         self._jobs = jobs

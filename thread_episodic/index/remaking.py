@@ -11,9 +11,17 @@ class Remake:
 
     def __init__(self, turn_id: str) -> None:
         self.job = Job(
-            job_id="", kind="index", subject=turn_id, thread_id=None, turn_id=turn_id, state="leased", attempt_count=1,
-            next_run_at=0, created_at=0, last_error=None,
-        )  # fmt: skip
+            job_id="",
+            kind="index",
+            subject=turn_id,
+            thread_id=None,
+            turn_id=turn_id,
+            state="leased",
+            attempt_count=1,
+            next_run_at=0,
+            created_at=0,
+            last_error=None,
+        )
 
     def finish(self, tx: Tx) -> None:
         """There is no mark to be set."""

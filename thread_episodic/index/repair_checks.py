@@ -64,11 +64,19 @@ class Mender:
     """Mends what the looks find."""
 
     def __init__(
-        self, *, clock: Clock, jobs: JobQueue, lexicon: Lexicon, meaning: Meaning, indexer: Indexer,
+        self,
+        *,
+        clock: Clock,
+        jobs: JobQueue,
+        lexicon: Lexicon,
+        meaning: Meaning,
+        indexer: Indexer,
         vectors: ChunkVectors,
-        read_items: ReadItems, hash_of: Callable[[ItemFact], bytes], items_after: ItemsAfter,
+        read_items: ReadItems,
+        hash_of: Callable[[ItemFact], bytes],
+        items_after: ItemsAfter,
         searched_space: SearchedSpace,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._clock = clock
         self._jobs = jobs
         self._lexicon = lexicon

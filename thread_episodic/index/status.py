@@ -37,9 +37,15 @@ class StatusReader:
     """Reads the state of the index."""
 
     def __init__(
-        self, *, clock: Clock, jobs: JobQueue, settings: Settings, workspace_threads: WorkspaceThreads, paused: Paused,
+        self,
+        *,
+        clock: Clock,
+        jobs: JobQueue,
+        settings: Settings,
+        workspace_threads: WorkspaceThreads,
+        paused: Paused,
         repair_state: RepairState,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._clock = clock
         self._jobs = jobs
         self._settings = settings
@@ -144,8 +150,13 @@ class StatusReader:
 
 def _wire_job(tx: Tx, job: Job) -> IndexJob:
     return IndexJob(
-        job_id=job.job_id, kind=job.kind, thread_id=job.thread_id, turn_id=job.turn_id,
-        chunk_ids=index_counts.chunk_ids_of_turn(tx, job.turn_id or job.subject), status=job.state,
-        attempt_count=job.attempt_count, next_run_at=job.next_run_at,
+        job_id=job.job_id,
+        kind=job.kind,
+        thread_id=job.thread_id,
+        turn_id=job.turn_id,
+        chunk_ids=index_counts.chunk_ids_of_turn(tx, job.turn_id or job.subject),
+        status=job.state,
+        attempt_count=job.attempt_count,
+        next_run_at=job.next_run_at,
         last_error=JobError(code=job.last_error) if job.last_error else None,
-    )  # fmt: skip
+    )

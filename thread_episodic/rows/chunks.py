@@ -21,11 +21,20 @@ def chunks_of(tx: Tx, source: IndexSource) -> list[StoredChunk]:
     """Return the item's chunks that are not retired, in order."""
     return [
         StoredChunk(
-            id=row[0], position=row[1], start=row[2], end=row[3], status=row[4], terms=row[5], term_count=row[6],
-            segment=row[7], asks=row[8], dated=row[9], digest=row[10],
+            id=row[0],
+            position=row[1],
+            start=row[2],
+            end=row[3],
+            status=row[4],
+            terms=row[5],
+            term_count=row[6],
+            segment=row[7],
+            asks=row[8],
+            dated=row[9],
+            digest=row[10],
         )
         for row in tx.all(SQL["chunks_of_source"], {"source": source.id})
-    ]  # fmt: skip
+    ]
 
 
 class ChunkEntry(NamedTuple):
@@ -58,14 +67,22 @@ def add_chunks(tx: Tx, entries: Sequence[ChunkEntry], *, awaits_vector: bool, ca
         is_found = chunk.terms is not None and not entry.is_excluded
         chunks.append(
             {
-                "id": row, "source": source.id, "position": chunk.position, "from_char": chunk.start,
+                "id": row,
+                "source": source.id,
+                "position": chunk.position,
+                "from_char": chunk.start,
                 "to_char": chunk.end,
-                "status": "excluded" if entry.is_excluded else "indexed", "terms": chunk.terms,
-                "term_count": chunk.term_count, "asks": int(chunk.asks), "dated": int(chunk.is_dated),
-                "segment": segment.id, "now": now, "digest": chunk.digest,
+                "status": "excluded" if entry.is_excluded else "indexed",
+                "terms": chunk.terms,
+                "term_count": chunk.term_count,
+                "asks": int(chunk.asks),
+                "dated": int(chunk.is_dated),
+                "segment": segment.id,
+                "now": now,
+                "digest": chunk.digest,
                 "index_state": "pending" if is_found and awaits_vector else "indexed",
             }
-        )  # fmt: skip
+        )
         if is_found:
             bodies.append({"id": row, "body": source.entry(chunk.words)})
     for segment in opened.values():
@@ -101,11 +118,17 @@ def renew_chunk(tx: Tx, source: IndexSource, old: StoredChunk, chunk: NewChunk, 
     tx.run(
         SQL["renew_chunk"],
         {
-            "id": old.id, "from_char": chunk.start, "to_char": chunk.end, "terms": chunk.terms,
-            "term_count": chunk.term_count, "asks": int(chunk.asks), "dated": int(chunk.is_dated),
-            "digest": chunk.digest, "now": now,
+            "id": old.id,
+            "from_char": chunk.start,
+            "to_char": chunk.end,
+            "terms": chunk.terms,
+            "term_count": chunk.term_count,
+            "asks": int(chunk.asks),
+            "dated": int(chunk.is_dated),
+            "digest": chunk.digest,
+            "now": now,
         },
-    )  # fmt: skip
+    )
     if old.is_known:
         change = {"more": chunk.term_count - old.term_count, "change": chunk.digest - (old.digest or 0)}
         tx.run(SQL["change_segment_terms"], {"id": old.segment} | change)

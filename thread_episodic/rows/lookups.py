@@ -21,9 +21,11 @@ LATEST_OF_THREAD = 4096  # messages of a thread that say which partitions are it
 
 def _common_values(wanted: Filter) -> dict[str, SqlValue]:
     return {
-        "roles": ",".join(wanted.roles), "excluded_turns": json.dumps(wanted.excluded_turns),
-        "from_at": wanted.from_at, "to_at": wanted.to_at,
-    }  # fmt: skip
+        "roles": ",".join(wanted.roles),
+        "excluded_turns": json.dumps(wanted.excluded_turns),
+        "from_at": wanted.from_at,
+        "to_at": wanted.to_at,
+    }
 
 
 def newest_chunks(tx: Tx, places: Places, wanted: Filter, saying: Sequence[int], limit: int) -> list[ChunkCandidate]:
@@ -90,8 +92,11 @@ def segments_to_compare(tx: Tx, places: Places, wanted: Filter, limit: int) -> t
     count = tx.all(SQL["count_workspace_segments"], {"workspace": places.workspace})[0][0]
     is_limited = count > limit  # only then it matters which come first
     values: dict[str, SqlValue] = {
-        "workspace": places.workspace, "limit": limit, "thread": None, "looked_at": LATEST_OF_THREAD
-    }  # fmt: skip
+        "workspace": places.workspace,
+        "limit": limit,
+        "thread": None,
+        "looked_at": LATEST_OF_THREAD,
+    }
     if not is_limited or (wanted.from_at is None and wanted.to_at is None):
         values |= {"from_at": LAST, "to_at": 0}  # no time comes first
     else:

@@ -28,11 +28,13 @@ class OpenSegment:
         """Store the sums of what came."""
         if self._entered:
             values = {
-                "id": self.id, "chunks": len(self._entered),
+                "id": self.id,
+                "chunks": len(self._entered),
                 "terms": sum(chunk.term_count for chunk, _ in self._entered),
                 "digest": sum(chunk.digest for chunk, _ in self._entered),
-                "first_at": min(at for _, at in self._entered), "last_at": max(at for _, at in self._entered),
-            }  # fmt: skip
+                "first_at": min(at for _, at in self._entered),
+                "last_at": max(at for _, at in self._entered),
+            }
             tx.run(SQL["enter_segment"], values)
 
 

@@ -36,10 +36,11 @@ def find_sources(tx: Tx, item_ids: Sequence[str]) -> dict[str, IndexedSource]:
     return {
         item_id: IndexedSource(
             SourceState(IndexSource(id=row, workspace=workspace, thread=thread), source_hash, state == "indexed"),
-            bool(has_chunks), bool(has_exclusions),
+            bool(has_chunks),
+            bool(has_exclusions),
         )
         for item_id, row, source_hash, state, workspace, thread, has_chunks, has_exclusions in rows
-    }  # fmt: skip
+    }
 
 
 VOUCHED = ("item_id", "turn_id", "workspace", "thread", "role", "at", "speaker", "source_hash")
@@ -54,10 +55,18 @@ def source_digest(*values: SqlValue) -> int:
 def put_source(tx: Tx, fact: ItemFact, speaker: str, source_hash: bytes, now: int) -> None:
     """Keep that an item waits to be indexed, with all that its chunks are found by."""
     values = {
-        "item_id": fact.item_id, "turn_id": fact.turn_id, "workspace": scope_of(tx, "workspace", fact.workspace_id),
-        "thread": scope_of(tx, "thread", fact.thread_id), "role": fact.role, "at": fact.at, "turn_seq": fact.turn_seq,
-        "item_seq": fact.item_seq, "speaker": speaker, "source_hash": source_hash, "now": now,
-    }  # fmt: skip
+        "item_id": fact.item_id,
+        "turn_id": fact.turn_id,
+        "workspace": scope_of(tx, "workspace", fact.workspace_id),
+        "thread": scope_of(tx, "thread", fact.thread_id),
+        "role": fact.role,
+        "at": fact.at,
+        "turn_seq": fact.turn_seq,
+        "item_seq": fact.item_seq,
+        "speaker": speaker,
+        "source_hash": source_hash,
+        "now": now,
+    }
     tx.run(SQL["put_source"], values | {"digest": source_digest(*(values[name] for name in VOUCHED))})
 
 
@@ -82,7 +91,7 @@ def finish_sources(tx: Tx, finished: Sequence[Finished], now: int, lexicon: int)
             | dict(zip(("left_from", "left_to"), one.left_out or (None, None), strict=True))
             for one in finished
         ],
-    )  # fmt: skip
+    )
 
 
 def sources_in(tx: Tx, kind: ScopeKind, scope: int) -> list[IndexSource]:

@@ -9,17 +9,24 @@ from retrieval.filling import FillingStatements, count_coverage
 from thread_episodic.rows.statements import SQL
 
 TABLE = VectorTable(
-    name="chunk", number_bytes=1, added=SQL["vectors_added"], present=SQL["vectors_present"],
+    name="chunk",
+    number_bytes=1,
+    added=SQL["vectors_added"],
+    present=SQL["vectors_present"],
     losses=SQL["vector_losses"],
     numbers=SQL["vectors_of_chunks"],
-)  # fmt: skip
+)
 
 FILLING = FillingStatements(
-    await_all=SQL["await_vectors"], settle=SQL["settle_vectors"], pending=SQL["pending_without_vector"],
+    await_all=SQL["await_vectors"],
+    settle=SQL["settle_vectors"],
+    pending=SQL["pending_without_vector"],
     lacking=SQL["without_vector"],
-    look=SQL["look_for_lack"], end_of_look=SQL["end_of_chunks"], drop=SQL["drop_vectors"],
+    look=SQL["look_for_lack"],
+    end_of_look=SQL["end_of_chunks"],
+    drop=SQL["drop_vectors"],
     coverage=SQL["count_vectors_of_space"],
-)  # fmt: skip
+)
 
 
 def add_vector(tx: Tx, space: int, row: int, numbers: bytes) -> None:

@@ -75,9 +75,17 @@ class Display:
     """Fills the room with hits, best first."""
 
     def __init__(
-        self, tx: Tx, wanted: Filter, limits: Limits, ranking: RankedChunks, *, lexicon: Lexicon, secrets: KnownSecrets,
-        hash_of: Callable[[ItemFact], bytes], read_items: ReadItems,
-    ) -> None:  # fmt: skip
+        self,
+        tx: Tx,
+        wanted: Filter,
+        limits: Limits,
+        ranking: RankedChunks,
+        *,
+        lexicon: Lexicon,
+        secrets: KnownSecrets,
+        hash_of: Callable[[ItemFact], bytes],
+        read_items: ReadItems,
+    ) -> None:
         self._tx = tx
         self._wanted = wanted
         self._limits = limits
@@ -165,17 +173,26 @@ class Display:
 
     def _hit(
         self, one: Ranked, chunk: ChunkCandidate, joined: Sequence[ChunkCandidate], fact: ItemFact
-    ) -> tuple[ThreadHit, bool]:  # fmt: skip
+    ) -> tuple[ThreadHit, bool]:
         """The hit, and whether its snippet is all of it."""
         text = mask_range(fact.text, self._secrets.of(fact.text, chunk.source_hash), joined[0].start, joined[-1].end)
         room = min(self._limits.hit_chars, len(joined) * self._limits.snippet_chars)
         snippet = snippet_of(text, room, self._weigh)
         hit = ThreadHit(
-            chunk_id=chunk.chunk_id, source_id=chunk.chunk_id, thread_id=chunk.thread_id, turn_id=chunk.turn_id,
-            item_id=chunk.item_id, chunk_index=chunk.position, role=chunk.role, at=chunk.at, snippet=snippet.text,
-            text=text, score=round(one.score, 6), breakdown={name: round(part, 4) for name, part in one.parts.items()},
+            chunk_id=chunk.chunk_id,
+            source_id=chunk.chunk_id,
+            thread_id=chunk.thread_id,
+            turn_id=chunk.turn_id,
+            item_id=chunk.item_id,
+            chunk_index=chunk.position,
+            role=chunk.role,
+            at=chunk.at,
+            snippet=snippet.text,
+            text=text,
+            score=round(one.score, 6),
+            breakdown={name: round(part, 4) for name, part in one.parts.items()},
             artifacts=[],
-        )  # fmt: skip
+        )
         return hit, snippet.is_whole
 
     def _is_asked(self, snippet: str) -> bool:

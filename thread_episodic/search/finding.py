@@ -82,7 +82,7 @@ class ChunkFinder:
 
     def __init__(
         self, tx: Tx, meaning: Meaning, words: TermScan, places: Places, wanted: Filter, *, work: int, max_segments: int
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._tx = tx
         self._meaning = meaning
         self._words = words
@@ -164,9 +164,12 @@ class ChunkFinder:
         return near, is_limited or not near.is_whole
 
     def _passages(
-        self, asked: ChunkQuery, candidates: Mapping[int, ChunkCandidate], beside: Mapping[int, Beside],
-        near: Nearness | None
-    ) -> list[Passage]:  # fmt: skip
+        self,
+        asked: ChunkQuery,
+        candidates: Mapping[int, ChunkCandidate],
+        beside: Mapping[int, Beside],
+        near: Nearness | None,
+    ) -> list[Passage]:
         terms = frozenset(asked.terms)
         outside = {row for row in chain.from_iterable(beside.values()) if row is not None} - candidates.keys()
         spaced = [(term, f" {term} ") for term in asked.terms]
@@ -185,12 +188,19 @@ class ChunkFinder:
             before, after = beside.get(row, alone)
             passages.append(
                 Passage(
-                    row=row, thread_id=one.thread_id, at=one.at, own=held[row],
+                    row=row,
+                    thread_id=one.thread_id,
+                    at=one.at,
+                    own=held[row],
                     around=held[row].union(held.get(before, nothing), held.get(after, nothing)),
                     answered=held.get(before, nothing) if before in asking else nothing,
-                    speaker=terms.intersection(one.speaker.split(" ")), asks=bool(one.asks),
-                    is_dated=bool(one.is_dated), length=one.end - one.start, is_named=one.is_named,
-                    is_reply=not one.is_named and one.role != "user", cosine=cosines.get(row),
+                    speaker=terms.intersection(one.speaker.split(" ")),
+                    asks=bool(one.asks),
+                    is_dated=bool(one.is_dated),
+                    length=one.end - one.start,
+                    is_named=one.is_named,
+                    is_reply=not one.is_named and one.role != "user",
+                    cosine=cosines.get(row),
                 )
-            )  # fmt: skip
+            )
         return [passage for passage in passages if passage.is_about]

@@ -67,15 +67,23 @@ class KeptRankings:
             return None
         candidates = lookups.chunks_by_row(tx, [one.row for one in kept.ranked], places, wanted)
         ranking = RankedChunks(
-            [one for one in kept.ranked if one.row in candidates], candidates,
-            {terms[place]: weight for place, weight in kept.weights.items()}, kept.is_limited,
-        )  # fmt: skip
+            [one for one in kept.ranked if one.row in candidates],
+            candidates,
+            {terms[place]: weight for place, weight in kept.weights.items()},
+            kept.is_limited,
+        )
         return AgainRanked(ranking, kept.found, kept.is_cut)
 
     def keep(
-        self, tx: Tx, key: bytes, places: Places, wanted: Filter, terms: Sequence[str], ranking: RankedChunks,
+        self,
+        tx: Tx,
+        key: bytes,
+        places: Places,
+        wanted: Filter,
+        terms: Sequence[str],
+        ranking: RankedChunks,
         limits: Limits,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Keep what of a ranking may be shown, and some more; nothing while vectors are still made."""
         in_view = lookups.sums_in_view(tx, places, wanted)
         if in_view is None:
@@ -83,9 +91,13 @@ class KeptRankings:
         good = sum(1 for one in ranking.ranked if one.score >= limits.floor.score)
         weights = {place: ranking.weights[term] for place, term in enumerate(terms) if term in ranking.weights}
         kept = _Kept(
-            self._clock.monotonic(), in_view, ranking.ranked[: good + limits.hits + READ_AHEAD], weights,
-            len(ranking.ranked), ranking.is_limited,
-        )  # fmt: skip
+            self._clock.monotonic(),
+            in_view,
+            ranking.ranked[: good + limits.hits + READ_AHEAD],
+            weights,
+            len(ranking.ranked),
+            ranking.is_limited,
+        )
         with self._lock:
             self._kept[key] = kept
             if len(self._kept) > KEPT:

@@ -97,18 +97,38 @@ class PassageGains(NamedTuple):
 
 BY_WORDS = PassageGains(
     {
-        "words": 2.5, "window": 2.4, "answer": 2.2, "alone": 8.1, "session": 4.5, "speaker": 2.3, "question": -0.65,
-        "time": 0.9, "apart": 4.5, "reply": -1.1, "length": -0.45,
+        "words": 2.5,
+        "window": 2.4,
+        "answer": 2.2,
+        "alone": 8.1,
+        "session": 4.5,
+        "speaker": 2.3,
+        "question": -0.65,
+        "time": 0.9,
+        "apart": 4.5,
+        "reply": -1.1,
+        "length": -0.45,
     },
-    slope=0.51, offset=-4.5,
-)  # fmt: skip
+    slope=0.51,
+    offset=-4.5,
+)
 BY_BOTH = PassageGains(
     {
-        "words": 1.9, "window": 2.5, "answer": 2.0, "alone": 5.4, "session": 2.7, "speaker": 1.9, "question": -0.65,
-        "time": 0.4, "apart": 2.4, "reply": -0.8, "meaning": 3.9,
+        "words": 1.9,
+        "window": 2.5,
+        "answer": 2.0,
+        "alone": 5.4,
+        "session": 2.7,
+        "speaker": 1.9,
+        "question": -0.65,
+        "time": 0.4,
+        "apart": 2.4,
+        "reply": -0.8,
+        "meaning": 3.9,
     },
-    slope=0.57, offset=-4.9,
-)  # fmt: skip
+    slope=0.57,
+    offset=-4.9,
+)
 
 
 class Statistics(Struct, frozen=True, kw_only=True):

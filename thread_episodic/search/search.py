@@ -88,11 +88,19 @@ class Searcher:
     """Searches in a read snapshot. What it needs of the messages it asks their owner for."""
 
     def __init__(
-        self, *, lexicon: Lexicon, meaning: Meaning, scanner: SecretScanner, hash_of: Callable[[ItemFact], bytes],
-        keyed: KeyedHash, clock: Clock,
-        read_items: ReadItems, read_thread: ReadThread, read_artifacts: ReadArtifacts,
+        self,
+        *,
+        lexicon: Lexicon,
+        meaning: Meaning,
+        scanner: SecretScanner,
+        hash_of: Callable[[ItemFact], bytes],
+        keyed: KeyedHash,
+        clock: Clock,
+        read_items: ReadItems,
+        read_thread: ReadThread,
+        read_artifacts: ReadArtifacts,
         workspace_exists: WorkspaceExists,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._keyed = keyed
         self._kept = KeptRankings(clock)
         self._lexicon = lexicon
@@ -131,9 +139,15 @@ class Searcher:
 
     def _build_display(self, tx: Tx, request: ChunkSearch, ranking: RankedChunks) -> Display:
         shown = Display(
-            tx, request.wanted, request.limits, ranking, lexicon=self._lexicon, secrets=self._secrets,
-            hash_of=self._hash_of, read_items=self._read_items,
-        )  # fmt: skip
+            tx,
+            request.wanted,
+            request.limits,
+            ranking,
+            lexicon=self._lexicon,
+            secrets=self._secrets,
+            hash_of=self._hash_of,
+            read_items=self._read_items,
+        )
         shown.fill()
         return shown
 
@@ -170,7 +184,7 @@ class Searcher:
             )
         finder = ChunkFinder(
             tx, self._meaning, words, places, request.wanted, work=request.work, max_segments=request.max_segments
-        )  # fmt: skip
+        )
         found = finder.find(request.asked)
         ranked = rank(found.question, found.passages, has_meaning=request.asked.vector is not None)
         if any(one.role == "tool" for one in found.candidates.values()):
@@ -180,7 +194,7 @@ class Searcher:
                     for one in ranked
                 ),
                 key=lambda one: -one.score,
-            )  # fmt: skip
+            )
         return RankedChunks(ranked, found.candidates, found.question.weights, found.is_limited)
 
     @staticmethod

@@ -69,9 +69,16 @@ class ChunkVectors(VectorFilling[_Words]):
     """The vectors that this house holds."""
 
     def __init__(
-        self, *, db: Transact, jobs: JobQueue, meaning: Meaning, scanner: SecretScanner, read_items: ReadItems,
-        echo_spans: EchoSpans, hash_of: Callable[[ItemFact], bytes],
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        db: Transact,
+        jobs: JobQueue,
+        meaning: Meaning,
+        scanner: SecretScanner,
+        read_items: ReadItems,
+        echo_spans: EchoSpans,
+        hash_of: Callable[[ItemFact], bytes],
+    ) -> None:
         super().__init__(db=db, jobs=jobs, meaning=meaning, statements=FILLING, subject=SUBJECT)
         self._scanner = scanner
         self._read_items = read_items

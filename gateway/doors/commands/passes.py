@@ -94,9 +94,12 @@ def _arrange_passes(to: argparse.ArgumentParser) -> None:
     add_place(to)
     add_context(to)
     to.add_argument(
-        "what", nargs="?", choices=("list", "runs", "show", "undo", "review"), default="list",
+        "what",
+        nargs="?",
+        choices=("list", "runs", "show", "undo", "review"),
+        default="list",
         help="list: the plan (the default); runs: the log; show RUN; undo RUN; review: what of yours has faded",
-    )  # fmt: skip
+    )
     to.add_argument("run", nargs="?", metavar="RUN", help="the id of a run")
     to.add_argument("--dry-run", action="store_true", help="undo: show what would be taken back")
     choice = to.add_mutually_exclusive_group()
@@ -124,11 +127,14 @@ def _list(given: argparse.Namespace) -> int:
         return OK
     rows = [
         [
-            one.name, "on" if one.enabled else "off", when(one.next_run_at) if one.enabled else "",
-            when(one.last_run.ended_at) if one.last_run else "", words(one.last_run.state) if one.last_run else "",
+            one.name,
+            "on" if one.enabled else "off",
+            when(one.next_run_at) if one.enabled else "",
+            when(one.last_run.ended_at) if one.last_run else "",
+            words(one.last_run.state) if one.last_run else "",
         ]
         for one in result.passes
-    ]  # fmt: skip
+    ]
     show_table(["pass", "on", "next", "last", "result"], rows)
     return OK
 

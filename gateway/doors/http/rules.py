@@ -87,9 +87,19 @@ def wrong_verb(allowed: Sequence[str]) -> Refusal:
 
 
 STATUS_OF_CODE: Mapping[int, int] = {
-    -32700: 400, -32600: 400, -32601: 404, -32602: 400, -32603: 500, -32001: 429, -32002: 400, -32043: 403,
-    -32044: 404, -32045: 409, -32046: 503, -32800: 503,
-}  # fmt: skip
+    -32700: 400,
+    -32600: 400,
+    -32601: 404,
+    -32602: 400,
+    -32603: 500,
+    -32001: 429,
+    -32002: 400,
+    -32043: 403,
+    -32044: 404,
+    -32045: 409,
+    -32046: 503,
+    -32800: 503,
+}
 STATUS_OF_REASON: Mapping[ErrorReason, int] = {
     **{reason: STATUS_OF_CODE[info.code] for reason, info in REASONS.items()},
     "message_too_large": 413,

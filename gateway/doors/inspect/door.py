@@ -44,8 +44,10 @@ HEADERS: Final = (
 """The headers of every answer of the page, beside those of every answer of the door."""
 COMMAND: Final = "pioneer inspect"
 ASSETS: Final[Mapping[str, str]] = {
-    "page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
-}  # fmt: skip
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
 
 
 class PageRoute(NamedTuple):
@@ -110,14 +112,26 @@ ROUTES: Final[tuple[PageRoute, ...]] = (
 )
 """Every page and action."""
 SECTIONS: Final[Mapping[str, str]] = {
-    "undo_all": "today", "memory": "memories", "edit": "memories", "stale": "memories", "erase": "memories",
-    "receipt": "memories", "thread": "threads", "thread_delete": "threads", "item": "threads", "turn": "threads",
-}  # fmt: skip
+    "undo_all": "today",
+    "memory": "memories",
+    "edit": "memories",
+    "stale": "memories",
+    "erase": "memories",
+    "receipt": "memories",
+    "thread": "threads",
+    "thread_delete": "threads",
+    "item": "threads",
+    "turn": "threads",
+}
 """The part of the page that a template belongs to; the others are parts of their own."""
 NAV: Final = (
-    ("today", "Today"), ("memories", "Memories"), ("candidates", "Candidates"), ("threads", "Conversations"),
-    ("why", "Why"), ("health", "Health"),
-)  # fmt: skip
+    ("today", "Today"),
+    ("memories", "Memories"),
+    ("candidates", "Candidates"),
+    ("threads", "Conversations"),
+    ("why", "Why"),
+    ("health", "Health"),
+)
 
 
 class InspectPages:
@@ -207,11 +221,18 @@ class InspectPages:
     def _page(self, visit: Visit, shown: FilledTemplate) -> Answer:
         session, name = visit.session, shown.template.partition(".")[0]
         values: dict[str, Any] = {
-            "title": shown.title, "base": visit.base, "nav": NAV, "section": SECTIONS.get(name, name),
-            "notice": self._notices.pop(session.name, None), "has_keys": session.has_keys, "times": visit.times,
-            "token": session.form_token, "query": visit.query, "labels": visit.labels,
+            "title": shown.title,
+            "base": visit.base,
+            "nav": NAV,
+            "section": SECTIONS.get(name, name),
+            "notice": self._notices.pop(session.name, None),
+            "has_keys": session.has_keys,
+            "times": visit.times,
+            "token": session.form_token,
+            "query": visit.query,
+            "labels": visit.labels,
             "reason_sentence": reason_sentence,
-        }  # fmt: skip
+        }
         body = rendering.render(shown.template, {**values, **shown.values})
         return Answer(shown.status, body, HEADERS, HTML)
 

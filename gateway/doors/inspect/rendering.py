@@ -115,13 +115,23 @@ class PageTimes:
 def environment() -> Environment:
     """Return the engine with the page's templates and filters."""
     made = Environment(
-        loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     filters: dict[str, Any] = {
-        "said": render_text, "words": words, "size": partial(size, byte="bytes"), "percent": percent, "figure": figure,
-        "part": path_part, "cut": cut, "readable": readable,
-    }  # fmt: skip
+        "said": render_text,
+        "words": words,
+        "size": partial(size, byte="bytes"),
+        "percent": percent,
+        "figure": figure,
+        "part": path_part,
+        "cut": cut,
+        "readable": readable,
+    }
     made.filters.update(filters)
     return made
 

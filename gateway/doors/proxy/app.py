@@ -150,7 +150,7 @@ class ProxyDoor:
 
     async def _answer(
         self, scope: Mapping[str, Any], headers: Headers, exchange: Exchange, receive: Any, send: Any
-    ) -> str:  # fmt: skip
+    ) -> str:
         """Judge a request and pass it on; return its route's name."""
         raw_path = scope["raw_path"].decode("latin-1")
         access = self._access_now()
@@ -264,9 +264,7 @@ class ProxyDoor:
         except (Unreachable, Broken):
             return UNREACHABLE
 
-    async def _send_back(
-        self, answering: Answering, send: Any, own: Sequence[Header], tee: Tee | None
-    ) -> None:  # fmt: skip
+    async def _send_back(self, answering: Answering, send: Any, own: Sequence[Header], tee: Tee | None) -> None:
         """Send an answer back, each chunk when it comes. Raises `Broken`, so that the client's side breaks, too."""
         try:
             headers = [*response_headers(answering.headers), *own]

@@ -124,9 +124,11 @@ class Capturing:
             found = await self._child.ask("capture/prepare", params, seconds, self._spool.wait_until_delivered)
             turn = found["turn"]
             is_other = (
-                found["is_continuation"] and turn is not None and turn["turn_id"] in self._streaming
+                found["is_continuation"]
+                and turn is not None
+                and turn["turn_id"] in self._streaming
                 and params["user_index"] == len(params["chain"]) - 1
-            )  # fmt: skip
+            )
             if is_other:  # the very same message is being answered: this is another conversation that begins alike
                 source = params["source"] = {**params["source"], "thread_id": f"thr_{secrets.token_hex(12)}"}
                 found = await self._child.ask("capture/prepare", params | {"source": source}, seconds)
@@ -157,12 +159,14 @@ class Capturing:
         role = _one(headers, "x-pioneer-role").lower()
         name = client if client != UNKNOWN else (_one(headers, "user-agent") or UNKNOWN)[:MAX_CLIENT_CHARS]
         source = {
-            "door": "proxy", "client": name, "role": role if role in ROLES else "main",
+            "door": "proxy",
+            "client": name,
+            "role": role if role in ROLES else "main",
             "session_id": _session(told, headers, request.names),
             "workspace_id": _one(headers, "x-pioneer-workspace") or address.workspace_id,
             "agent_id": _one(headers, "x-pioneer-agent") or address.agent_id,
             "thread_id": _one(headers, "x-pioneer-thread") or None,
-        }  # fmt: skip
+        }
         return {key: value for key, value in source.items() if value}
 
     def _params(self, request: ChatRequest, user: int, hashes: Sequence[bytes]) -> dict[str, Any]:
@@ -174,13 +178,14 @@ class Capturing:
         words = without_blocks(request.messages[user].words)[:MAX_TEXT_CHARS].replace("\0", "")
         return {
             "chain": links[first:][:MAX_CHAIN],
-            "user_index": user - first, "user_text": words,
+            "user_index": user - first,
+            "user_text": words,
             "placement": self._settings().placement,
-        }  # fmt: skip
+        }
 
     def _edits(
         self, request: ChatRequest, params: dict[str, Any], found: dict[str, Any], *, is_oauth: bool
-    ) -> list[Edit]:  # fmt: skip
+    ) -> list[Edit]:
         """Return the edits that bring the brief and the blocks in."""
         placement = params["placement"]
         user = request.user_index or 0
@@ -223,9 +228,11 @@ class Capturing:
             return None
         usage = self._rounds.pop(capture.turn_id, None) if capture.turn_id is not None else answer.usage
         finish: dict[str, Any] = {
-            "status": status, "shown": capture.reason is None, "capture": capture.params,
+            "status": status,
+            "shown": capture.reason is None,
+            "capture": capture.params,
             "tool_events": self._events(capture.request, answer),
-        }  # fmt: skip
+        }
         if capture.turn_id is not None:
             finish["turn_id"] = capture.turn_id
         if capture.reason is not None:

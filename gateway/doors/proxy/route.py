@@ -26,10 +26,20 @@ USUAL: Mapping[str, UpstreamSettings] = {
     "anthropic": UpstreamSettings(dialect="anthropic", base_url="https://api.anthropic.com"),
 }
 """Upstreams where none is configured."""
-HOP_BY_HOP = frozenset({
-    b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te", b"trailer",
-    b"transfer-encoding", b"upgrade", b"host",
-})  # fmt: skip
+HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+        b"host",
+    }
+)
 OWN_PREFIX = b"x-pioneer-"
 HOP = b"x-pioneer-hop"
 INTERNAL = "x-pioneer-internal"

@@ -11,9 +11,7 @@ from gateway.doors.proxy.dialects import anthropic_messages, openai_chat, openai
 from gateway.doors.proxy.dialects.reading import AnswerReader, ChatAnswer, EventReader
 from gateway.doors.proxy.route import Language
 
-DIALECTS: Mapping[Language, Any] = {
-    "chat": openai_chat, "responses": openai_responses, "messages": anthropic_messages,
-}  # fmt: skip
+DIALECTS: Mapping[Language, Any] = {"chat": openai_chat, "responses": openai_responses, "messages": anthropic_messages}
 ASIDE_BYTES = 64 * 1024
 """Chunks of so many bytes are read at once: 400 usual ones, in about a millisecond."""
 

@@ -23,14 +23,24 @@ from protocol.errors import ErrorReason, GatewayError
 OF_REASON: Mapping[ErrorReason, int] = {
     "invalid_params": USAGE,
     "not_found": NEGATIVE,
-    "scope_out_of_context": REFUSED, "write_refused": REFUSED, "memory_write_disabled": REFUSED,
-    "memory_ignored": REFUSED, "forbidden": REFUSED,
-    "conflict": DATA, "already_decided": DATA, "idempotency_mismatch": DATA, "checksum_mismatch": DATA,
-    "version_too_new": DATA, "message_too_large": DATA,
-    "storage_full": CANNOT_WRITE, "storage_read_only": CANNOT_WRITE,
-    "turn_in_progress": TRY_AGAIN, "home_locked": TRY_AGAIN, "overloaded": TRY_AGAIN,
+    "scope_out_of_context": REFUSED,
+    "write_refused": REFUSED,
+    "memory_write_disabled": REFUSED,
+    "memory_ignored": REFUSED,
+    "forbidden": REFUSED,
+    "conflict": DATA,
+    "already_decided": DATA,
+    "idempotency_mismatch": DATA,
+    "checksum_mismatch": DATA,
+    "version_too_new": DATA,
+    "message_too_large": DATA,
+    "storage_full": CANNOT_WRITE,
+    "storage_read_only": CANNOT_WRITE,
+    "turn_in_progress": TRY_AGAIN,
+    "home_locked": TRY_AGAIN,
+    "overloaded": TRY_AGAIN,
     "internal": DEFECT,
-}  # fmt: skip
+}
 """The exit code of each error of the contract; for every other one: unavailable."""
 
 

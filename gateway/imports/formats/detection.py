@@ -22,12 +22,17 @@ _SIGNS: dict[str, tuple[re.Pattern[bytes], dict[bytes, Reader]]] = {
             rb'^\s*\{"id"\s*:[^\n]*"(instructions|git)"\s*:'
         ),
         {
-            b"sessionId": claude_code.read, b"leafUuid": claude_code.read, b"session_meta": codex.read,
-            b"response_item": codex.read, b"event_msg": codex.read, b"turn_context": codex.read,
-            b"instructions": codex.read, b"git": codex.read,
+            b"sessionId": claude_code.read,
+            b"leafUuid": claude_code.read,
+            b"session_meta": codex.read,
+            b"response_item": codex.read,
+            b"event_msg": codex.read,
+            b"turn_context": codex.read,
+            b"instructions": codex.read,
+            b"git": codex.read,
         },
     ),
-}  # fmt: skip
+}
 """Keys that are not escaped, so that no text of a message can stand for them."""
 
 

@@ -30,19 +30,48 @@ R = TypeVar("R")
 Ordering: TypeAlias = Literal["free", "thread", "turn"]
 """`free` never waits; `thread` and `turn` are processed in arrival order within their thread."""
 
-READING_VERBS = frozenset({
-    "changes", "edges", "entities", "explain", "export", "files", "get", "history", "items", "jobs", "links", "list", "ping", "preview",
-    "read", "review", "runs", "search", "similar", "stats", "status", "versions",
-})  # fmt: skip
+READING_VERBS = frozenset(
+    {
+        "changes",
+        "edges",
+        "entities",
+        "explain",
+        "export",
+        "files",
+        "get",
+        "history",
+        "items",
+        "jobs",
+        "links",
+        "list",
+        "ping",
+        "preview",
+        "read",
+        "review",
+        "runs",
+        "search",
+        "similar",
+        "stats",
+        "status",
+        "versions",
+    }
+)
 """The last words of methods that change nothing but how often a record was read."""
 
 Urgency: TypeAlias = Literal["normal", "first"]
 """A person waits for what goes `first`: indexing lets it pass, and its reads go before others."""
 
 COMMON_ERRORS: tuple[ErrorReason, ...] = (
-    "invalid_params", "not_initialized", "shutting_down", "overloaded", "unavailable", "storage_full",
-    "storage_read_only", "cancelled", "internal",
-)  # fmt: skip
+    "invalid_params",
+    "not_initialized",
+    "shutting_down",
+    "overloaded",
+    "unavailable",
+    "storage_full",
+    "storage_read_only",
+    "cancelled",
+    "internal",
+)
 """Any request may end with one of these."""
 
 

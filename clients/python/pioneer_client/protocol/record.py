@@ -15,9 +15,20 @@ from pioneer_client.protocol.base import Fields, Id, Millis, Params, Scope, Unit
 MAX_CONTENT_BYTES = 16 * 1024
 
 Category: TypeAlias = Literal[
-    "identity", "preference", "biography", "relationship", "recurring_instruction", "project_policy", "project_fact",
-    "project_decision", "procedure", "todo", "constraint", "communication_style", "custom",
-]  # fmt: skip
+    "identity",
+    "preference",
+    "biography",
+    "relationship",
+    "recurring_instruction",
+    "project_policy",
+    "project_fact",
+    "project_decision",
+    "procedure",
+    "todo",
+    "constraint",
+    "communication_style",
+    "custom",
+]
 Kind: TypeAlias = Literal["semantic", "episodic", "procedural", "observation", "session_summary"]
 RouteKind: TypeAlias = Literal["any", "temporal", "preference", "procedure"]
 """The kind of thing that a question asks for.
@@ -27,9 +38,17 @@ What happened, what somebody prefers, how something is done; `any` where it does
 Status: TypeAlias = Literal["active", "superseded", "expired", "archived", "deleted"]
 Sensitivity: TypeAlias = Literal["normal", "personal", "secret_like", "regulated"]
 SourceKind: TypeAlias = Literal[
-    "explicit_user_request", "user_statement", "user_correction", "assistant_inference", "background_extractor",
-    "tool_observation", "import", "file", "system", "agent_note",
-]  # fmt: skip
+    "explicit_user_request",
+    "user_statement",
+    "user_correction",
+    "assistant_inference",
+    "background_extractor",
+    "tool_observation",
+    "import",
+    "file",
+    "system",
+    "agent_note",
+]
 Voice: TypeAlias = Literal["user", "machine"]
 """The author of a record's words: the user, or an agent whose note no person has confirmed."""
 IndexState: TypeAlias = Literal["pending", "indexed", "repair_needed"]

@@ -72,9 +72,13 @@ def _show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) 
 
 def _add(given: argparse.Namespace) -> int:
     params = {
-        "path": str(given.path.absolute()), "dry_run": given.dry_run, "scope": given.scope,
-        "workspace_id": given.workspace, **present(collection_id=given.id), **_choices(given),
-    }  # fmt: skip
+        "path": str(given.path.absolute()),
+        "dry_run": given.dry_run,
+        "scope": given.scope,
+        "workspace_id": given.workspace,
+        **present(collection_id=given.id),
+        **_choices(given),
+    }
 
     async def work(door: HomeMethods) -> CollectionAddResult:
         if given.scope == "workspace":
@@ -139,10 +143,17 @@ def _list(given: argparse.Namespace) -> int:
 
 def _show_collections(found: list[Collection]) -> None:
     rows = [
-        [one.collection_id, words(one.state), str(one.files.indexed + one.files.partial), str(one.files.pending),
-         str(one.files.failed), when(one.scanned_at) if one.scanned_at else "", plain(one.path)]
+        [
+            one.collection_id,
+            words(one.state),
+            str(one.files.indexed + one.files.partial),
+            str(one.files.pending),
+            str(one.files.failed),
+            when(one.scanned_at) if one.scanned_at else "",
+            plain(one.path),
+        ]
         for one in found
-    ]  # fmt: skip
+    ]
     show_table(["collection", "state", "indexed", "waiting", "failed", "compared", "folder"], rows)
 
 
@@ -191,9 +202,10 @@ def _show_hits(result: KnowledgeSearchResult) -> None:
 
 def _read(given: argparse.Namespace) -> int:
     params = {
-        "address": given.address, "context": {"workspace_id": given.workspace},
+        "address": given.address,
+        "context": {"workspace_id": given.workspace},
         **present(from_line=given.from_line, to_line=given.to_line, max_chars=given.max_chars),
-    }  # fmt: skip
+    }
 
     async def work(door: HomeMethods) -> Any:
         return await door.call(m.KNOWLEDGE_READ, params)
@@ -254,9 +266,10 @@ def _files(given: argparse.Namespace) -> int:
 
 def _entities(given: argparse.Namespace) -> int:
     params = {
-        "limit": 100, "context": {"workspace_id": given.workspace},
+        "limit": 100,
+        "context": {"workspace_id": given.workspace},
         **present(query=given.query, kinds=given.kinds, collection_id=given.collection),
-    }  # fmt: skip
+    }
 
     async def work(door: HomeMethods) -> Any:
         return await door.call(m.KNOWLEDGE_ENTITIES, params)
@@ -272,9 +285,11 @@ def _entities(given: argparse.Namespace) -> int:
 
 def _edges(given: argparse.Namespace) -> int:
     params = {
-        "entity": given.entity, "limit": 100, "context": {"workspace_id": given.workspace},
+        "entity": given.entity,
+        "limit": 100,
+        "context": {"workspace_id": given.workspace},
         **present(direction=given.direction, kinds=given.kinds, min_strength=given.min_strength),
-    }  # fmt: skip
+    }
 
     async def work(door: HomeMethods) -> tuple[EdgesResult, Mapping[str, str]]:
         found = await door.call(m.KNOWLEDGE_EDGES, params)
@@ -298,10 +313,15 @@ def _edges(given: argparse.Namespace) -> int:
         return edge.unresolved.text + several
 
     rows = [
-        [plain(named.get(one.from_, one.from_)), words(one.kind), plain(end(one)), f"{one.strength:.2f}",
-         plain(one.address)]
+        [
+            plain(named.get(one.from_, one.from_)),
+            words(one.kind),
+            plain(end(one)),
+            f"{one.strength:.2f}",
+            plain(one.address),
+        ]
         for one in result.edges
-    ]  # fmt: skip
+    ]
     _show(given, result, lambda _: show_table(["from", "kind", "to", "strength", "where"], rows))
     return OK if result.edges else NEGATIVE
 
@@ -362,19 +382,37 @@ def _remove(given: argparse.Namespace) -> int:
 
 
 RUN: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "add": _add, "list": _list, "status": _status, "search": _search, "read": _read, "why": _why, "files": _files,
-    "entities": _entities, "edges": _edges, "changes": _changes,
-    "scan": _scan, "retry": _retry, "update": _update, "remove": _remove,
-}  # fmt: skip
+    "add": _add,
+    "list": _list,
+    "status": _status,
+    "search": _search,
+    "read": _read,
+    "why": _why,
+    "files": _files,
+    "entities": _entities,
+    "edges": _edges,
+    "changes": _changes,
+    "scan": _scan,
+    "retry": _retry,
+    "update": _update,
+    "remove": _remove,
+}
 ABOUT = {
-    "add": "have a folder's files indexed", "list": "list the collections", "status": "how far the index is",
-    "search": "find what files say", "read": "read around an address", "why": "why a file is not found",
-    "files": "list the files of a collection", "entities": "list pages, folders, tags and code by name",
+    "add": "have a folder's files indexed",
+    "list": "list the collections",
+    "status": "how far the index is",
+    "search": "find what files say",
+    "read": "read around an address",
+    "why": "why a file is not found",
+    "files": "list the files of a collection",
+    "entities": "list pages, folders, tags and code by name",
     "edges": "where the links of a page lead",
-    "changes": "what happened to files", "scan": "compare a folder now",
-    "retry": "read files again that failed", "update": "change a collection",
+    "changes": "what happened to files",
+    "scan": "compare a folder now",
+    "retry": "read files again that failed",
+    "update": "change a collection",
     "remove": "forget a collection; its folder stays",
-}  # fmt: skip
+}
 
 
 def _arrange(to: argparse.ArgumentParser) -> None:

@@ -19,8 +19,13 @@ async def why(visit: Visit) -> Outcome:
     threads = await list_threads(visit)
     places = await list_places(visit, threads)
     values: dict[str, Any] = {
-        "places": places, "wanted": wanted, "question": question, "told": None, "texts": {}, "left_out": LEFT_OUT,
-    }  # fmt: skip
+        "places": places,
+        "wanted": wanted,
+        "question": question,
+        "told": None,
+        "texts": {},
+        "left_out": LEFT_OUT,
+    }
     if not question:
         return FilledTemplate("why.html", "Why", values)
     here = [f"workspace:{one.workspace_id}" for one in threads[:1]]
@@ -31,10 +36,12 @@ async def why(visit: Visit) -> Outcome:
     asked = {"query": question, "context": call.context, "limit": MOST_CANDIDATES}
     hits = (await visit.ask(m.MEMORY_SEARCH, asked)).hits
     values |= {
-        "told": told, "wanted": chosen, "checks": [(GATES.get(gate.gate, gate.gate), gate) for gate in told.gates],
+        "told": told,
+        "wanted": chosen,
+        "checks": [(GATES.get(gate.gate, gate.gate), gate) for gate in told.gates],
         "texts": {hit.record.memory_id: hit for hit in hits},
         "names": {hit.record.memory_id: name_of(hit.record.scope) for hit in hits},
-    }  # fmt: skip
+    }
     return FilledTemplate("why.html", "Why", values)
 
 

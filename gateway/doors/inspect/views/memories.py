@@ -40,9 +40,17 @@ async def memories(visit: Visit) -> Outcome:
     places = await list_places(visit)
     calls = await lookups(visit, places, chosen.get("scope", ""))
     values: dict[str, Any] = {
-        "places": places, "chosen": chosen, "categories": CATEGORIES, "kinds": KINDS, "statuses": STATUSES,
-        "status_words": STATUS_WORDS, "once": visit.once(), "next": None, "forgotten": None, "more": False,
-    }  # fmt: skip
+        "places": places,
+        "chosen": chosen,
+        "categories": CATEGORIES,
+        "kinds": KINDS,
+        "statuses": STATUSES,
+        "status_words": STATUS_WORDS,
+        "once": visit.once(),
+        "next": None,
+        "forgotten": None,
+        "more": False,
+    }
     if chosen.get("status") == "deleted":
         values |= {"listed": [], **await _forgotten(visit, calls)}
     else:
@@ -116,11 +124,16 @@ async def _forgotten(visit: Visit, calls: list[Any]) -> dict[str, Any]:
 async def remember(visit: Visit) -> Outcome:
     """Keep what the person wrote."""
     scope = scope_of(visit.fields.get("scope") or "user")
-    result = await visit.ask(m.MEMORY_REMEMBER, {
-        "content": visit.require_field("content"), "category": visit.fields.get("category") or "custom",
-        "scope": {"kind": scope.kind, "key": scope.key}, "context": await context_of(visit, scope),
-        "idempotency_key": visit.require_field("once"),
-    })  # fmt: skip
+    result = await visit.ask(
+        m.MEMORY_REMEMBER,
+        {
+            "content": visit.require_field("content"),
+            "category": visit.fields.get("category") or "custom",
+            "scope": {"kind": scope.kind, "key": scope.key},
+            "context": await context_of(visit, scope),
+            "idempotency_key": visit.require_field("once"),
+        },
+    )
     memory_id = result.record.memory_id
     text = "Remembered." if result.created else "This was known already."
     undo = f"memories/{path_part(memory_id)}/forget" if result.created else None
@@ -146,21 +159,36 @@ async def memory(visit: Visit, memory_id: str) -> Outcome:
     )
     history = (await visit.ask(m.MEMORY_HISTORY, {"memory_id": memory_id, "context": context})).events
     start = visit.whole_number("from") or 0
-    return FilledTemplate("memory.html", "A forgotten memory" if record.status == "deleted" else "Memory", {
-        "record": record, "place": name_of(record.scope), "is_hidden": is_hidden, "why": why,
-        "decision": why.decisions[0] if why.decisions else why.decision,
-        "gates": [(GATES.get(gate.gate, gate.gate), gate) for gate in why.gates if not is_hidden or gate.passed],
-        "reason": reason_of(why.decisions[0].reason_code if why.decisions else None, record.provenance.source_kind),
-        "history": history, "steps": STEPS, "names": _names(history, memory_id),
-        "status": STATUS_WORDS.get(record.status, record.status),
-        "found": reached.found,
-        "former": None if is_hidden else await other_record(visit, record.supersedes, context),
-        "later": None if is_hidden else await other_record(visit, record.superseded_by, context),
-        "similar": [] if is_hidden else [
-            one for like in reached.found.similar_to[:3] if (one := await other_record(visit, like.memory_id, context))
-        ],
-        "start": start, "part": record.content[start : start + SHOWN_CHARS], "following": start + SHOWN_CHARS,
-    })  # fmt: skip
+    return FilledTemplate(
+        "memory.html",
+        "A forgotten memory" if record.status == "deleted" else "Memory",
+        {
+            "record": record,
+            "place": name_of(record.scope),
+            "is_hidden": is_hidden,
+            "why": why,
+            "decision": why.decisions[0] if why.decisions else why.decision,
+            "gates": [(GATES.get(gate.gate, gate.gate), gate) for gate in why.gates if not is_hidden or gate.passed],
+            "reason": reason_of(why.decisions[0].reason_code if why.decisions else None, record.provenance.source_kind),
+            "history": history,
+            "steps": STEPS,
+            "names": _names(history, memory_id),
+            "status": STATUS_WORDS.get(record.status, record.status),
+            "found": reached.found,
+            "former": None if is_hidden else await other_record(visit, record.supersedes, context),
+            "later": None if is_hidden else await other_record(visit, record.superseded_by, context),
+            "similar": []
+            if is_hidden
+            else [
+                one
+                for like in reached.found.similar_to[:3]
+                if (one := await other_record(visit, like.memory_id, context))
+            ],
+            "start": start,
+            "part": record.content[start : start + SHOWN_CHARS],
+            "following": start + SHOWN_CHARS,
+        },
+    )
 
 
 def _names(history: list[Event], memory_id: str) -> dict[str, str]:

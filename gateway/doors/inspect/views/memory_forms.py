@@ -32,9 +32,17 @@ async def edit_form(visit: Visit, memory_id: str) -> Outcome:
 
 def _form_of(record: Record, content: str, tags: str, **more: Any) -> dict[str, Any]:
     return {
-        "record": record, "place": name_of(record.scope), "categories": CATEGORIES, "content": content, "tags": tags,
-        "category": record.category, "importance": record.importance, "pinned": record.pinned, "theirs": None, **more,
-    }  # fmt: skip
+        "record": record,
+        "place": name_of(record.scope),
+        "categories": CATEGORIES,
+        "content": content,
+        "tags": tags,
+        "category": record.category,
+        "importance": record.importance,
+        "pinned": record.pinned,
+        "theirs": None,
+        **more,
+    }
 
 
 async def edit(visit: Visit, memory_id: str) -> Outcome:
@@ -45,10 +53,12 @@ async def edit(visit: Visit, memory_id: str) -> Outcome:
     if record.status != "active" or str(record.updated_at) != visit.fields.get("expected_updated_at", ""):
         return await _both_versions(visit, reached, content)
     wanted: dict[str, Any] = {
-        "content": content, "tags": tags, "pinned": "pinned" in visit.fields,
+        "content": content,
+        "tags": tags,
+        "pinned": "pinned" in visit.fields,
         "category": visit.fields.get("category") or record.category,
         "importance": number_of(visit.fields.get("importance") or str(record.importance), "importance"),
-    }  # fmt: skip
+    }
     changed = {name: value for name, value in wanted.items() if value != getattr(record, name)}
     if "content" in changed and isinstance(record.value, str) and record.value.casefold() not in content.casefold():
         changed["value"] = None
@@ -95,9 +105,12 @@ async def _stale(visit: Visit, reached: Reached, action: str, label: str) -> Out
         return None
     theirs = await _newest(visit, reached)
     values = {
-        "record": reached.record, "theirs": theirs, "place": name_of(theirs.scope), "label": label,
+        "record": reached.record,
+        "theirs": theirs,
+        "place": name_of(theirs.scope),
+        "label": label,
         "action": f"memories/{path_part(theirs.memory_id)}/{action}",
-    }  # fmt: skip
+    }
     return FilledTemplate("stale.html", "This memory changed meanwhile", values, 409)
 
 
@@ -143,11 +156,18 @@ async def ask_erase(visit: Visit, memory_id: str) -> Outcome:
     reached = await reach_memory(visit, memory_id)
     with_sources = "sources" in visit.query
     receipt = await _erase(visit, reached, with_sources=with_sources, is_dry=True)
-    return FilledTemplate("erase.html", "Erase for ever?", {
-        "record": reached.record, "place": name_of(reached.record.scope), "receipt": receipt,
-        "with_sources": with_sources, "place_query": urlencode({"scope": name_of(reached.record.scope)}),
-        "is_hidden": reached.record.status == "deleted" or reached.record.sensitivity == "regulated",
-    })  # fmt: skip
+    return FilledTemplate(
+        "erase.html",
+        "Erase for ever?",
+        {
+            "record": reached.record,
+            "place": name_of(reached.record.scope),
+            "receipt": receipt,
+            "with_sources": with_sources,
+            "place_query": urlencode({"scope": name_of(reached.record.scope)}),
+            "is_hidden": reached.record.status == "deleted" or reached.record.sensitivity == "regulated",
+        },
+    )
 
 
 async def erase(visit: Visit, memory_id: str) -> Outcome:

@@ -53,10 +53,17 @@ async def threads(visit: Visit) -> Outcome:
     kept = {"workspace": wanted} if wanted else {}
     kept |= {"archived": "1"} if "archived" in visit.query else {}
     names = {place.scope.key: place.label for place in await list_workspaces(visit)}
-    return FilledTemplate("threads.html", "Conversations", {
-        "threads": page.threads, "names": names, "wanted": wanted, "archived": "archived" in visit.query,
-        "next": urlencode({**kept, "cursor": page.next_cursor}) if page.next_cursor else None,
-    })  # fmt: skip
+    return FilledTemplate(
+        "threads.html",
+        "Conversations",
+        {
+            "threads": page.threads,
+            "names": names,
+            "wanted": wanted,
+            "archived": "archived" in visit.query,
+            "next": urlencode({**kept, "cursor": page.next_cursor}) if page.next_cursor else None,
+        },
+    )
 
 
 async def thread(visit: Visit, thread_id: str) -> Outcome:
@@ -81,13 +88,21 @@ async def thread(visit: Visit, thread_id: str) -> Outcome:
     texts = await _texts(visit, [memory_id for one in turns for memory_id in one.memory_ids], context)
     asked = {"thread_id": thread_id, "item_ids": [one.item_id for one in items]}
     state = await visit.ask(m.EPISODIC_STATUS, asked)
-    return FilledTemplate("thread.html", found.name or "A conversation", {
-        "thread": found, "turns": turns, "texts": texts, "chunks": state.chunks,
-        "excluded": state.excluded_items, "wanted": wanted,
-        "most": MESSAGE_CHARS,
-        "next": urlencode({"cursor": page.next_cursor}) if page.next_cursor and not wanted else None,
-        "back": f"threads/{path_part(thread_id)}",
-    })  # fmt: skip
+    return FilledTemplate(
+        "thread.html",
+        found.name or "A conversation",
+        {
+            "thread": found,
+            "turns": turns,
+            "texts": texts,
+            "chunks": state.chunks,
+            "excluded": state.excluded_items,
+            "wanted": wanted,
+            "most": MESSAGE_CHARS,
+            "next": urlencode({"cursor": page.next_cursor}) if page.next_cursor and not wanted else None,
+            "back": f"threads/{path_part(thread_id)}",
+        },
+    )
 
 
 async def _build_shown_turn(visit: Visit, turn_id: str, items: list[Item]) -> ShownTurn:
@@ -139,11 +154,18 @@ async def turn(visit: Visit, turn_id: str) -> Outcome:
     manifest = found.prompt_manifest
     texts = await _texts(visit, manifest.recall.memory_ids if manifest is not None else [], context)
     timeline = sorted(runs, key=lambda run: (run.queued_at, run.run_id))
-    return FilledTemplate("turn.html", "A turn", {
-        "turn": found, "phases": _phases(timeline), "learned": learned,
-        "manifest": manifest, "texts": texts,
-        "longest": max((run.duration_ms or 0 for run in runs), default=0) or 1,
-    })  # fmt: skip
+    return FilledTemplate(
+        "turn.html",
+        "A turn",
+        {
+            "turn": found,
+            "phases": _phases(timeline),
+            "learned": learned,
+            "manifest": manifest,
+            "texts": texts,
+            "longest": max((run.duration_ms or 0 for run in runs), default=0) or 1,
+        },
+    )
 
 
 def _phases(runs: list[HookRun]) -> list[tuple[str, list[HookRun]]]:

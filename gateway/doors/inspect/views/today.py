@@ -77,13 +77,24 @@ async def today(visit: Visit) -> Outcome:
     groups = await _groups(visit, page)
     counts = [(EVENTS[event], sum(one.event == event for one in page)) for event in EVENTS]
     earlier = None if page else await _day_before(visit, calls, begin)
-    return FilledTemplate("today.html", "Today" if day == visit.times.today() else _format_day(day), {
-        "day": day, "named": _format_day(day), "is_today": day == visit.times.today(), "groups": groups,
-        "counts": [(name, count) for name, count in counts if count], "places": places, "wanted": wanted,
-        "day_before": day - timedelta(days=1), "day_after": day + timedelta(days=1), "earlier": earlier,
-        "older": page[-1].at if len(found) > len(page) else None,
-        "back": "today?" + urlencode({"day": day.isoformat(), **({"scope": wanted} if wanted else {})}),
-    })  # fmt: skip
+    return FilledTemplate(
+        "today.html",
+        "Today" if day == visit.times.today() else _format_day(day),
+        {
+            "day": day,
+            "named": _format_day(day),
+            "is_today": day == visit.times.today(),
+            "groups": groups,
+            "counts": [(name, count) for name, count in counts if count],
+            "places": places,
+            "wanted": wanted,
+            "day_before": day - timedelta(days=1),
+            "day_after": day + timedelta(days=1),
+            "earlier": earlier,
+            "older": page[-1].at if len(found) > len(page) else None,
+            "back": "today?" + urlencode({"day": day.isoformat(), **({"scope": wanted} if wanted else {})}),
+        },
+    )
 
 
 def _format_day(day: date) -> str:
@@ -166,11 +177,19 @@ async def ask_undo_all(visit: Visit) -> Outcome:
     """Show what would be taken back, before it is."""
     day, thread_id = _day_of(visit, visit.query.get("day", "")), visit.query.get("thread", "")
     found, is_cut = await _of_thread(visit, day, thread_id)
-    return FilledTemplate("undo_all.html", "Undo all from this conversation", {
-        "changes": [await _build_shown_change(visit, change) for change in found], "thread_id": thread_id, "day": day,
-        "thread": await _thread(visit, thread_id), "named": _format_day(day), "back": f"today?day={day.isoformat()}",
-        "is_cut": is_cut,
-    })  # fmt: skip
+    return FilledTemplate(
+        "undo_all.html",
+        "Undo all from this conversation",
+        {
+            "changes": [await _build_shown_change(visit, change) for change in found],
+            "thread_id": thread_id,
+            "day": day,
+            "thread": await _thread(visit, thread_id),
+            "named": _format_day(day),
+            "back": f"today?day={day.isoformat()}",
+            "is_cut": is_cut,
+        },
+    )
 
 
 async def undo_all(visit: Visit) -> Outcome:
