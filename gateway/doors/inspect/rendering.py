@@ -29,11 +29,15 @@ _NAMED_MARKS = (_UNSEEN - {"\u200c", "\u200d"}) | _TURNING
 
 def readable(text: str) -> str:
     """Return a text without the control characters that a page cannot hold."""
+    if text.isprintable():
+        return text
     return "".join(c if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"} else "\ufffd" for c in text)
 
 
 def marks_in(text: str) -> list[str]:
     """Return the names of the marks in a text that no eye sees, each once."""
+    if text.isascii():
+        return []
     return [f"U+{ord(mark):04X}" for mark in dict.fromkeys(c for c in text if c in _NAMED_MARKS or c >= "\U000e0000")]
 
 
