@@ -20,6 +20,9 @@ from gateway.doors.terminal.screen import size, words
 FOLDER = Path(__file__).parent
 SHOWN_CHARS = 6000
 """Characters of one text on a page: what is longer is read part by part."""
+_BEFORE_TEXT, _AFTER_TEXT = Markup('<bdi dir="auto">'), Markup("</bdi>")
+_BEFORE_TIME, _AFTER_ATTRIBUTE, _AFTER_TIME = Markup('<time datetime="'), Markup('">'), Markup("</time>")
+"""What is added to them is escaped. `Markup.format` does the same in five times the time."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSEEN = frozenset("\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -51,7 +54,7 @@ def render_text(text: object, most: int = SHOWN_CHARS) -> Markup:
     shown = cut(str(text), most)
     marks = marks_in(shown)
     told = Markup("").join(Markup(' <span class="mark">hidden mark {}</span>').format(mark) for mark in marks[:5])
-    return Markup('<bdi dir="auto">{}</bdi>{}').format(readable(shown), told)
+    return _BEFORE_TEXT + readable(shown) + _AFTER_TEXT + told
 
 
 def percent(part: float) -> int:
@@ -99,7 +102,7 @@ class PageTimes:
         if found is None:
             return Markup('<span class="quiet">at no known time</span>')
         shown = found.strftime(form.replace("%-d", str(found.day)))
-        return Markup('<time datetime="{}">{}</time>').format(found.isoformat(timespec="seconds"), shown)
+        return _BEFORE_TIME + found.isoformat(timespec="seconds") + _AFTER_ATTRIBUTE + shown + _AFTER_TIME
 
     def clock(self, at: int) -> Markup:
         """Return the time of a day."""
