@@ -180,8 +180,9 @@ def _work(name: str, peer: Peer, task: dict[str, Any], folder: Path) -> dict[str
     python = sys.executable if peer.is_npm else str(python_of(PLACE / name))
     single = {"OMP_NUM_THREADS": "1", "PEER_FOLDER": str(PLACE / name), "HF_HUB_OFFLINE": "1"}
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | single
+    # -P: beside the driver stands a module `http`, which is not the one that peers import
     done = subprocess.run(
-        [python, str(DRIVER), str(given), str(told)],
+        [python, "-P", str(DRIVER), str(given), str(told)],
         capture_output=True,
         text=True,
         timeout=WORK_SECONDS,
