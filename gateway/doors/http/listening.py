@@ -6,7 +6,6 @@ Rule 1: an address that other machines reach needs two settings.
 import errno
 import json
 import socket
-from http.client import HTTPConnection, HTTPException
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -73,6 +72,9 @@ def listen_at(place: DoorAddress, home_run: Path) -> socket.socket:
 
 def _holder(place: DoorAddress, home_run: Path) -> str:
     """Return who listens at a place already, in words."""
+    # a tenth of a start, for those whose port is taken alone
+    from http.client import HTTPConnection, HTTPException  # noqa: PLC0415
+
     connection = HTTPConnection(place.bind, place.port, timeout=ASK_SECONDS)
     try:
         connection.request("GET", "/health")

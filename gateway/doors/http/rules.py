@@ -7,9 +7,10 @@ Rule 2: a refusal says nothing that the caller did not send.
 import hmac
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl
+
+from msgspec import Struct, field
 
 from protocol.base import encode
 from protocol.errors import REASONS, CallerError, ErrorObject, ErrorReason
@@ -117,8 +118,7 @@ def headers_of(error: ErrorObject) -> tuple[tuple[str, str], ...]:
 # -- who may ask -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(Struct, frozen=True):
     """The names under which the door may be called, and the web pages that may call it."""
 
     hosts: frozenset[str]
@@ -237,8 +237,7 @@ def cross_origin_headers(headers: Headers, access: Access, *, is_preflight: bool
 # -- how much ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Rate:
+class Rate(Struct):
     """Requests a second: as many at once as come in two of them. Times are seconds of any clock that only advances."""
 
     room: float = 0.0
@@ -255,8 +254,7 @@ class Rate:
         return True
 
 
-@dataclass
-class Failures:
+class Failures(Struct):
     """Wrong tokens of the last minute."""
 
     times: list[float] = field(default_factory=list[float])
