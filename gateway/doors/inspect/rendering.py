@@ -22,7 +22,7 @@ SHOWN_CHARS = 6000
 """Characters of one text on a page: what is longer is read part by part."""
 _BEFORE_TEXT, _AFTER_TEXT = Markup('<bdi dir="auto">'), Markup("</bdi>")
 _BEFORE_TIME, _AFTER_ATTRIBUTE, _AFTER_TIME = Markup('<time datetime="'), Markup('">'), Markup("</time>")
-"""What is added to them is escaped. `Markup.format` does the same in five times the time."""
+"""The parts around escaped text: adding to a `Markup` escapes, in a fifth of the time of `Markup.format`."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSEEN = frozenset("\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
