@@ -10,7 +10,7 @@ Rule 3: pure. How a language says it is a row of a table (`wordings.py`), what a
 # ruff: noqa: RUF001  # statements of many languages are the subject here
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from promt.layout import SENTENCE_END, mask_quotes
 from promt.own_words import mask_material
 from promt.patterns import compile_late
 from promt.render import shorten
+from protocol.base import DEFAULT_WORKSPACE
 from protocol.memory.facts import Fact, FactEvidence
 from protocol.memory.values import Durability, ScopeHint, SemanticFields, SensitivityHint
 from protocol.record import Category
@@ -309,11 +310,13 @@ def _find_facts(item_id: str, text: str) -> Iterator[Fact]:
         before = None if found else said
 
 
-def file_outside_projects(facts: Iterable[Fact]) -> list[Fact]:
-    """Return facts as they are filed where there is no project: what "we" have or do belongs to the user then.
+def file_in_workspace(facts: list[Fact], workspace_id: str) -> list[Fact]:
+    """Return facts as they are filed in a workspace: in the default one, what "we" have or do is the user's.
 
     "We keep kosher", said outside of any project, holds in every one. What names a project is filed as before.
     """
+    if workspace_id != DEFAULT_WORKSPACE:
+        return facts
     return [
         msgspec.structs.replace(fact, semantic=MEANING["remember"]) if fact.semantic == MEANING["ours"] else fact
         for fact in facts

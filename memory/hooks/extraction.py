@@ -14,7 +14,7 @@ import msgspec
 from anyio import to_thread
 
 from memory.extraction.counts import NO_STATS, count
-from memory.extraction.rule_extraction import extract_statements, file_outside_projects
+from memory.extraction.rule_extraction import extract_statements, file_in_workspace
 from memory.hooks.policy import turn_policy
 from memory.ports_hooks import MemoryForTurns
 from promt import load
@@ -22,7 +22,6 @@ from promt.intents import Intents, detect
 from promt.own_words import own_stretches
 from promt.patterns import compile_late
 from promt.render import shorten
-from protocol.base import DEFAULT_WORKSPACE
 from protocol.hooks import Contribution, DiagnosticContribution, HookFailure, HookInput, HookOutput, SkipRun
 from protocol.memory.facts import MAX_FACTS, Fact
 from protocol.models import Message, Model, ModelRequest, ProviderFailed
@@ -181,9 +180,8 @@ class Extraction:
         answer = await self._answer(given, said)
         if answer is not None and (answer.facts or _has_kept(given)):
             return answer
-        facts = await to_thread.run_sync(extract_statements, said)  # milliseconds that are not the loop's
-        if given.context.workspace_id == DEFAULT_WORKSPACE:
-            facts = file_outside_projects(facts)
+        found = await to_thread.run_sync(extract_statements, said)  # milliseconds that are not the loop's
+        facts = file_in_workspace(found, given.context.workspace_id)
         if not facts and answer is None:
             raise SkipRun("extractor_unavailable")
         malformed = answer.malformed if answer is not None else 0

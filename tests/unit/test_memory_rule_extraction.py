@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from memory_home import MemoryHome
 from processor import assert_cheap
 
-from memory.extraction.rule_extraction import MEANING, extract_statements, file_outside_projects
+from memory.extraction.rule_extraction import MEANING, extract_statements, file_in_workspace
+from protocol.base import DEFAULT_WORKSPACE
 from protocol.memory.facts import Fact
 from protocol.memory.writes import WriteResult
 
@@ -549,10 +550,10 @@ def test_hostile_text_is_read_in_no_time() -> None:
 
 
 def test_outside_projects_what_we_do_is_the_user_s_and_a_decision_stays_one() -> None:
-    ours = file_outside_projects(facts("Remember that we keep kosher."))
+    ours = file_in_workspace(facts("Remember that we keep kosher."), DEFAULT_WORKSPACE)
     assert [(fact.semantic.category, fact.semantic.scope_hint) for fact in ours] == [("custom", "user_global")]
     decided = facts("Remember that we decided to sell the boat.")
     assert decided[0].semantic.category == "project_decision"
     named = facts("Remember that the project uses SQLite.")
     assert named[0].semantic.category == "project_fact"
-    assert file_outside_projects(decided + named) == decided + named
+    assert file_in_workspace(decided + named, DEFAULT_WORKSPACE) == decided + named

@@ -22,7 +22,7 @@ from gateway.doors.commands.options import (
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, show_json, words
 from protocol import methods as m
-from protocol.base import DEFAULT_WORKSPACE, USER_SCOPE_KEY
+from protocol.base import USER_SCOPE_KEY
 from protocol.memory.values import SemanticFields
 from protocol.memory.writes import RememberResult
 from protocol.record import Category, Kind, Record, Sensitivity
@@ -69,14 +69,12 @@ class KeptFact(NamedTuple):
 def understand(text: str, workspace_id: str) -> dict[str, Any]:
     """Return category, attribute, value and scope of a single statement, as far as rules without a model find them."""
     # its tables of languages serve this alone
-    from memory.extraction.rule_extraction import extract_statements, file_outside_projects  # noqa: PLC0415
+    from memory.extraction.rule_extraction import extract_statements, file_in_workspace  # noqa: PLC0415
     from memory.rules.categories import PROJECT_CATEGORIES  # noqa: PLC0415
     from memory.rules.identity import fold_text  # noqa: PLC0415
 
     for said in (text, f"Remember that {text}"):
-        facts = extract_statements({"": said})
-        if workspace_id == DEFAULT_WORKSPACE:
-            facts = file_outside_projects(facts)
+        facts = file_in_workspace(extract_statements({"": said}), workspace_id)
         if len(facts) == 1:
             [fact] = facts
             found: dict[str, Any] = {"category": fact.semantic.category}
