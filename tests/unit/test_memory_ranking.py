@@ -27,7 +27,7 @@ WORDS = ["tea", "jam", "vim", "paris", "deploy", "friday", "dog", "blue"]
 bodies = st.lists(st.sampled_from(WORDS), max_size=8)
 queries = st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=6, unique=True)
 questions = st.builds(
-    QueryTerms, terms=queries, has_vector=st.booleans(), is_about_user=st.booleans(), need=st.floats(-4, 4)
+    QueryTerms, terms=queries, has_vector=st.booleans(), is_about_user=st.booleans(), need=st.none() | st.floats(-4, 4)
 )
 NOW = 1_000 * DAY_MS
 
@@ -202,7 +202,7 @@ def test_what_is_recalled_is_near_the_best_and_nothing_is_where_that_is_weak(odd
 def test_a_prompt_that_needs_the_person_recalls_sooner_in_the_same_order() -> None:
     weights = rarity(["deploy", "friday"], [["deploy"], ["friday"]] * 5, 50)
     found = [scored(["deploy"]), scored(["friday", "deploy"]), scored([])]
-    plain = score_all(QueryTerms(["deploy", "friday"]), found, weights, NOW)
+    plain = score_all(QueryTerms(["deploy", "friday"], need=0.0), found, weights, NOW)
     needed = score_all(QueryTerms(["deploy", "friday"], need=1.5), found, weights, NOW)
     gained = [one.log_odds - other.log_odds for one, other in zip(needed, plain, strict=True)]
     assert gained == pytest.approx([1.5 * NEED_GAIN] * 3)
