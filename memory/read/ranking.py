@@ -91,11 +91,11 @@ BY_WORDS = RecordGains(
     semantic=0.0,
     crowding=0.0,
     commonness=0.0,
-    about_user=0.25,
-    asked_by_user=0.15,
-    slope=4.5,
+    about_user=0.1,
+    asked_by_user=0.3,
+    slope=4.0,
     center=1.3,
-    in_prompt=-0.2,
+    in_prompt=0.0,
 )
 BY_MEANING = RecordGains(
     lexical=0.35,

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.read.ranking import (
+    BY_MEANING,
     DAY_MS,
     MOST_RECALLED,
     NEED_GAIN,
@@ -207,6 +208,14 @@ def test_a_prompt_that_needs_the_person_recalls_sooner_in_the_same_order() -> No
     gained = [one.log_odds - other.log_odds for one, other in zip(needed, plain, strict=True)]
     assert gained == pytest.approx([1.5 * NEED_GAIN] * 3)
     assert [one.parts for one in needed] == [one.parts for one in plain]
+
+
+def test_a_prompt_by_meaning_has_a_level_of_its_own_that_a_search_lacks() -> None:
+    found, weights = [scored(["deploy"]), scored([])], rarity(["deploy"], [["deploy"], []], 50)
+    searched, shown = (score_all(QueryTerms(["deploy"], True, need=need), found, weights, NOW) for need in (None, 0.0))
+    gained = [one.log_odds - other.log_odds for one, other in zip(shown, searched, strict=True)]
+    assert gained == pytest.approx([BY_MEANING.in_prompt] * 2)
+    assert min(gained) > 0
 
 
 def test_no_query_and_no_words_have_no_share() -> None:
