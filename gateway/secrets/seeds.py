@@ -8,13 +8,18 @@ Rule 2: words of a sentence are words of the list as well: without the checksum 
 import hashlib
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 from gateway.secrets.checks import Range, RuleMatch
+from gateway.secrets.engine import Pattern
+from gateway.secrets.tables import any_word
 
 SIZES = (24, 21, 18, 15, 12)
 WORD_BITS = 11
 TOLD_BY = 4
+NEAR_CHARS = 80
+_WALLETS = Pattern(partial(any_word, "wallets"))
+"""Names a wallet, or what it is made again from."""
 
 
 @cache
@@ -38,7 +43,7 @@ def _has_checksum(places: Sequence[int]) -> bool:
 def bare(found: RuleMatch) -> Range | None:
     """Twelve to twenty-four words of the list.
 
-    With the right checksum, or with nothing but a line's end or a colon around.
+    With the right checksum, a wallet named beside them, or nothing but a line's end or a colon around.
     """
     known = _places()
     if sum(map(known.__contains__, re.findall("[a-z]+", found.value))) < SIZES[-1]:
@@ -46,6 +51,8 @@ def bare(found: RuleMatch) -> Range | None:
     words = [(m[0], m.start(), m.end()) for m in re.finditer("[a-z]+", found.value)]
     places = [known.get(word) for word, _, _ in words]
     before, after = found.text[: found.start].rstrip(" \"'`"), found.text[found.end :].lstrip(" \"'`.")
+    near = found.lowered[max(0, found.start - NEAR_CHARS) : found.end + NEAR_CHARS]
+    is_named = _WALLETS.occurs(near)
     is_alone = (not before or before[-1] in "\n:") and (not after or after[0] == "\n")
     for size in SIZES:
         for first in range(len(words) - size + 1):
@@ -53,7 +60,7 @@ def bare(found: RuleMatch) -> Range | None:
             is_varied = (
                 2 * len(set(run)) > size
             )  # a word said again and again is no phrase, and one in sixteen has the checksum
-            if len(run) == size and is_varied and ((is_alone and len(words) == size) or _has_checksum(run)):
+            if len(run) == size and is_varied and (is_named or (is_alone and len(words) == size) or _has_checksum(run)):
                 return found.start + words[first][1], found.start + words[first + size - 1][2]
     return None
 
