@@ -17,10 +17,10 @@ from benchmarks.knowledge_scale import measure
 from benchmarks.report import machine
 
 SETS = Path(__file__).parent / "sets" / "files"
-BLIND = ("hatch_docs.jsonl", "litestar_code.jsonl")
+BLIND = ("hatch_docs.jsonl", "litestar_code.jsonl", "peps_prose.jsonl")
 """Questions whose author had not seen the search; `sets/files/README.md` says of which folders."""
-DOCS, CODE = "PIONEER_BENCH_DOCS", "PIONEER_BENCH_CODE"
-"""Variables that name the folders of the two collections where no option does."""
+DOCS, CODE, PROSE = "PIONEER_BENCH_DOCS", "PIONEER_BENCH_CODE", "PIONEER_BENCH_PROSE"
+"""Variables that name the folders of the collections where no option does."""
 
 
 def main(arguments: list[str]) -> int:
@@ -28,6 +28,9 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks knowledge", description=__doc__)
     parser.add_argument("--docs", type=Path, default=os.environ.get(DOCS), help=f"folder of documentation ({DOCS})")
     parser.add_argument("--code", type=Path, default=os.environ.get(CODE), help=f"folder of a code base ({CODE})")
+    parser.add_argument(
+        "--prose", type=Path, default=os.environ.get(PROSE), help=f"folder of proposals in plain text ({PROSE})"
+    )
     parser.add_argument("--questions", type=Path, default=None, help="a file of questions, one JSON object a line")
     parser.add_argument("--meaning", choices=("documents", "all"), default="documents")
     parser.add_argument("--model", type=Path, default=None, help="an embedding model's folder; default: the static one")
@@ -36,7 +39,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--paragraphs", type=int, default=4, help="of each of them; of 60 words")
     options = parser.parse_args(arguments)
     print(machine())
-    folders = {name: Path(path) for name, path in (("docs", options.docs), ("code", options.code)) if path is not None}
+    given = (("docs", options.docs), ("code", options.code), ("prose", options.prose))
+    folders = {name: Path(path) for name, path in given if path is not None}
     is_good = True
     with tempfile.TemporaryDirectory() as folder:
         if folders:
@@ -49,7 +53,8 @@ def main(arguments: list[str]) -> int:
                 is_good = asyncio.run(run) and is_good
         else:
             print(
-                f"\nNo folder was given (--docs, --code, or {DOCS} and {CODE}): the quality of search is not measured."
+                f"\nNo folder was given (--docs, --code, --prose, or {DOCS}, {CODE}, {PROSE}):"
+                " the quality of search is not measured."
             )
         if options.files:
             is_good = asyncio.run(measure(Path(folder) / "scale", options.files, options.paragraphs)) and is_good

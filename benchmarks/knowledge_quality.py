@@ -33,6 +33,8 @@ DEPTH = 5
 ASKED = 20
 K1, B = 1.2, 0.75
 """Of BM25, as they are usually chosen."""
+SAMPLED, SAMPLES = 7, 4000
+"""Of the bootstrap: its seed and its size."""
 WAYS = ("ours", "ours, words alone", "BM25", "cosine", "LlamaIndex")
 PEER = Peer(("llama-index-core",), "its default splitter and retriever, our model")
 
@@ -160,10 +162,15 @@ async def compare(
         if not ranks:
             continue
         figures = [_figures([rank[way] for rank in ranks]) for way in range(len(WAYS))]
+        shares = [[1 / (rank[way] or math.inf) for rank in ranks] for way in range(len(WAYS))]
+        ahead = [_interval(np.subtract(shares[0], other)) for other in shares]
         show_table(
             f"{name}: {len(ranks)} questions{'' if is_reported else ' for development'}, {len(pieces[name])} pieces",
-            ("way", f"recall@{DEPTH}", "MRR"),
-            [(way, *figure) for way, figure in zip(WAYS, figures, strict=True)],
+            ("way", f"recall@{DEPTH}", "MRR", "MRR of 95 %", "ours less this"),
+            [
+                (way, *at, _interval(share), lead)
+                for way, at, share, lead in zip(WAYS, figures, shares, ahead, strict=True)
+            ],
         )
         if is_reported:
             is_good &= all(figures[0][at] >= max(figure[at] for figure in figures[2:]) for at in range(2))
@@ -172,6 +179,14 @@ async def compare(
             "ranks", ("question", *WAYS), [(one.question[:70], *(rank or "-" for rank in ranks)) for one, ranks in rows]
         )
     return is_good
+
+
+def _interval(values: Sequence[float]) -> str:
+    """Return between which bounds 95 of 100 means of other samples of as many questions would lie: a bootstrap."""
+    given = np.asarray(values)
+    picked = np.random.default_rng(SAMPLED).integers(0, len(given), (SAMPLES, len(given)))
+    low, high = np.percentile(given[picked].mean(axis=1), (2.5, 97.5))
+    return f"{low:+.3f} to {high:+.3f}"
 
 
 def _figures(ranks: Sequence[int | None]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ Rule 3: a text whose vector is known is not given to the model again.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from protocol.seams.ports import (
     Coverage,
@@ -20,6 +20,7 @@ from protocol.seams.ports import (
     SqlValue,
     Transact,
     Tx,
+    VectorTable,
 )
 
 LOOKED_AT = 5000  # rows of one look for missing vectors: some milliseconds
@@ -63,6 +64,32 @@ class FillingStatements(NamedTuple):
     end_of_look: str
     drop: str
     coverage: str
+
+
+def choose_filling(sql: Mapping[str, str], end_of_look: str) -> FillingStatements:
+    """Return the statements of a house by the names that all houses have for them, but for the end of a look."""
+    return FillingStatements(
+        await_all=sql["await_vectors"],
+        settle=sql["settle_vectors"],
+        pending=sql["pending_without_vector"],
+        lacking=sql["without_vector"],
+        look=sql["look_for_lack"],
+        end_of_look=sql[end_of_look],
+        drop=sql["drop_vectors"],
+        coverage=sql["count_vectors_of_space"],
+    )
+
+
+def choose_vector_table(sql: Mapping[str, str], name: str, number_bytes: Literal[1, 2], numbers: str) -> VectorTable:
+    """Return the statements that read a house's vectors; `numbers` is the name of the one that reads those of rows."""
+    return VectorTable(
+        name=name,
+        number_bytes=number_bytes,
+        added=sql["vectors_added"],
+        present=sql["vectors_present"],
+        losses=sql["vector_losses"],
+        numbers=sql[numbers],
+    )
 
 
 def count_coverage(tx: Tx, statements: FillingStatements, space_id: int) -> Coverage:

@@ -144,22 +144,46 @@ class _Walk:
         self._includes = 0
 
     def add_folder(self, folder: str, level: int, names: Sequence[str]) -> None:
-        """Take the folder's first file of these names; one that says what another one says already is left out."""
+        """Take the folder's first file of these names that says something; what is passed over is told.
+
+        A file that says what another one says already is left out, and a link to the file that is taken needs no word.
+        """
         kind: InstructionKind = "nested" if folder else "root"
+        taken: LoadedFile | None = None
+        passed: list[LoadedFile] = []
         for name in names:
             path = f"{folder}/{name}" if folder else name
-            stamp = self._disk.find(self._root, path)
-            if stamp is None:
+            loaded = self._load_own(path, kind, level)
+            if loaded is None:
                 continue
-            try:
-                loaded = LoadedFile(path, kind, level, self._sources.get(self._root, path, stamp, MAX_FILE_BYTES))
-            except UnreadFile as unread:
-                if unread.problem == "missing":  # it went this moment
-                    continue
-                loaded = LoadedFile(path, kind, level, None, unread.problem)
-            if self._is_new(loaded):
-                self._own.append(loaded)
-            return
+            if loaded.problem in {"empty", "link"}:
+                passed.append(loaded)
+                continue
+            taken = loaded
+            break
+        self._own += [one for one in passed if taken is None or not self._leads_to(one, taken)]
+        if taken is not None and self._is_new(taken):
+            self._own.append(taken)
+
+    def _load_own(self, path: str, kind: InstructionKind, level: int) -> LoadedFile | None:
+        """Return an instruction file with its text or its problem; None where there is none of that name."""
+        stamp = self._disk.find(self._root, path)
+        if stamp is None:
+            return LoadedFile(path, kind, level, None, "link") if self._disk.is_link(self._root, path) else None
+        try:
+            source = self._sources.get(self._root, path, stamp, MAX_FILE_BYTES)
+        except UnreadFile as unread:
+            return None if unread.problem == "missing" else LoadedFile(path, kind, level, None, unread.problem)
+        is_empty = not source.text.strip()
+        return LoadedFile(path, kind, level, None if is_empty else source, "empty" if is_empty else None)
+
+    def _leads_to(self, passed: LoadedFile, taken: LoadedFile) -> bool:
+        """Return whether a file that was passed over is a link to another one."""
+        folder, _, name = passed.path.rpartition("/")
+        try:
+            return passed.problem == "link" and self._disk.resolve(self._root, folder, name) == taken.path
+        except UnreadFile:
+            return False
 
     def with_includes(self) -> Iterator[LoadedFile]:
         """Yield the files, each followed by what it includes."""

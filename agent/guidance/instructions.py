@@ -162,7 +162,7 @@ class InstructionReader:
             cuts = "; ".join(f"{cut.path}: lines {cut.from_line}-{cut.to_line}" for cut in given.fitted.cuts)
             count, chars = len(given.fitted.cuts), sum(cut.chars for cut in given.fitted.cuts)
             found.append(self._build_diagnostic("instructions_cut", cuts, count=count, chars=chars))
-        refused = [file for file in given.chain.files if file.problem is not None]
+        refused = [file for file in given.chain.files if file.problem not in {None, "empty"}]  # that needs no word
         found += [self._refusal(file) for file in refused[:MAX_TOLD]]
         if len(refused) > MAX_TOLD:
             found.append(self._build_diagnostic("include_refused", None, count=len(refused) - MAX_TOLD))

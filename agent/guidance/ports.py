@@ -40,6 +40,10 @@ class InstructionDisk(Protocol):
         """Return the stamp of a regular file below a root by its exact name; None where there is none."""
         ...
 
+    def is_link(self, root: str, path: str) -> bool:
+        """Return whether a path below a root is a link."""
+        ...
+
     def resolve(self, root: str, folder: str, written: str) -> str:
         """Return the path below the root that a path written in a file of `folder` means, after all links.
 

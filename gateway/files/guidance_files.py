@@ -68,6 +68,10 @@ class InstructionFiles:
         is_it = stat.S_ISREG(found.st_mode) and (DISTINGUISHES_CAPITALS or _is_exact(full, found))
         return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns) if is_it else None
 
+    def is_link(self, root: str, path: str) -> bool:
+        """Return whether a path below a root is a link."""
+        return os.path.islink(f"{root}{os.sep}{path}")  # noqa: PTH114
+
     def resolve(self, root: str, folder: str, written: str) -> str:
         """Return the path below the root that a path written in a file of `folder` means. Raises `UnreadFile`."""
         if written.startswith("~"):

@@ -10,31 +10,14 @@ from typing import NamedTuple
 from knowledge.rows.statements import SQL
 from protocol.base import encode
 from protocol.seams.checks import digest_of
-from protocol.seams.ports import Coverage, SqlValue, Tx, VectorTable
-from retrieval.filling import FillingStatements, count_coverage
+from protocol.seams.ports import Coverage, SqlValue, Tx
+from retrieval.filling import choose_filling, choose_vector_table, count_coverage
 from retrieval.rows.embedding_cache import LeftVector, encode_hashes, find_cached_vectors, keep_left, take_back
 
 HOUSE = "knowledge"
 
-TABLE = VectorTable(
-    name="knowledge",
-    number_bytes=1,
-    added=SQL["vectors_added"],
-    present=SQL["vectors_present"],
-    losses=SQL["vector_losses"],
-    numbers=SQL["vectors_of_chunks"],
-)
-
-FILLING = FillingStatements(
-    await_all=SQL["await_vectors"],
-    settle=SQL["settle_vectors"],
-    pending=SQL["pending_without_vector"],
-    lacking=SQL["without_vector"],
-    look=SQL["look_for_lack"],
-    end_of_look=SQL["end_of_chunks"],
-    drop=SQL["drop_vectors"],
-    coverage=SQL["count_vectors_of_space"],
-)
+TABLE = choose_vector_table(SQL, "knowledge", 1, "vectors_of_chunks")
+FILLING = choose_filling(SQL, "end_of_chunks")
 
 
 class LackingPiece(NamedTuple):

@@ -41,6 +41,30 @@ MAX_LINES = 10_000
 """Of one file of patterns; the longest that people keep have some hundreds."""
 
 
+CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": " \t",
+    "cntrl": "\x01-\x1f\x7f",
+    "digit": "0-9",
+    "graph": '"-.0-~!',
+    "lower": "a-z",
+    "print": " -.0-~",
+    "punct": "{-~:-@!-.[-`",
+    "space": " \t-\r",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
+"""The letters of git's named classes, of which `pathspec` knows none.
+
+None begins with a mark of negation, and none has the slash, which no class matches.
+"""
+MAX_CLASS_CHARS = 1024
+"""Of a line with a named class; no longer path is indexed."""
+_BRACKETS = re.compile(r"\\.|\[[!^]?\]?(?:\[:[a-z]*:\]|\\.|[^\]\\])*\]")
+_CLASS = re.compile(r"\[:([a-z]*):\]")
+
+
 class LeftOut(NamedTuple):
     """The reason why a file or folder is left out, and the line that says so."""
 
@@ -66,7 +90,7 @@ class PatternList:
                 continue
             pattern: GitIgnoreSpecPattern | None = None
             with suppress(ValueError, re.error):
-                pattern = GitIgnoreSpecPattern(line)
+                pattern = GitIgnoreSpecPattern(spell_classes(line))
             if pattern is None or pattern.include is None:  # git matches nothing by such a line either
                 self._report(number, line)
                 continue
@@ -121,6 +145,21 @@ def _build_specs(build: Callable[[list[Any]], object], rows: Sequence[tuple[tupl
             return [_Spec(None, lines)]
         half = len(rows) // 2
         return [*_build_specs(build, rows[:half]), *_build_specs(build, rows[half:])]
+
+
+def spell_classes(line: str) -> str:
+    """Return a pattern with the letters of each named class, such as `[[:digit:]]`, in its place.
+
+    Raises `ValueError` for a name that git does not know.
+    """
+    if "[:" not in line:
+        return line
+    if len(line) > MAX_CLASS_CHARS:
+        raise ValueError("too long")
+    try:
+        return _BRACKETS.sub(lambda found: _CLASS.sub(lambda one: CLASSES[one[1]], found[0]), line)
+    except KeyError:
+        raise ValueError("no class of letters") from None
 
 
 def word_of(line: str) -> str:

@@ -9,28 +9,11 @@ from typing import Final
 from memory.rows.store import SQL, to_column
 from protocol.record import IndexState
 from protocol.seams.checks import digest_of
-from protocol.seams.ports import Coverage, Space, Tx, Vector, VectorTable
-from retrieval.filling import FillingStatements, count_coverage
+from protocol.seams.ports import Coverage, Space, Tx, Vector
+from retrieval.filling import choose_filling, choose_vector_table, count_coverage
 
-TABLE: Final = VectorTable(
-    name="memory",
-    number_bytes=2,
-    added=SQL["vectors_added"],
-    present=SQL["vectors_present"],
-    losses=SQL["vector_losses"],
-    numbers=SQL["vectors_of_records"],
-)
-
-FILLING: Final = FillingStatements(
-    await_all=SQL["await_vectors"],
-    settle=SQL["settle_vectors"],
-    pending=SQL["pending_without_vector"],
-    lacking=SQL["without_vector"],
-    look=SQL["look_for_lack"],
-    end_of_look=SQL["end_of_records"],
-    drop=SQL["drop_vectors"],
-    coverage=SQL["count_vectors_of_space"],
-)
+TABLE: Final = choose_vector_table(SQL, "memory", 2, "vectors_of_records")
+FILLING: Final = choose_filling(SQL, "end_of_records")
 
 
 def add_vector(tx: Tx, row: int, scope_id: int, vector: Vector) -> None:

@@ -90,6 +90,29 @@ def test_a_chain_ends_at_its_32nd_include(tmp_path: Path) -> None:
     assert {file.problem for file in chain.files if not file.source} == {"too_many"}
 
 
+def test_an_empty_file_hides_none_and_a_link_that_leads_elsewhere_is_told(tmp_path: Path) -> None:
+    disk = InstructionFiles()
+    for folder in ("empty", "bare", "led", "twin"):
+        put(tmp_path, {f"{folder}/.git/": ""})
+    put(
+        tmp_path,
+        {"empty/AGENTS.md": "\ufeff \n", "empty/CLAUDE.md": "Be brief.", "bare/AGENTS.md": "", "led/rules.md": "x"},
+    )
+    put(tmp_path, {"twin/CLAUDE.md": "Be kind."})
+    (tmp_path / "led" / "AGENTS.md").symlink_to("rules.md")
+    (tmp_path / "twin" / "AGENTS.md").symlink_to("CLAUDE.md")
+
+    def load(folder: str) -> list[tuple[str, str | None]]:
+        root = str((tmp_path / folder).resolve())
+        chain = load_chain(InstructionSources(disk), disk, root, None, profile="default", depth=1)
+        return [(file.path, file.problem) for file in chain.files]
+
+    assert load("empty") == [("AGENTS.md", "empty"), ("CLAUDE.md", None)]
+    assert load("bare") == [("AGENTS.md", "empty")]
+    assert load("led") == [("AGENTS.md", "link")]
+    assert load("twin") == [("CLAUDE.md", None)]
+
+
 def test_a_name_is_taken_in_its_very_letters(tmp_path: Path) -> None:
     disk = InstructionFiles()
     put(tmp_path, {"agents.md": "small"})

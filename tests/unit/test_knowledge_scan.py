@@ -1,5 +1,7 @@
 """Pure decisions of a scan: which folders are gone, what counts as a mass, which roots and rules hold."""
 
+from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, hexdigits, punctuation, whitespace
+
 from knowledge.kinds import Kind, kind_of
 from knowledge.scan.comparing import find_gone, is_mass
 from knowledge.scan.patterns import PatternList, Rules
@@ -45,6 +47,36 @@ def test_the_first_rule_that_matches_decides():
     assert why("build", is_folder=True) == "excluded"
     assert (why("a.py"), why("keep.py")) == ("ignored", None)
     assert (why("a.md"), why("a.txt")) == (None, "not_included")
+
+
+def test_named_classes_of_letters_are_those_of_git():
+    letters = [chr(code) for code in range(1, 127) if chr(code) not in "/\n\r"]
+    classes = {
+        "alnum": ascii_letters + digits,
+        "alpha": ascii_letters,
+        "blank": " \t",
+        "cntrl": "".join(map(chr, range(1, 32))),
+        "digit": digits,
+        "graph": ascii_letters + digits + punctuation,
+        "lower": ascii_lowercase,
+        "print": ascii_letters + digits + punctuation + " ",
+        "punct": punctuation,
+        "space": whitespace,
+        "upper": ascii_uppercase,
+        "xdigit": hexdigits,
+    }
+    for name, within in classes.items():
+        one, other = PatternList("x", "", [f"a[[:{name}:]]b"]), PatternList("x", "", [f"a[^[:{name}:]]b"])
+        assert [letter for letter in letters if one.find(f"a{letter}b")] == [at for at in letters if at in within], name
+        assert [at for at in letters if other.find(f"a{at}b")] == [at for at in letters if at not in within], name
+    listed = PatternList("x", "", ["v[[:digit:]_]*.txt", "\\[[:alpha:]]", "a[[:nothing:]]", f"[[:alpha:]]{'x' * 1100}"])
+    assert [listed.find(path) is not None for path in ("v1.txt", "v_.txt", "va.txt", "v:.txt")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [one.line for one in listed.bad] == [3, 4]
 
 
 def test_names_say_the_kind():
@@ -122,8 +154,8 @@ def test_lines_that_are_no_pattern_are_reported_whoever_refuses_them_and_the_oth
         (3, "[z-"),
         (4, "[z-a]"),
         (5, "!"),
-        (7, "?["),
         (6, "!+]b[**\t[:alpha:]"),
+        (7, "?["),
     ]
     assert [rules.find(path) is not None for path in ("drafts/", "a.tmp", "a.md")] == [True, True, False]
 

@@ -4,29 +4,12 @@ import json
 from collections.abc import Sequence
 
 from protocol.seams.checks import Find, digest_of, finder
-from protocol.seams.ports import Coverage, Tx, VectorTable
-from retrieval.filling import FillingStatements, count_coverage
+from protocol.seams.ports import Coverage, Tx
+from retrieval.filling import choose_filling, choose_vector_table, count_coverage
 from thread_episodic.rows.statements import SQL
 
-TABLE = VectorTable(
-    name="chunk",
-    number_bytes=1,
-    added=SQL["vectors_added"],
-    present=SQL["vectors_present"],
-    losses=SQL["vector_losses"],
-    numbers=SQL["vectors_of_chunks"],
-)
-
-FILLING = FillingStatements(
-    await_all=SQL["await_vectors"],
-    settle=SQL["settle_vectors"],
-    pending=SQL["pending_without_vector"],
-    lacking=SQL["without_vector"],
-    look=SQL["look_for_lack"],
-    end_of_look=SQL["end_of_chunks"],
-    drop=SQL["drop_vectors"],
-    coverage=SQL["count_vectors_of_space"],
-)
+TABLE = choose_vector_table(SQL, "chunk", 1, "vectors_of_chunks")
+FILLING = choose_filling(SQL, "end_of_chunks")
 
 
 def add_vector(tx: Tx, space: int, row: int, numbers: bytes) -> None:
