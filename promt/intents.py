@@ -16,8 +16,8 @@ from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 from promt.language.reader import Language, languages, tables
-from promt.layout import MASK, mask_quotes
-from promt.own_words import edges, only_own
+from promt.layout import MASK, Span, mask_quotes, sentences
+from promt.own_words import edges, only_own, own_stretches, own_words
 from promt.patterns import compile_late
 from promt.render import UNSEEN
 from protocol.unicode_forms import normalize
@@ -25,6 +25,11 @@ from protocol.unicode_forms import normalize
 HEAD_CHARS: Final = 4000
 TAIL_CHARS: Final = 2000
 """People steer and ask at the beginning and at the end of what they write; what they paste stands between."""
+TELLING_CHARS: Final = 600
+TELLING_SENTENCES: Final = 8
+"""A message that tells so much may ask that one thing be not kept; in a shorter one the wish is for all of it."""
+SAID_WORDS: Final = 3
+"""A last sentence that is shorter says good-bye."""
 ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its own some times, and few turns run at once
 _READING = threading.Lock()
 """Held by whoever reads: the phrases of a language are read and compiled once, not by every turn that comes first."""
@@ -93,6 +98,8 @@ class Intents(NamedTuple):
     refers_to_history: bool = False
     asks_memory: bool = False
     language: str | None = None
+    unsaved: tuple[Span, ...] = ()
+    """Ranges of a long message that alone are not to be kept."""
 
 
 class _Words(str):
@@ -298,6 +305,11 @@ class _Language:
         self._foreign = re.compile(f"[{language.foreign}]") if language.foreign else None
         self._read: dict[str, _Phrases] = {}
 
+    @property
+    def tells_everything(self) -> bool:
+        """It has words for all that is said."""
+        return "of_everything" in self._table
+
     def may_be(self, text: "_Text") -> bool:
         """Return whether a text may be of this language, by its letters.
 
@@ -389,7 +401,10 @@ def _detect(text: str) -> Intents:
             intents = _find_intents(language, folded)
             found.update(intents)
             said[language.name] += len(intents)
-    if "no_save" not in found and own != text and _denies_keeping(edges(text)):
+    apart = _find_unsaved(text) if "no_save" in found else ()
+    if apart:
+        found.remove("no_save")
+    elif "no_save" not in found and own != text and _denies_keeping(edges(text)):
         found.add("no_save")
     return Intents(
         no_save="no_save" in found,
@@ -399,4 +414,41 @@ def _detect(text: str) -> Intents:
         refers_to_history="history" in found and "no_recall" not in found,
         asks_memory="asks" in found,
         language=next((name for name, count in said.most_common(1) if count), None),
+        unsaved=apart,
     )
+
+
+def keep_savable(text: str, material: Sequence[Span] = ()) -> list[str]:
+    """Return the user's own words, stretch by stretch, without what they asked to have forgotten on the way."""
+    return own_stretches(text, [*material, *find_unsaved(text)])
+
+
+def find_unsaved(text: str) -> tuple[Span, ...]:
+    """Return what alone of a long message its user asks not to keep."""
+    return detect(text).unsaved if len(text) >= TELLING_CHARS else ()
+
+
+def _find_unsaved(text: str) -> tuple[Span, ...]:
+    """Return what alone of a long message is not to be kept: sentences that say so, each with both of its neighbours.
+
+    It is empty where nothing says so, and where the wish is for all of the message: at its beginning or its end, or of
+    everything.
+    """
+    if len(text) < TELLING_CHARS:
+        return ()
+    said = [span for start, end in own_words(text) for span in sentences(text, start, end)]
+    while said and len(text[slice(*said[-1])].split()) < SAID_WORDS and text[slice(*said[-1])].isascii():
+        said.pop()
+    if len(said) < TELLING_SENTENCES:
+        return ()
+    denied = [at for at, (start, end) in enumerate(said) if _denies_keeping(text[start:end])]
+    if any(at in {0, 1, len(said) - 1} or _is_of_everything(text[slice(*said[at])]) for at in denied):
+        return ()
+    return tuple((said[at - 1][0], said[at + 1][1]) for at in denied)
+
+
+def _is_of_everything(said: str) -> bool:
+    """Return whether a sentence speaks of all that is said; in a language that has no words for that it always may."""
+    folded = _read(said)
+    heard = [language for language in _languages() if language.may_be(folded) and _occurs(language, "no_save", folded)]
+    return any(not language.tells_everything or _occurs(language, "of_everything", folded) for language in heard)

@@ -75,6 +75,9 @@ _STRONG = compile_late(
     r"|[ \t]*[\"']?\w+[\"']?\s*[:=]\s*[\[{\"'].*[,;}\]]\s*$",
 )
 """A line that no sentence looks like: of a quotation, a table, a diff, markup, a log, a program."""
+_HUNK = compile_late(r"@@ -\d+(?:,\d+)? \+\d+|\+\+\+ b/|--- a/|diff --git ")
+_SALUTES = compile_late(lambda: rf"[ \t]*(?:{either('layout', 'salutes')})", re.IGNORECASE)
+_CLOSES = compile_late(lambda: rf"(?:{either('layout', 'closes')})", re.IGNORECASE)
 _MARKUP = compile_late(
     r"</?(?:html|head|body|div|span|p|h[1-6]|a|ul|ol|li|table|tr|td|meta|script|style|img|br|title|section"
     r"|article)\b[^<>]{0,300}>",
@@ -187,6 +190,8 @@ def _find_formed_lines(text: str, lines: Sequence[tuple[int, int, bool]]) -> lis
     first = next((at for at, line in said.items() if line.strip()), None)
     if first is not None and _HEADER.match(said[first]) and said.get(first + 1, "").strip():
         formed[first] = True  # a mail of one paragraph
+    for first, last in [*_texts_in_code(said), *_letters(said)]:
+        formed[first : last + 1] = [True] * (last + 1 - first)
     joined: list[int] = []
     for at, line in said.items():
         if _STRONG.match(line) or _MARKUP.search(line) or _ROLE.match(line):
@@ -199,6 +204,36 @@ def _find_formed_lines(text: str, lines: Sequence[tuple[int, int, bool]]) -> lis
     for near in _near(sorted(joined), JOINED_LINES):
         formed[near[0] : near[-1] + 1] = [True] * (near[-1] + 1 - near[0])
     return formed
+
+
+def _texts_in_code(said: Mapping[int, str]) -> Iterator[tuple[int, int]]:
+    """The lines from where code opens a text of several lines to where it closes it, and those of a diff."""
+    opened: int | None = None
+    diff: int | None = None
+    for at, line in said.items():
+        for _ in range((line.count('"""') + line.count("'''")) % 2):
+            if opened is not None:
+                yield opened, at
+            opened = at if opened is None else None
+        if _HUNK.match(line):
+            diff = at
+        elif diff is not None:
+            if line[:1] not in {"+", "-", " ", ""}:
+                diff = None
+            else:
+                yield at, at
+
+
+def _letters(said: Mapping[int, str]) -> Iterator[tuple[int, int]]:
+    """The lines from the greeting of a formal letter to its close; the first line of a message greets its reader."""
+    opened: int | None = None
+    places = [at for at, line in said.items() if line.strip()]
+    for at in places[1:]:
+        if opened is None and _SALUTES.match(said[at]):
+            opened = at
+        if opened is not None and _CLOSES.search(said[at]):
+            yield opened, at
+            opened = None
 
 
 def _mail_begins(said: Mapping[int, str]) -> int | None:

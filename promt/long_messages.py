@@ -1,14 +1,16 @@
 """Tells by its frame whether a long message is told to the assistant by its user, or is a document of somebody's.
 
 Rule 1: pure, and by paragraphs: who tells an assistant about themselves says so in the first one or in the last, with
-words for both, or begins with the one and ends by asking the other, and comes back to themselves in between. A text for
-others begins with a title or with a greeting.
+words for both, or begins with the one and ends by asking the other, or says that they will tell about themselves; and
+comes back to themselves in between. A text for others begins with a title or with a greeting.
 Rule 2: a message that shows neither is neither: its sentences are judged one by one.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
+from promt.language.reader import whole
 from promt.layout import TextBlock, sentences
 from promt.patterns import compile_late
 from promt.speaker import is_about_user, speaks_to_reader
@@ -30,6 +32,9 @@ TITLE_LINES: Final = 3
 
 _ASKS_AT_END = compile_late(r"[?？]\W*$")  # noqa: RUF001
 
+_INTRODUCES = compile_late(lambda: whole("own_words", "introduces"), re.IGNORECASE)
+"""Says that its speaker will tell about themselves."""
+
 _ENDS_SENTENCE = compile_late(r"[.!?…](?=\s|$)|[。！？]")  # noqa: RUF001  # full stops of other scripts
 _GREETS = compile_late(r"[^\n]*[,，:：]\s*")  # noqa: RUF001
 
@@ -43,7 +48,10 @@ def is_told(text: str, prose: Sequence[TextBlock]) -> bool:
         return False
     opening, closing = _opening(text, prose[0]), _closing(text, prose[-1])
     is_asked = is_about_user(opening) and speaks_to_reader(closing) and _ASKS_AT_END.search(closing) is not None
-    return is_asked or _meets(opening) or _meets(closing)
+    if is_asked or _meets(opening) or _meets(closing):
+        return True
+    said = [text[start:end] for one in prose[1:] for start, end in sentences(text, one.start, one.end)]
+    return _INTRODUCES.search(opening) is not None and any(map(_meets, said))
 
 
 def is_document(text: str, prose: Sequence[TextBlock]) -> bool:

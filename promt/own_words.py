@@ -39,6 +39,8 @@ SAYING_WORDS: Final = 5
 """So many quoted words in the first person are somebody's sentence; fewer are a saying."""
 HANDING_CHARS: Final = 200
 """The longest paragraph that hands a text over by pointing at it, with words that no table knows."""
+OPENING_REQUEST_CHARS: Final = 300
+"""The longest first paragraph that does nothing but hand over the rest."""
 ASKED_AGAIN: Final = 16
 
 _WORD = compile_late(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -84,6 +86,8 @@ _WHENEVER = compile_late(
 """Words of an order for good: it holds whenever something happens, and hands nothing over."""
 _THAT = compile_late(r"\b(?:that|it|them)\b(?=\s*(?:[.,!?;:]|to\b|into\b|as\b|$))", re.IGNORECASE)
 """The object of a request to work on something that stands before it."""
+_SAYS = compile_late(lambda: whole("own_words", "says"), re.IGNORECASE)
+"""Asks how something is said in other words or in another language."""
 _SUBJECT = compile_late(lambda: whole("own_words", "subject"), re.IGNORECASE)
 """Speaks of the speaker as the one who does or has, not as the one something is done for."""
 
@@ -184,12 +188,25 @@ def _spans(text: str) -> tuple[Span, ...]:
     size = sum(block.end - block.start for block in prose)
     is_long = size > LONG_CHARS or len(text) > READ_CHARS
     is_framed = len(prose) > 2 and size > FRAMED_CHARS  # something stands between first and last
-    told = is_framed and is_told(text, prose)
+    told = is_framed and not _hands_over(text, prose[0]) and is_told(text, prose)
     for start, end in _find_telling(text, prose) if told else _spoken(text, blocks):
-        spans += _find_unquoted(text, start, end)
+        for first, until in _find_unworked(text, start, end):
+            spans += _find_unquoted(text, first, until)
     if is_long:
         spans = list(_of_long(text, spans, is_meant=told, is_closed=not told and is_document(text, prose)))
     return tuple(spans)
+
+
+def _hands_over(text: str, first: TextBlock) -> bool:
+    """Return whether a message begins by asking for work on what stands below, and says little else."""
+    if first.end - first.start > OPENING_REQUEST_CHARS:
+        return False
+    for start, end in sentences(text, first.start, first.end):
+        said = text[start:end]
+        is_theirs = _SUBJECT.search(said) or (_UNSPACED.search(said) and is_about_user(said))
+        if _REWORKS.search(said) and _works().search(said) and not is_theirs:
+            return True
+    return False
 
 
 # -- who speaks ------------------------------------------------------------------------------------------------------
@@ -227,6 +244,7 @@ def _cover(text: str, block: TextBlock) -> _Cover | None:
         if works and colon is None and _REWORKS.search(bare):
             colon = _DASH.search(bare, works.end())
         is_kept = _KEPT.search(bare[: colon.end()] if colon else bare) is not None
+        is_kept = is_kept and not (works and _REWORKS.search(works[0]))  # "translate it, keep the rhythm"
         if works and colon and not is_kept:
             return _Cover(start + colon.end(), True, is_asked=True, is_lined=True)
         if colon and colon.end() == len(bare) and (ahead or asks) and not is_kept:
@@ -387,6 +405,27 @@ def _only_asks(text: str, block: TextBlock) -> bool:
 def _is_mostly_about_user(text: str, block: TextBlock) -> bool:
     said = [is_about_user(text[start:end]) for start, end in sentences(text, block.start, block.end)]
     return 2 * sum(said) >= len(said)
+
+
+def _find_unworked(text: str, start: int, end: int) -> Iterator[Span]:
+    """The stretch without what its last sentence asks to be worked on, and without what is asked for in other words."""
+    if _SAYS.search(text, start, end) is None and _REWORKS.search(text, start, end) is None:
+        yield start, end
+        return
+    ranges = list(sentences(text, start, end))
+    last = text[slice(*ranges[-1])]
+    is_worked = len(ranges) > 1 and _REWORKS.search(last) and _works().search(last) and not _COLON.search(last)
+    if is_worked and (_POINTS.search(last) or _THAT.search(last)) and not _SUBJECT.search(last):
+        yield ranges[-1]
+        return
+    place = start
+    for first, until in ranges:
+        if found := _SAYS.search(text, first, until):
+            if text[place : found.end()].strip():
+                yield _trim_span(text, place, found.end())
+            place = until
+    if text[place:end].strip():
+        yield _trim_span(text, place, end)
 
 
 def _find_unquoted(text: str, start: int, end: int) -> Iterator[Span]:

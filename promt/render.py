@@ -64,10 +64,9 @@ UNSEEN = compile_late(
 """Controls, bidi marks, joiners, zero-width, tags, variation selectors, fillers, private use, lone surrogates."""
 
 _ESCAPES = dict.fromkeys(map(ord, "<\uff1c\ufe64"), "&lt;") | dict.fromkeys(map(ord, ">\uff1e\ufe65"), "&gt;")
-_FENCE_MARKS = "`\uff40~"
-_FENCE = compile_late(
-    "[`\uff40]{3,}|~{3,}"
-)  # also as full width; looked for only beside a mark: a whole scan costs ten times as much
+_FENCE = compile_late("[`\uff40]{3,}|~{3,}")  # also as full width
+_MARK = compile_late("[<>\uff1c\ufe64\uff1e\ufe65`\uff40~]")
+"""A sign that is escaped or makes a fence. Most lines have none: to look for one costs a tenth of a translation."""
 _TORN_ESCAPE = compile_late(r"&(?:[lg]t?)?\Z")
 
 
@@ -94,8 +93,10 @@ def plain(text: str, *, line_break: str = " ") -> str:
     """Return the text as one line of visible characters, with nothing in it that opens or closes a block."""
     if not (text.isascii() and text.isprintable()):  # most text is, and then nothing of it is unseen or breaks a line
         text = _BREAKS.sub(line_break, UNSEEN.sub("", text).strip())
-    line = " ".join(text.split()).translate(_ESCAPES)
-    return (_FENCE.sub("'''", line) if any(mark in line for mark in _FENCE_MARKS) else line).strip()
+    line = " ".join(text.split())
+    if _MARK.search(line):
+        line = _FENCE.sub("'''", line.translate(_ESCAPES))
+    return line.strip()
 
 
 def shorten(text: str, max_chars: int) -> str:
@@ -117,7 +118,7 @@ def carries_own_block(text: str) -> bool:
 
 
 def _label(text: str, most: int = MAX_LABEL_CHARS) -> str:
-    return shorten(plain(text), most).translate({ord("["): "(", ord("]"): ")"})
+    return shorten(plain(text), most).replace("[", "(").replace("]", ")")
 
 
 def _lead(item: ContextItem, domain: BlockDomain) -> str:

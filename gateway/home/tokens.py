@@ -4,6 +4,7 @@ Rule 1: a token is made at first need; processes that need it together agree on 
 Rule 2: a running process takes a changed file over with its next request.
 """
 
+import errno
 import os
 import re
 import secrets
@@ -37,8 +38,13 @@ def rotate(path: Path) -> None:
 
 
 def read_token(path: Path) -> str:
-    """Return a token; one that is absent or damaged is made anew. Raises `OSError`."""
+    """Return a token; one that is absent or damaged is made anew.
+
+    Raises `OSError`, also for what is no regular file: reading a pipe would wait for its writer.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no regular file")
     found = publish_once(path, _new())
     if not _TOKEN.fullmatch(found):
         rotate(path)

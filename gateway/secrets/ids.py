@@ -16,6 +16,7 @@ import msgspec
 from gateway.secrets.checks import Range, RuleMatch
 from gateway.secrets.engine import Pattern
 from gateway.secrets.tables import any_word
+from promt.patterns import compile_late
 
 NAMED_CHARS = 48
 """A number is named in the same breath."""
@@ -246,6 +247,7 @@ MIN_FIGURES = 3
 _ODD = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
 
 
+_SMALL_WORD = compile_late(r"^[a-z]+ +")
 MIN_NAMED = 6
 MAX_NAMED = 12
 """So many digits has the number of a passport or a licence."""
@@ -253,9 +255,10 @@ MAX_NAMED = 12
 
 def named_id(found: RuleMatch) -> Range | None:
     """Return the range of what stands behind the name of a paper, where it has a paper's digits; None for a date."""
-    digits = sum(c.isdigit() for c in found.value)
-    is_date = re.fullmatch(r"(?:19|20)[0-9]{2}.*|[0-9]{1,2}[ -][0-9]{1,2}[ -](?:19|20)?[0-9]{2}", found.value.strip())
-    return None if is_date or not MIN_NAMED <= digits <= MAX_NAMED else (found.start, found.end)
+    value = _SMALL_WORD.sub("", found.value)  # a word of the sentence, not the letters of a series
+    digits = sum(c.isdigit() for c in value)
+    is_date = re.fullmatch(r"(?:19|20)[0-9]{2}.*|[0-9]{1,2}[ -][0-9]{1,2}[ -](?:19|20)?[0-9]{2}", value.strip())
+    return None if is_date or not MIN_NAMED <= digits <= MAX_NAMED else (found.end - len(value), found.end)
 
 
 def italian_code(found: RuleMatch) -> Range | None:

@@ -5,12 +5,13 @@ Rule 1: check digits decide where there are any; where there are none, the words
 
 import hashlib
 import re
-from functools import partial
+from functools import cache, partial
 
 from gateway.secrets.checks import MIN_ENTROPY, NOT_ITSELF, Range, RuleMatch, entropy, is_jagged
 from gateway.secrets.engine import Pattern
 from gateway.secrets.ids import around, is_named_otherwise, stands_alone
 from gateway.secrets.tables import any_word
+from promt.language.reader import tables
 
 _CARD_WORDS = Pattern(partial(any_word, "card"))
 _CARD_GROUPS = ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4], [4, 4, 4, 4, 3])
@@ -133,12 +134,19 @@ def social_security_number(found: RuleMatch) -> Range | None:
 _FUNCTION_WORDS = """
     the and you that this for with your are not from have when which was but they his her into them then out our
 """
-_SPOKEN = frozenset(_FUNCTION_WORDS.split())
+
+
+@cache
+def _spoken() -> frozenset[str]:
+    """Return the function words that no list of a wallet has; some English ones are words of such a list."""
+    words = {code: frozenset(table["words"].split()) for code, table in tables("stop_words").items()}
+    english = words.pop("en")
+    return frozenset(_FUNCTION_WORDS.split()).union(*words.values()) - (english - frozenset(_FUNCTION_WORDS.split()))
 
 
 def seed_words(found: RuleMatch) -> Range | None:
     """12 to 24 words that are no sentence: a list of words seldom repeats one and has no function words."""
     value = found.lowered[found.start : found.end]
-    words = re.findall(r"[a-z]+", value)
+    words = re.findall(r"[^\W\d_]+", value)
     start = found.start + len(value) - len(value.lstrip())
-    return (start, found.end) if len(set(words)) >= len(words) * 0.6 and not _SPOKEN & set(words) else None
+    return (start, found.end) if len(set(words)) >= len(words) * 0.6 and _spoken().isdisjoint(words) else None

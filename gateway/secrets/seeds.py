@@ -35,25 +35,37 @@ def _has_checksum(places: Sequence[int]) -> bool:
     return hashlib.sha256(body).digest()[0] >> (8 - bits) == number & ((1 << bits) - 1)
 
 
+def _is_varied(words: Sequence[object], size: int) -> bool:
+    """Return whether words may be a phrase: one said again and again is none, and one in sixteen has the checksum."""
+    return 2 * len(set(words)) > size
+
+
+def _find_next(text: str, at: int, step: int, passed: str) -> str:
+    """Return the next character that is none of some; empty at the text's end. Copies nothing: asked at each word."""
+    while 0 <= at < len(text):
+        if text[at] not in passed:
+            return text[at]
+        at += step
+    return ""
+
+
 def bare(found: RuleMatch) -> Range | None:
     """Twelve to twenty-four words of the list.
 
     With the right checksum, or with nothing but a line's end or a colon around.
     """
     known = _places()
-    if sum(map(known.__contains__, re.findall("[a-z]+", found.value))) < SIZES[-1]:
+    listed = [word for word in re.findall("[a-z]+", found.value) if word in known]
+    if len(listed) < SIZES[-1] or not _is_varied(listed, SIZES[-1]):
         return None  # where prose has no marks this is asked at each word, and was most of what reading it takes
     words = [(m[0], m.start(), m.end()) for m in re.finditer("[a-z]+", found.value)]
     places = [known.get(word) for word, _, _ in words]
-    before, after = found.text[: found.start].rstrip(" \"'`"), found.text[found.end :].lstrip(" \"'`.")
-    is_alone = (not before or before[-1] in "\n:") and (not after or after[0] == "\n")
+    before = _find_next(found.text, found.start - 1, -1, " \"'`")
+    is_alone = before in "\n:" and _find_next(found.text, found.end, 1, " \"'`.") in "\n"
     for size in SIZES:
         for first in range(len(words) - size + 1):
             run = [place for place in places[first : first + size] if place is not None]
-            is_varied = (
-                2 * len(set(run)) > size
-            )  # a word said again and again is no phrase, and one in sixteen has the checksum
-            if len(run) == size and is_varied and ((is_alone and len(words) == size) or _has_checksum(run)):
+            if len(run) == size and _is_varied(run, size) and ((is_alone and len(words) == size) or _has_checksum(run)):
                 return found.start + words[first][1], found.start + words[first + size - 1][2]
     return None
 

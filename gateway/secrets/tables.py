@@ -1,9 +1,21 @@
-"""Reads the tables of this room: `rules.toml` and `words.toml`, each once, when a text is first looked through."""
+"""Reads the tables of this room: `rules.toml` and `words.toml`, each once, when a text is first looked through.
+
+What languages call codes and locks is `[secrets]` of their files.
+"""
 
 import tomllib
+import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from promt.language.reader import list_words
+from promt.patterns import compile_late
+
+_PART = compile_late(r"\{([a-z_]+)\}")
+NAMES = ("pins", "codes", "locks", "guarded")
+"""The lists of `[secrets]` that tell a code: words for a number that opens, words that may be one, what is locked,
+what is guarded by a code."""
 
 
 @cache
@@ -15,3 +27,60 @@ def read_table(name: str) -> dict[str, Any]:
 def any_word(name: str) -> str:
     """Return the pattern of any of the words that a check asks for; they stand in `words.toml` by their names."""
     return "|".join(read_table("words")[name])
+
+
+class PatternParts(dict[str, str]):
+    """The parts of patterns by name, each complete: what it names in braces is put in."""
+
+    def fill(self, text: str) -> str:
+        """Return a text with its parts put in."""
+        return _PART.sub(lambda found: self[found[1]], text)
+
+    def keywords(self, text: str) -> tuple[str, ...]:
+        """Return the hints of a row; of one part alone they are its alternatives."""
+        filled = self.fill(text)
+        return tuple((filled.replace("|", " ") if _PART.fullmatch(text) else filled).split())
+
+
+@cache
+def find_parts() -> PatternParts:
+    """Return the parts of patterns: those of `rules.toml`, and of words of the languages."""
+    papers = list_words("secrets", "papers")
+    parts = PatternParts(opening_words=_hints(_words()), papers=pattern_of("papers"), paper_words=_hints(papers))
+    for name, text in read_table("rules")["parts"].items():
+        parts[name] = parts.fill(text)  # a part names earlier ones
+    return parts
+
+
+def pattern_of(name: str) -> str:
+    """Return the pattern of the words of all languages under a key of `[secrets]`."""
+    return "|".join(map(_whole, list_words("secrets", name)))
+
+
+def _words() -> list[str]:
+    return [word for name in NAMES for word in list_words("secrets", name)]
+
+
+def fold(word: str) -> str:
+    """Return a word as it stands in the view of prose: in lower case, without accents."""
+    bare = "".join(c for c in unicodedata.normalize("NFKD", word.lower()) if not "\u0300" <= c <= "\u036f")
+    return unicodedata.normalize("NFC", bare)
+
+
+def _hints(words: list[str]) -> str:
+    return "|".join(dict.fromkeys(map(_hint, words)))
+
+
+def _hint(word: str) -> str:
+    bare = fold(word.strip("*")).replace("_", "\\s")
+    return bare if word.startswith("*") or not bare[:1].isascii() else rf"\b{bare}"
+
+
+def _whole(word: str) -> str:
+    """Return the pattern of a word; `*` stands for letters, and a word of another script is sought as it stands."""
+    bare = fold(word.strip("*")).replace("_", " ")
+    if not bare[0].isascii():
+        return bare
+    return (
+        ("" if word.startswith("*") else r"\b") + bare + (r"[a-z\x80-\xff]{0,12}" if word.endswith("*") else "") + r"\b"
+    )

@@ -18,7 +18,7 @@ from memory.rules.obligations import Ask
 from memory.rules.quotes import fold_quote
 from memory.rules.sensitivity import Findings, clean_value, judge
 from memory.rules.write_plan import ORIGINS, Origin
-from promt.own_words import own_stretches
+from promt.intents import keep_savable
 from protocol.base import Scope
 from protocol.hooks import ItemFact
 from protocol.memory.values import Disposition, Evidence, ProposalFields, ReasonCode, SemanticFields
@@ -129,7 +129,7 @@ def _stands(tx: Tx, means: Collaborators, quote: str, item: ItemFact) -> bool:
     """Return whether a message really holds the words: a user's in their own words, and nothing that was injected."""
     wanted = fold_quote(quote)
     echoes = means.echo_spans(tx, item.workspace_id, item.text)
-    own = own_stretches(item.text, echoes) if item.role == "user" else [_without(item.text, echoes)]
+    own = keep_savable(item.text, echoes) if item.role == "user" else [_without(item.text, echoes)]
     return bool(wanted) and any(wanted in fold_quote(stretch) for stretch in own)
 
 

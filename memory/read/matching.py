@@ -50,7 +50,7 @@ class RecordQuery(NamedTuple):
     """A query.
 
     It has its words, their terms, its vector where a model is there, and whether the user asks about themselves.
-    `need`: of a prompt, how much it looks like one that needs the person; of a search, which asks for them, nothing.
+    `need`: of a prompt, how much it looks like one that needs the person; of a search, which asks for them, None.
     """
 
     text: str
@@ -58,7 +58,7 @@ class RecordQuery(NamedTuple):
     vector: Vector | None
     is_about_user: bool = False
     route: QueryRoute = ANY_KIND
-    need: float = 0.0
+    need: float | None = None
 
     @property
     def asked(self) -> QueryTerms:

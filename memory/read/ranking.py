@@ -35,18 +35,17 @@ from retrieval.weights import logistic
 
 RECALL_FLOOR = 0.05
 """The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of
-some 25 tokens: at this floor one unrelated prompt in nine gets a fact, and none of the English homes has more than one
-in seven (`python -m benchmarks recall` shows the curve)."""
+some 25 tokens: one unrelated prompt in eight gets a fact, and in no home more than one in five
+(`python -m benchmarks recall` shows the curve)."""
 MOST_RECALLED = 6
-RECALL_ODDS = 50.0
+RECALL_ODDS = 18.0
 """The odds of the best record over those of one that is recalled with it, at most.
 
-Their logarithm is divided by the root of the rank: 16 times at the second, 5 at the sixth, which is the last.
-
-On the English sets of `python -m benchmarks recall` this shows more needed facts than one ratio for all ranks, at less
-than four a message.
+Their logarithm is divided by the root of the rank: 8 times at the second, 3 at the sixth, which is the last. Five kinds
+of bound were compared on `python -m benchmarks recall`: at equal numbers none shows more needed facts. This ratio is
+the one at which an English message gets four.
 """
-NEED_GAIN = 0.9
+NEED_GAIN = 1.3
 """The weight of a prompt's need of the person in the log odds of each record."""
 SEARCH_FLOOR = 0.002
 COSINE_FLOOR = 0.0
@@ -82,6 +81,8 @@ class RecordGains(NamedTuple):
     asked_by_user: float
     slope: float
     center: float
+    in_prompt: float
+    """The log odds that a prompt adds to each record: so that one floor does for both sums."""
 
 
 BY_WORDS = RecordGains(
@@ -90,10 +91,11 @@ BY_WORDS = RecordGains(
     semantic=0.0,
     crowding=0.0,
     commonness=0.0,
-    about_user=0.25,
-    asked_by_user=0.15,
-    slope=4.5,
+    about_user=0.1,
+    asked_by_user=0.3,
+    slope=4.0,
     center=1.3,
+    in_prompt=0.0,
 )
 BY_MEANING = RecordGains(
     lexical=0.35,
@@ -105,6 +107,7 @@ BY_MEANING = RecordGains(
     asked_by_user=0.16,
     slope=10.0,
     center=0.605,
+    in_prompt=0.75,
 )
 """Fitted on facts and questions of two English personas, of personas in eight other languages and on LoCoMo's
 observations, each kind weighing the same, with a transformer's and a static model's vectors; both want the same
@@ -131,12 +134,15 @@ class Scored(NamedTuple):
 
 
 class QueryTerms(NamedTuple):
-    """A query's terms, whether it has a vector, whether the user asks about themselves, and how much it needs them."""
+    """A query's terms, whether it has a vector, whether the user asks about themselves, and how much it needs them.
+
+    `need` is None for a search, which always needs them.
+    """
 
     terms: Sequence[str]
     has_vector: bool = False
     is_about_user: bool = False
-    need: float = 0.0
+    need: float | None = None
 
 
 BOOSTS = ("scope", "recency", "standing", "confidence", "evidence")
@@ -246,7 +252,7 @@ def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str
     sums: list[float] = []
     levels: list[float] = []
     features: list[tuple[float, float, tuple[float, ...], tuple[float, ...]]] = []
-    slope, need = gains.slope, NEED_GAIN * asked.need
+    slope, need = gains.slope, 0.0 if asked.need is None else gains.in_prompt + NEED_GAIN * asked.need
     usual = gains.asked_by_user * asked.is_about_user - gains.center
     for record, own in zip(records, shared, strict=True):
         lexical, distinct = lexical_of(asked.terms, record, weights, own), own.weight / rivals

@@ -224,7 +224,7 @@ class RecordReader:
 
         def understood() -> RecordQuery:
             route = self._route(text, time_zone) if is_routed else ANY_KIND
-            return query._replace(route=route, need=weigh_need(text) if is_prompt else 0.0)
+            return query._replace(route=route, need=weigh_need(text) if is_prompt else None)
 
         # not on the loop: the first date that is ever named loads what reads dates, the first prompt reads examples
         query = await to_thread.run_sync(understood) if is_routed or is_prompt else query

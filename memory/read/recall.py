@@ -24,7 +24,7 @@ from memory.read.presentation import is_presentable, text_of
 from memory.read.ranking import RECALL_FLOOR, recallable
 from memory.read.reads import FoundRecord, PromptAudience, RecordReader, WantedHits
 from memory.rows.recalls import add_recall, generation_of_recall
-from memory.rows.store import to_column
+from memory.rows.store import active_in, to_column
 from memory.rules.categories import ABOUT_THE_USER
 from memory.rules.identity import fold_text
 from memory.rules.notes import MAX_IN_PROMPT, is_note
@@ -82,6 +82,14 @@ class _Kept(NamedTuple):
     at: float
     generation: tuple[int, ...]
     matches: Mapping[Scope, tuple[Sequence[Match], int]]
+
+
+class _Ground(NamedTuple):
+    """The state that a recall rests on: its generation, the scopes with records, and kept rankings that still hold."""
+
+    generation: tuple[int, ...]
+    scopes: Sequence[Scope]
+    again: dict[Scope, _Ranked] | None = None
 
 
 def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int], max_chars: int) -> str:
@@ -193,37 +201,41 @@ class Recaller:
                 ]
             ),
         )
-        generation = () if is_rehearsal else await means.db.read(generation_of_recall)
-        kept = None if is_rehearsal else self._find_cached(key, generation, settings)
-        found: dict[Scope, _Ranked] = {}
-        is_partial = False
-        if kept is not None:
-            found = await means.db.read(partial(self._read_kept_rankings, question=question, kept=kept, prompt=prompt))
-            if any(len(found[scope].found) < len(matches) for scope, (matches, _) in kept.matches.items()):
-                kept = None  # what is hidden by now must not have chosen the others
-        if kept is None:
+        kept = None if is_rehearsal else self._find_cached(key, settings)
+        ground = _Ground((), scopes)
+        if not is_rehearsal:
+            ground = await means.db.read(
+                partial(self._read_ground, scopes=scopes, question=question, kept=kept, prompt=prompt)
+            )
+        found, is_partial = ground.again, False
+        if found is None:
             # only what may be shown is read whole, unless all that was considered is told, or looked through for a time
             is_whole = is_rehearsal or means.settings().debug_trace_enabled or question.route.from_at is not None
             wanted = WantedHits(max(NEAR_MISSES, limit), choose=None if is_whole else nearly_as_good)
             until = begun + settings.deadline_ms.turn / 1000
-            found, is_partial = await self._search(question, scopes, until, wanted, prompt)
+            found, is_partial = await self._search(question, ground.scopes, until, wanted, prompt)
             if not (is_rehearsal or is_partial):
-                self._keep(key, generation, found, settings)
+                self._keep(key, ground.generation, found, settings)
         result = self._result(found, question.route, limit, exclude, settings, is_partial=is_partial)
-        if kept is not None and result.hits:
+        if ground.again is not None and result.hits:
             result = result._replace(reason="cached")
         if not is_rehearsal:
             await self._note(question, result, turn_id, int((time.perf_counter() - begun) * 1_000_000))
         return result
 
-    def _read_kept_rankings(
-        self, tx: Tx, question: RecordQuery, kept: _Kept, prompt: PromptAudience
-    ) -> dict[Scope, _Ranked]:
-        """The kept rankings as their records are now."""
-        return {
+    def _read_ground(
+        self, tx: Tx, scopes: Sequence[Scope], question: RecordQuery, kept: _Kept | None, prompt: PromptAudience
+    ) -> _Ground:
+        """Return what a recall rests on, with the kept rankings as their records are now, where they hold."""
+        ground = _Ground(generation_of_recall(tx), [scope for scope in scopes if active_in(tx, scope)])
+        if kept is None or kept.generation != ground.generation:
+            return ground
+        again = {
             scope: _Ranked(self._reader.read_ranking(tx, question, matches, [scope], prompt), considered)
             for scope, (matches, considered) in kept.matches.items()
         }
+        is_whole = all(len(again[scope].found) == len(matches) for scope, (matches, _) in kept.matches.items())
+        return ground._replace(again=again if is_whole else None)  # what is hidden by now must not choose the others
 
     async def _search(
         self, question: RecordQuery, scopes: Sequence[Scope], until: float, wanted: WantedHits, prompt: PromptAudience
@@ -286,15 +298,12 @@ class Recaller:
 
     # -- the cache -------------------------------------------------------------------------------------------------
 
-    def _find_cached(self, key: bytes, generation: tuple[int, ...], settings: RecallSettings) -> _Kept | None:
-        kept = self._cache.get(key)
-        if kept is None:
+    def _find_cached(self, key: bytes, settings: RecallSettings) -> _Kept | None:
+        kept = self._cache.pop(key, None)
+        if kept is None or self._means.clock.monotonic() - kept.at > settings.cache_seconds:
             return None
-        if self._means.clock.monotonic() - kept.at <= settings.cache_seconds and generation == kept.generation:
-            self._cache.move_to_end(key)
-            return kept
-        del self._cache[key]
-        return None
+        self._cache[key] = kept  # the latest used goes last
+        return kept
 
     def _keep(
         self, key: bytes, generation: tuple[int, ...], found: Mapping[Scope, _Ranked], settings: RecallSettings

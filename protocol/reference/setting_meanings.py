@@ -146,6 +146,7 @@ MEANINGS: Mapping[str, str] = {
     "http.allowed_hosts": "What requests may name in `Host` beside this machine's own names, with or without the port.",
     "http.allowed_origins": "Web pages that may call the door, as their `Origin` says it; each still needs the token.",
     "http.max_body_bytes": "How long the body of a request may be.",
+    "http.request_seconds": "How many seconds a request's head, and then its body, may take to arrive.",
     "http.requests_per_second": "How many requests a second are answered; twice as many at once.",
     "http.max_streams": "How many event streams may be open.",
     "http.session_hours": "After how many hours a session of the inspect page ends, used or not.",

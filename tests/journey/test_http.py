@@ -56,6 +56,23 @@ def test_http_statement_01_token_and_health(tmp_path):
         assert den.ask("GET", "/v1/recall").status == 200
 
 
+@on_posix
+def test_http_statement_01_a_pipe_is_no_token(tmp_path):
+    den = HttpDen(tmp_path)
+    token = den.home / "http" / "token"
+    with den.door():
+        assert den.ask("GET", "/v1/recall").status == 200
+        kept = token.read_text(encoding="utf-8")
+        token.unlink()
+        os.mkfifo(token)
+        assert den.ask("GET", "/v1/recall", token=kept).status == 500
+        shown = pioneer("token", "show", "http", "--home", str(den.home))
+        assert (shown.returncode, shown.stdout) == (73, b"")
+        assert b"it is no regular file" in shown.stderr
+        pioneer("token", "rotate", "http", "--home", str(den.home))
+        assert den.ask("GET", "/v1/recall").status == 200
+
+
 def test_http_statement_01_only_one_bearer_counts(tmp_path):
     with HttpDen(tmp_path).door() as den:
         right = den.token()
@@ -166,6 +183,15 @@ def test_http_statement_02_listens_on_loopback_alone(tmp_path):
         beside = run_to_end([*den.command(), "--http", "--port", str(den.port)])
         assert (beside.returncode, beside.stdout) == (69, b"")
     assert list((den.home / "run").glob("http-*")) == []
+
+
+def test_http_statement_02_a_port_is_a_number(tmp_path):
+    for port in ("70000", "-1", "http"):
+        told = run_to_end(HttpDen(tmp_path).door_command(f"--port={port}"))
+        assert (told.returncode, told.stderr.decode().splitlines()[-1]) == (
+            64,
+            "pioneer http: argument --port: a port is a number from 0 to 65535",
+        )
 
 
 def test_http_statement_02_a_port_of_another_program(tmp_path):
@@ -350,6 +376,7 @@ def test_http_statement_05_sanctums_rows(tmp_path):
 
         run = den.ask("POST", "/v1/consolidate", dry_run="true")
         assert (run.status, run.json["run"]["dry_run"], run.json["run"]["pass"]) == (200, True, "consolidate")
+        assert den.ask("POST", "/v1/consolidate?dry_run").json["run"]["dry_run"] is True
 
 
 def test_http_statement_05_paths(tmp_path):
@@ -721,9 +748,9 @@ def test_http_statement_09_limits(tmp_path):
         assert den.is_healthy()
 
 
-@pytest.mark.loop("check")
 def test_http_statement_09_a_body_that_stops(tmp_path):
-    with HttpDen(tmp_path).door() as den, den.raw() as body, den.raw() as head, den.raw() as silent:
+    den = HttpDen(tmp_path).add_config("[gateway.http]\nrequest_seconds = 1\n")
+    with den.door(), den.raw() as body, den.raw() as head, den.raw() as silent:
         body.send(den.head("POST /rpc HTTP/1.1", "Content-Type: application/json", "Content-Length: 100") + b"{")
         head.send(b"GET /health HTTP/1.1\r\nHost: ")
         assert den.is_healthy()

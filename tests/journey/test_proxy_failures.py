@@ -99,12 +99,11 @@ async def test_proxy_statement_17_a_home_that_cannot_be_opened(tmp_path, harm):
 @journey
 async def test_proxy_statement_18_what_a_killed_proxy_left_is_delivered_without_a_torn_line(tmp_path):
     async with fake_model() as model:
-        den = den_of(tmp_path, model)
+        den = den_of(tmp_path, model, settings="")  # nothing is to be waited for: memory is stopped
         await den.start()
         os.kill(den.child(), signal.SIGSTOP)
         stopped = den.child()
         program = Program(den)
-        den.add_config("")
         for number in range(3):
             await program.ask(f"Question {number}, and no more.")
 
@@ -241,6 +240,16 @@ async def test_proxy_statement_22_interleaved_chats_that_begin_alike(tmp_path):
             assert sorted(texts[2] for texts in found) == ["Let us talk about bread.", "Let us talk about ships."]
 
 
+async def is_closed(den: ProxyDen) -> bool:
+    """The proxy accepts no more: it has heard of its end."""
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", den.port)
+    except ConnectionRefusedError:
+        return True
+    writer.close()
+    return False
+
+
 @journey
 async def test_proxy_statement_36_sigterm_lets_a_stream_end(tmp_path):
     async with fake_model() as model:
@@ -255,6 +264,7 @@ async def test_proxy_statement_36_sigterm_lets_a_stream_end(tmp_path):
             await line.chunk()
             den.process.send_signal(signal.SIGTERM)
             if is_twice:
+                await until(partial(is_closed, den))  # two signals at once are one
                 den.process.send_signal(signal.SIGTERM)
                 assert await den.process.wait() == 0
                 assert not (await line.rest()).is_whole

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from proxy_stage import PATHS, FakeModel, Reply, fake_model, kept, said
+from proxy_stage import PATHS, FakeModel, Reply, fake_model, kept, said, until
 from spawned import clean_environment, journey, run_to_end
 from test_proxy import BOAT, den_of, fill
 
@@ -122,8 +122,12 @@ async def test_proxy_statement_28_the_programs_themselves_complete_turns_with_a_
             for words, answer in ((program.begin, TOLD[0]), (program.again, TOLD[1])):
                 assert answer in await run_program([str(file), *words], env, work)
             assert await kept(client, 2) == [[ASKED[0], TOLD[0], ASKED[1], TOLD[1]]]
-            captures = (await client.request("gateway/status"))["capture"]
-            assert [one["usage"]["output_tokens"] for one in captures] == [9]
+
+            async def counted() -> bool:
+                captures = (await client.request("gateway/status"))["capture"]
+                return [one["usage"]["output_tokens"] for one in captures] == [9]
+
+            assert await until(counted)
         calls = talks(model, program.dialect)
         assert [one.body.count(b"boat is called Marigold") for one in calls] == [1, 1, 2]
         assert [b"It lies in the harbour" in one.body for one in calls] == [False, True, True]

@@ -166,6 +166,13 @@ def test_queries(query, members):
     assert rules.members_of(query) == members
 
 
+def test_a_name_alone_is_true_for_switches_only():
+    assert rules.members_of(b"dry_run&q=1", switches={"dry_run"}) == {"dry_run": "true", "q": "1"}
+    assert rules.members_of(b"dry_run=false", switches={"dry_run"}) == {"dry_run": "false"}
+    with pytest.raises(CallerError):
+        rules.members_of(b"dry_run&q", switches={"dry_run"})
+
+
 @each("query", [b"a=1&a=1", b"a=%zz", b"a=%2", b"a=%ff", b"a", b"&", b"a=1&&b=2", b"a=1&b", b"\xff=1"])
 def test_queries_that_are_none(query):
     with pytest.raises(CallerError):

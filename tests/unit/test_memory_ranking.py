@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.read.ranking import (
+    BY_MEANING,
     DAY_MS,
     MOST_RECALLED,
     NEED_GAIN,
@@ -27,7 +28,7 @@ WORDS = ["tea", "jam", "vim", "paris", "deploy", "friday", "dog", "blue"]
 bodies = st.lists(st.sampled_from(WORDS), max_size=8)
 queries = st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=6, unique=True)
 questions = st.builds(
-    QueryTerms, terms=queries, has_vector=st.booleans(), is_about_user=st.booleans(), need=st.floats(-4, 4)
+    QueryTerms, terms=queries, has_vector=st.booleans(), is_about_user=st.booleans(), need=st.none() | st.floats(-4, 4)
 )
 NOW = 1_000 * DAY_MS
 
@@ -202,11 +203,19 @@ def test_what_is_recalled_is_near_the_best_and_nothing_is_where_that_is_weak(odd
 def test_a_prompt_that_needs_the_person_recalls_sooner_in_the_same_order() -> None:
     weights = rarity(["deploy", "friday"], [["deploy"], ["friday"]] * 5, 50)
     found = [scored(["deploy"]), scored(["friday", "deploy"]), scored([])]
-    plain = score_all(QueryTerms(["deploy", "friday"]), found, weights, NOW)
+    plain = score_all(QueryTerms(["deploy", "friday"], need=0.0), found, weights, NOW)
     needed = score_all(QueryTerms(["deploy", "friday"], need=1.5), found, weights, NOW)
     gained = [one.log_odds - other.log_odds for one, other in zip(needed, plain, strict=True)]
     assert gained == pytest.approx([1.5 * NEED_GAIN] * 3)
     assert [one.parts for one in needed] == [one.parts for one in plain]
+
+
+def test_a_prompt_by_meaning_has_a_level_of_its_own_that_a_search_lacks() -> None:
+    found, weights = [scored(["deploy"]), scored([])], rarity(["deploy"], [["deploy"], []], 50)
+    searched, shown = (score_all(QueryTerms(["deploy"], True, need=need), found, weights, NOW) for need in (None, 0.0))
+    gained = [one.log_odds - other.log_odds for one, other in zip(shown, searched, strict=True)]
+    assert gained == pytest.approx([BY_MEANING.in_prompt] * 2)
+    assert min(gained) > 0
 
 
 def test_no_query_and_no_words_have_no_share() -> None:

@@ -250,6 +250,7 @@ def test_the_cache_is_bounded(home: MemoryHome, searches: list[str]) -> None:
 
 def test_a_broken_scope_leaves_the_others(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     home.remember(TEA)
+    home.remember("Deploys run on Friday.", scope=Scope(kind="workspace", key="ws_1"))
     rank = RecordReader.rank
 
     async def torn(self: RecordReader, question: Any, filters: Any, scopes: Sequence[Scope], *more: Any) -> Any:

@@ -6,6 +6,7 @@ Rule 3: nothing is shown that the gate did not see with its message as it is in 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -90,15 +91,23 @@ class Display:
         self._wanted = wanted
         self._limits = limits
         self._ranking = ranking
-        self._lexicon = lexicon
         self._secrets = secrets
         self._hash_of = hash_of
         self._read_items = read_items
         self._items: dict[str, tuple[ItemFact, bytes] | None] = {}
         good = (ranking.candidates[one.row] for one in ranking.ranked if one.score >= limits.floor.score)
         self._good = {(chunk.item_id, chunk.position): chunk for chunk in good}
-        self._facts = [frozenset(lexicon.index_terms(fact)) for fact in limits.known_facts]
-        self._question = frozenset(lexicon.index_terms(limits.known_question))
+
+        @cache  # a text is weighed, then compared
+        def terms_of(text: str) -> frozenset[str]:
+            return frozenset(lexicon.index_terms(text))
+
+        self._terms_of = terms_of
+        self._facts = [self._terms_of(fact) for fact in limits.known_facts]
+        self._question = self._terms_of(limits.known_question)
+        self._repeated: set[bytes | None] = set()
+        """The kept terms of chunks that add nothing: one with the same terms is left out unread. A message that is sent
+        again and again fills the best places with itself."""
         self.hits: list[ThreadHit] = []
         self.whole: set[str] = set()
         self.shown: set[str] = set()
@@ -119,6 +128,10 @@ class Display:
             chunk = self._ranking.candidates[one.row]
             if chunk.chunk_id in limits.known_chunks or chunk.chunk_id in self.shown:
                 continue
+            joined = self._join_neighbours(chunk)
+            if chunk.terms in self._repeated and len(joined) == 1 and one.score >= limits.floor.score:
+                passed += 1
+                continue
             fact = self._visible_item(chunk, place)
             if fact is None:
                 continue
@@ -127,9 +140,9 @@ class Display:
                 self.cut_reason = "floor"
                 return
             passed += 1
-            joined = self._join_neighbours(chunk)
             hit, is_whole = self._hit(one, chunk, joined, fact)
-            if (self._facts and self._is_known(hit.snippet)) or self._is_asked(hit.snippet):
+            if self._adds_nothing(hit.snippet):
+                self._repeated.update([chunk.terms] if is_whole and len(joined) == 1 else [])
                 continue
             if len(hit.snippet) > room:
                 self.skipped += 1
@@ -195,13 +208,13 @@ class Display:
         )
         return hit, snippet.is_whole
 
-    def _is_asked(self, snippet: str) -> bool:
-        return bool(self._question) and self._question >= {*self._lexicon.index_terms(snippet)}
-
-    def _is_known(self, snippet: str) -> bool:
-        return is_said_already(self._lexicon.index_terms(snippet), self._ranking.weights, self._facts)
+    def _adds_nothing(self, snippet: str) -> bool:
+        """Return whether a known fact, or the question, says all that a snippet does."""
+        terms = self._terms_of(snippet)
+        is_known = bool(self._facts) and is_said_already(terms, self._ranking.weights.keys(), self._facts)
+        return is_known or (bool(self._question) and self._question >= terms)
 
     def _weigh(self, text: str) -> float:
         """Return the weight of the query's terms that a part of a chunk holds."""
-        held = set(self._lexicon.index_terms(text))
+        held = self._terms_of(text)
         return sum(weight for term, weight in self._ranking.weights.items() if term in held)

@@ -90,9 +90,10 @@ def is_said_already(snippet: Collection[str], asked: Collection[str], facts: Col
 
     All of them are given by their terms.
     """
-    own = {*snippet}
+    own = frozenset(snippet)
+    held = own.intersection(asked)
     return any(
-        len(own & {*fact}) >= SAID_ALREADY * min(len(own), len({*fact})) and own & {*asked} <= {*fact}
-        for fact in facts
+        len(own.intersection(fact)) >= SAID_ALREADY * min(len(own), len(fact)) and held.issubset(fact)
+        for fact in map(frozenset, facts)
         if own and fact
     )

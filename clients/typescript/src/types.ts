@@ -1841,6 +1841,7 @@ export interface HttpSettings {
   allowed_hosts: Array<string>;
   allowed_origins: Array<string>;
   max_body_bytes: number;
+  request_seconds: number;
   requests_per_second: number;
   max_streams: number;
   session_hours: number;

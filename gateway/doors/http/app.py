@@ -141,7 +141,8 @@ class Door:
 
     def _row(self, row: rest.RestRow) -> Work:
         async def work(caller: Asking, request: Request) -> Answer:
-            members = rest.body_of(request.body) if row.in_body else members_of(request.query, rest.lists_of(row.takes))
+            lists, switches = rest.lists_of(row.takes), rest.switches_of(row.takes)
+            members = rest.body_of(request.body) if row.in_body else members_of(request.query, lists, switches)
             if row.in_body and request.query:
                 raise CallerError.at("$", "This route takes no query")
             taken = rest.convert(members, row.takes, is_text=not row.in_body)
@@ -229,7 +230,7 @@ class Door:
             unknown = NO_METHOD if path.startswith("/rpc/") else NO_ROUTE
             await exchange.send(answer_of(unknown if verbs is None else wrong_verb(list(verbs))))
             return "-"
-        refusal = self._refuse_busy() or refuse_message(headers, self._max_body())
+        refusal = self._refuse_busy() or refuse_message(headers, self._app.base.config.config.http.max_body_bytes)
         if refusal is not None:
             await exchange.send(answer_of(refusal))
             return route.name
@@ -304,9 +305,6 @@ class Door:
             self._token.was_open = False
             self._app.health.degrade("http", "token_was_readable")
 
-    def _max_body(self) -> int:
-        return self._app.base.config.config.http.max_body_bytes
-
     def _refuse_busy(self) -> Refusal | None:
         config = self._app.base.config.config
         if self._is_over:
@@ -322,7 +320,8 @@ class Door:
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
             try:
-                body = await exchange.read(route.max_body or self._max_body())
+                settings = self._app.base.config.config.http
+                body = await exchange.read(route.max_body or settings.max_body_bytes, settings.request_seconds)
                 if isinstance(body, Refusal) or (body and not route.takes_body):
                     await exchange.send(answer_of(body if isinstance(body, Refusal) else NO_BODY))
                     return

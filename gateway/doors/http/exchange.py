@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import anyio
 
-from gateway.doors.http.rules import BODY_SECONDS, TOO_LONG, TOO_SLOW, Headers, Refusal
+from gateway.doors.http.rules import TOO_LONG, TOO_SLOW, Headers, Refusal
 
 Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
 Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
@@ -85,11 +85,11 @@ class Exchange:
         """Take note that somebody else has read the body to its end."""
         self._is_read = True
 
-    async def read(self, max_bytes: int) -> bytes | Refusal:
+    async def read(self, max_bytes: int, seconds: float) -> bytes | Refusal:
         """Return the body, or the refusal of one that is too long or does not arrive in time. Raises `Gone`."""
         parts: list[bytes] = []
         size = 0
-        with anyio.move_on_after(BODY_SECONDS):
+        with anyio.move_on_after(seconds):
             while not self._is_read:
                 message = await self._next()
                 parts.append(message["body"])

@@ -70,12 +70,13 @@ def document() -> dict[str, Any]:
     routes = {name: method for name, method in METHODS.items() if name not in LEFT_OUT}
     kinds = [kind for method in routes.values() for kind in (method.params, method.result)]
     kinds += [row.takes for row in ROWS] + [kind for row in ROWS for kind in row.answers.values()]
-    kinds += [h.HealthResult, h.HttpError, h.EventsQuery]
+    kinds += [h.HealthResult, h.HttpError, h.EventsQuery, h.InspectCodeResult]
     schemas = _schemas(kinds)
     paths: dict[str, Any] = {
         "/health": {"get": _health()},
         "/openapi.json": {"get": _own("describe", "This document.", {})},
         "/events": {"get": _events(schemas)},
+        "/inspect": {"post": _own("inspect", "A one-time code for the page.", {200: _reference(h.InspectCodeResult)})},
         "/rpc": {"post": _rpc(list(routes))},
     }
     for method in routes.values():

@@ -56,7 +56,7 @@ async def open_door(
         token.current()
     await app.shell.welcome()
     door = Door(app, token, place.port, place.bind, make_pages)
-    server = DoorServer(door, listener, door.end)
+    server = DoorServer(door, listener, door.end, lambda: app.base.config.config.http.request_seconds)
     run_file: Path | None = None
     try:
         async with anyio.create_task_group() as tasks:

@@ -72,6 +72,11 @@ def lists_of(kind: type[msgspec.Struct]) -> frozenset[str]:
     return frozenset(one.encode_name for one in msgspec.structs.fields(kind) if one.default_factory is list)
 
 
+def switches_of(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """Return the members of a query that are true or false: their name alone says true."""
+    return frozenset(one.encode_name for one in msgspec.structs.fields(kind) if one.type is bool)
+
+
 def body_of(data: bytes) -> Any:
     """Return a body's members. Raises `CallerError`."""
     members = decode(data)

@@ -17,8 +17,6 @@ from protocol.errors import REASONS, CallerError, ErrorObject, ErrorReason
 from protocol.http import HttpError, HttpErrorData, HttpErrorObject, HttpReason
 
 MAX_HEAD_BYTES = 64 * 1024
-HEAD_SECONDS = 30.0
-BODY_SECONDS = 30.0
 MAX_FAILURES = 9
 """Wrong tokens within `FAILURE_SECONDS` that are answered at once; each later one waits `FAILURE_DELAY` seconds."""
 FAILURE_SECONDS = 60.0
@@ -269,13 +267,15 @@ class Failures(Struct):
 # -- what is asked -----------------------------------------------------------------------------------------------------
 
 
-def members_of(query: bytes, lists: Collection[str] = ()) -> dict[str, Any]:
-    """Return the members of a query, those of `lists` as lists.
+def members_of(query: bytes, lists: Collection[str] = (), switches: Collection[str] = ()) -> dict[str, Any]:
+    """Return the members of a query, those of `lists` as lists; a name alone of `switches` is true.
 
     Raises `CallerError` for another one that comes twice, and for what is not encoded in UTF-8.
     """
     if _LONE_PERCENT.search(query):
         raise CallerError.at("$", NO_FORM)
+    parts = [part + b"=true" if part.decode("latin-1") in switches else part for part in query.split(b"&")]
+    query = b"&".join(parts)
     try:
         pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, strict_parsing=bool(query), errors="strict")
     except ValueError:

@@ -10,18 +10,21 @@ import contextlib
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Generator
+from functools import partial
 from typing import Any, cast
 
 import h11
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
-from gateway.doors.http.rules import BY_STATUS, HEAD_SECONDS, MAX_HEAD_BYTES, MISDIRECTED, TOO_SLOW, UNREADABLE, Refusal
+from gateway.doors.http.rules import BY_STATUS, MAX_HEAD_BYTES, MISDIRECTED, TOO_SLOW, UNREADABLE, Refusal
 
 BACKLOG = 128
 MAX_CONNECTIONS = 512
 """Half of what a process may usually open: the home's files need room beside them."""
 KEEP_ALIVE_SECONDS = 30
+HEAD_SECONDS = 30
+"""The time for a request's head, where the door says nothing else."""
 CLOSE_SECONDS = 1
 """The time for last bytes once every request was answered."""
 SEND_BYTES = 128 * 1024
@@ -34,6 +37,10 @@ class DoorConnection(H11Protocol):
     """A connection whose heads come in time, and whose faults are answered in JSON."""
 
     _timer: asyncio.TimerHandle | None = None
+
+    def __init__(self, *given: Any, head_seconds: Callable[[], float], **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._head_seconds = head_seconds
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Begin to wait for the first head."""
@@ -63,7 +70,7 @@ class DoorConnection(H11Protocol):
 
     def _wait_for_head(self) -> None:
         self._stop_waiting()
-        self._timer = self.loop.call_later(HEAD_SECONDS, self._end_waiting)
+        self._timer = self.loop.call_later(self._head_seconds(), self._end_waiting)
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:
@@ -103,11 +110,17 @@ class DoorConnection(H11Protocol):
 class DoorServer(Server):
     """uvicorn's server, which waits for the end instead of looking for it."""
 
-    def __init__(self, app: Any, listener: socket.socket, end: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        app: Any,
+        listener: socket.socket,
+        end: Callable[[], Awaitable[None]],
+        head_seconds: Callable[[], float] = lambda: HEAD_SECONDS,
+    ) -> None:
         super().__init__(
             Config(
                 app,
-                http=cast("Any", DoorConnection),
+                http=cast("Any", partial(DoorConnection, head_seconds=head_seconds)),
                 ws="none",
                 loop="none",
                 lifespan="off",

@@ -251,6 +251,7 @@ class HttpSettings(Params):
     allowed_hosts: HttpNames = []
     allowed_origins: HttpNames = []
     max_body_bytes: Annotated[int, Meta(ge=64 * 1024, le=64 * MIB)] = 8 * MIB
+    request_seconds: Annotated[int, Meta(ge=1, le=300)] = 30
     requests_per_second: Annotated[int, Meta(ge=1, le=10_000)] = 100
     max_streams: Annotated[int, Meta(ge=1, le=256)] = 16
     session_hours: Annotated[int, Meta(ge=1, le=72)] = 12

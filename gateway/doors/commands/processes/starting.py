@@ -55,11 +55,10 @@ def options_of(given: argparse.Namespace) -> "Options":
 
 
 def port_of(text: str) -> int:
-    """Return a port. Raises `ValueError`."""
-    number = int(text)
-    if not 0 <= number <= MAX_PORT:
-        raise ValueError(text)
-    return number
+    """Return a port. Raises `ArgumentTypeError`."""
+    if not (text.isascii() and text.isdigit() and int(text) <= MAX_PORT):
+        raise argparse.ArgumentTypeError(f"a port is a number from 0 to {MAX_PORT}")
+    return int(text)
 
 
 def _arrange_serve(to: argparse.ArgumentParser) -> None:

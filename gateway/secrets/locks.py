@@ -1,0 +1,129 @@
+"""Tells a short number that opens something from one that counts, dates, prices or names something.
+
+Rule 1: the words of a sentence decide, not its wording: a word for a code, or for what is locked, and a number that
+stands as a value. What is called how is `[secrets]` of the languages.
+Rule 2: a number that may be a year, an amount, a price, a time, a house or a telephone is none.
+"""
+
+from functools import cache, partial
+
+from gateway.secrets.checks import NOT_ITSELF, Range, RuleMatch
+from gateway.secrets.engine import Pattern
+from gateway.secrets.tables import any_word, find_parts, pattern_of
+from promt.language.reader import list_words
+from promt.patterns import compile_late
+
+BEFORE_CHARS = 90
+AFTER_CHARS = 60
+"""As much of a sentence around a number is read."""
+NEAR_CHARS = 48
+"""A code is told within so many characters of its name."""
+BESIDE_CHARS = 24
+"""So near to a word for it a code stands beside it."""
+ODD_DIGITS = 5
+"""As many digits that are not round count nothing: what follows them is no unit."""
+MOST_DIGITS = 6
+"""A longer number without a word for a code is called, counted or stored."""
+SHORT_LETTERS = 3
+"""A word that is no longer and no unit is one of grammar."""
+
+_ENDS = compile_late(r"[.!?;](?=\s)|[。！？\n\x00]")  # noqa: RUF001  # full stops of other scripts
+_YEAR = compile_late(r"1[4-9][0-9]{2}|20[0-9]{2}")
+_NEXT = compile_late(r"[ \t]{0,2}([^\W\d_]+|[%€$£₽₹₺])")
+_POSTAL = compile_late(r"[1-9][0-9]{5}")
+_TRIVIAL = frozenset(
+    ["0000", "1111", "1234", "12345", "123456", "1234567", "12345678", "4321", "9999", "000000", "111111"]
+)
+"""Codes that people name when they speak of codes."""
+_PINS = Pattern(partial(pattern_of, "pins"))
+_CODES = Pattern(partial(pattern_of, "codes"))
+_LOCKS = Pattern(partial(pattern_of, "locks"))
+_GUARDED = Pattern(partial(pattern_of, "guarded"))
+_GIVEN = Pattern(
+    lambda: rf"(?:{find_parts()['is']}|'s |(?:{pattern_of('gives')})[ \t:]{{1,2}}(?:[a-z]{2, 3} )?)[\"'`]?$"
+)
+_BESIDE = Pattern(lambda: rf"(?:{pattern_of('locks')})[ \t,]{{1,2}}$")
+_SIGNED = Pattern(r"[:=][ \t]{0,3}[\"'`]?$")
+_TIME = compile_late(r"0[0-9][0-5][0-9]")
+_GROUPED = compile_late(r"[0-9]+(?:[ -][0-9]+)+")
+_NUMBERED = Pattern(lambda: rf"(?:{any_word('numbered')})[ \t.#]{{0,3}}$")
+_OTHER_CODE = Pattern(partial(any_word, "not_a_lock"))
+
+
+_SIGNS = frozenset("!@#$%&*^+~")
+MIN_TOKEN = 8
+MIN_NAME = 12
+"""Only with a line in it, as names of things have one, too, and without a word for a code."""
+_NO_TOKEN = Pattern(r"@[a-z0-9-]+[.]|://|[/\\\\(){}<>=;|\\[\\]]|^[@#]|&[a-z]+=|[.][a-z]{2,4}$")
+"""Addresses, names of people and topics, paths and code."""
+
+
+@cache
+def _grammar() -> frozenset[str]:
+    return frozenset(list_words("stop_words", "words"))
+
+
+def opening_number(found: RuleMatch) -> Range | None:
+    """Return the range of a number that opens something, by what its sentence names; None for any other."""
+    before = _before(found)
+    after = found.lowered[found.end : found.end + AFTER_CHARS]
+    cut = _ENDS.search(after)
+    after = after[: cut.start()] if cut else after
+    near = f"{before[-NEAR_CHARS:]} \x00 {after[: NEAR_CHARS // 2]}"
+    is_code = _CODES.occurs(near) or _PINS.occurs(near)
+    is_lock = _LOCKS.occurs(f"{before} \x00 {after}")
+    is_guarded = is_lock or _GUARDED.occurs(f"{before} \x00 {after}")
+    is_strong = _PINS.occurs(near) or (is_guarded and (is_code or found.value[-1] in "#*"))
+    if not (is_strong or is_lock):
+        return None
+    digits = "".join(c for c in found.value if c.isdigit())
+    is_odd = not found.value.isdecimal() and _GROUPED.fullmatch(found.value) is None
+    is_odd |= digits[0] == "0" and _TIME.fullmatch(digits) is None
+    is_given = _GIVEN.occurs(before) or (is_lock and (_BESIDE.occurs(before) or is_odd))
+    is_told = (is_given and is_strong) or _PINS.occurs(before[-BESIDE_CHARS:])
+    others = NOT_ITSELF.occurs(before[-NEAR_CHARS:]) or _OTHER_CODE.occurs(near) or _NUMBERED.occurs(before)
+    is_postal = not is_lock and is_code and _POSTAL.fullmatch(found.value) is not None and not _GUARDED.occurs(near)
+    is_year = _YEAR.fullmatch(digits) is not None and not (is_told or (is_given and _SIGNED.occurs(before)))
+    is_time = _TIME.fullmatch(digits) is not None and not (is_code or is_given)
+    if digits in _TRIVIAL or others or is_postal or is_year or is_time or (_counts(digits, after) and not is_told):
+        return None
+    if not is_strong and (not is_given or len(digits) > MOST_DIGITS or _GROUPED.fullmatch(found.value)):
+        return None
+    return found.start, found.end
+
+
+def guarding_token(found: RuleMatch) -> Range | None:
+    """Return the range of a token that looks made up, in a sentence that names what it may guard; None for any other.
+
+    It has letters, a digit and a sign among them.
+    """
+    value = found.value.rstrip(".,;:?)")
+    inside = value[1:-1]
+    made_up = any(c.isdigit() for c in value) and any(c.isalpha() for c in value) and not _SIGNS.isdisjoint(inside)
+    is_cased = value not in {value.lower(), value.upper()} and any(c.isdigit() for c in value)
+    if len(value) < MIN_TOKEN or not (made_up or ("_" in inside and is_cased)) or _NO_TOKEN.occurs(value.lower()):
+        return None
+    before = _before(found)
+    is_code = _PINS.occurs(before) or _CODES.occurs(before)
+    is_named = is_code or ((made_up or len(value) >= MIN_NAME) and (_LOCKS.occurs(before) or _GUARDED.occurs(before)))
+    return (found.start, found.start + len(value)) if is_named and not NOT_ITSELF.occurs(before) else None
+
+
+def _before(found: RuleMatch) -> str:
+    """Return the sentence up to the value, in lower case."""
+    before = found.lowered[max(0, found.start - BEFORE_CHARS) : found.start]
+    cuts = [cut.end() for cut in _ENDS.finditer(before)]
+    return before[cuts[-1] :] if cuts else before
+
+
+def _counts(digits: str, after: str) -> bool:
+    """Return whether the next word may be what a number counts."""
+    word = _NEXT.match(after)
+    if word is None or digits[0] == "0" or (len(digits) >= ODD_DIGITS and not digits.endswith("00")):
+        return False
+    return word[1] in _units() or (word[1] not in _grammar() and len(word[1]) > SHORT_LETTERS)
+
+
+@cache
+def _units() -> frozenset[str]:
+    return frozenset(any_word("units").split("|"))
