@@ -175,6 +175,10 @@ SELECT key FROM scope WHERE kind = 'workspace' AND active > 0 ORDER BY id DESC L
 -- How many active records a scope has.
 SELECT active FROM scope WHERE id = :scope_id
 
+-- name: holds_active
+-- Whether a scope has an active record, by the records themselves: a damaged count hides nothing.
+SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'active')
+
 -- name: seal_record
 -- What a record's own bytes give.
 UPDATE record SET checksum = :checksum WHERE memory_id = :memory_id

@@ -24,7 +24,7 @@ from memory.read.presentation import is_presentable, text_of
 from memory.read.ranking import RECALL_FLOOR, recallable
 from memory.read.reads import FoundRecord, PromptAudience, RecordReader, WantedHits
 from memory.rows.recalls import add_recall, generation_of_recall
-from memory.rows.store import active_in, to_column
+from memory.rows.store import holds_active, to_column
 from memory.rules.categories import ABOUT_THE_USER
 from memory.rules.identity import fold_text
 from memory.rules.notes import MAX_IN_PROMPT, is_note
@@ -227,7 +227,7 @@ class Recaller:
         self, tx: Tx, scopes: Sequence[Scope], question: RecordQuery, kept: _Kept | None, prompt: PromptAudience
     ) -> _Ground:
         """Return what a recall rests on, with the kept rankings as their records are now, where they hold."""
-        ground = _Ground(generation_of_recall(tx), [scope for scope in scopes if active_in(tx, scope)])
+        ground = _Ground(generation_of_recall(tx), [scope for scope in scopes if holds_active(tx, scope)])
         if kept is None or kept.generation != ground.generation:
             return ground
         again = {

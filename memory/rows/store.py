@@ -173,6 +173,13 @@ def active_in(tx: Tx, scope: Scope) -> int:
     return row[0] if row else 0
 
 
+def holds_active(tx: Tx, scope: Scope) -> bool:
+    """Return whether a scope has an active record, by the records and not by their count."""
+    found = scope_id_of(tx, scope)
+    row = tx.one(SQL["holds_active"], {"scope_id": found}) if found is not None else None
+    return bool(row and row[0])
+
+
 # -- full text -----------------------------------------------------------------------------------------------------
 
 
