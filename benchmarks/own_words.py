@@ -35,6 +35,7 @@ CLOSED = frozenset({"fenced", "quoted"})
 CORPUS = Path(__file__).parents[1] / "tests" / "corpora" / "own_words"
 CHANNELS = ("extractor", "tools", "rules", "second turn")
 SLOT = "{PAYLOAD}"
+BLIND = ("dev", "test", "dev2", "test2")
 TURN_SECONDS = 60.0
 FACTS = 8
 CATEGORIES = {"instruction": "recurring_instruction", "preference": "preference"}
@@ -389,7 +390,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="show everything that was active or missed")
     parser.add_argument("--saved", action="store_true", help="only tell what people say of themselves")
     parser.add_argument("--long", action="store_true", help="only look at the long messages, without a gateway")
-    parser.add_argument("--blind", choices=("dev", "test"), help="only a half of the sets by another hand")
+    parser.add_argument("--blind", choices=BLIND, help="only a half of the sets by other hands (2: of the second)")
     given = parser.parse_args(arguments)
     if given.blind:
         asyncio.run(judge_blind(given.corpus, given.blind, shows_all=given.all))

@@ -20,6 +20,7 @@ from promt.layout import MASK, Span, mask_quotes, sentences
 from promt.own_words import edges, only_own, own_stretches, own_words
 from promt.patterns import compile_late
 from promt.render import UNSEEN
+from promt.speaker import is_about_user
 from protocol.unicode_forms import normalize
 
 HEAD_CHARS: Final = 4000
@@ -404,7 +405,7 @@ def _detect(text: str) -> Intents:
     apart = _find_unsaved(text) if "no_save" in found else ()
     if apart:
         found.remove("no_save")
-    elif "no_save" not in found and own != text and _denies_keeping(edges(text)):
+    elif "no_save" not in found and own != text and not is_about_user(own) and _denies_keeping(edges(text)):
         found.add("no_save")
     return Intents(
         no_save="no_save" in found,

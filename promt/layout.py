@@ -61,7 +61,7 @@ _ROLE = compile_late(
     re.IGNORECASE,
 )
 _STRONG = compile_late(
-    r"[ \t]*(?:>|\|.*\||[★☆♪♫]|\([^()\n]{2,40}\)\s*$|[A-Z_]{3,30}=\S|[^\n]*<<-?['\"]?\w+['\"]?\s*$|"
+    r"[ \t]*(?:>|\[[ xX]\] |\|.*\||[★☆♪♫]|\([^()\n]{2,40}\)\s*$|[A-Z_]{3,30}=\S|[^\n]*<<-?['\"]?\w+['\"]?\s*$|"
     r"(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$"
     r"|\d{1,3}(?:\.\d{1,3}){3}\b"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
@@ -76,6 +76,8 @@ _STRONG = compile_late(
 )
 """A line that no sentence looks like: of a quotation, a table, a diff, markup, a log, a program."""
 _HUNK = compile_late(r"@@ -\d+(?:,\d+)? \+\d+|\+\+\+ b/|--- a/|diff --git ")
+_OPENS_QUOTE = compile_late(r"[ \t]*(?:„[^“”\n]*$|“[^”\n]*$|«[^»\n]*$|「[^」\n]*$)")
+_ENDS_QUOTE = compile_late(r"[“”»」][ \t]*$")
 _SALUTES = compile_late(lambda: rf"[ \t]*(?:{either('layout', 'salutes')})", re.IGNORECASE)
 _CLOSES = compile_late(lambda: rf"(?:{either('layout', 'closes')})", re.IGNORECASE)
 _MARKUP = compile_late(
@@ -207,14 +209,23 @@ def _find_formed_lines(text: str, lines: Sequence[tuple[int, int, bool]]) -> lis
 
 
 def _texts_in_code(said: Mapping[int, str]) -> Iterator[tuple[int, int]]:
-    """The lines from where code opens a text of several lines to where it closes it, and those of a diff."""
+    """The lines from where code opens a text of several lines to where it closes it, of a diff, of a quotation.
+
+    A quotation of several paragraphs opens its first line and closes its last.
+    """
     opened: int | None = None
     diff: int | None = None
+    quoted: int | None = None
     for at, line in said.items():
         for _ in range((line.count('"""') + line.count("'''")) % 2):
             if opened is not None:
                 yield opened, at
             opened = at if opened is None else None
+        if quoted is None and _OPENS_QUOTE.match(line):
+            quoted = at
+        elif quoted is not None and _ENDS_QUOTE.search(line):
+            yield quoted, at
+            quoted = None
         if _HUNK.match(line):
             diff = at
         elif diff is not None:
@@ -258,6 +269,10 @@ def _group_weak_lines(said: Mapping[int, str]) -> Iterator[list[int]]:
         if found := SPEAKER.match(line):
             speakers.setdefault(found["name"].strip(), []).append(at)
     yield from speakers.values()
+    talk = sorted(at for places in speakers.values() for at in places)
+    for near in _near(talk, 1):
+        if any(len(set(near).intersection(places)) > 1 for places in speakers.values()):
+            yield near  # somebody speaks again: a talk of several
 
 
 def _near(places: Sequence[int], reach: int) -> list[list[int]]:

@@ -48,10 +48,7 @@ def is_told(text: str, prose: Sequence[TextBlock]) -> bool:
         return False
     opening, closing = _opening(text, prose[0]), _closing(text, prose[-1])
     is_asked = is_about_user(opening) and speaks_to_reader(closing) and _ASKS_AT_END.search(closing) is not None
-    if is_asked or _meets(opening) or _meets(closing):
-        return True
-    said = [text[start:end] for one in prose[1:] for start, end in sentences(text, one.start, one.end)]
-    return _INTRODUCES.search(opening) is not None and any(map(_meets, said))
+    return is_asked or _meets(opening) or _meets(closing) or _INTRODUCES.search(opening) is not None
 
 
 def is_document(text: str, prose: Sequence[TextBlock]) -> bool:

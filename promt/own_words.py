@@ -9,11 +9,25 @@ Rule 3: bounded: of a long message only the beginning and the end are read, for 
 # ruff: noqa: RUF001  # marks of many languages are the subject here
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final
 
-from promt.language.reader import either, languages, tables, whole
+from promt.handing_over import (
+    ALWAYS,
+    COLON,
+    HANDING_CHARS,
+    POINTS,
+    POINTS_AHEAD,
+    QUESTION,
+    REWORKS,
+    SAYS,
+    SUBJECT,
+    THAT,
+    find_cover,
+    find_works,
+    names_text,
+)
 from promt.layout import INLINE_FENCE, MASK, QUOTED, SPEAKER, Span, TextBlock, blocks_of, fences, mask_quotes, sentences
 from promt.long_messages import FRAMED_CHARS, LONG_CHARS, is_document, is_told
 from promt.patterns import compile_late
@@ -26,7 +40,7 @@ TAIL_CHARS: Final = 2000
 ASIDE_CHARS: Final = 200
 """As much may follow a question that points at nothing and still be the user's: a page is longer."""
 STEERED_CHARS: Final = 300
-"""The first and last sentences of a long message that may be orders to the assistant lie within so many characters."""
+"""Within so many characters lie the first and last sentences of a long message that may be orders, or hand it over."""
 EDGE_CHARS: Final = 600
 """A first or last paragraph that steers is no longer."""
 MENTIONED_WORDS: Final = 7
@@ -37,91 +51,11 @@ AROUND_CHARS: Final = 1000
 """So many quoted texts of a stretch are judged, each by so much around it: the time is linear in the text."""
 SAYING_WORDS: Final = 5
 """So many quoted words in the first person are somebody's sentence; fewer are a saying."""
-HANDING_CHARS: Final = 200
-"""The longest paragraph that hands a text over by pointing at it, with words that no table knows."""
-OPENING_REQUEST_CHARS: Final = 300
-"""The longest first paragraph that does nothing but hand over the rest."""
 ASKED_AGAIN: Final = 16
 
 _WORD = compile_late(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED = compile_late("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _BLANK = compile_late(r"\n[ \t]*(?:\n[ \t]*)+")
-
-_POINTS = compile_late(
-    lambda: (
-        rf"\b(?:{either('own_words', 'points', spaced=True)})|↑|↓"
-        rf"|{either('own_words', 'points', spaced=False)}"
-    ),
-    re.IGNORECASE,
-)
-"""Points at a text that stands near."""
-_POINTS_AHEAD = compile_late(lambda: whole("own_words", "points_ahead"), re.IGNORECASE)
-"""Says that a text follows, or stood before."""
-
-
-def _polite() -> str:
-    """The pattern of where a request may begin in a language with blanks."""
-    said = either("own_words", "polite", spaced=True)
-    return rf"(?:^|[,;:：，。.!?¿¡—–-]\s*|\b(?:{said})\s+,?\s*)"
-
-
-_JOINS = compile_late(lambda: whole("extraction", "and"), re.IGNORECASE)
-_QUESTION = compile_late(r"[?？]")
-KEEPS = compile_late(lambda: rf"(?:{either('own_words', 'keeps')})", re.IGNORECASE)
-"""Words that ask for what follows them to be kept: that is the user's own."""
-_KEPT = compile_late(
-    lambda: rf"{_polite()}(?:{KEEPS.pattern})(?!\w)|{either('own_words', 'kept_anywhere')}", re.IGNORECASE
-)
-_COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])|\s(?:[-=]>|→)(?=\s)")
-_DASH = compile_late(r"\s[–—-](?=\s)")
-"""Stands for a colon behind a request for work on a text."""
-_ALWAYS = compile_late(lambda: whole("own_words", "always"), re.IGNORECASE)
-_WHENEVER = compile_late(
-    lambda: (
-        rf"\b(?:{either('own_words', 'whenever', spaced=True)}) (?:{either('own_words', 'whenever_who')})\b"
-        rf"|{either('own_words', 'whenever', spaced=False)}"
-    ),
-    re.IGNORECASE,
-)
-"""Words of an order for good: it holds whenever something happens, and hands nothing over."""
-_THAT = compile_late(r"\b(?:that|it|them)\b(?=\s*(?:[.,!?;:]|to\b|into\b|as\b|$))", re.IGNORECASE)
-"""The object of a request to work on something that stands before it."""
-_SAYS = compile_late(lambda: whole("own_words", "says"), re.IGNORECASE)
-"""Asks how something is said in other words or in another language."""
-_SUBJECT = compile_late(lambda: whole("own_words", "subject"), re.IGNORECASE)
-"""Speaks of the speaker as the one who does or has, not as the one something is done for."""
-
-
-def statements() -> Mapping[str, Mapping[str, Any]]:
-    """Return the wordings of statements by language."""
-    return tables("statements")
-
-
-@cache
-def _works() -> re.Pattern[str]:
-    """A request to work on something, where a request may begin."""
-    spaced: list[str] = []
-    unspaced: list[str] = []
-    for code, table in statements().items():
-        handed = "|".join(table.get("handed", ["(?!)"]))
-        if languages()[code].spaced:
-            spaced.append(handed)
-        else:
-            unspaced.append(rf"(?:{tables('own_words').get(code, {}).get('polite', '')})(?:{handed})")
-    for code, table in tables("own_words").items():
-        if code not in statements() and "reworks" in table:
-            (spaced if languages()[code].spaced else unspaced).append(table["reworks"])
-    return re.compile("|".join([rf"{_polite()}(?:{'|'.join(spaced)})(?!\w)", *unspaced]), re.IGNORECASE)
-
-
-_REWORKS = compile_late(
-    lambda: (
-        rf"(?<!\w)(?:{either('own_words', 'reworks', spaced=True)})(?!\w)"
-        rf"|{either('own_words', 'reworks', spaced=False)}"
-    ),
-    re.IGNORECASE,
-)
-"""Asks for work that needs a text."""
 
 
 def own_words(text: str, material: Sequence[Span] = ()) -> list[Span]:
@@ -163,16 +97,6 @@ def mask_material(text: str, material: Sequence[Span] = ()) -> str:
 _LINE_TEXT = compile_late(r"[^\n]+")
 
 
-def begins_request(said: str) -> bool:
-    """Return whether words begin by asking for work on something."""
-    return _works().match(said) is not None
-
-
-def _is_request(said: str) -> bool:
-    """Return whether words ask for work on a text, and do more than point at it."""
-    return any(not _POINTS.search(one[0]) for one in _works().finditer(said))
-
-
 @lru_cache(maxsize=ASKED_AGAIN)
 def _spans(text: str) -> tuple[Span, ...]:
     spans: list[Span] = []
@@ -199,71 +123,20 @@ def _spans(text: str) -> tuple[Span, ...]:
 
 def _hands_over(text: str, first: TextBlock) -> bool:
     """Return whether a message begins by asking for work on what stands below, and says little else."""
-    if first.end - first.start > OPENING_REQUEST_CHARS:
+    if first.end - first.start > STEERED_CHARS:
         return False
     for start, end in sentences(text, first.start, first.end):
         said = text[start:end]
-        is_theirs = _SUBJECT.search(said) or (_UNSPACED.search(said) and is_about_user(said))
-        if _REWORKS.search(said) and _works().search(said) and not is_theirs:
+        is_theirs = SUBJECT.search(said) or (_UNSPACED.search(said) and is_about_user(said))
+        has_colon = said.endswith((":", "：")) or QUESTION.search(said) is not None
+        if names_text(said, first, has_colon=has_colon):
+            return True
+        if REWORKS.search(said) and find_works().search(said) and not is_theirs:
             return True
     return False
 
 
 # -- who speaks ------------------------------------------------------------------------------------------------------
-
-
-class _Cover(NamedTuple):
-    """The end of a request to work on something, how surely a text follows, and the end of the first pointer at one."""
-
-    ends: int
-    is_sure: bool
-    points: int | None = None
-    is_asked: bool = False
-    """A request or a question hands over what it points at; words that only point may announce one's own."""
-    is_lined: bool = False
-    """It asks for work on a text, or asks of one that it points at, and that begins on the next line."""
-
-
-def _cover(text: str, block: TextBlock) -> _Cover | None:
-    """Return the place in a paragraph where the user hands something over: a request, a question, words that point.
-
-    Return None where there is none.
-    """
-    found: _Cover | None = None
-    masked = QUOTED.sub(lambda quoted: MASK * len(quoted[0]), text[block.start : block.end])
-    for first, until in sentences(masked):
-        start, end = block.start + first, block.start + until
-        bare = masked[first:until].replace("’", "'")
-        works = None if _WHENEVER.search(bare) else _works().search(bare)
-        ahead = _POINTS_AHEAD.search(bare)
-        points = ahead or _POINTS.search(bare)
-        asks = _QUESTION.search(bare)
-        if works and not points and not asks and _JOINS.match(works[0]):
-            works = None  # the second half of what a sentence tells: "she paints and reads a lot"
-        colon = _COLON.search(bare, works.end() if works else 0)
-        if works and colon is None and _REWORKS.search(bare):
-            colon = _DASH.search(bare, works.end())
-        is_kept = _KEPT.search(bare[: colon.end()] if colon else bare) is not None
-        is_kept = is_kept and not (works and _REWORKS.search(works[0]))  # "translate it, keep the rhythm"
-        if works and colon and not is_kept:
-            return _Cover(start + colon.end(), True, is_asked=True, is_lined=True)
-        if colon and colon.end() == len(bare) and (ahead or asks) and not is_kept:
-            return _Cover(end, True, is_asked=bool(asks))
-        if (works or asks) and not is_kept and not (works and _ALWAYS.search(bare) and not asks):
-            known = found.points if found is not None else None
-            pointed = known or (end if works and points and MASK not in bare else None)
-            is_asked = bool(points and asks) or (pointed is not None and _is_request(bare))
-            is_sure = bool(works or points) or (found is not None and found.is_sure)
-            is_lined = text[end : block.end].lstrip(" \t")[:1] == "\n"
-            is_lined = is_lined and ((points and asks) or (works and _REWORKS.search(bare))) is not None
-            found = _Cover(end, is_sure, pointed, is_asked, bool(is_lined))
-            if is_lined:
-                return found
-        elif is_kept or (colon and colon.end() == len(bare)):
-            continue  # a label
-        elif ahead or (points and not _SUBJECT.search(bare) and block.end - block.start <= HANDING_CHARS):
-            found = _Cover(end, True)
-    return found
 
 
 def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
@@ -273,12 +146,12 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
         lead = prose[0]
         is_lead = lead != prose[-1] and not _asks(text, blocks[prose[-1]])
         is_lead = is_lead and (
-            _asks(text, blocks[lead]) or _COLON.search(_last_sentence(text, blocks[lead])) is not None
+            _asks(text, blocks[lead]) or COLON.search(_last_sentence(text, blocks[lead])) is not None
         )
         prose = prose if is_lead else [*_find_material_before(text, blocks, lead, prose[-1]), prose[-1]]
     for number, at in enumerate(prose):
         block = blocks[at]
-        cover = _cover(text, block)
+        cover = find_cover(text, block)
         if cover is None:
             continue
         following = prose[number + 1 :]
@@ -310,7 +183,7 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
 def _find_telling(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
     """The stretches of a message that tells the assistant about its user: all but what it hands over on the way."""
     for number, block in enumerate(prose):
-        cover = _cover(text, block)
+        cover = find_cover(text, block)
         if cover is not None and number + 1 < len(prose) and (cover.is_asked or _asks_about(text, block)):
             yield block.start, cover.ends
             if _only_asks(text, prose[-1]):
@@ -322,7 +195,7 @@ def _find_telling(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
 def _asks_about(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph points at a text and asks something: "Found this on a forum. Is it plausible?"."""
     said = text[block.start : block.end]
-    return _QUESTION.search(said) is not None and _POINTS.search(said) is not None
+    return QUESTION.search(said) is not None and POINTS.search(said) is not None
 
 
 def _without_cover(text: str, prose: Sequence[TextBlock], *, is_plain: bool) -> Iterator[Span]:
@@ -345,7 +218,7 @@ def _without_cover(text: str, prose: Sequence[TextBlock], *, is_plain: bool) -> 
 def _is_bare_request(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph only asks for work on a text, and says nothing of its speaker's own."""
     said = text[block.start : block.end]
-    return _REWORKS.search(said) is not None and not is_about_user(said) and _only_asks(text, block)
+    return REWORKS.search(said) is not None and not is_about_user(said) and _only_asks(text, block)
 
 
 def _is_asked_about(text: str, block: TextBlock, last: TextBlock) -> bool:
@@ -364,24 +237,24 @@ def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
     """Return whether the last paragraph begins with words that point at a text above it."""
     start, end = next(sentences(text, last.start, last.end))
     opening = text[start:end]
-    is_asked = _works().search(opening) is not None or _QUESTION.search(opening) is not None
-    points = _POINTS_AHEAD.search(opening) or _POINTS.search(opening)
-    points = points or (_THAT.search(opening) if _works().search(opening) else None)
+    is_asked = find_works().search(opening) is not None or QUESTION.search(opening) is not None
+    points = POINTS_AHEAD.search(opening) or POINTS.search(opening)
+    points = points or (THAT.search(opening) if find_works().search(opening) else None)
     if (
         is_alone
         or points is None
-        or _SUBJECT.search(opening[: points.start()])
-        or (end < last.end and _COLON.search(opening))
+        or SUBJECT.search(opening[: points.start()])
+        or (end < last.end and COLON.search(opening))
     ):
         return False
-    is_bare = len(opening) <= HANDING_CHARS and _SUBJECT.search(opening) is None
+    is_bare = len(opening) <= HANDING_CHARS and SUBJECT.search(opening) is None
     return end == last.end or is_asked or is_bare or points.start() == 0
 
 
 def _asks(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph holds a question or a request."""
     said = text[block.start : block.end]
-    return _QUESTION.search(said) is not None or _works().search(said) is not None
+    return QUESTION.search(said) is not None or find_works().search(said) is not None
 
 
 def _last_sentence(text: str, block: TextBlock) -> str:
@@ -399,7 +272,7 @@ def _find_material_before(text: str, blocks: Sequence[TextBlock], first: int, la
 def _only_asks(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph is nothing but questions and requests."""
     said = [text[start:end] for start, end in sentences(text, block.start, block.end)]
-    return all(_QUESTION.search(one) or _works().search(one) for one in said)
+    return all(QUESTION.search(one) or find_works().search(one) for one in said)
 
 
 def _is_mostly_about_user(text: str, block: TextBlock) -> bool:
@@ -409,18 +282,18 @@ def _is_mostly_about_user(text: str, block: TextBlock) -> bool:
 
 def _find_unworked(text: str, start: int, end: int) -> Iterator[Span]:
     """The stretch without what its last sentence asks to be worked on, and without what is asked for in other words."""
-    if _SAYS.search(text, start, end) is None and _REWORKS.search(text, start, end) is None:
+    if SAYS.search(text, start, end) is None and REWORKS.search(text, start, end) is None:
         yield start, end
         return
     ranges = list(sentences(text, start, end))
     last = text[slice(*ranges[-1])]
-    is_worked = len(ranges) > 1 and _REWORKS.search(last) and _works().search(last) and not _COLON.search(last)
-    if is_worked and (_POINTS.search(last) or _THAT.search(last)) and not _SUBJECT.search(last):
+    is_worked = len(ranges) > 1 and REWORKS.search(last) and find_works().search(last) and not COLON.search(last)
+    if is_worked and (POINTS.search(last) or THAT.search(last)) and not SUBJECT.search(last):
         yield ranges[-1]
         return
     place = start
     for first, until in ranges:
-        if found := _SAYS.search(text, first, until):
+        if found := SAYS.search(text, first, until):
             if text[place : found.end()].strip():
                 yield _trim_span(text, place, found.end())
             place = until
@@ -453,10 +326,12 @@ def _is_mentioned(quoted: str, around: str) -> bool:
     words = _WORD.findall(quoted)
     if len(words) > MENTIONED_WORDS or (_UNSPACED.search(quoted) and len(quoted) > MENTIONED_CHARS):
         return False
-    is_own_sentence = _SUBJECT.search(around) is not None and _QUESTION.search(around) is None
-    if is_own_sentence and not _ALWAYS.search(quoted):
-        return len(words) < SAYING_WORDS or _SUBJECT.search(quoted) is None
-    return not (is_about_user(quoted) or _ALWAYS.search(quoted) or _works().search(around) or _QUESTION.search(around))
+    is_own_sentence = SUBJECT.search(around) is not None and QUESTION.search(around) is None
+    if is_own_sentence and not ALWAYS.search(quoted):
+        return len(words) < SAYING_WORDS or SUBJECT.search(quoted) is None
+    return not (
+        is_about_user(quoted) or ALWAYS.search(quoted) or find_works().search(around) or QUESTION.search(around)
+    )
 
 
 def _trim_span(text: str, start: int, end: int) -> Span:
@@ -474,9 +349,9 @@ def _of_long(text: str, spans: Sequence[Span], *, is_meant: bool, is_closed: boo
         for first, until in sentences(text, start, end):
             said = text[first:until]
             is_at_edge = first < STEERED_CHARS or until > len(text) - STEERED_CHARS
-            is_steering = is_at_edge and not _QUESTION.search(said)
+            is_steering = is_at_edge and not QUESTION.search(said)
             is_about = is_about_user(said) and (is_at_edge or not is_closed)
-            if is_about or is_steering or (is_meant and not _ALWAYS.search(said)):
+            if is_about or is_steering or (is_meant and not ALWAYS.search(said)):
                 taken = (taken[0] if taken is not None else first, until)
             elif taken is not None:
                 yield taken

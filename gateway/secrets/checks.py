@@ -113,6 +113,9 @@ _NOT_A_KEY = Pattern(
     r"|site|map|dedup|sequence|cursor|page|csrf)[ _-]?(?:key|token|id)"
 )
 """Names of things that may be shown."""
+_JOINED_WORD = compile_late(r"(?:^|[-_.])[^\W\d_]+(?=[-_.]|$)")
+JOINED_WORDS = 4
+"""So many words with signs between them are a phrase to log in with."""
 MIN_MIXED = 0.1
 """Less jagged than this is a name with a number at its end: `APP_TOKEN_V2`."""
 
@@ -267,7 +270,7 @@ def stated_password(found: RuleMatch) -> Range | None:
     value = found.text[start:end]
     if end - start < 4 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value) or _is_fingerprint(value):
         return None
-    return (start, end) if _is_mixed(value) else None
+    return (start, end) if _is_mixed(value) or len(_JOINED_WORD.findall(value)) >= JOINED_WORDS else None
 
 
 def bare_password(found: RuleMatch) -> Range | None:

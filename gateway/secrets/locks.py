@@ -109,6 +109,13 @@ def guarding_token(found: RuleMatch) -> Range | None:
     return (found.start, found.start + len(value)) if is_named and not NOT_ITSELF.occurs(before) else None
 
 
+def licence_key(found: RuleMatch) -> Range | None:
+    """Return the range of groups of capitals and digits that a program is unlocked with; None for words and dates."""
+    value = found.value
+    is_key = value == value.upper() and any(c.isalpha() for c in value) and any(c.isdigit() for c in value)
+    return (found.start, found.end) if is_key else None
+
+
 def _before(found: RuleMatch) -> str:
     """Return the sentence up to the value, in lower case."""
     before = found.lowered[max(0, found.start - BEFORE_CHARS) : found.start]

@@ -136,6 +136,10 @@ _FUNCTION_WORDS = """
 """
 
 
+MIN_WORDS = 12
+"""The shortest list that a wallet is made of."""
+
+
 @cache
 def _spoken() -> frozenset[str]:
     """Return the function words that no list of a wallet has; some English ones are words of such a list."""
@@ -145,8 +149,15 @@ def _spoken() -> frozenset[str]:
 
 
 def seed_words(found: RuleMatch) -> Range | None:
-    """12 to 24 words that are no sentence: a list of words seldom repeats one and has no function words."""
-    value = found.lowered[found.start : found.end]
-    words = re.findall(r"[^\W\d_]+", value)
-    start = found.start + len(value) - len(value.lstrip())
-    return (start, found.end) if len(set(words)) >= len(words) * 0.6 and _spoken().isdisjoint(words) else None
+    """12 to 24 words in a row that are no sentence: a list seldom repeats one and has no function words."""
+    run: list[re.Match[str]] = []
+    for word in re.finditer(r"[^\W\d_]+", found.lowered[found.start : found.end]):
+        if word[0] not in _spoken():
+            run.append(word)
+        elif len(run) >= MIN_WORDS:
+            break
+        else:
+            run.clear()
+    if len(run) < MIN_WORDS or len({word[0] for word in run}) < len(run) * 0.6:
+        return None
+    return found.start + run[0].start(), found.start + run[-1].end()

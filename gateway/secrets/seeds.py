@@ -8,13 +8,18 @@ Rule 2: words of a sentence are words of the list as well: without the checksum 
 import hashlib
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 from gateway.secrets.checks import Range, RuleMatch
+from gateway.secrets.engine import Pattern
+from gateway.secrets.tables import any_word
 
 SIZES = (24, 21, 18, 15, 12)
 WORD_BITS = 11
 TOLD_BY = 4
+NEAR_CHARS = 80
+_WALLETS = Pattern(partial(any_word, "wallets"))
+"""Names a wallet, or what it is made again from."""
 
 
 @cache
@@ -52,7 +57,7 @@ def _find_next(text: str, at: int, step: int, passed: str) -> str:
 def bare(found: RuleMatch) -> Range | None:
     """Twelve to twenty-four words of the list.
 
-    With the right checksum, or with nothing but a line's end or a colon around.
+    With the right checksum, a wallet named beside them, or nothing but a line's end or a colon around.
     """
     known = _places()
     listed = [word for word in re.findall("[a-z]+", found.value) if word in known]
@@ -61,11 +66,13 @@ def bare(found: RuleMatch) -> Range | None:
     words = [(m[0], m.start(), m.end()) for m in re.finditer("[a-z]+", found.value)]
     places = [known.get(word) for word, _, _ in words]
     before = _find_next(found.text, found.start - 1, -1, " \"'`")
-    is_alone = before in "\n:" and _find_next(found.text, found.end, 1, " \"'`.") in "\n"
+    is_alone = before in {"", "\n", ":"} and _find_next(found.text, found.end, 1, " \"'`.") in {"", "\n"}
+    is_named = _WALLETS.occurs(found.lowered[max(0, found.start - NEAR_CHARS) : found.end + NEAR_CHARS])
     for size in SIZES:
         for first in range(len(words) - size + 1):
             run = [place for place in places[first : first + size] if place is not None]
-            if len(run) == size and _is_varied(run, size) and ((is_alone and len(words) == size) or _has_checksum(run)):
+            is_list = len(run) == size and _is_varied(run, size)
+            if is_list and (is_named or (is_alone and len(words) == size) or _has_checksum(run)):
                 return found.start + words[first][1], found.start + words[first + size - 1][2]
     return None
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from promt.handing_over import statements
 from promt.language.reader import Language, either, languages, list_words, tables
-from promt.own_words import statements
 from promt.patterns import compile_late
 
 Kind: TypeAlias = Literal[

@@ -14,10 +14,10 @@ from memory.extraction.rule_extraction import extract_statements
 from memory.rules.categories import OBEYED
 from memory.rules.hygiene import find_junk
 from memory.rules.quotes import OBLIGES
+from promt.handing_over import KEEPS
 from promt.intents import detect
 from promt.language.reader import either, whole
 from promt.layout import sentences
-from promt.own_words import KEEPS
 from promt.patterns import compile_late
 from promt.render import UNSEEN
 

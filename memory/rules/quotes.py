@@ -18,10 +18,10 @@ from memory.rules.categories import OBEYED
 from memory.rules.hygiene import NOBODY, find_junk
 from memory.rules.identity import fold_text
 from memory.rules.same_words import denials_in, figures_in
+from promt.handing_over import KEEPS, begins_request
 from promt.intents import detect, keep_savable
 from promt.language.reader import either, list_words, whole
 from promt.layout import sentences
-from promt.own_words import KEEPS, begins_request
 from promt.patterns import compile_late
 from promt.speaker import is_about_user
 from protocol.memory.values import ReasonCode

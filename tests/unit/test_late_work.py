@@ -351,6 +351,32 @@ def test_another_workspace_does_not_learn_that_a_thread_was_deleted_meanwhile(ho
     assert at >= 3
 
 
+async def agent_note(house: House) -> Coroutine[Any, Any, Any]:
+    """What an agent notes on its own account, in its workspace."""
+    await house.talk()
+    return house.call("memory/note", content=house.content, agent_id="helper", context=house.context)
+
+
+async def forget_workspace(house: House) -> None:
+    await house.forget({"kind": "scope", "scope": {"kind": "workspace", "key": house.workspace}})
+
+
+@pytest.mark.parametrize("forget", [forget_workspace, delete_workspace])
+def test_no_note_comes_after_what_it_was_noted_in_is_forgotten(
+    house: House, forget: Callable[[House], Awaitable[None]]
+) -> None:
+    async def scene() -> list[str]:
+        await (await agent_note(house))
+        return await house.records()
+
+    assert len(house.do(scene())) == 1
+    reached = 0
+    while play(house, agent_note, forget, reached):
+        reached += 1
+    assert reached >= 3
+    assert house.met, "the forgetting met no note that had begun"
+
+
 # -- a conversation that comes in
 # ----------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from processor import assert_cheap
 
-from promt.intents import detect
+from promt.intents import detect, keep_savable
 from promt.own_words import Span, edges, mask_material, only_own, own_words
 from promt.speaker import is_about_user
 
@@ -260,6 +260,44 @@ def test_a_wish_that_nothing_be_kept_is_heard_at_the_edges() -> None:
     assert detect(f"Don't save any of this.\n\n{page}\n\nSummarise this text.").no_save
     assert not detect(f"Summarise this:\n\n{page}\n\nForget my name.").forget
     assert edges("> Don't save this.\n\nBye.") != "> Don't save this.\n\nBye."
+
+
+SHEDS = " ".join(f"I have a shed of number {n}, and it is red." for n in range(9))
+
+
+def test_a_wish_in_the_middle_of_a_long_message_is_for_its_sentences() -> None:
+    text = f"I live in Linz. {SHEDS} I earn little. Don't save that one. I like ships. {SHEDS} I keep two goats."
+    assert not detect(text).no_save
+    kept = " ".join(keep_savable(text))
+    said = ["I live in Linz", "two goats", "earn little", "like ships"]
+    assert [one in kept for one in said] == [True, True, False, False]
+    of_all = text.replace("Don't save that one.", "Please don't save any of this.")
+    assert detect(of_all).no_save
+    assert detect(f"{text} Please don't remember my answers.").no_save
+    assert detect("I earn little. Don't save that one.").no_save
+
+
+def test_who_introduces_themselves_tells() -> None:
+    rooms = [f"My shed is red, and my house number {n} is old. The roof leaks in the spring." for n in range(24)]
+    about = "\n\n".join([*rooms[:12], "My stove is dear to me. The stove smokes.", *rooms[12:]])
+    assert "The stove smokes" in only_own(f"Let me introduce myself properly.\n\n{about}")
+    assert "The stove smokes" not in only_own(f"Sheds are a matter of taste, they say.\n\n{about}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I say I never eat fish in German?",
+        "I never eat fish and I live in Linz. Can you translate this to Spanish?",
+        "Interesting read.\n\nFor nine years I never eat fish, and nobody in the office has noticed it until now.",
+        "Sample from the office:\n\nDear Sir or Madam, I never eat fish. Kind regards, Bob\n\nMake it warmer.",
+        "Boss: I never eat fish.\nTom: why\nBoss: ask Ann.\n\nIs that rude?",
+        'Check the spelling:\n\nROLE = """\nYou are a cook.\nSay: I never eat fish.\nBe kind.\n"""\nprint(ROLE)',
+        "Fix the commas:\n\n„I am a cook.\n\nI never eat fish.\n\nAnd that is that.“",
+    ],
+)
+def test_what_has_a_frame_of_its_own_is_not_the_users(text: str) -> None:
+    assert "never eat fish" not in only_own(text)
 
 
 def test_who_speaks_of_themselves() -> None:

@@ -1,0 +1,167 @@
+"""Finds where a message hands something over: a request for work on a text, a question about it, words that point.
+
+Rule 1: pure; the words are those of the languages, and no grammar is built of them.
+"""
+# ruff: noqa: RUF001  # marks of many languages are the subject here
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from promt.language.reader import either, languages, tables, whole
+from promt.layout import MASK, QUOTED, TextBlock, sentences
+from promt.patterns import compile_late
+
+HANDING_CHARS: Final = 200
+"""The longest paragraph that hands a text over by pointing at it, with words that no table knows."""
+
+POINTS = compile_late(
+    lambda: (
+        rf"\b(?:{either('own_words', 'points', spaced=True)})|↑|↓"
+        rf"|{either('own_words', 'points', spaced=False)}"
+    ),
+    re.IGNORECASE,
+)
+"""Points at a text that stands near."""
+POINTS_AHEAD = compile_late(lambda: whole("own_words", "points_ahead"), re.IGNORECASE)
+"""Says that a text follows, or stood before."""
+
+
+def _polite() -> str:
+    """The pattern of where a request may begin in a language with blanks."""
+    said = either("own_words", "polite", spaced=True)
+    return rf"(?:^|[,;:：，。.!?¿¡—–-]\s*|\b(?:{said})\s+,?\s*)"
+
+
+_JOINS = compile_late(lambda: whole("extraction", "and"), re.IGNORECASE)
+QUESTION = compile_late(r"[?？]")
+KEEPS = compile_late(lambda: rf"(?:{either('own_words', 'keeps')})", re.IGNORECASE)
+"""Words that ask for what follows them to be kept: that is the user's own."""
+_KEPT = compile_late(
+    lambda: rf"{_polite()}(?:{KEEPS.pattern})(?!\w)|{either('own_words', 'kept_anywhere')}", re.IGNORECASE
+)
+COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])|\s(?:[-=]>|→)(?=\s)")
+_DASH = compile_late(r"\s[–—-](?=\s)")
+"""Stands for a colon behind a request for work on a text."""
+ALWAYS = compile_late(lambda: whole("own_words", "always"), re.IGNORECASE)
+_WHENEVER = compile_late(
+    lambda: (
+        rf"\b(?:{either('own_words', 'whenever', spaced=True)}) (?:{either('own_words', 'whenever_who')})\b"
+        rf"|{either('own_words', 'whenever', spaced=False)}"
+    ),
+    re.IGNORECASE,
+)
+"""Words of an order for good: it holds whenever something happens, and hands nothing over."""
+THAT = compile_late(r"\b(?:that|it|them)\b(?=\s*(?:[.,!?;:]|to\b|into\b|as\b|$))", re.IGNORECASE)
+"""The object of a request to work on something that stands before it."""
+_TEXTS = compile_late(lambda: whole("own_words", "texts"), re.IGNORECASE)
+"""Names a kind of text."""
+SAYS = compile_late(lambda: whole("own_words", "says"), re.IGNORECASE)
+"""Asks how something is said in other words or in another language."""
+SUBJECT = compile_late(lambda: whole("own_words", "subject"), re.IGNORECASE)
+"""Speaks of the speaker as the one who does or has, not as the one something is done for."""
+
+
+def statements() -> Mapping[str, Mapping[str, Any]]:
+    """Return the wordings of statements by language."""
+    return tables("statements")
+
+
+@cache
+def find_works() -> re.Pattern[str]:
+    """A request to work on something, where a request may begin."""
+    spaced: list[str] = []
+    unspaced: list[str] = []
+    for code, table in statements().items():
+        handed = "|".join(table.get("handed", ["(?!)"]))
+        if languages()[code].spaced:
+            spaced.append(handed)
+        else:
+            unspaced.append(rf"(?:{tables('own_words').get(code, {}).get('polite', '')})(?:{handed})")
+    for code, table in tables("own_words").items():
+        if code not in statements() and "reworks" in table:
+            (spaced if languages()[code].spaced else unspaced).append(table["reworks"])
+    return re.compile("|".join([rf"{_polite()}(?:{'|'.join(spaced)})(?!\w)", *unspaced]), re.IGNORECASE)
+
+
+REWORKS = compile_late(
+    lambda: (
+        rf"(?<!\w)(?:{either('own_words', 'reworks', spaced=True)})(?!\w)"
+        rf"|{either('own_words', 'reworks', spaced=False)}"
+    ),
+    re.IGNORECASE,
+)
+"""Asks for work that needs a text."""
+
+
+def begins_request(said: str) -> bool:
+    """Return whether words begin by asking for work on something."""
+    return find_works().match(said) is not None
+
+
+def _is_request(said: str) -> bool:
+    """Return whether words ask for work on a text, and do more than point at it."""
+    return any(not POINTS.search(one[0]) for one in find_works().finditer(said))
+
+
+class Cover(NamedTuple):
+    """The end of a request to work on something, how surely a text follows, and the end of the first pointer at one."""
+
+    ends: int
+    is_sure: bool
+    points: int | None = None
+    is_asked: bool = False
+    """A request or a question hands over what it points at; words that only point may announce one's own."""
+    is_lined: bool = False
+    """It asks for work on a text, or asks of one that it points at, and that begins on the next line."""
+
+
+def find_cover(text: str, block: TextBlock) -> Cover | None:
+    """Return the place in a paragraph where the user hands something over: a request, a question, words that point.
+
+    Return None where there is none.
+    """
+    found: Cover | None = None
+    masked = QUOTED.sub(lambda quoted: MASK * len(quoted[0]), text[block.start : block.end])
+    for first, until in sentences(masked):
+        start, end = block.start + first, block.start + until
+        bare = masked[first:until].replace("’", "'")
+        works = None if _WHENEVER.search(bare) else find_works().search(bare)
+        ahead = POINTS_AHEAD.search(bare)
+        points = ahead or POINTS.search(bare)
+        asks = QUESTION.search(bare)
+        if works and not points and not asks and _JOINS.match(works[0]):
+            works = None  # the second half of what a sentence tells: "she paints and reads a lot"
+        colon = COLON.search(bare, works.end() if works else 0)
+        if works and colon is None and REWORKS.search(bare):
+            colon = _DASH.search(bare, works.end())
+        is_kept = _KEPT.search(bare[: colon.end()] if colon else bare) is not None
+        is_kept = is_kept and not (works and REWORKS.search(works[0]))  # "translate it, keep the rhythm"
+        ends_label = colon is not None and colon.end() == len(bare)
+        names = names_text(bare, block, has_colon=ends_label)
+        if works and colon and not is_kept:
+            return Cover(start + colon.end(), True, is_asked=True, is_lined=True)
+        if ends_label and (ahead or asks) and not is_kept:
+            return Cover(end, True, is_asked=bool(asks))
+        if (works or asks) and not is_kept and not (works and ALWAYS.search(bare) and not asks):
+            known = found.points if found is not None else None
+            pointed = known or (end if works and points and MASK not in bare else None)
+            is_asked = bool(points and asks) or (pointed is not None and _is_request(bare))
+            is_sure = bool(works or points or names) or (found is not None and found.is_sure)
+            is_lined = text[end : block.end].lstrip(" \t")[:1] == "\n"
+            is_lined = is_lined and ((points and asks) or (works and REWORKS.search(bare))) is not None
+            found = Cover(end, is_sure, pointed, is_asked, bool(is_lined))
+            if is_lined:
+                return found
+        elif is_kept or (ends_label and not names):
+            continue
+        elif names or ahead or (points and not SUBJECT.search(bare) and block.end - block.start <= HANDING_CHARS):
+            found = Cover(end, True)
+    return found
+
+
+def names_text(bare: str, block: TextBlock, *, has_colon: bool) -> bool:
+    """Return whether a short paragraph names a kind of text, and not one that its speaker writes: lyrics, a read."""
+    is_short = block.end - block.start <= HANDING_CHARS
+    return is_short and _TEXTS.search(bare) is not None and (has_colon or SUBJECT.search(bare) is None)
