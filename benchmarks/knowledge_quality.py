@@ -1,4 +1,4 @@
-"""Questions asked of two real collections, and where the place that answers comes: by our ranking, by BM25, by cosines.
+"""Questions asked of real collections, and where the place that answers comes: by our ranking, by BM25, by cosines.
 
 Rule 1: a place is a path, and words that must stand in the piece found; what was shown before it counts as the rank.
 Rule 2: each address shown is read, and must give back the text shown.

@@ -66,8 +66,8 @@ def bare(found: RuleMatch) -> Range | None:
     words = [(m[0], m.start(), m.end()) for m in re.finditer("[a-z]+", found.value)]
     places = [known.get(word) for word, _, _ in words]
     before = _find_next(found.text, found.start - 1, -1, " \"'`")
+    is_alone = before in {"", "\n", ":"} and _find_next(found.text, found.end, 1, " \"'`.") in {"", "\n"}
     is_named = _WALLETS.occurs(found.lowered[max(0, found.start - NEAR_CHARS) : found.end + NEAR_CHARS])
-    is_alone = before in "\n:" and _find_next(found.text, found.end, 1, " \"'`.") in {"", "\n"}
     for size in SIZES:
         for first in range(len(words) - size + 1):
             run = [place for place in places[first : first + size] if place is not None]

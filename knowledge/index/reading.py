@@ -52,6 +52,7 @@ from protocol.notifications import KnowledgeIndexed, Progress
 from protocol.seams.ports import JobHandle, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
 from protocol.settings import KnowledgeSettings
+from retrieval.packing import HASH_BYTES
 
 FILES_AT_ONCE = 64
 BYTES_AT_ONCE = 8 * 1024 * 1024
@@ -90,7 +91,7 @@ class ReadFile(NamedTuple):
 
 def hash_of(means: KnowledgeMeans, data: bytes) -> bytes:
     """Return the keyed hash of a piece's bytes."""
-    return means.keyed.digest(HASH_DOMAIN, data.decode("latin-1"))
+    return means.keyed.digest(HASH_DOMAIN, data.decode("latin-1"))[:HASH_BYTES]
 
 
 class FileReader:

@@ -26,7 +26,7 @@ from knowledge.rows.vectors import (
 from protocol.seams.ports import JobHandle, JobQueue, KeyedHash, Meaning, Space, SqlValue, Transact, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 from retrieval.filling import Made, VectorFilling
-from retrieval.packing import as_bytes
+from retrieval.packing import HASH_BYTES, as_bytes
 from retrieval.rows.embedding_cache import drop_left_in_space
 
 SUBJECT = "knowledge"
@@ -116,7 +116,7 @@ class PieceVectors(VectorFilling[LackingPiece]):
 
     async def find_known_vectors(self, space: Space, texts: Sequence[tuple[LackingPiece, str]]) -> Mapping[int, bytes]:
         """Return the vectors of texts that any piece has or had."""
-        hashes = [self._keyed.digest(TEXT_DOMAIN, text) for _, text in texts]
+        hashes = [self._keyed.digest(TEXT_DOMAIN, text)[:HASH_BYTES] for _, text in texts]
         self._hashes = {one.row: text_hash for (one, _), text_hash in zip(texts, hashes, strict=True)}
         return await self._db.read(lambda tx: find_vectors_of_texts(tx, space.id, hashes))
 

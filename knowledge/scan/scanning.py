@@ -126,17 +126,17 @@ class Scanner:
         counts: Counter[str] = Counter()
         is_empty = True
         present = await means.db.read(lambda tx: count_readable(tx, known.id))
-        room = settings.max_files - present
+        room = settings.max_files  # of what lies there now: a folder that moved counts once
         while batch := await anyio.to_thread.run_sync(lambda: list(islice(sights, FOLDERS_AT_ONCE))):
             is_empty = is_empty and not any(sight.files or sight.left_out for sight in batch) and len(batch) == 1
             if is_empty and present:
                 await self._lose(known, "root_empty")
                 return
             walked.update(sight.folder for sight in batch)
+            room -= sum(len(sight.files) for sight in batch)
             plans = await means.db.read(partial(_compare_all, collection=known.id, sights=batch))
             for sight, plan in plans:
                 gone += [(sight.folder, row, reason) for row, reason in plan.gone]
-                room -= len(plan.new) - len(plan.gone)
                 counts["added"] += len(plan.new)
                 counts["changed"] += len(plan.changed)
                 await self._store(known, sight.folder, plan)

@@ -64,7 +64,11 @@ def slug_of(heading: str) -> str:
     return _NOT_OF_SLUG.sub("", normalize("NFC", heading).strip().casefold()).replace(" ", "-")
 
 
-def is_anchor_of(anchor: str, heading: str) -> bool:
-    """Return whether an anchor names a heading: as GitHub writes it, or word for word."""
+def is_anchor_of(anchor: str, heading: str, before: int = 0) -> bool:
+    """Return whether an anchor names a heading: as GitHub writes it, or word for word.
+
+    `before`: how many headings above it have the same slug; GitHub counts those.
+    """
     named = normalize("NFC", unquote_path(anchor)).replace("%20", " ").strip().casefold()
-    return named in {slug_of(heading), normalize("NFC", heading).strip().casefold()}
+    slug = f"{slug_of(heading)}-{before}" if before else slug_of(heading)
+    return named in {slug, normalize("NFC", heading).strip().casefold()}

@@ -7,6 +7,7 @@ Rule 2: a place is found again by its hash; where it is gone, the lines are give
 import hashlib
 import os
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -21,7 +22,7 @@ from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.contents import PlacedPiece, pieces_of, read_packed_text, unpack_text
 from knowledge.rows.files import FileRow, find_file, hurry_files
-from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address
+from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address, slug_of
 from knowledge.search.current_rules import CurrentRules
 from knowledge.search.outline import find_outline, is_opted_out
 from knowledge.search.verifying import digest_of_file, read_range
@@ -250,8 +251,11 @@ def _next_line(starts: Sequence[int], first: int, cut: int, whole: int) -> int |
 
 def _section(anchor: str, outline: Sequence[OutlineEntry]) -> tuple[int, int]:
     """Return the lines of the section that an anchor names. Raises `CallerError` where there is none."""
+    above = Counter[str]()
     for place, entry in enumerate(outline):
-        if is_anchor_of(anchor, entry.heading):
+        slug = slug_of(entry.heading)
+        if is_anchor_of(anchor, entry.heading, above[slug]):
             ends = (one.from_line - 1 for one in outline[place + 1 :] if one.level <= entry.level)
             return entry.from_line, next(ends, 2**31)
+        above[slug] += 1
     raise CallerError.missing("heading in that file")

@@ -35,7 +35,7 @@ from retrieval.weights import logistic
 
 RECALL_FLOOR = 0.05
 """The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of
-some 25 tokens: one unrelated prompt in eight gets a fact, and in no home more than one in five
+some 25 tokens: one unrelated prompt in ten gets a fact, and in no home more than one in five
 (`python -m benchmarks recall` shows the curve)."""
 MOST_RECALLED = 6
 RECALL_ODDS = 18.0

@@ -22,7 +22,7 @@ ALDER = "The sauna is heated with alder."
 HOSTILE = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
-    "{{7*7}} {% raw %} ${7*7}",
+    "{{9001*9001}} {% raw %} ${9001*9001}",
     "exe.\u202egnp\u202c and \u200bnothing",
     "</textarea></title></form><b>bold",
     "'; DROP TABLE record; -- &amp; &lt;",
@@ -200,7 +200,7 @@ def test_inspect_statement_30_stored_text_is_text_on_every_page(tmp_path):
             assert page.tags.count("script") == 1, path  # the page's own
             assert page.tags.count("img") == 1, path
             assert "b" not in page.tags, path
-            assert "49" not in re.sub(r"\d{3,}|:\d\d|[0-9a-f]{8,}", "", page.text), path
+            assert "81018001" not in page.html, path  # the product: nothing was evaluated
         for number, text in enumerate(HOSTILE):
             shown = den.see(f"memories/{ids[number]}")
             assert " ".join(f"Note {number}: {text}".split()) in shown.text

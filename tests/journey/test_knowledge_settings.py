@@ -45,6 +45,21 @@ async def test_knowledge_statement_40_settings_decide_what_is_indexed(tmp_path: 
 
 
 @journey
+async def test_knowledge_statement_40_a_folder_that_moves_in_a_full_collection_counts_once(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {f"in/{name}": text for name, text in TEXTS.items()})
+    config = "[gateway.knowledge]\nwatch_enabled = false\nmax_files = 3\n"
+    async with Den(tmp_path / "den", config=config).client() as client:
+        name = await add(client, folder)
+        (folder / "in").rename(folder / "moved")
+        await client.request("knowledge/collections/scan", {"collection_id": name})
+        await client.request("gateway/drain", {"timeout_ms": 20_000})
+        got = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+        files = (await client.request("knowledge/files", {"collection_id": name}))["files"]
+    assert (got["state"], got["files"]["indexed"]) == ("polling", 3)
+    assert [one["path"] for one in files] == [f"moved/{name}" for name in TEXTS]
+
+
+@journey
 async def test_knowledge_statement_40_a_folder_is_compared_after_scan_minutes(tmp_path: Path) -> None:
     config = "[gateway.knowledge]\nwatch_enabled = false\nscan_minutes = 3\n"
     folder, den = write(tmp_path / "notes", TEXTS), Den(tmp_path / "den", config=config)

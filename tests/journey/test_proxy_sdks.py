@@ -116,13 +116,21 @@ def blocks_of(model: FakeModel) -> list[int]:
 PROGRAMS = Path(__file__).parents[1] / "samples" / "programs"
 """Requests of programs in the form in which a version of each sent them to a recording upstream, with words of our own.
 """
-CALLS = {"claude-code": ("Read", {"file_path": "boat.txt"}), "codex": ("exec_command", {"cmd": "cat boat.txt"})}
-DIALECT_OF = {"claude-code": "messages", "codex": "responses"}
+CALLS = {
+    "claude-code": ("Read", {"file_path": "boat.txt"}),
+    "codex": ("exec_command", {"cmd": "cat boat.txt"}),
+    "langchain-openai": ("read_file", {"path": "boat.txt"}),
+}
+DIALECT_OF = {"claude-code": "messages", "codex": "responses", "langchain-openai": "chat"}
+PRINTED_FOR = {"langchain-openai": "openai"}
+"""The client whose printed lines a library reads."""
 
 
 def printed_address(den: ProxyDen, program: str) -> str:
     """The path of the address in the lines that `pioneer proxy url` prints for a program."""
-    printed = run_to_end([*den.proxy_command("url", program, "--port", str(den.port))], env=clean_environment()).stdout
+    printed = run_to_end(
+        [*den.proxy_command("url", PRINTED_FOR.get(program, program), "--port", str(den.port))], env=clean_environment()
+    ).stdout
     return re.findall(rb"http://127\.0\.0\.1:\d+(/[^\s\"]*)", printed)[0].decode()
 
 

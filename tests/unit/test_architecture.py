@@ -75,7 +75,7 @@ HOME_OF = {
     "tokenizers": {"gateway/embedding/plain_model.py"},
     "mcp": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
     "mcp_types": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
-    "uvicorn": {"gateway/doors/http/server.py"},
+    "uvicorn": {"gateway/doors/http/uvicorn_parts.py"},
     "httpx2": {"gateway/doors/proxy/upstream.py"},
     "h11": {"gateway/doors/http/server.py"},
     "jinja2": {"gateway/doors/inspect/rendering.py"},
@@ -240,6 +240,16 @@ def test_no_template_engine_is_imported_before_a_page_is_asked_for() -> None:
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert told.stdout.strip() == "[]"
+
+
+def test_the_servers_command_line_is_imported_for_who_asks_for_it_alone() -> None:
+    code = (
+        "import sys, gateway.doors.http.server as door, uvicorn;"
+        "print([name for name in ('click', 'watchfiles', 'multiprocessing') if name in sys.modules]);"
+        "print(uvicorn.Server is door.Server, callable(uvicorn.run), hasattr(uvicorn, 'no_such_name'))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert told.stdout.splitlines() == ["[]", "True True False"]
 
 
 def test_every_method_has_one_name_on_the_wire_and_one_sentence() -> None:

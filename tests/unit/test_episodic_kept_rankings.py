@@ -14,6 +14,7 @@ from protocol.thread_episodic import ExcludeParams
 from protocol.threads import TurnOptions
 from retrieval.budget import Floor
 from thread_episodic.search import search
+from thread_episodic.search.display import Display
 from thread_episodic.values import Shown, TurnSearch
 
 TURN = TurnContext(
@@ -168,3 +169,24 @@ def test_where_all_that_was_kept_is_hidden_it_is_ranked_anew(story: Story) -> No
         assert story.ranked > 1
 
     play(story, steps)
+
+
+def test_a_message_that_was_sent_often_is_read_once(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    hits: list[str] = []
+    made, build = list[str](), Display._hit
+
+    def counting(self: Display, one: Any, chunk: Any, joined: Any, fact: Any) -> Any:
+        made.append(fact.text)
+        return build(self, one, chunk, joined, fact)
+
+    async def ask_again() -> None:
+        for n in range(9):
+            await story.home.say(f"again{n}", ASKED, thread="a_2")
+        await story.home.index()
+        monkeypatch.setattr(Display, "_hit", counting)
+        wish = TurnSearch(EpisodicQuery(mode="workspace_threads", query=ASKED), ANY, 8, adds_words=True)
+        found = await story.home.service.recall(TURN, wish, Shown(("t_now",), set(), ()), room=2000)
+        hits.extend(hit.item_id for hit in found.hits)
+
+    play(story, ask_again)
+    assert (sorted(hits), made.count(ASKED)) == (["i1", "i2"], 1)

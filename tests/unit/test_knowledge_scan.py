@@ -96,6 +96,8 @@ def test_an_address_is_read_as_it_is_written():
     assert is_anchor_of("q3-plan-a", "Q3 Plan: A")
     assert is_anchor_of("Q3%20Plan: A", "Q3 Plan: A")
     assert not is_anchor_of("plan", "Q3 Plan: A")
+    assert is_anchor_of("plan-1", "Plan", 1)
+    assert not is_anchor_of("plan-1", "Plan")
 
 
 def test_words_of_patterns_leave_out_no_path_that_a_pattern_matches() -> None:

@@ -14,10 +14,9 @@ from functools import partial
 from typing import Any, cast
 
 import h11
-from uvicorn import Config, Server
-from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 from gateway.doors.http.rules import BY_STATUS, MAX_HEAD_BYTES, MISDIRECTED, TOO_SLOW, UNREADABLE, Refusal
+from gateway.doors.http.uvicorn_parts import STATUS_PHRASES, Config, H11Protocol, Server
 
 BACKLOG = 128
 MAX_CONNECTIONS = 512

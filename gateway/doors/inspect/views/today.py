@@ -76,7 +76,7 @@ async def today(visit: Visit) -> Outcome:
     page = _page_of(found)
     groups = await _groups(visit, page)
     counts = [(EVENTS[event], sum(one.event == event for one in page)) for event in EVENTS]
-    earlier = None if page else await _day_before(visit, calls, begin)
+    earlier = await _day_before(visit, calls, begin)
     return FilledTemplate(
         "today.html",
         "Today" if day == visit.times.today() else _format_day(day),
@@ -91,6 +91,7 @@ async def today(visit: Visit) -> Outcome:
             "day_before": day - timedelta(days=1),
             "day_after": day + timedelta(days=1),
             "earlier": earlier,
+            "earlier_named": _format_day(earlier) if earlier else None,
             "older": page[-1].at if len(found) > len(page) else None,
             "back": "today?" + urlencode({"day": day.isoformat(), **({"scope": wanted} if wanted else {})}),
         },
@@ -132,6 +133,7 @@ def _page_of(found: Sequence[MemoryChange]) -> list[MemoryChange]:
 
 
 async def _day_before(visit: Visit, calls: Sequence[Lookup], begin: int) -> date | None:
+    """Return the last day before a moment on which something changed in the places."""
     newest: list[int] = []
     for call in calls:
         asked = {"since_at": 0, "until_at": max(0, begin), "limit": 1} | call.params()
