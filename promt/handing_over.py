@@ -139,7 +139,7 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
         is_kept = _KEPT.search(bare[: colon.end()] if colon else bare) is not None
         is_kept = is_kept and not (works and REWORKS.search(works[0]))  # "translate it, keep the rhythm"
         ends_label = colon is not None and colon.end() == len(bare)
-        names = names_text(bare, block, has_colon=ends_label)
+        names = not (works or points) and names_text(bare, block, has_colon=ends_label)
         if works and colon and not is_kept:
             return Cover(start + colon.end(), True, is_asked=True, is_lined=True)
         if ends_label and (ahead or asks) and not is_kept:

@@ -61,7 +61,7 @@ _ROLE = compile_late(
     re.IGNORECASE,
 )
 _STRONG = compile_late(
-    r"[ \t]*(?:>|\[[ xX]\] |\|.*\||[★☆♪♫]|\([^()\n]{2,40}\)\s*$|[A-Z_]{3,30}=\S|[^\n]*<<-?['\"]?\w+['\"]?\s*$|"
+    r"[ \t]*(?:>|\|.*\||[★☆♪♫]|\([^()\n]{2,40}\)\s*$|[A-Z_]{3,30}=\S|[^\n]*<<-?['\"]?\w+['\"]?\s*$|"
     r"(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$"
     r"|\d{1,3}(?:\.\d{1,3}){3}\b"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
@@ -91,6 +91,7 @@ _WEAK: Final = (
     compile_late(r"[ \t]*(?:[^\W\d_]\w{0,15}[ :：]+){0,3}\[?\d{1,2}:\d\d\b"),  # a time, perhaps after a speaker
     compile_late(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
     compile_late(r"[^\n]*\S\t\S"),
+    compile_late(r"[ \t]*\[[ xX]\] "),  # a list to tick off
 )
 SPEAKER = compile_late(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S")
 

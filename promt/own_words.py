@@ -282,14 +282,19 @@ def _is_mostly_about_user(text: str, block: TextBlock) -> bool:
 
 def _find_unworked(text: str, start: int, end: int) -> Iterator[Span]:
     """The stretch without what its last sentence asks to be worked on, and without what is asked for in other words."""
-    if SAYS.search(text, start, end) is None and REWORKS.search(text, start, end) is None:
+    is_end = not text[end:].strip()
+    is_said = SAYS.search(text, start, end) is not None
+    if not (is_end or is_said):
         yield start, end
         return
     ranges = list(sentences(text, start, end))
-    last = text[slice(*ranges[-1])]
-    is_worked = len(ranges) > 1 and REWORKS.search(last) and find_works().search(last) and not COLON.search(last)
+    last = text[slice(*ranges[-1])] if is_end and len(ranges) > 1 else ""
+    is_worked = REWORKS.search(last) and find_works().search(last) and not COLON.search(last)
     if is_worked and (POINTS.search(last) or THAT.search(last)) and not SUBJECT.search(last):
-        yield ranges[-1]
+        yield ranges[-1]  # what stands before a request at the end of all is what it is about
+        return
+    if not is_said:
+        yield start, end
         return
     place = start
     for first, until in ranges:
