@@ -15,7 +15,7 @@ A turn that a door captured may have its answer delivered after it was taken for
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from protocol.threads import TurnStatus
+from protocol.conversation.values import TurnStatus
 
 TurnEvent: TypeAlias = Literal["complete", "fail", "cancel", "interrupt", "deliver"]
 TurnDriver: TypeAlias = Literal["gateway", "host", "import"]

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from protocol.base import encode
+from protocol.conversation.host_turns import ToolFailure, ToolReply, ToolSpec
+from protocol.conversation.values import Domain
 from protocol.hooks import HookInput, HookOutput, Subscription, ToolBundle
-from protocol.threads import Domain, ToolFailure, ToolReply, ToolSpec
 from protocol.tools import MAX_RESULT_CHARS, RequestToolsArgs, tool_spec
 
 REQUEST_TOOLS = "request_tools"

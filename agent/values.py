@@ -6,9 +6,9 @@ Rule 1: data only; who makes and who uses them is told where they are made and u
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from protocol.conversation.manifests import SourceRef
 from protocol.hooks import Contribution
 from protocol.models import Message
-from protocol.threads import SourceRef
 
 
 class Contributed(NamedTuple):

@@ -26,11 +26,12 @@ from benchmarks.conversations import Conversation, Said, absence, data_folder, r
 from benchmarks.report import machine, show_table
 from benchmarks.stage import WORKSPACE, Stage, script, told_turns
 from protocol import methods as call
+from protocol.conversation.threads import ThreadStartParams
+from protocol.conversation.turns import TextInput, TurnStartParams
 from protocol.memory.facts import MAX_FACTS
 from protocol.memory.reads import ListParams, StatsParams
 from protocol.memory.values import Context
 from protocol.record import Record
-from protocol.threads import TextInput, ThreadStartParams, TurnStartParams
 
 JUNK_LIMIT = 0.01
 REFUSED_LIMIT = 0.02

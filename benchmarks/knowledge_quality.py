@@ -163,7 +163,7 @@ async def compare(
             continue
         figures = [_figures([rank[way] for rank in ranks]) for way in range(len(WAYS))]
         shares = [[1 / (rank[way] or math.inf) for rank in ranks] for way in range(len(WAYS))]
-        ahead = [_interval(np.subtract(shares[0], other)) for other in shares]
+        ahead = [_interval([a - b for a, b in zip(shares[0], other, strict=True)]) for other in shares]
         show_table(
             f"{name}: {len(ranks)} questions{'' if is_reported else ' for development'}, {len(pieces[name])} pieces",
             ("way", f"recall@{DEPTH}", "MRR", "MRR of 95 %", "ours less this"),

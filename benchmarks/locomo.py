@@ -17,20 +17,13 @@ from benchmarks.report import machine, percentile, show_table
 from benchmarks.retrieval import EVERY_FOREIGN, ask, injected, show_found
 from benchmarks.stage import WORKSPACE, Stage, script, told_turns
 from protocol import methods as call
+from protocol.conversation.imports import ImportItem, ImportSource, ImportTurn, ThreadImportParams
+from protocol.conversation.threads import ThreadListParams, ThreadStartParams
+from protocol.conversation.turns import TextInput, TurnStartParams
 from protocol.memory.facts import MAX_FACTS
 from protocol.memory.reads import ListParams, StatsParams
 from protocol.memory.values import Context
 from protocol.thread_episodic import ThreadStatusParams
-from protocol.threads import (
-    ImportItem,
-    ImportSource,
-    ImportTurn,
-    TextInput,
-    ThreadImportParams,
-    ThreadListParams,
-    ThreadStartParams,
-    TurnStartParams,
-)
 
 TOLD_CONVERSATIONS = 2
 QUICK_TURNS = 40

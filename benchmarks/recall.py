@@ -36,12 +36,13 @@ from benchmarks.rivals import WORDS_PART, bm25
 from benchmarks.stage import WORKSPACE, Stage
 from memory.read.ranking import recallable
 from protocol import methods as call
+from protocol.conversation.threads import ThreadStartParams
+from protocol.conversation.turns import TextInput, TurnOptions, TurnStartParams
 from protocol.memory.explaining import ExplainParams
 from protocol.memory.reads import SearchParams
 from protocol.memory.values import Context
 from protocol.memory.writes import RememberParams
 from protocol.settings import RecallSettings
-from protocol.threads import TextInput, ThreadStartParams, TurnOptions, TurnStartParams
 from retrieval.terms import SnowballLexicon
 
 SETS = Path(__file__).with_name("sets") / "facts"

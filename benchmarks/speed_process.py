@@ -36,10 +36,12 @@ from gateway.base.ids import SortableIds
 from gateway.wire.client import GatewayClient
 from promt.own_words import own_words
 from protocol import methods as call
+from protocol.conversation.host_turns import TurnFinishParams
+from protocol.conversation.threads import ThreadStartParams
+from protocol.conversation.turns import TextInput, TurnOptions, TurnStartParams
 from protocol.gateway import DrainParams
 from protocol.hooks import PHASES, HookInput, HookOutput, Subscription, TurnContext
 from protocol.memory.writes import RememberParams
-from protocol.threads import TextInput, ThreadStartParams, TurnFinishParams, TurnOptions, TurnStartParams
 
 HEAVY = ("numpy", "onnxruntime", "fastembed", "usearch", "tokenizers", "pydantic", "mcp", "requests")
 LARGE = 8_000_000

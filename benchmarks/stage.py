@@ -13,9 +13,9 @@ from benchmarks.conversations import Conversation, Observation, Said
 from gateway.wire.client import ConnectionClosed, GatewayClient, console_script
 from protocol import methods as call
 from protocol.base import Empty
+from protocol.conversation.workspaces import WorkspaceCreateParams
 from protocol.gateway import ClientInfo, DrainParams, InitializeParams
 from protocol.memory.facts import MAX_FACTS
-from protocol.threads import WorkspaceCreateParams
 
 WORKSPACE = "told"
 """Where the turns are played; imported conversations have a workspace each."""

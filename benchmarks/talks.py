@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, get_args
 
 from benchmarks.conversations import Conversation, data_folder, read_conversations
 from benchmarks.inputs import read_rows
+from protocol.conversation.values import Role
 from protocol.thread_episodic import IndexedRole
-from protocol.threads import Role
 
 SETS = Path(__file__).resolve().parent / "sets"
 KINDS = ("chats", "agents")

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from pioneer_client import Client
 from pioneer_client.protocol import methods as call
+from pioneer_client.protocol.conversation.host_turns import TurnFinishParams
+from pioneer_client.protocol.conversation.threads import ThreadStartParams
+from pioneer_client.protocol.conversation.turns import TextInput, TurnStartParams
 from pioneer_client.protocol.gateway import ClientInfo
 from pioneer_client.protocol.memory.forgetting import ForgetById, ForgetParams
 from pioneer_client.protocol.memory.reads import SearchParams
 from pioneer_client.protocol.memory.writes import RememberParams
-from pioneer_client.protocol.threads import TextInput, ThreadStartParams, TurnFinishParams, TurnStartParams
 
 COMMAND = shutil.which("pioneer", path=str(Path(sys.executable).parent)) or "pioneer"
 """The gateway of this environment, else the one on the PATH."""

@@ -61,11 +61,11 @@ from memory.read.vectors import SUBJECT as MEMORY_VECTORS
 from memory.rules.planning import propose_durable
 from memory.service import MemoryService
 from promt.intents import detect
+from protocol.conversation.manifests import SourceRef
 from protocol.hooks import Marks, ToolCall
 from protocol.methods import Bound
 from protocol.seams.ports import JobHandle, Tx
 from protocol.settings import GatewayConfig
-from protocol.threads import SourceRef
 from thread_episodic.hooks import build_hooks as episodic_hooks
 from thread_episodic.ports import EpisodicMeans
 from thread_episodic.search.planning import make_planner

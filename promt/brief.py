@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from promt import load
 from promt.render import line_of
+from protocol.conversation.manifests import SourceRef
 from protocol.hooks import ContextItem, ShownLine
-from protocol.threads import SourceRef
 
 BESIDE_WORDS = len("- []: \n")  # of a line, beside its id and its words
 MAX_LINE_CHARS = 280  # of a statement's own words, as of a recalled one

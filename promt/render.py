@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from promt.patterns import compile_late
+from protocol.conversation.manifests import SourceRef
 from protocol.hooks import ContextItem
-from protocol.threads import SourceRef
 
 BlockDomain: TypeAlias = Literal["memory", "thread", "knowledge"]
 

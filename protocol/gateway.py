@@ -4,10 +4,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
 
-from protocol.base import Cursor, Id, Limit, Params, Wire
+from protocol.base import Cursor, Diagnostic, Id, Limit, Params, Wire
+from protocol.conversation.turns import Usage
+from protocol.conversation.values import Label, Phase, RunStatus
 from protocol.memory.values import SemanticState, SpaceKind
 from protocol.settings import ProviderKind
-from protocol.threads import Diagnostic, Label, Phase, RunStatus, Usage
 
 MAX_BATCH = 100
 

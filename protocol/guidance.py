@@ -8,8 +8,8 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, field
 
 from protocol.base import At, Cursor, Diagnostic, Id, Limit, Params, Wire
+from protocol.conversation.values import AgentLayer, InstructionProfile, MemoryMode, Path
 from protocol.memory.values import Context
-from protocol.threads import AgentLayer, InstructionProfile, MemoryMode, Path
 
 InstructionMode: TypeAlias = Literal["on", "off"]
 InstructionKind: TypeAlias = Literal["root", "nested", "include"]

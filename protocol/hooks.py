@@ -12,29 +12,24 @@ from msgspec import Struct, field
 from msgspec import field as member
 
 from protocol.base import Diagnostic, Wire
-from protocol.gateway import AwaitPolicy, FailurePolicy, HookRun
-from protocol.models import Picture
-from protocol.seams.ports import Tx
-from protocol.seams.shown import ContextItem, Recalled, ShownLine
-from protocol.threads import (
+from protocol.conversation.host_turns import ToolEvent, ToolReply, ToolSpec
+from protocol.conversation.manifests import ManifestBudget, SourceRef, TurnPolicy
+from protocol.conversation.turns import Turn, TurnOptions
+from protocol.conversation.values import (
     Domain,
     Driver,
-    ManifestBudget,
     MemoryMode,
     Mode,
     NotStored,
     Phase,
     RecallStatus,
     Role,
-    SourceRef,
     ThreadOrigin,
-    ToolEvent,
-    ToolReply,
-    ToolSpec,
-    Turn,
-    TurnOptions,
-    TurnPolicy,
 )
+from protocol.gateway import AwaitPolicy, FailurePolicy, HookRun
+from protocol.models import Picture
+from protocol.seams.ports import Tx
+from protocol.seams.shown import ContextItem, Recalled, ShownLine
 
 PHASES: tuple[Phase, ...] = (
     "TurnPrePolicy",

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta
 
 from protocol.base import Cursor, Id, Limit, Millis, Params, Query, Scope, Unit, Wire
+from protocol.conversation.values import Text
 from protocol.errors import ErrorReason
 from protocol.memory.forgetting import Receipt
 from protocol.memory.values import Action, AgentKind, ReasonCode, Relation
 from protocol.record import Content, Kind, RecordPath, Tags
-from protocol.threads import Text
 
 HttpReason: TypeAlias = (
     ErrorReason

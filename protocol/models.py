@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol, TypeAlias
 
 from protocol.base import Millis, Params, Wire
+from protocol.conversation.host_turns import ToolSpec
+from protocol.conversation.turns import Usage
 from protocol.errors import ErrorReason, Unavailable
 from protocol.settings import RoleName
-from protocol.threads import ToolSpec, Usage
 
 MessageRole: TypeAlias = Literal["system", "user", "assistant", "tool"]
 ProviderFault: TypeAlias = Literal[

@@ -6,11 +6,13 @@ import msgspec
 from msgspec import field
 
 from protocol.base import Scope, Wire
+from protocol.conversation.items import Item
+from protocol.conversation.manifests import ManifestRun
+from protocol.conversation.turns import Turn, TurnError
 from protocol.guidance import InstructionChange
 from protocol.memory.values import Candidate, ChangeKind, Origin
 from protocol.passes import PassName, Run, Trigger
 from protocol.record import Record
-from protocol.threads import Item, ManifestRun, Turn, TurnError
 
 
 class TurnEvent(Wire):

@@ -20,7 +20,7 @@ from protocol.base import (
     Unit,
     Wire,
 )
-from protocol.threads import ArtifactRef
+from protocol.conversation.artifacts import ArtifactRef
 
 SearchScope: TypeAlias = Literal["current_thread", "related_threads", "workspace_threads"]
 SearchStatus: TypeAlias = Literal["completed", "empty", "skipped", "partial", "unavailable"]

@@ -7,9 +7,10 @@ import msgspec
 from msgspec import Meta
 
 from protocol.base import ID_TEXT, Cursor, Id, Millis, Params, Query, Reason, Scope, matching, portable
+from protocol.conversation.host_turns import ToolSpec
+from protocol.conversation.values import Domain
 from protocol.files.knowledge import KnowledgeReadArgs, KnowledgeSearchArgs
 from protocol.record import Category, Content
-from protocol.threads import Domain, ToolSpec
 
 MAX_RESULT_CHARS = 8000
 """A tool's whole answer as JSON text; a mark stands at a cut."""

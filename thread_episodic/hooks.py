@@ -17,10 +17,12 @@ import anyio.to_thread
 
 from promt.intents import detect
 from promt.time_words import zone_of
+from protocol.conversation.artifacts import ArtifactRef
+from protocol.conversation.manifests import SourceRef
+from protocol.conversation.values import RecallStatus
 from protocol.hooks import ContextItem, EpisodicPlan, EpisodicQuery, HookInput, HookOutput, PromptContext, Subscription
 from protocol.settings import GatewayConfig
 from protocol.thread_episodic import DiagnosticCode, ThreadHit
-from protocol.threads import ArtifactRef, RecallStatus, SourceRef
 from retrieval.budget import Floor
 from thread_episodic.search.pointing import query_of
 from thread_episodic.search.search import FoundChunks

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from protocol.conversation.artifacts import ArtifactRef
 from protocol.hooks import EchoSpans, ReadItems, ReadThread, WorkspaceExists
 from protocol.seams.ports import (
     Clock,
@@ -21,7 +22,6 @@ from protocol.seams.ports import (
 )
 from protocol.settings import ThreadEpisodicSettings
 from protocol.thread_episodic import IndexRepair
-from protocol.threads import ArtifactRef
 
 Settings: TypeAlias = Callable[[], ThreadEpisodicSettings]
 """The settings in force; asked at every use, so that changes apply live."""

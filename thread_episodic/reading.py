@@ -8,10 +8,10 @@ Rule 2: an unknown place and a hidden one give the same answer.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from protocol.conversation.values import Role
 from protocol.errors import CallerError, Unavailable
 from protocol.hooks import EchoSpans, ItemFact, ReadItems, ReadThread
 from protocol.seams.ports import SecretScanner, SecretSpan, Transact, Tx
-from protocol.threads import Role
 from thread_episodic.ports import Settings, ThreadTurns, TurnItems
 from thread_episodic.rows.exclusions import exclusions_of
 from thread_episodic.visibility import mask_range

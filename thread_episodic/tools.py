@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from promt.render import UNSEEN, shorten
+from protocol.conversation.host_turns import ToolFailure, ToolReply
 from protocol.errors import GatewayError
 from protocol.hooks import ToolContext
 from protocol.thread_episodic import ThreadHit, ThreadSearchParams, ThreadSearchResult
-from protocol.threads import ToolFailure, ToolReply
 from protocol.tools import MAX_RESULT_CHARS, ThreadSearchArgs
 from thread_episodic.service import EpisodicService
 

@@ -57,20 +57,15 @@ from protocol.capture.calls import (
     CapturePrepareResult,
     CaptureSource,
 )
+from protocol.conversation.items import Item
+from protocol.conversation.manifests import ManifestRecall
+from protocol.conversation.threads import Thread, ThreadFork
+from protocol.conversation.turns import TextInput, Turn, TurnStartParams
+from protocol.conversation.values import MemoryMode
 from protocol.errors import CallerError, Refused
 from protocol.methods import Bound, bind
 from protocol.seams.callers import enter
 from protocol.seams.ports import Tx
-from protocol.threads import (
-    Item,
-    ManifestRecall,
-    MemoryMode,
-    TextInput,
-    Thread,
-    ThreadFork,
-    Turn,
-    TurnStartParams,
-)
 
 IDLE_MS = 15 * 60 * 1000
 """A turn that no request came for in this time is interrupted: its client went on with something else."""

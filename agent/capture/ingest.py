@@ -21,10 +21,11 @@ from agent.rows.turns import NewTurn, add_turn, last_position
 from protocol import methods as m
 from protocol.capture.calls import CaptureIngestParams, CaptureIngestResult, TranscriptMessage
 from protocol.capture.chain import START, ChainMessage, follow
+from protocol.conversation.items import Item
+from protocol.conversation.threads import ThreadFork
 from protocol.methods import Bound, bind
 from protocol.seams.callers import enter
 from protocol.seams.ports import JobKind, JobQueue, Tx
-from protocol.threads import Item, ThreadFork
 
 TURNS_AT_ONCE = 200
 """Turns that one transaction stores, so that other writers get their turn."""

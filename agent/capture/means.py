@@ -15,13 +15,11 @@ from agent.turns.turns import Turns
 from protocol.capture.calls import (
     CaptureSource,
 )
+from protocol.conversation.turns import TurnOptions
+from protocol.conversation.values import RecallStatus
 from protocol.hooks import Marks, ShownLine
 from protocol.seams.ports import Clock, Ids, KeyedHash, Transact
 from protocol.settings import GatewayConfig
-from protocol.threads import (
-    RecallStatus,
-    TurnOptions,
-)
 
 
 class CaptureMeans(Struct, frozen=True, kw_only=True):

@@ -31,15 +31,11 @@ from protocol.capture.calls import (
     CapturePrepareParams,
     CapturePrepareResult,
 )
+from protocol.conversation.host_turns import ContextBlock, PromptSection
+from protocol.conversation.manifests import ManifestSection, SourceRef
+from protocol.conversation.values import RecallStatus
 from protocol.hooks import ShownLine, TurnContext
 from protocol.seams.ports import Tx
-from protocol.threads import (
-    ContextBlock,
-    ManifestSection,
-    PromptSection,
-    RecallStatus,
-    SourceRef,
-)
 
 BRIEF_CHARS = 1600
 STANDING_SECTION = "memory_standing"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from agent.rows.captures import BlockPiece, StoredPiece
 from promt.brief import STANDING
 from promt.patterns import compile_late
-from protocol.threads import SourceRef
+from protocol.conversation.manifests import SourceRef
 
 BETWEEN = "\n\n"
 """Stands between two blocks."""

@@ -30,6 +30,16 @@ from agent.rows.threads import get_thread
 from agent.threads.imports import derive_id
 from protocol import methods as m
 from protocol.base import Diagnostic
+from protocol.conversation.artifacts import (
+    ArtifactDeleteParams,
+    ArtifactGetParams,
+    ArtifactGetResult,
+    ArtifactListParams,
+    ArtifactListResult,
+    ArtifactRef,
+)
+from protocol.conversation.threads import DeleteResult
+from protocol.conversation.turns import ArtifactInput
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, GatewayError
 from protocol.methods import Bound, bind
@@ -37,16 +47,6 @@ from protocol.models import Picture
 from protocol.seams.forgettings import Forgettings
 from protocol.seams.ports import Ids, JobHandle, JobQueue, Transact, Tx
 from protocol.settings import ArtifactSettings
-from protocol.threads import (
-    ArtifactDeleteParams,
-    ArtifactGetParams,
-    ArtifactGetResult,
-    ArtifactInput,
-    ArtifactListParams,
-    ArtifactListResult,
-    ArtifactRef,
-    DeleteResult,
-)
 
 SWEEP_SUBJECT = "artifacts"
 SWEPT_AT_ONCE = 64

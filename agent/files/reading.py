@@ -13,8 +13,8 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 import anyio
 
 from agent.files.text import HEAD_BYTES, Medium, TextIndex, essence_of, index_text, medium_of, read_text
+from protocol.conversation.artifacts import ArtifactRef
 from protocol.models import Picture
-from protocol.threads import ArtifactRef
 
 T = TypeVar("T")
 

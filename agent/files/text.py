@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, Literal, NamedTuple, TypeAlias
 
+from protocol.conversation.values import ArtifactKind
 from protocol.seams.ports import SecretSpan
-from protocol.threads import ArtifactKind
 
 Medium: TypeAlias = Literal["text", "table", "pdf", "picture", "other"]
 

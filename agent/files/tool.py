@@ -16,9 +16,10 @@ from agent.files.reading import Reading, TextWindow
 from agent.files.text import delimiter_of, essence_of, fields_of, mask_spans, records_of
 from agent.rows.artifacts import find_kept
 from agent.tools import failure, fits, most_that_fits
+from protocol.conversation.artifacts import ArtifactRef
+from protocol.conversation.host_turns import ToolReply
 from protocol.hooks import HookInput, HookOutput, Subscription, ToolBundle, ToolCall, ToolContext
 from protocol.seams.ports import SecretScanner, Transact
-from protocol.threads import ArtifactRef, ToolReply
 from protocol.tools import ArtifactReadArgs, tool_spec
 
 ARTIFACT_READ = "artifact_read"

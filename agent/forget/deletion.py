@@ -22,11 +22,12 @@ from agent.rows.turns import is_running_in_workspace, running_turn
 from agent.threads.threads import Neighbours
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE, Cancelled, Scope
+from protocol.conversation.threads import DeleteResult, ThreadParams
+from protocol.conversation.workspaces import WorkspaceParams
 from protocol.errors import CallerError, Refused
 from protocol.methods import Bound, bind
 from protocol.seams.forgettings import Forgettings
 from protocol.seams.ports import JobHandle, JobQueue, Transact, Tx
-from protocol.threads import DeleteResult, ThreadParams, WorkspaceParams
 
 TURNS_AT_ONCE = 500
 """Turns that one transaction removes of a workspace before other writers get their turn: some 200 ms."""

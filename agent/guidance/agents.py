@@ -27,6 +27,8 @@ from agent.rows.threads import get_thread
 from agent.tools import AGENT_INFO, AGENT_LIST, failure, fits, most_that_fits
 from promt import load
 from protocol import methods as m
+from protocol.conversation.host_turns import ToolReply
+from protocol.conversation.manifests import ManifestBudget, SourceRef
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Refused
 from protocol.guidance import (
@@ -44,7 +46,6 @@ from protocol.methods import Bound, bind
 from protocol.seams.contexts import require_own_thread
 from protocol.seams.ports import Transact
 from protocol.settings import AgentFileSettings, GatewayConfig
-from protocol.threads import ManifestBudget, SourceRef, ToolReply
 from protocol.tools import AgentInfoArgs, AgentListArgs
 
 ROLES = ("main", "preflight", "extractor")

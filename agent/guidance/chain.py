@@ -16,9 +16,9 @@ from typing import NamedTuple
 from agent.guidance.ports import InstructionDisk, Stamp, UnreadFile
 from agent.guidance.source_text import IncludeToken, SourceText, parse_source
 from promt.patterns import compile_late
+from protocol.conversation.values import InstructionProfile
 from protocol.guidance import BoundaryKind, InstructionKind, InstructionProblem
 from protocol.seams.safe_files import INSTRUCTION_FILES, SECRET_FILES
-from protocol.threads import InstructionProfile
 
 AGENTS, CLAUDE, GEMINI, QWEN = INSTRUCTION_FILES
 PROFILES: Mapping[InstructionProfile, Sequence[str]] = {

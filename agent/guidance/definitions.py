@@ -16,8 +16,9 @@ from msgspec import Meta
 from agent.guidance.ports import AgentFolder, problem
 from promt.patterns import compile_late
 from protocol.base import Params
+from protocol.conversation.threads import AgentRef
+from protocol.conversation.values import Domain, MemoryMode
 from protocol.guidance import Agent, AgentProblem, InvalidAgent
-from protocol.threads import AgentRef, Domain, MemoryMode
 
 AGENTS_FILE, CONFIG_FILE, SOUL_FILE, MEMORY_FILE = "AGENTS.md", "config.yaml", "SOUL.md", "MEMORY.md"
 FILES = (CONFIG_FILE, AGENTS_FILE, SOUL_FILE, MEMORY_FILE)

@@ -19,12 +19,13 @@ from agent.rows.instructions import (
 from agent.rows.threads import WorkFolder
 from promt import load
 from promt.render import shorten
+from protocol.conversation.manifests import ManifestBudget, SourceRef
+from protocol.conversation.values import ThreadOrigin
 from protocol.guidance import InstructionChange, InstructionVersion
 from protocol.hooks import Contribution, DiagnosticContribution, SectionContribution
 from protocol.notifications import InstructionsChanged
 from protocol.seams.ports import Clock, Notify, SecretScanner, Tx
 from protocol.settings import InstructionSettings
-from protocol.threads import ManifestBudget, SourceRef, ThreadOrigin
 
 SECTION_ID = "project_instructions"
 UNKNOWN_WINDOW_CHARS = 12_000

@@ -6,8 +6,8 @@ Rule 1: all functions are synchronous and called in a thread of their own: a dis
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
+from protocol.conversation.values import AgentLayer
 from protocol.guidance import AgentProblem, AgentProblemCode, InstructionProblem
-from protocol.threads import AgentLayer
 
 Stamp: TypeAlias = tuple[int, int, int, int]
 """Device, inode, size and time of the last change in nanoseconds: equal ones mean the same bytes."""

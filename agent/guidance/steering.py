@@ -24,6 +24,9 @@ from agent.rows.statements import LAST
 from agent.rows.threads import StoredThread, WorkFolder, get_workspace
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE
+from protocol.conversation.threads import AgentRef, ThreadStartParams
+from protocol.conversation.turns import TurnStartParams
+from protocol.conversation.values import Driver, MemoryMode
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, GatewayError, Refused
 from protocol.guidance import (
@@ -50,7 +53,6 @@ from protocol.hooks import (
 from protocol.methods import Bound, bind
 from protocol.models import Model
 from protocol.seams.ports import Transact, Tx
-from protocol.threads import AgentRef, Driver, MemoryMode, ThreadStartParams, TurnStartParams
 
 INSTRUCTIONS_HOOK, DEFINITION_HOOK = "agent.instructions", "agent.definition"
 

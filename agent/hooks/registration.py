@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from protocol.base import Empty
+from protocol.conversation.values import Phase
 from protocol.gateway import HooksListResult, SubscriptionView
 from protocol.hooks import HOOK_CONTRACT_VERSION, PHASES, Subscription
 from protocol.methods import HOOKS_LIST, Bound, bind
-from protocol.threads import Phase
 
 
 class RegistrationError(Exception):

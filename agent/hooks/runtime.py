@@ -19,6 +19,8 @@ from agent.hooks.diagnostics import vet
 from agent.hooks.registration import Registry
 from agent.values import Contributed
 from protocol.base import Diagnostic, encode
+from protocol.conversation.manifests import ManifestRun
+from protocol.conversation.values import Phase, RunStatus
 from protocol.gateway import HookRun, RunError
 from protocol.hooks import (
     ALLOWED,
@@ -33,7 +35,6 @@ from protocol.hooks import (
     collect_recalled,
 )
 from protocol.seams.ports import Clock, Ids
-from protocol.threads import ManifestRun, Phase, RunStatus
 
 HELD_SECONDS = 0.25
 """A hook that keeps the event loop for longer than that is told, also when it ends in time: nobody else was served."""

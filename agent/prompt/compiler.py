@@ -14,18 +14,11 @@ import msgspec
 from agent.values import Contributed, History, Injected
 from promt.render import Rendered, render_block, shorten
 from promt.tokens import estimate_tokens
+from protocol.conversation.host_turns import ContextBlock, PromptSection
+from protocol.conversation.manifests import ManifestBudget, ManifestRecall, ManifestSection, SourceRef
+from protocol.conversation.values import Placement, RecallStatus
 from protocol.hooks import PromptContext, SectionContribution, ShownLine
 from protocol.models import Message, Picture
-from protocol.threads import (
-    ContextBlock,
-    ManifestBudget,
-    ManifestRecall,
-    ManifestSection,
-    Placement,
-    PromptSection,
-    RecallStatus,
-    SourceRef,
-)
 
 MAX_CONTEXTS = 16
 MAX_CONTEXT_CHARS = 12_000

@@ -20,9 +20,10 @@ import msgspec
 from agent.rows.items import messages_of_turns
 from agent.rows.turns import list_ended_turns
 from agent.values import History, SaidTurn
+from protocol.conversation.host_turns import ToolSpec
+from protocol.conversation.manifests import ManifestBudget
 from protocol.models import Message
 from protocol.seams.ports import Tx
-from protocol.threads import ManifestBudget, ToolSpec
 
 MAX_TURNS = 200  # beyond it, recall finds what matters; reading more costs time in every turn
 READ_AT_ONCE = 20  # turns of one statement: few where the first ones fill the room

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from promt.intents import says
+from protocol.conversation.manifests import ManifestPreflight
 from protocol.hooks import (
     DurablePlan,
     EpisodicPlan,
@@ -21,7 +22,6 @@ from protocol.hooks import (
     RecallPlan,
     TurnContext,
 )
-from protocol.threads import ManifestPreflight
 
 ARTIFACT_TOOL = "artifact_read"
 

@@ -13,13 +13,13 @@ import msgspec
 from agent.prompt.preflight import Preflight, to_manifest_plan
 from agent.prompt.preflight_answer import PlanFault, UnusablePlanError, read_plan
 from promt import load
+from protocol.conversation.manifests import ManifestPreflight, TurnPolicy
 from protocol.errors import GatewayError
 from protocol.hooks import RecallPlan, TurnContext
 from protocol.models import Message, Model, ModelRequest, ProviderFailed, ProviderFault
 from protocol.seams.ports import Transact, Tx
 from protocol.settings import PreflightSettings
 from protocol.sizes import MeasureConversation, MeasureMemory
-from protocol.threads import ManifestPreflight, TurnPolicy
 from protocol.tools import tool_spec
 
 MAX_TEXT_CHARS = 4000  # of the message: what it hints at stands in its beginning or is not worth a call

@@ -6,8 +6,9 @@ Rule 1: a version is found in a workspace or not at all; what is elsewhere answe
 from collections.abc import Mapping, Sequence
 
 from agent.rows.statements import SQL
+from protocol.conversation.artifacts import ArtifactRef
+from protocol.conversation.items import Item
 from protocol.seams.ports import Row, Tx
-from protocol.threads import ArtifactRef, Item
 
 
 def _ref_of(row: Row) -> ArtifactRef:

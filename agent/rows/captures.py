@@ -5,9 +5,10 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from agent.rows.statements import SQL
+from protocol.conversation.manifests import SourceRef
+from protocol.conversation.values import RecallStatus, TurnStatus
 from protocol.seams.ports import Row, Tx
 from protocol.thread_episodic import parts_of_chunk
-from protocol.threads import RecallStatus, SourceRef, TurnStatus
 
 MOST_KNOWN = 2000
 """Captured messages that a look-up reads: those of 512 digests, most of which belong to one conversation."""

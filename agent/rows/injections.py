@@ -1,8 +1,8 @@
 """Rows of lines that were put into prompts: keyed hashes, never the lines."""
 
 from agent.rows.statements import SQL
+from protocol.conversation.manifests import SourceRef
 from protocol.seams.ports import Tx
-from protocol.threads import SourceRef
 
 
 def add_injection(

@@ -11,10 +11,11 @@ from agent.evidence import is_indexable
 from agent.rows.artifacts import add_artifacts, artifacts_of
 from agent.rows.statements import LAST, SQL, to_json
 from promt.patterns import compile_late
+from protocol.conversation.items import Item, ToolUse
+from protocol.conversation.values import ItemKind
 from protocol.hooks import ItemFact
 from protocol.models import Message
 from protocol.seams.ports import Row, Tx
-from protocol.threads import Item, ItemKind, ToolUse
 
 MEMORY_ID = compile_late(r"mem_[0-9A-Za-z_-]+")
 BEHIND = 1_000_000

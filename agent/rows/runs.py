@@ -6,11 +6,11 @@ import msgspec
 
 from agent.rows.statements import SQL, to_json
 from agent.rows.turns import get_turn
+from protocol.base import Diagnostic
 from protocol.gateway import HookRun, HooksRunsParams, RunError
 from protocol.hooks import HOOK_CONTRACT_VERSION, TurnTrace
 from protocol.seams.forgettings import OpenRun
 from protocol.seams.ports import Row, Tx
-from protocol.threads import Diagnostic
 
 _DIAGNOSTICS: Final = msgspec.json.Decoder(list[Diagnostic])
 _HASHES: Final = msgspec.json.Decoder(list[str])

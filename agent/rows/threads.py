@@ -5,9 +5,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from agent.rows.statements import SQL, to_json
+from protocol.conversation.threads import AgentRef, Thread, ThreadFork
+from protocol.conversation.values import InstructionFiles, InstructionProfile, MemoryMode
+from protocol.conversation.workspaces import Workspace
 from protocol.hooks import ThreadFact
 from protocol.seams.ports import Row, Tx
-from protocol.threads import AgentRef, InstructionFiles, InstructionProfile, MemoryMode, Thread, ThreadFork, Workspace
 
 _AGENT: Final = msgspec.json.Decoder(AgentRef)
 _FORK: Final = msgspec.json.Decoder(ThreadFork)

@@ -10,21 +10,13 @@ import msgspec
 
 from agent.rows.statements import SQL, to_json
 from agent.states import BEGINNINGS, TURNS, TurnDriver, TurnEvent
+from protocol.conversation.host_turns import ToolEvent
+from protocol.conversation.manifests import PromptManifest
+from protocol.conversation.turns import Turn, TurnError, TurnOptions, Usage
+from protocol.conversation.values import Driver, MemoryMode, Mode, TurnStatus
 from protocol.seams.callers import RequestCaller, caller_of, encode_caller
 from protocol.seams.ports import Row, Tx
 from protocol.seams.transitions import after
-from protocol.threads import (
-    Driver,
-    MemoryMode,
-    Mode,
-    PromptManifest,
-    ToolEvent,
-    Turn,
-    TurnError,
-    TurnOptions,
-    TurnStatus,
-    Usage,
-)
 
 _USAGE: Final = msgspec.json.Decoder(Usage)
 _MANIFEST: Final = msgspec.json.Decoder(PromptManifest)

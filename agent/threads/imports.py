@@ -26,21 +26,15 @@ from agent.rows.turns import (
 )
 from agent.threads.threads import Neighbours
 from protocol import methods as m
+from protocol.conversation.artifacts import ArtifactRef, ArtifactRefInput
+from protocol.conversation.imports import ImportItem, ImportTurn, ThreadImportParams, ThreadImportResult
+from protocol.conversation.items import Item
+from protocol.conversation.threads import Thread
+from protocol.conversation.values import ItemKind
 from protocol.errors import CallerError, Refused
 from protocol.methods import Bound, bind
 from protocol.seams.forgettings import Forgettings
 from protocol.seams.ports import Clock, Transact, Tx
-from protocol.threads import (
-    ArtifactRef,
-    ArtifactRefInput,
-    ImportItem,
-    ImportTurn,
-    Item,
-    ItemKind,
-    Thread,
-    ThreadImportParams,
-    ThreadImportResult,
-)
 
 KINDS: Mapping[str, ItemKind] = {"user": "user_message", "assistant": "agent_message"}
 

@@ -32,16 +32,8 @@ from agent.rows.turns import get_turn, thread_turns
 from agent.threads.unstored import Unstored, refusal_of
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE
-from protocol.cursors import cursor_of, place_of
-from protocol.errors import CallerError, Refused, Unavailable
-from protocol.gateway import HooksRunsParams, HooksRunsResult
-from protocol.guidance import InvalidAgent
-from protocol.hooks import OnDeleted, OnItems, OnItemsRemoved
-from protocol.methods import Bound, bind
-from protocol.seams.ports import Clock, Ids, Transact, Tx
-from protocol.threads import (
-    ItemsResult,
-    NotStored,
+from protocol.conversation.items import ItemsResult
+from protocol.conversation.threads import (
     Thread,
     ThreadHistoryParams,
     ThreadListParams,
@@ -50,9 +42,10 @@ from protocol.threads import (
     ThreadResult,
     ThreadStartParams,
     ThreadUpdateParams,
-    TurnItemsParams,
-    TurnParams,
-    TurnResult,
+)
+from protocol.conversation.turns import TurnItemsParams, TurnParams, TurnResult
+from protocol.conversation.values import NotStored
+from protocol.conversation.workspaces import (
     Workspace,
     WorkspaceCreateParams,
     WorkspaceListParams,
@@ -60,6 +53,13 @@ from protocol.threads import (
     WorkspaceParams,
     WorkspaceResult,
 )
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError, Refused, Unavailable
+from protocol.gateway import HooksRunsParams, HooksRunsResult
+from protocol.guidance import InvalidAgent
+from protocol.hooks import OnDeleted, OnItems, OnItemsRemoved
+from protocol.methods import Bound, bind
+from protocol.seams.ports import Clock, Ids, Transact, Tx
 
 Define: TypeAlias = Callable[[ThreadStartParams], Awaitable[Judged | None]]
 """Returns the definition of the agent that shall act in a thread, or None."""

@@ -16,9 +16,11 @@ from agent.rows.threads import (
     open_thread,
     workspace_exists,
 )
+from protocol.conversation.threads import Thread
+from protocol.conversation.turns import Turn
+from protocol.conversation.values import NotStored
 from protocol.errors import CallerError, GatewayError
 from protocol.seams.ports import Tx
-from protocol.threads import NotStored, Thread, Turn
 
 MOST = 256
 """Threads, and ended turns, that a process knows of without the store; the oldest is forgotten first."""

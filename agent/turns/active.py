@@ -12,10 +12,12 @@ import msgspec
 
 from agent.states import TurnEvent
 from agent.turns.replayed_answers import Hosted
+from protocol.conversation.items import Item, ToolUse
+from protocol.conversation.turns import Turn, TurnError, Usage
+from protocol.conversation.values import ItemKind, ItemStatus, Role, TurnStatus
 from protocol.hooks import TurnContext
 from protocol.notifications import DeltaNotice, ItemNotice, ResetNotice, TurnFailedNotice, TurnNotice
 from protocol.seams.ports import Clock, Ids, Notify
-from protocol.threads import Item, ItemKind, ItemStatus, Role, ToolUse, Turn, TurnError, TurnStatus, Usage
 
 T = TypeVar("T")
 

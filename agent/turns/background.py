@@ -40,12 +40,15 @@ from agent.rows.turns import (
 from agent.states import TURNS
 from agent.threads.unstored import refusal_of
 from protocol.base import Diagnostic
+from protocol.conversation.host_turns import ToolEvent
+from protocol.conversation.threads import Thread
+from protocol.conversation.turns import Turn, TurnOptions
+from protocol.conversation.values import MemoryMode, TurnStatus
 from protocol.errors import GatewayError, Unavailable
 from protocol.gateway import HookRun, InterruptedTurn
 from protocol.hooks import HookInput, OnItems, Recalled, Subscription, TranscriptItem, TurnContext
 from protocol.notifications import PostCompletedNotice
 from protocol.seams.ports import Clock, JobHandle, JobQueue, Notify, RetryJob, Transact, Tx
-from protocol.threads import MemoryMode, Thread, ToolEvent, Turn, TurnOptions, TurnStatus
 
 MAX_LOST_ATTEMPTS = 3
 """The number of processes that may end under a run, beyond its attempts, before it is the suspect."""

@@ -18,11 +18,13 @@ from agent.states import BEGINNINGS
 from agent.threads.unstored import Unstored
 from agent.turns.background import context_in
 from agent.values import NOTHING_SAID, History
+from protocol.conversation.items import Item
+from protocol.conversation.turns import TextInput, Turn, TurnStartParams
+from protocol.conversation.values import Driver, NotStored
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import TurnContext
 from protocol.seams.ports import Clock, Ids, Tx
 from protocol.settings import GatewayConfig
-from protocol.threads import Driver, Item, NotStored, TextInput, Turn, TurnStartParams
 
 
 class StoredBeginning(NamedTuple):

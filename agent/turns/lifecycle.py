@@ -33,21 +33,15 @@ from agent.turns.beginnings import AskedTurn, Beginnings, StoredBeginning
 from agent.turns.pipeline import PreparedTurn
 from agent.values import History
 from protocol.base import encode
+from protocol.conversation.host_turns import ToolEvent
+from protocol.conversation.turns import ArtifactInput, Turn, TurnError, TurnStartParams
+from protocol.conversation.values import Driver, TurnStatus
 from protocol.errors import Defect, GatewayError, Unavailable
 from protocol.gateway import HookRun
 from protocol.hooks import OnItems
 from protocol.seams.ports import Clock, Ids, Notify, Transact, Tx
 from protocol.seams.transitions import after
 from protocol.settings import GatewayConfig
-from protocol.threads import (
-    ArtifactInput,
-    Driver,
-    ToolEvent,
-    Turn,
-    TurnError,
-    TurnStartParams,
-    TurnStatus,
-)
 
 
 class Begun(NamedTuple):

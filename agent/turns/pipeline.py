@@ -18,6 +18,16 @@ from agent.prompt.preflight import Planners, plan_turn
 from agent.prompt.preflight_advice import Advisor, Case, advise
 from agent.tools import Toolset
 from agent.values import Contributed, History
+from protocol.conversation.manifests import (
+    ManifestBudget,
+    ManifestPhase,
+    ManifestPreflight,
+    ManifestTools,
+    Permission,
+    PromptManifest,
+    TurnPolicy,
+)
+from protocol.conversation.values import Phase
 from protocol.gateway import HookRun
 from protocol.hooks import (
     HookInput,
@@ -29,16 +39,6 @@ from protocol.hooks import (
     collect_recalled,
 )
 from protocol.settings import GatewayConfig
-from protocol.threads import (
-    ManifestBudget,
-    ManifestPhase,
-    ManifestPreflight,
-    ManifestTools,
-    Permission,
-    Phase,
-    PromptManifest,
-    TurnPolicy,
-)
 
 RECALL_PHASES: frozenset[Phase] = frozenset({"TurnPrePromptContext", "TurnPostPreflightPromptContext"})
 NONCE_BYTES = 8  # nobody guesses it, so nobody can write the end of a block beforehand

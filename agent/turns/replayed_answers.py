@@ -17,9 +17,10 @@ from agent.rows.artifacts import find_kept
 from agent.tools import failure
 from agent.turns.pipeline import PreparedTurn
 from promt.render import render_block
+from protocol.conversation.host_turns import PromptSection, ToolReply
+from protocol.conversation.manifests import SourceRef
 from protocol.hooks import Marks
 from protocol.seams.ports import Tx
-from protocol.threads import PromptSection, SourceRef, ToolReply
 
 _REPLY: Final = msgspec.json.Decoder(ToolReply)
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""

@@ -16,10 +16,13 @@ from agent.hooks.deadline import CallEnd, call_within
 from agent.tools import REQUEST_TOOLS, Toolset, failure, result_text
 from agent.turns.active import ActiveTurn
 from protocol.base import encode
+from protocol.conversation.host_turns import ToolReply
+from protocol.conversation.items import ToolUse
+from protocol.conversation.manifests import TurnPolicy
+from protocol.conversation.turns import Usage
 from protocol.errors import GatewayError
 from protocol.hooks import ToolCall, ToolContext
 from protocol.models import Message, Model, ModelRequest, Picture, ToolRequest
-from protocol.threads import ToolReply, ToolUse, TurnPolicy, Usage
 
 TOOL_SECONDS = 10.0
 """A tool reads or writes the home; one that takes longer is stuck."""

@@ -30,6 +30,17 @@ from agent.turns.rounds import MAX_ROUNDS, Tools, run_rounds, run_tool
 from agent.values import NOTHING_SAID, History
 from protocol import methods as m
 from protocol.base import encode
+from protocol.conversation.host_turns import (
+    PrepareResult,
+    ToolCallParams,
+    ToolCallResult,
+    ToolEvent,
+    ToolReply,
+    TurnFinishParams,
+)
+from protocol.conversation.manifests import ManifestRecall
+from protocol.conversation.turns import Turn, TurnError, TurnParams, TurnResult, TurnStartParams, Usage
+from protocol.conversation.values import FinishStatus, ItemStatus
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.gateway import HookRun
 from protocol.hooks import Marks, ToolCall
@@ -37,23 +48,6 @@ from protocol.methods import Bound, bind
 from protocol.models import Model, ModelRequest, ToolRequest
 from protocol.seams.ports import Spawn, Tx
 from protocol.thread_episodic import parts_of_chunk
-from protocol.threads import (
-    FinishStatus,
-    ItemStatus,
-    ManifestRecall,
-    PrepareResult,
-    ToolCallParams,
-    ToolCallResult,
-    ToolEvent,
-    ToolReply,
-    Turn,
-    TurnError,
-    TurnFinishParams,
-    TurnParams,
-    TurnResult,
-    TurnStartParams,
-    Usage,
-)
 
 SHUTDOWN_SECONDS = 1.0
 """Running turns are ended as interrupted within this time when the process ends."""

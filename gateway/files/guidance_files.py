@@ -15,10 +15,10 @@ from agent.guidance.definitions import AGENTS_FILE, CONFIG_FILE, FILES
 from agent.guidance.ports import AgentFile, AgentFolder, Stamp, UnreadFile, problem
 from gateway.files.plain_yaml import NotPlainYamlError, read_plain_yaml
 from gateway.files.safe_open import FolderEntry, SafeFolder, UnsafeFileError
+from protocol.conversation.values import AgentLayer
 from protocol.guidance import AgentProblem, AgentProblemCode
 from protocol.seams.safe_files import read_up_to
 from protocol.settings import AgentFileSettings
-from protocol.threads import AgentLayer
 
 MAX_AGENT_FILE_BYTES = 512 * 1024
 """More than the largest budget of such a text."""

@@ -12,7 +12,7 @@ import msgspec
 
 from gateway.base.durable_file import publish
 from gateway.home.owners import is_free
-from protocol.threads import Usage
+from protocol.conversation.turns import Usage
 
 Door: TypeAlias = Literal["http", "proxy"]
 DOORS: Sequence[Door] = ("http", "proxy")

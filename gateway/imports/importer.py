@@ -27,16 +27,10 @@ from gateway.imports.report import ImportCounts, Outcome, Ticker
 from gateway.wire.client import CallFailed, ConnectionClosed, GatewayClient, console_script
 from protocol import methods as call
 from protocol.base import DEFAULT_WORKSPACE, ID_TEXT, PROTOCOL_VERSION
+from protocol.conversation.imports import ImportSource, ImportTurn, ThreadImportParams, ThreadImportResult
+from protocol.conversation.threads import ThreadListParams
+from protocol.conversation.workspaces import WorkspaceCreateParams, WorkspaceParams
 from protocol.gateway import ClientInfo, InitializeParams
-from protocol.threads import (
-    ImportSource,
-    ImportTurn,
-    ThreadImportParams,
-    ThreadImportResult,
-    ThreadListParams,
-    WorkspaceCreateParams,
-    WorkspaceParams,
-)
 
 MAX_SOURCE_ID = 512
 MAX_NAME = 256

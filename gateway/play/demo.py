@@ -23,6 +23,8 @@ from gateway.play.demo_story import FILES, MONDAY, STORY, USER, WORKSPACE, Story
 from gateway.wire.client import GatewayClient, console_script
 from protocol import methods as call
 from protocol.base import DAY_MS, Empty
+from protocol.conversation.threads import ThreadHistoryParams, ThreadStartParams
+from protocol.conversation.turns import TextInput, Turn, TurnParams, TurnStartParams
 from protocol.files.collections import CollectionAddParams, CollectionParams
 from protocol.files.knowledge import KnowledgeReadParams
 from protocol.gateway import ClientInfo, DrainParams, InitializeParams
@@ -32,7 +34,6 @@ from protocol.memory.reads import GetParams, ListParams, SearchParams
 from protocol.memory.values import Context
 from protocol.notifications import MemoryChanged
 from protocol.thread_episodic import ThreadSearchParams
-from protocol.threads import TextInput, ThreadHistoryParams, ThreadStartParams, Turn, TurnParams, TurnStartParams
 
 TURN_SECONDS = 20
 """A turn of the demo takes well under a second; a machine in trouble gets a clear end instead of a hanging terminal."""

@@ -11,9 +11,9 @@ import msgspec
 
 from gateway.providers.connection import NO_KEY, Connection
 from gateway.providers.vendor import IncomingAnswer, Stream, Thoughts
+from protocol.conversation.host_turns import ToolSpec
 from protocol.models import Message, ModelRequest, Picture
 from protocol.settings import ProviderConfig
-from protocol.threads import ToolSpec
 
 DEFAULT_OUTPUT_TOKENS = 8192
 """The dialect wants a bound; every model that is still served writes this much."""

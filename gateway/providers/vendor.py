@@ -21,9 +21,9 @@ from gateway.providers.connection import Connection, connection_of
 from gateway.providers.faults import failure_of
 from gateway.wire.rpc import is_too_deep
 from promt.patterns import compile_late
+from protocol.conversation.turns import Usage
 from protocol.models import Deltas, Message, ModelReply, ModelRequest, ProviderFailed, ToolRequest
 from protocol.settings import ProviderConfig
-from protocol.threads import Usage
 
 OWN_SECONDS, OTHERS_SECONDS = 0.01, 0.001
 """A stream that never pauses is read for the first time, then the loop rests for the second.

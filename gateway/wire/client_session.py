@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from gateway.base.time_zone import system_zone
 from protocol.base import DEFAULT_WORKSPACE, Scope
+from protocol.conversation.threads import ThreadStartParams
+from protocol.conversation.turns import TurnStartParams
 from protocol.errors import CallerError
 from protocol.files.collections import CollectionAddParams, CollectionListParams
 from protocol.files.knowledge import KnowledgeStatusParams
@@ -19,7 +21,6 @@ from protocol.guidance import InstructionsPreviewParams
 from protocol.memory.reads import SearchParams
 from protocol.memory.values import Context
 from protocol.thread_episodic import ThreadSearchParams
-from protocol.threads import ThreadStartParams, TurnStartParams
 from protocol.zones import find_zone
 
 P = TypeVar("P", bound=msgspec.Struct)

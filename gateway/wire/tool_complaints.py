@@ -11,8 +11,8 @@ import msgspec
 
 from gateway.wire.rpc import refusal_of
 from promt.patterns import compile_late
+from protocol.conversation.host_turns import ToolReply
 from protocol.hooks import ToolCall, ToolContext
-from protocol.threads import ToolReply
 from protocol.tools import tool_spec
 
 _TAKEN = {

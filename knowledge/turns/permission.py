@@ -4,8 +4,8 @@ Rule 1: a turn's policy speaks for files as for memory, but for its silence wher
 files have their own switches, and the thread's mode still holds.
 """
 
+from protocol.conversation.manifests import Permission, TurnPolicy
 from protocol.hooks import TurnContext
-from protocol.threads import Permission, TurnPolicy
 
 MEMORY_OFF = "memory_disabled"
 

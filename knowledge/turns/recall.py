@@ -16,12 +16,13 @@ from knowledge.search.searching import KnowledgeSearcher, Wish
 from knowledge.turns.permission import why_no_recall
 from promt.render import shorten
 from promt.time_words import zone_of
+from protocol.conversation.manifests import SourceRef
+from protocol.conversation.values import RecallStatus
 from protocol.errors import GatewayError
 from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchParams
 from protocol.hooks import ContextItem, FileQuery, HookInput, HookOutput, PromptContext, Subscription
 from protocol.memory.values import Context
 from protocol.settings import KnowledgeSettings
-from protocol.threads import RecallStatus, SourceRef
 
 RECALL, ACTIVE_RECALL = "knowledge.recall", "knowledge.active_recall"
 TIMEOUT_MS = 400

@@ -13,6 +13,7 @@ from knowledge.search.reading import PlaceReader
 from knowledge.search.searching import KnowledgeSearcher
 from knowledge.turns.permission import why_no_tools
 from promt.render import UNSEEN, shorten
+from protocol.conversation.host_turns import ToolFailure, ToolReply
 from protocol.errors import GatewayError
 from protocol.files.knowledge import (
     KnowledgeHit,
@@ -25,7 +26,6 @@ from protocol.files.knowledge import (
 from protocol.hooks import HookInput, HookOutput, ToolBundle, ToolCall, ToolContext, TurnContext
 from protocol.memory.values import Context
 from protocol.settings import KnowledgeSettings
-from protocol.threads import ToolFailure, ToolReply
 from protocol.tools import MAX_RESULT_CHARS, tool_spec
 
 SEARCH, READ = "knowledge_search", "knowledge_read"

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from promt.intents import Intents, detect
+from protocol.conversation.manifests import Permission, TurnPolicy
 from protocol.hooks import HookInput, HookOutput, PolicyContribution, TurnContext
-from protocol.threads import Permission, TurnPolicy
 
 DEFAULT = "default"
 USER_ASKED = "user_asked"

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from memory.hooks.policy import policy_of
 from promt import load
+from protocol.conversation.values import Domain
 from protocol.hooks import HookInput, HookOutput, SectionContribution
 from protocol.settings import GatewayConfig
-from protocol.threads import Domain
 
 
 def _section(name: str, domain: Domain) -> SectionContribution:

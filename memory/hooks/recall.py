@@ -11,9 +11,10 @@ from memory.hooks.policy import policy_of
 from memory.ports_hooks import ALREADY_SHOWN, MemoryForTurns, RecallOutcome
 from memory.read.presentation import MAX_ITEM_CHARS, text_of
 from memory.rules.notes import NOTE_LABEL, is_note
+from protocol.conversation.manifests import SourceRef
+from protocol.conversation.values import RecallStatus
 from protocol.hooks import ContextItem, HookInput, HookOutput, PromptContext
 from protocol.memory.reads import Hit
-from protocol.threads import RecallStatus, SourceRef
 from protocol.zones import find_zone
 
 CONTEXT_ID = "memory_deterministic"

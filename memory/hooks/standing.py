@@ -7,8 +7,8 @@ Rule 2: the block depends on memory and settings alone, never on the message, so
 from memory.hooks.policy import policy_of
 from memory.ports_hooks import MemoryForTurns
 from promt.brief import STANDING, Brief
+from protocol.conversation.manifests import ManifestBudget
 from protocol.hooks import Contribution, DiagnosticContribution, HookInput, HookOutput, SectionContribution, SkipRun
-from protocol.threads import ManifestBudget
 
 SECTION_ID = "memory_standing"
 BUDGET = "standing"

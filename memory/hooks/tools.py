@@ -21,6 +21,8 @@ from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.notes import how_to_confirm, is_note, may_note
 from memory.rules.quotes import Claim, as_said_category, bear_out_wish
 from promt.render import UNSEEN, shorten
+from protocol.conversation.host_turns import ToolFailure, ToolReply
+from protocol.conversation.manifests import TurnPolicy
 from protocol.errors import CallerError, GatewayError
 from protocol.hooks import HookInput, HookOutput, ToolBundle, ToolContext
 from protocol.memory.forgetting import ForgetById, ForgetParams
@@ -29,7 +31,6 @@ from protocol.memory.values import Action
 from protocol.memory.writes import RememberParams, WriteResult
 from protocol.record import Actor, Provenance, Record
 from protocol.settings import GatewayConfig
-from protocol.threads import ToolFailure, ToolReply, TurnPolicy
 from protocol.tools import (
     MAX_RESULT_CHARS,
     MemoryForgetArgs,

@@ -20,11 +20,11 @@ from memory.rules.sensitivity import Findings, clean_value, judge
 from memory.rules.write_plan import ORIGINS, Origin
 from promt.intents import keep_savable
 from protocol.base import Scope
+from protocol.conversation.values import Role, ThreadOrigin
 from protocol.hooks import ItemFact
 from protocol.memory.values import Disposition, Evidence, ProposalFields, ReasonCode, SemanticFields
 from protocol.record import Actor, Provenance, SourceKind
 from protocol.seams.ports import Lexicon, SecretScanner, Tx, Vector
-from protocol.threads import Role, ThreadOrigin
 
 ROLE_ORIGINS: dict[Role, Origin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
 ROLE_SOURCES: dict[Role, SourceKind] = {

@@ -23,6 +23,7 @@ from memory.rows.recalls import recalls_of_turn
 from memory.rows.store import Stored, get_any_candidate, get_record, scope_ids_of
 from memory.rules.visibility import ALL, View, hidden_by, status_at
 from protocol.base import Scope
+from protocol.conversation.manifests import PromptManifest
 from protocol.errors import CallerError
 from protocol.gateway import HookRun
 from protocol.hooks import CALL_PREFIX, TurnTrace
@@ -39,7 +40,6 @@ from protocol.memory.explaining import (
 from protocol.memory.values import CandidateStatus, Decision, ReasonCode
 from protocol.record import Status
 from protocol.seams.ports import Tx
-from protocol.threads import PromptManifest
 
 RECALL_HOOKS = frozenset({"memory.deterministic_recall", "memory.active_recall"})
 MAX_DECISIONS = 20

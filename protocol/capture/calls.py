@@ -5,7 +5,9 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from protocol.base import WITHOUT_NUL, Id, Millis, Params, Wire, matching
-from protocol.threads import FinishStatus, MemoryMode, RecallStatus, Text, ToolEvent, Turn, Usage
+from protocol.conversation.host_turns import ToolEvent
+from protocol.conversation.turns import Turn, Usage
+from protocol.conversation.values import FinishStatus, MemoryMode, RecallStatus, Text
 
 CaptureDoor: TypeAlias = Literal["proxy", "hook", "ingest"]
 CaptureRole: TypeAlias = Literal["main", "subagent", "task"]

@@ -23,10 +23,10 @@ from protocol import (
     record,
     settings,
     thread_episodic,
-    threads,
     tools,
 )
 from protocol.base import PROTOCOL_VERSION, Params, Wire, portable
+from protocol.conversation import artifacts, host_turns, imports, items, manifests, threads, turns, workspaces
 from protocol.errors import REASONS, ErrorObject, ErrorReason
 from protocol.files import collections, knowledge
 from protocol.memory import bundles, candidates, changes, explaining, facts, forgetting, reads, values, writes
@@ -38,7 +38,10 @@ OPENRPC_VERSION = "1.3.2"
 
 BUNDLES: dict[str, tuple[tuple[ModuleType, ...], str]] = {
     "gateway": ((gateway, base, envelope, errors), "Envelopes, handshake, status, hooks and providers."),
-    "threads": ((threads,), "Workspaces, threads, turns, items and artifacts."),
+    "threads": (
+        (workspaces, threads, artifacts, items, imports, turns, manifests, host_turns),
+        "Workspaces, threads, turns, items and artifacts.",
+    ),
     "memory": (
         (values, reads, writes, forgetting, changes, candidates, explaining, bundles, facts, record, bundle),
         "Durable memory: records, candidates, explanations, and the lines of a bundle.",

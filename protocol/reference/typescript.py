@@ -15,8 +15,9 @@ from typing import Any, Literal, cast, get_args, get_origin
 
 import msgspec
 
-from protocol import base, errors, gateway, guidance, passes, record, settings, thread_episodic, threads
+from protocol import base, errors, gateway, guidance, passes, record, settings, thread_episodic
 from protocol.base import PROTOCOL_VERSION
+from protocol.conversation import values as conversation
 from protocol.errors import REASONS
 from protocol.files import collections, knowledge
 from protocol.memory import bundles, candidates, changes, explaining, facts, forgetting, reads, values, writes
@@ -47,7 +48,7 @@ ALIASED: tuple[ModuleType, ...] = (
     record,
     settings,
     thread_episodic,
-    threads,
+    conversation,
     collections,
     knowledge,
 )

@@ -4,7 +4,7 @@ Rule 1: data only; the phases that give and take it stand in `protocol.hooks`.
 """
 
 from protocol.base import Wire
-from protocol.threads import SourceRef
+from protocol.conversation.manifests import SourceRef
 
 
 class ContextItem(Wire):

@@ -9,11 +9,11 @@ from cases import each
 
 from agent.states import BEGINNINGS, TURNS
 from gateway.jobs.states import TRANSITIONS
+from protocol.conversation.values import TurnStatus
 from protocol.record import IndexState
 from protocol.seams.ports import JobState
 from protocol.seams.transitions import IllegalMoveError, after
 from protocol.statements import Statements
-from protocol.threads import TurnStatus
 from retrieval.vector_states import VECTORS
 from thread_episodic.states import CHUNKS, SEGMENTS, SOURCES, ChunkStatus, SegmentState, SourceStatus
 

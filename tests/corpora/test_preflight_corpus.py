@@ -17,8 +17,8 @@ from agent.prompt.preflight import Planners, plan_turn
 from gateway.base.written_dates import WrittenDates
 from memory.rules.planning import propose_durable
 from promt.intents import detect
+from protocol.conversation.turns import TurnOptions
 from protocol.hooks import TurnContext
-from protocol.threads import TurnOptions
 from thread_episodic.search.planning import make_planner
 
 CORPORA = Path(__file__).parent / "preflight"

@@ -19,23 +19,15 @@ from http_stage import HttpDen
 from pioneer_client import Client, GatewayDied, GatewayError, Restarted, Sync
 from pioneer_client.protocol import methods as m
 from pioneer_client.protocol.base import Empty
+from pioneer_client.protocol.conversation.imports import ImportItem, ImportSource, ImportTurn, ThreadImportParams
+from pioneer_client.protocol.conversation.threads import ThreadHistoryParams, ThreadParams, ThreadStartParams
+from pioneer_client.protocol.conversation.turns import TextInput, TurnStartParams
+from pioneer_client.protocol.conversation.workspaces import WorkspaceCreateParams
 from pioneer_client.protocol.gateway import ProviderTestParams
 from pioneer_client.protocol.memory.forgetting import ForgetById, ForgetParams
 from pioneer_client.protocol.memory.reads import SearchParams
 from pioneer_client.protocol.memory.writes import RememberParams
 from pioneer_client.protocol.notifications import DeltaNotice, MemoryChanged
-from pioneer_client.protocol.threads import (
-    ImportItem,
-    ImportSource,
-    ImportTurn,
-    TextInput,
-    ThreadHistoryParams,
-    ThreadImportParams,
-    ThreadParams,
-    ThreadStartParams,
-    TurnStartParams,
-    WorkspaceCreateParams,
-)
 from spawned import JOURNEY_SECONDS, clean_environment, journey, on_posix
 
 from gateway.wire.client import console_script

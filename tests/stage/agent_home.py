@@ -40,6 +40,11 @@ from gateway.jobs.runner import JobRunner, Work
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.database import Database
 from protocol.base import Cancelled, Scope
+from protocol.conversation.host_turns import ToolReply
+from protocol.conversation.items import Item
+from protocol.conversation.manifests import SourceRef
+from protocol.conversation.threads import ThreadStartParams
+from protocol.conversation.turns import TextInput, Turn, TurnItemsParams, TurnParams, TurnStartParams
 from protocol.hooks import (
     ContextItem,
     DurablePlan,
@@ -59,17 +64,6 @@ from protocol.models import Deltas, ModelReply, ModelRequest, ToolRequest
 from protocol.seams.ports import Tx
 from protocol.settings import AgentSettings, GatewayConfig
 from protocol.sizes import ConversationSize
-from protocol.threads import (
-    Item,
-    SourceRef,
-    TextInput,
-    ThreadStartParams,
-    ToolReply,
-    Turn,
-    TurnItemsParams,
-    TurnParams,
-    TurnStartParams,
-)
 from protocol.tools import tool_spec
 
 T = TypeVar("T")

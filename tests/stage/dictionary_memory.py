@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from memory.rules.categories import STANDING
 from promt.brief import Brief, StandingStatement, compose
 from protocol.base import Scope
+from protocol.conversation.turns import TurnOptions
 from protocol.errors import Refused
 from protocol.hooks import TurnContext
 from protocol.memory.facts import Fact
@@ -15,7 +16,6 @@ from protocol.memory.reads import GetParams, GetResult, Hit, ListParams, ListRes
 from protocol.memory.values import Action, Decision, ReasonCode
 from protocol.memory.writes import RememberParams, WriteResult
 from protocol.record import Actor, Provenance, Record
-from protocol.threads import TurnOptions
 from retrieval.terms import SnowballLexicon
 
 _LEXICON = SnowballLexicon()

@@ -17,11 +17,12 @@ from gateway.home.keys import HomeKey
 from gateway.jobs.queue import Jobs
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.database import Database
+from protocol.conversation.artifacts import ArtifactRef
+from protocol.conversation.values import Role
 from protocol.hooks import ItemFact, ThreadFact
 from protocol.seams.ports import Job, Lexicon, Tx
 from protocol.settings import GatewayConfig, ThreadEpisodicSettings
 from protocol.thread_episodic import ThreadSearchParams, ThreadSearchResult
-from protocol.threads import ArtifactRef, Role
 from retrieval.terms import SnowballLexicon
 from thread_episodic.ports import EpisodicMeans
 from thread_episodic.service import EpisodicService

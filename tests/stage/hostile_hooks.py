@@ -11,6 +11,7 @@ from agent.hooks.registration import Registry
 from agent.hooks.runtime import HookRuntime
 from gateway.base.clock import SystemClock
 from gateway.base.ids import SortableIds
+from protocol.conversation.manifests import SourceRef
 from protocol.hooks import (
     MAX_OUTPUT_BYTES,
     PHASES,
@@ -23,7 +24,6 @@ from protocol.hooks import (
     Subscription,
     ToolBundle,
 )
-from protocol.threads import SourceRef
 from protocol.tools import tool_spec
 
 TIMEOUT_MS = 60

@@ -30,6 +30,9 @@ from gateway.store.wiping import wipe
 from memory.ports import Collaborators
 from memory.service import MemoryService
 from protocol.base import Scope
+from protocol.conversation.items import Item
+from protocol.conversation.turns import TurnOptions
+from protocol.conversation.values import Role
 from protocol.hooks import TurnContext
 from protocol.memory.forgetting import ForgetById, ForgetParams, ForgetResult, LeftPlace
 from protocol.memory.reads import GetParams, ListParams, SearchParams
@@ -47,7 +50,6 @@ from protocol.record import Record
 from protocol.saying import Saying
 from protocol.seams.ports import Tx
 from protocol.settings import MemorySettings, RecallDeadlines, RecallSettings
-from protocol.threads import Item, Role, TurnOptions
 from retrieval.terms import SnowballLexicon
 
 T = TypeVar("T")

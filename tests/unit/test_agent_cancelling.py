@@ -9,9 +9,11 @@ import anyio
 import pytest
 from agent_home import BUNDLE, TERMINAL, TOOLS, AgentHome, play, wants
 
+from protocol.conversation.host_turns import ToolReply, TurnFinishParams
+from protocol.conversation.threads import ThreadParams
+from protocol.conversation.turns import TurnParams
 from protocol.hooks import PHASES, HookInput, Subscription
 from protocol.models import ModelReply
-from protocol.threads import ThreadParams, ToolReply, TurnFinishParams, TurnParams
 
 CANCEL_SECONDS = 0.1
 TRIES = 3

@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from sizes import size
 
 from memory.hooks import build
+from protocol.conversation.host_turns import TurnFinishParams
+from protocol.conversation.manifests import PromptManifest
+from protocol.conversation.turns import TurnOptions
 from protocol.hooks import Subscription
 from protocol.models import Message
 from protocol.settings import GatewayConfig
-from protocol.threads import PromptManifest, TurnFinishParams, TurnOptions
 
 EXAMPLES = size("driver_examples")
 

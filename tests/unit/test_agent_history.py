@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from agent.prompt.history import PICTURE_TOKENS, Size, fit_history, read_history, rewritten, room_of, size_of_all
 from agent.values import NOTHING_SAID, History, SaidTurn
+from protocol.conversation.host_turns import ToolSpec
+from protocol.conversation.turns import Turn
 from protocol.hooks import HookInput, HookOutput, Subscription
 from protocol.models import Deltas, Message, Picture
 from protocol.settings import AgentSettings
-from protocol.threads import ToolSpec, Turn
 
 
 def conversation(*sizes: int, sure: int | None = None) -> History:

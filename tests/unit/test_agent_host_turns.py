@@ -11,6 +11,9 @@ from agent_home import BUNDLE, RECALL, RECALL_TWO, SECTION, TERMINAL, TOOLS, Age
 from clock import SetClock
 from fresh import fresh_database
 
+from protocol.conversation.host_turns import ToolCallParams, ToolEvent, ToolReply, TurnFinishParams
+from protocol.conversation.manifests import PromptManifest
+from protocol.conversation.turns import TurnParams, TurnStartParams
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import (
     AuditContribution,
@@ -23,15 +26,6 @@ from protocol.hooks import (
     ToolContext,
 )
 from protocol.models import ModelReply
-from protocol.threads import (
-    PromptManifest,
-    ToolCallParams,
-    ToolEvent,
-    ToolReply,
-    TurnFinishParams,
-    TurnParams,
-    TurnStartParams,
-)
 
 encode = msgspec.json.Encoder(order="sorted").encode
 

@@ -28,8 +28,8 @@ from agent.threads.imports import (
 from agent.threads.threads import Neighbours
 from gateway.home.keys import HomeKey
 from gateway.store.database import Database
+from protocol.conversation.imports import ImportItem, ImportSource, ImportTurn, ThreadImportParams
 from protocol.errors import CallerError, Refused
-from protocol.threads import ImportItem, ImportSource, ImportTurn, ThreadImportParams
 
 SOURCE = ("thr", "chat", "file")
 

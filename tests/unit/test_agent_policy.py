@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from agent_home import AgentHome, play
 
+from protocol.conversation.manifests import Permission, TurnPolicy
+from protocol.conversation.turns import TurnOptions
 from protocol.hooks import HookInput, HookOutput, Subscription
-from protocol.threads import Permission, TurnOptions, TurnPolicy
 
 YES, NO = (Permission(allowed=allowed, reason_code="policy_failed") for allowed in (True, False))
 

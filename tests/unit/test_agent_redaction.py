@@ -11,8 +11,8 @@ from memory_home import MemoryHome
 from agent.forget.redaction import forget_copies
 from agent.rows.items import StoredReply, add_item, add_tool_reply
 from agent.rows.statements import SQL, to_json
+from protocol.conversation.items import Item
 from protocol.seams.ports import Bindings, Tx
-from protocol.threads import Item
 
 TURNS = 40
 FORGOTTEN = "mem_forgotten"

@@ -8,9 +8,10 @@ import pytest
 from agent_home import BUNDLE, TOOLS, AgentHome, Lived, echoes, play, wants
 
 from agent.turns.rounds import MAX_CALLS, MAX_ROUNDS
+from protocol.conversation.host_turns import ToolReply
+from protocol.conversation.turns import TurnError
 from protocol.hooks import ToolContext
 from protocol.models import ModelReply
-from protocol.threads import ToolReply, TurnError
 
 CALL = ("memory_get", {})
 

@@ -14,6 +14,8 @@ from agent.hooks.runtime import HookRuntime, PhaseResult, RequiredHookFailedErro
 from gateway.base.clock import SystemClock
 from gateway.base.ids import SortableIds
 from protocol.base import Diagnostic
+from protocol.conversation.manifests import SourceRef
+from protocol.conversation.values import Phase
 from protocol.gateway import RunError
 from protocol.hooks import (
     ContextItem,
@@ -28,7 +30,6 @@ from protocol.hooks import (
     Subscription,
     ToolBundle,
 )
-from protocol.threads import Phase, SourceRef
 
 PHASE: Phase = "TurnPrePromptContext"
 CLOCK = SystemClock()

@@ -9,6 +9,10 @@ import pytest
 from agent_home import BUNDLE, RECALL, TERMINAL, AgentHome, play, wants
 
 from agent.forget import deletion
+from protocol.conversation.host_turns import TurnFinishParams
+from protocol.conversation.threads import ThreadParams, ThreadStartParams
+from protocol.conversation.turns import TurnParams
+from protocol.conversation.workspaces import WorkspaceParams
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import (
     HookInput,
@@ -16,7 +20,6 @@ from protocol.hooks import (
     Subscription,
 )
 from protocol.models import ModelReply, ProviderFailed
-from protocol.threads import ThreadParams, ThreadStartParams, TurnFinishParams, TurnParams, WorkspaceParams
 
 # -- cancelling ------------------------------------------------------------------------------------------------------
 

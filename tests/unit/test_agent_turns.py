@@ -9,20 +9,15 @@ import msgspec
 import pytest
 from agent_home import BUNDLE, RECALL, SECTION, TOOLS, AgentHome, echoes, play, wants
 
+from protocol.conversation.host_turns import ToolReply
+from protocol.conversation.threads import ThreadHistoryParams, ThreadStartParams
+from protocol.conversation.turns import ArtifactInput, TextInput, TurnStartParams
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import (
     PHASES,
     ToolContext,
 )
 from protocol.models import ModelReply
-from protocol.threads import (
-    ArtifactInput,
-    TextInput,
-    ThreadHistoryParams,
-    ThreadStartParams,
-    ToolReply,
-    TurnStartParams,
-)
 
 # -- the story of a turn ---------------------------------------------------------------------------------------------
 

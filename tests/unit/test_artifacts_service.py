@@ -20,27 +20,22 @@ from agent.tools import result_text
 from gateway.files.artifact_files import ArtifactFiles
 from gateway.files.pdf_text import PdfText
 from gateway.secrets.scanner import RuleScanner
+from protocol.conversation.artifacts import (
+    ArtifactDeleteParams,
+    ArtifactGetParams,
+    ArtifactListParams,
+    ArtifactRef,
+    ArtifactRefInput,
+)
+from protocol.conversation.host_turns import ToolReply
+from protocol.conversation.imports import ImportItem, ImportSource, ImportTurn, ThreadImportParams
+from protocol.conversation.threads import ThreadParams, ThreadStartParams
+from protocol.conversation.turns import ArtifactInput, TextInput
+from protocol.conversation.workspaces import WorkspaceParams
 from protocol.errors import GatewayError, Unavailable
 from protocol.hooks import ToolContext
 from protocol.models import Picture
 from protocol.settings import ArtifactSettings, GatewayConfig
-from protocol.threads import (
-    ArtifactDeleteParams,
-    ArtifactGetParams,
-    ArtifactInput,
-    ArtifactListParams,
-    ArtifactRef,
-    ArtifactRefInput,
-    ImportItem,
-    ImportSource,
-    ImportTurn,
-    TextInput,
-    ThreadImportParams,
-    ThreadParams,
-    ThreadStartParams,
-    ToolReply,
-    WorkspaceParams,
-)
 from protocol.tools import MAX_RESULT_CHARS
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 50

@@ -8,7 +8,7 @@ import pytest
 from gateway.wire.client import CallFailed, ConnectionClosed, GatewayClient, console_script
 from protocol import methods as call
 from protocol.base import Empty, Nothing
-from protocol.threads import ThreadParams
+from protocol.conversation.threads import ThreadParams
 
 PEER = textwrap.dedent(
     '''

@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from gateway.wire.client_session import SessionClient
+from protocol.conversation.threads import ThreadStartParams
+from protocol.conversation.turns import TextInput, TurnOptions, TurnStartParams
 from protocol.errors import CallerError
 from protocol.gateway import ClientInfo, InitializeParams
 from protocol.memory.reads import SearchParams
 from protocol.memory.values import Context
 from protocol.thread_episodic import ThreadSearchParams
-from protocol.threads import TextInput, ThreadStartParams, TurnOptions, TurnStartParams
 
 
 def client_of(workspace_id: str | None = "ws_1", zone: str | None = "Asia/Tokyo") -> SessionClient:

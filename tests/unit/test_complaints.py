@@ -10,7 +10,7 @@ from msgspec import Meta
 from gateway.base.complaints import to_words
 from gateway.wire.tool_complaints import word_complaints
 from protocol.base import WITHOUT_NUL, Id, matching
-from protocol.threads import ToolFailure, ToolReply
+from protocol.conversation.host_turns import ToolFailure, ToolReply
 from protocol.tools import DOOR_TOOLS, TOOLS
 
 

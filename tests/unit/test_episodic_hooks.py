@@ -9,6 +9,9 @@ import msgspec
 import pytest
 from episodic_home import DAY, NOON, Home
 
+from protocol.conversation.artifacts import ArtifactRef
+from protocol.conversation.manifests import Permission, TurnPolicy
+from protocol.conversation.turns import TurnOptions
 from protocol.errors import Unavailable
 from protocol.hooks import (
     EpisodicPlan,
@@ -21,7 +24,6 @@ from protocol.hooks import (
 )
 from protocol.settings import RecallDeadlines, RecallSettings
 from protocol.thread_episodic import ThreadSearchParams
-from protocol.threads import ArtifactRef, Permission, TurnOptions, TurnPolicy
 from retrieval.budget import Floor
 from thread_episodic.hooks import build_hooks, size_of
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from episodic_home import NOON, Home
 
+from protocol.conversation.turns import TurnOptions
 from protocol.hooks import EpisodicQuery, TurnContext
 from protocol.thread_episodic import ExcludeParams
-from protocol.threads import TurnOptions
 from retrieval.budget import Floor
 from thread_episodic.search import search
 from thread_episodic.search.display import Display

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from gateway.base.written_dates import WrittenDates
 from promt.intents import detect
+from protocol.conversation.turns import TurnOptions
 from protocol.hooks import TurnContext
-from protocol.threads import TurnOptions
 from thread_episodic.search.planning import make_planner
 from thread_episodic.search.pointing import MAX_QUERY_CHARS
 

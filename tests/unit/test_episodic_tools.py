@@ -12,10 +12,10 @@ from episodic_home import Home
 
 from memory.hooks.policy import turn_policy
 from promt.intents import Intents
+from protocol.conversation.host_turns import ToolReply
 from protocol.errors import CallerError, Unavailable
 from protocol.hooks import ToolContext
 from protocol.thread_episodic import ExcludeParams
-from protocol.threads import ToolReply
 from protocol.tools import MAX_RESULT_CHARS
 from thread_episodic.reading import EXCLUDED, INJECTED
 from thread_episodic.tools import ThreadSearchTool

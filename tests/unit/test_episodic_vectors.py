@@ -12,10 +12,10 @@ from worded_meaning import POISON
 
 from gateway.embedding.spaces import SpaceIdentity, adopt
 from gateway.secrets.scanner import RuleScanner
+from protocol.conversation.turns import TurnOptions
 from protocol.hooks import EpisodicQuery, TurnContext
 from protocol.seams.ports import PauseQueue, Space, Tx
 from protocol.thread_episodic import ExcludeParams, ReindexParams
-from protocol.threads import TurnOptions
 from retrieval.budget import Floor
 from retrieval.filling import BATCH
 from thread_episodic.search.vectors import SUBJECT

@@ -13,9 +13,10 @@ from gateway.imports.formats.draft import Conversation, ImportedMessage
 from gateway.imports.importer import ConversationImporter, ImportOptions, ImportWindow, Stopped
 from gateway.imports.report import ImportCounts
 from gateway.wire.client import CallFailed, GatewayClient
+from protocol.conversation.imports import ThreadImportParams, ThreadImportResult
+from protocol.conversation.threads import Thread
 from protocol.errors import REASONS, ErrorReason
 from protocol.methods import WORKSPACE_GET
-from protocol.threads import Thread, ThreadImportParams, ThreadImportResult
 
 LINE_BYTES = 4096
 

@@ -12,7 +12,7 @@ from own_page import OwnPage, own_page
 from gateway.doors.inspect import door
 from gateway.doors.inspect.forms import fields_of
 from protocol import methods as m
-from protocol.threads import Item
+from protocol.conversation.items import Item
 
 HOSTILE = {
     name: quote(text)

@@ -29,12 +29,13 @@ from gateway.home.repository import Project
 from gateway.home.starting import Options
 from gateway.process import running
 from gateway.wiring import App
+from protocol.conversation.host_turns import ToolReply
+from protocol.conversation.imports import ThreadImportParams
 from protocol.errors import CallerError, Unavailable
 from protocol.hooks import ToolContext
 from protocol.memory.values import Context
 from protocol.memory.writes import RememberParams
 from protocol.settings import RecallDeadlines
-from protocol.threads import ThreadImportParams, ToolReply
 
 NOW = 1_780_000_000_000
 CELLO = {"content": "The user plays the cello."}

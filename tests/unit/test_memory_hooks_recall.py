@@ -19,6 +19,9 @@ from memory.rules.categories import ABOUT_THE_USER
 from memory.rules.planning import propose_durable
 from promt.intents import Intents, detect
 from promt.render import render_block
+from protocol.conversation.manifests import ManifestBudget, TurnPolicy
+from protocol.conversation.turns import TurnOptions
+from protocol.conversation.values import Phase
 from protocol.hooks import (
     ALLOWED,
     DEFAULT_TIMEOUT_MS,
@@ -35,7 +38,6 @@ from protocol.hooks import (
 from protocol.memory.writes import RememberParams
 from protocol.models import Deltas, ModelReply, ModelRequest
 from protocol.settings import GatewayConfig, MemorySettings, ThreadEpisodicSettings
-from protocol.threads import ManifestBudget, Phase, TurnOptions, TurnPolicy
 
 NOTHING_SAID = Intents()
 ALL_YES: dict[str, tuple[bool, str]] = dict.fromkeys(PERMISSIONS, (True, "default"))

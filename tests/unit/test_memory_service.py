@@ -9,12 +9,12 @@ import pytest
 from memory_home import MIDDLING, NAME, SURE, USER, WISH, WS1, MemoryHome
 
 from agent.values import Injected
+from protocol.conversation.manifests import SourceRef
 from protocol.errors import Refused, Unavailable
 from protocol.memory.facts import Fact, FactEvidence
 from protocol.memory.values import Context, Evidence, SemanticFields
 from protocol.memory.writes import RememberParams, WriteResult
 from protocol.record import Actor, Provenance
-from protocol.threads import SourceRef
 
 AWS = "AKIA" + "Y34FZKBOKMUTVV7A"
 

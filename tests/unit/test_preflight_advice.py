@@ -16,12 +16,12 @@ from gateway.base.written_dates import WrittenDates
 from memory.hooks.policy import turn_policy
 from memory.rules.planning import propose_durable
 from promt.intents import detect
+from protocol.conversation.turns import TurnOptions
 from protocol.errors import Unavailable
 from protocol.hooks import TurnContext
 from protocol.models import ModelReply, ProviderFailed
 from protocol.settings import PreflightSettings
 from protocol.sizes import ConversationSize, ScopeSize
-from protocol.threads import TurnOptions
 from thread_episodic.search.planning import make_planner
 
 NOW = 1_778_686_200_000

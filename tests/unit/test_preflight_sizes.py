@@ -10,9 +10,9 @@ from episodic_home import DAY, NOON, Home
 from memory_home import MemoryHome
 
 from memory.rows.store import SQL as MEMORY_SQL
+from protocol.conversation.turns import TurnOptions
 from protocol.hooks import TurnContext
 from protocol.sizes import ConversationSize
-from protocol.threads import TurnOptions
 from thread_episodic.rows.statements import SQL as EPISODIC_SQL
 
 TURN = TurnContext(

@@ -27,9 +27,9 @@ from gateway.wire.rpc import (
     params_of,
 )
 from protocol.base import Empty, Params, Wire
+from protocol.conversation.workspaces import WorkspaceParams
 from protocol.errors import REASONS, CallerError, Defect, GatewayError, Refused, Unavailable
 from protocol.methods import Bound, Method, bind
-from protocol.threads import WorkspaceParams
 
 SECRET = "sk-live-0123456789abcdef"  # noqa: S105  # a canary
 

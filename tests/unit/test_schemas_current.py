@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 import protocol
 from gateway.doors.http import openapi
 from protocol.base import Params, Scope, Wire
+from protocol.conversation.turns import TextInput, TurnStartParams
 from protocol.errors import REASONS, CallerError
 from protocol.gateway import ClientInfo, Degraded, InitializeParams
 from protocol.memory.forgetting import ForgetById, ForgetParams
@@ -22,7 +23,6 @@ from protocol.methods import METHODS
 from protocol.notifications import NOTIFICATIONS, GatewayDegraded
 from protocol.reference import schema
 from protocol.settings import GatewayConfig, SettingsUpdateParams
-from protocol.threads import TextInput, TurnStartParams
 
 pytestmark = pytest.mark.loop("check")  # lint compares them, too
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from gateway.providers.roles import Providers
 from gateway.providers.scripted import Script, ScriptError, pieces
+from protocol.conversation.host_turns import ToolSpec
 from protocol.models import Message, ModelRequest, ProviderFailed
 from protocol.settings import GatewayConfig, ProviderConfig, RoleSettings
-from protocol.threads import ToolSpec
 
 
 @pytest.fixture(autouse=True)

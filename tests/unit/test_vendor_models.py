@@ -20,11 +20,11 @@ from gateway.providers import tries as provider_tries
 from gateway.providers.faults import retry_after
 from gateway.providers.roles import FACTORIES, FAULT_HINTS, PROBLEM_HINTS, Providers
 from gateway.providers.vendor import MAX_ANSWER_CHARS, json_in
+from protocol.conversation.host_turns import ToolSpec
 from protocol.errors import CallerError
 from protocol.gateway import ProviderProblem
 from protocol.models import Message, ModelReply, ModelRequest, Picture, ProviderFailed, ProviderFault, ToolRequest
 from protocol.settings import ProviderConfig, ProviderKind
-from protocol.threads import ToolSpec
 
 KINDS = ("openai", "anthropic")
 KEY = "key-of-this-test-1f9c"

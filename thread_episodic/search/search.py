@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field, structs
 
+from protocol.conversation.artifacts import ArtifactRef
 from protocol.hooks import ItemFact, ReadItems, ReadThread, WorkspaceExists
 from protocol.seams.ports import Clock, KeyedHash, Lexicon, Meaning, SecretScanner, Tx
 from protocol.thread_episodic import DiagnosticCode, SearchStatus, ThreadHit
-from protocol.threads import ArtifactRef
 from thread_episodic.ports import ReadArtifacts
 from thread_episodic.rows import lookups
 from thread_episodic.rows.scopes import find_scope

@@ -22,10 +22,10 @@ from pioneer_client.errors import GatewayDied, GatewayError
 from pioneer_client.http import Door, EventConnection
 from pioneer_client.pipes import Pipes
 from pioneer_client.protocol.base import PROTOCOL_VERSION
+from pioneer_client.protocol.conversation.turns import TurnParams, TurnStartParams
 from pioneer_client.protocol.gateway import ClientInfo, InitializeParams, InitializeResult, InterruptedTurn
 from pioneer_client.protocol.methods import INITIALIZE, TURN_GET, TURN_START, Method
 from pioneer_client.protocol.notifications import NOTIFICATIONS
-from pioneer_client.protocol.threads import TurnParams, TurnStartParams
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")

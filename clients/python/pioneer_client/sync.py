@@ -12,9 +12,9 @@ import msgspec
 
 from pioneer_client.client import Client, Listener, Notice
 from pioneer_client.errors import GatewayDied
+from pioneer_client.protocol.conversation.turns import TurnStartParams
 from pioneer_client.protocol.gateway import InitializeResult
 from pioneer_client.protocol.methods import Method
-from pioneer_client.protocol.threads import TurnStartParams
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")

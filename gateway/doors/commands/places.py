@@ -11,6 +11,8 @@ from gateway.doors.commands.paging import MORE, add_limit, collect_pages, limit_
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import confirm, hint, plain, readable, say, show_json, show_table, when
 from protocol import methods as m
+from protocol.conversation.threads import DeleteResult, ThreadListResult
+from protocol.conversation.workspaces import WorkspaceListResult
 
 
 def _require_subject(given: argparse.Namespace, subject: str | None, actions: Sequence[str]) -> None:
@@ -19,7 +21,7 @@ def _require_subject(given: argparse.Namespace, subject: str | None, actions: Se
         raise Stop(USAGE, f"--{asked} needs the id of what is meant; the list shows it")
 
 
-def _show_deleted(given: argparse.Namespace, result: m.t.DeleteResult, subject: str) -> int:
+def _show_deleted(given: argparse.Namespace, result: DeleteResult, subject: str) -> int:
     if given.json:
         show_json(result)
     else:
@@ -65,7 +67,7 @@ def _list_threads(given: argparse.Namespace) -> int:
         )
     else:  # where nothing was ever kept, no conversation is; a configuration that cannot be used is told all the same
         read_configuration(given)
-        result = m.t.ThreadListResult(threads=[], next_cursor=None)
+        result = ThreadListResult(threads=[], next_cursor=None)
     if given.json:
         show_json(result)
         return OK if result.threads else NEGATIVE
@@ -169,11 +171,11 @@ def _workspaces(given: argparse.Namespace) -> int:
     return OK if result.workspaces else NEGATIVE
 
 
-async def _read_workspaces(door: HomeMethods, workspace_id: str | None) -> m.t.WorkspaceListResult:
+async def _read_workspaces(door: HomeMethods, workspace_id: str | None) -> WorkspaceListResult:
     if workspace_id is None:
         return await collect_pages(door, m.WORKSPACE_LIST, {}, "workspaces", None)
     one = (await door.call(m.WORKSPACE_GET, {"workspace_id": workspace_id})).workspace
-    return m.t.WorkspaceListResult(workspaces=[one], next_cursor=None)
+    return WorkspaceListResult(workspaces=[one], next_cursor=None)
 
 
 def _delete_workspace(given: argparse.Namespace) -> int:

@@ -62,11 +62,11 @@ from gateway.wire.rpc import params_of
 from gateway.wiring import App
 from protocol import methods as m
 from protocol.base import PROTOCOL_VERSION, DoorName, encode
+from protocol.conversation.threads import ThreadParams
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
 from protocol.http import EventsQuery, HealthResult
 from protocol.memory.values import Context
-from protocol.threads import ThreadParams
 
 SERVICE = "pioneer"
 MOVED = 303

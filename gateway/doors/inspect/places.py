@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from gateway.doors.inspect.visit import Visit
 from protocol import methods as m
 from protocol.base import USER_SCOPE_KEY, Scope
+from protocol.conversation.threads import Thread
 from protocol.errors import CallerError, GatewayError
 from protocol.memory.reads import GetResult
 from protocol.record import Record
-from protocol.threads import Thread
 
 MOST_PLACES = 40
 """Workspaces and agents that are looked at together; a person with more picks one."""

@@ -10,13 +10,13 @@ import msgspec
 
 from protocol import methods as m
 from protocol.base import Wire
+from protocol.conversation.host_turns import ToolFailure, ToolReply
 from protocol.errors import GatewayError
 from protocol.hooks import ToolCall, ToolContext
 from protocol.memory.reads import LinksParams, LinksResult
 from protocol.memory.values import Context
 from protocol.methods import Bound
 from protocol.passes import PassesListResult, PassesRunParams, RunResult
-from protocol.threads import ToolFailure, ToolReply
 from protocol.tools import ADMIN_TOOLS, MemoryConsolidateArgs, MemoryLinksArgs
 
 ADMIN_ANSWERS: Mapping[str, type[Wire]] = {

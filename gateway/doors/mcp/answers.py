@@ -13,11 +13,11 @@ from msgspec import Meta
 from memory.rules.notes import NOTE_LABEL
 from promt.render import BlockDomain, render_block
 from protocol.base import At, Wire
+from protocol.conversation.manifests import SourceRef
 from protocol.hooks import ContextItem
 from protocol.memory.values import ReasonCode
 from protocol.record import Category, Kind, Status, Voice
 from protocol.thread_episodic import IndexedRole, SearchStatus, Understood
-from protocol.threads import SourceRef
 from protocol.tools import MAX_RESULT_CHARS
 
 MAX_WHOLE_CHARS = 6000  # of one record, as `memory_get` gives it

@@ -27,12 +27,13 @@ from memory.read.standing import order_brief
 from promt.intents import Intents
 from promt.render import UNSEEN
 from protocol.base import Wire
+from protocol.conversation.host_turns import ToolFailure, ToolReply
+from protocol.conversation.turns import TurnOptions
 from protocol.errors import REASONS, CallerError, GatewayError, Unavailable
 from protocol.hooks import CALL_PREFIX, ToolContext, TurnContext
 from protocol.memory.reads import GetParams, ListParams
 from protocol.record import Record
 from protocol.seams.callers import enter
-from protocol.threads import ToolFailure, ToolReply, TurnOptions
 from thread_episodic.reading import ShownMessage
 
 WORDS_MS = 10 * 60_000

@@ -28,8 +28,8 @@ from gateway.wiring import App
 from promt.time_words import zone_of
 from protocol import methods
 from protocol.base import ID_TEXT
+from protocol.conversation.workspaces import WorkspaceCreateParams, WorkspaceParams
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
-from protocol.threads import WorkspaceCreateParams, WorkspaceParams
 
 HINT = (
     "its library `mcp` is missing: install pioneer anew from its clone, "

@@ -19,8 +19,9 @@ from gateway.doors.proxy.tee import DIALECTS, Tee
 from gateway.wire.client import CallFailed
 from protocol.capture.calls import MAX_CHAIN
 from protocol.capture.chain import START, follow_all, without_blocks
+from protocol.conversation.turns import Usage
+from protocol.conversation.values import MAX_TEXT_CHARS
 from protocol.settings import ProxySettings
-from protocol.threads import MAX_TEXT_CHARS, Usage
 
 MODES = frozenset({"normal", "read_only", "ignored"})
 ROLES = frozenset({"main", "subagent", "task"})

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from gateway.imports.formats.draft import Conversation
-from protocol.threads import ImportItem, ImportTurn
+from protocol.conversation.imports import ImportItem, ImportTurn
 
 GAP_MS = 15 * 60 * 1000
 MAX_ITEMS = 1000

@@ -4,10 +4,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
 
-from pioneer_client.protocol.base import Cursor, Id, Limit, Params, Wire
+from pioneer_client.protocol.base import Cursor, Diagnostic, Id, Limit, Params, Wire
+from pioneer_client.protocol.conversation.turns import Usage
+from pioneer_client.protocol.conversation.values import Label, Phase, RunStatus
 from pioneer_client.protocol.memory.values import SemanticState, SpaceKind
 from pioneer_client.protocol.settings import ProviderKind
-from pioneer_client.protocol.threads import Diagnostic, Label, Phase, RunStatus, Usage
 
 MAX_BATCH = 100
 

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, field
 
 from pioneer_client.protocol.base import At, Cursor, Diagnostic, Id, Limit, Params, Wire
+from pioneer_client.protocol.conversation.values import AgentLayer, InstructionProfile, MemoryMode, Path
 from pioneer_client.protocol.memory.values import Context
-from pioneer_client.protocol.threads import AgentLayer, InstructionProfile, MemoryMode, Path
 
 InstructionMode: TypeAlias = Literal["on", "off"]
 InstructionKind: TypeAlias = Literal["root", "nested", "include"]

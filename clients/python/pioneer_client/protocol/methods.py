@@ -15,9 +15,9 @@ from pioneer_client.protocol import guidance as i
 from pioneer_client.protocol import passes as p
 from pioneer_client.protocol import settings as s
 from pioneer_client.protocol import thread_episodic as e
-from pioneer_client.protocol import threads as t
 from pioneer_client.protocol.base import Empty, Nothing
 from pioneer_client.protocol.capture import calls as a
+from pioneer_client.protocol.conversation import artifacts, host_turns, imports, items, threads, turns, workspaces
 from pioneer_client.protocol.errors import ErrorReason
 from pioneer_client.protocol.files import collections as c
 from pioneer_client.protocol.files import graph as links
@@ -124,69 +124,73 @@ SETTINGS_UPDATE = Method(
 
 WORKSPACE_CREATE = Method(
     "workspace/create",
-    t.WorkspaceCreateParams,
-    t.WorkspaceResult,
+    workspaces.WorkspaceCreateParams,
+    workspaces.WorkspaceResult,
     "Make a workspace, or confirm an equal one.",
     ("conflict",),
 )
-WORKSPACE_LIST = Method("workspace/list", t.WorkspaceListParams, t.WorkspaceListResult, "Every workspace.")
-WORKSPACE_GET = Method("workspace/get", t.WorkspaceParams, t.WorkspaceResult, "One workspace.", ("not_found",))
+WORKSPACE_LIST = Method(
+    "workspace/list", workspaces.WorkspaceListParams, workspaces.WorkspaceListResult, "Every workspace."
+)
+WORKSPACE_GET = Method(
+    "workspace/get", workspaces.WorkspaceParams, workspaces.WorkspaceResult, "One workspace.", ("not_found",)
+)
 WORKSPACE_DELETE = Method(
     "workspace/delete",
-    t.WorkspaceParams,
-    t.DeleteResult,
+    workspaces.WorkspaceParams,
+    threads.DeleteResult,
     "Remove a workspace, its threads, their index and its memory.",
     ("not_found", "conflict"),
 )
 THREAD_START = Method(
     "thread/start",
-    t.ThreadStartParams,
-    t.ThreadResult,
+    threads.ThreadStartParams,
+    threads.ThreadResult,
     "Open a thread.",
     ("not_found", "conflict", "agent_invalid"),
     "thread",
 )
-THREAD_GET = Method("thread/get", t.ThreadParams, t.ThreadResult, "One thread.", ("not_found",))
-THREAD_LIST = Method("thread/list", t.ThreadListParams, t.ThreadListResult, "Threads, newest first.")
+THREAD_GET = Method("thread/get", threads.ThreadParams, threads.ThreadResult, "One thread.", ("not_found",))
+THREAD_LIST = Method("thread/list", threads.ThreadListParams, threads.ThreadListResult, "Threads, newest first.")
 THREAD_UPDATE = Method(
     "thread/update",
-    t.ThreadUpdateParams,
-    t.ThreadResult,
+    threads.ThreadUpdateParams,
+    threads.ThreadResult,
     "Rename, archive, or change how memory is used.",
     ("not_found",),
     "thread",
 )
 THREAD_DELETE = Method(
     "thread/delete",
-    t.ThreadParams,
-    t.DeleteResult,
+    threads.ThreadParams,
+    threads.DeleteResult,
     "Remove a thread, its items and its index.",
     ("not_found", "turn_in_progress"),
     "thread",
 )
 THREAD_HISTORY = Method(
-    "thread/history", t.ThreadHistoryParams, t.ItemsResult, "What was said, as it was said.", ("not_found",)
+    "thread/history", threads.ThreadHistoryParams, items.ItemsResult, "What was said, as it was said.", ("not_found",)
 )
 THREAD_IMPORT = Method(
     "thread/import",
-    t.ThreadImportParams,
-    t.ThreadImportResult,
+    imports.ThreadImportParams,
+    imports.ThreadImportResult,
     "Bring in turns of another program; repeatable.",
     ("not_found", "conflict"),
     "thread",
 )
 TURN_START = Method(
     "turn/start",
-    t.TurnStartParams,
-    t.TurnResult,
+    turns.TurnStartParams,
+    turns.TurnResult,
     "Begin a turn; the rest comes as notifications.",
     ("not_found", "turn_in_progress", "conflict", "provider_not_configured", "agent_invalid"),
     "thread",
 )
 TURN_PREPARE = Method(
     "turn/prepare",
-    t.TurnStartParams,
-    t.PrepareResult,
+    turns.TurnStartParams,
+    host_turns.PrepareResult,
     "Everything before the model, for a host that calls its own.",
     ("not_found", "turn_in_progress", "conflict", "agent_invalid"),
     "thread",
@@ -194,18 +198,23 @@ TURN_PREPARE = Method(
 )
 TURN_TOOL_CALL = Method(
     "turn/tool_call",
-    t.ToolCallParams,
-    t.ToolCallResult,
+    host_turns.ToolCallParams,
+    host_turns.ToolCallResult,
     "Run one of the gateway's tools in a host-driven turn.",
     ("not_found", "conflict"),
     "turn",
 )
 TURN_FINISH = Method(
-    "turn/finish", t.TurnFinishParams, t.TurnResult, "End a host-driven turn.", ("not_found", "conflict"), "turn"
+    "turn/finish",
+    host_turns.TurnFinishParams,
+    turns.TurnResult,
+    "End a host-driven turn.",
+    ("not_found", "conflict"),
+    "turn",
 )
-TURN_CANCEL = Method("turn/cancel", t.TurnParams, t.TurnResult, "Stop a turn.", ("not_found",))
-TURN_GET = Method("turn/get", t.TurnParams, t.TurnResult, "A turn with its manifest.", ("not_found",))
-TURN_ITEMS = Method("turn/items", t.TurnItemsParams, t.ItemsResult, "A turn's items.", ("not_found",))
+TURN_CANCEL = Method("turn/cancel", turns.TurnParams, turns.TurnResult, "Stop a turn.", ("not_found",))
+TURN_GET = Method("turn/get", turns.TurnParams, turns.TurnResult, "A turn with its manifest.", ("not_found",))
+TURN_ITEMS = Method("turn/items", turns.TurnItemsParams, items.ItemsResult, "A turn's items.", ("not_found",))
 CAPTURE_PREPARE = Method(
     "capture/prepare",
     a.CapturePrepareParams,
@@ -229,11 +238,13 @@ CAPTURE_INGEST = Method(
     ("not_found", "conflict", "scope_out_of_context"),
 )
 ARTIFACT_LIST = Method(
-    "artifact/list", t.ArtifactListParams, t.ArtifactListResult, "Files of a thread.", ("not_found",)
+    "artifact/list", artifacts.ArtifactListParams, artifacts.ArtifactListResult, "Files of a thread.", ("not_found",)
 )
-ARTIFACT_GET = Method("artifact/get", t.ArtifactGetParams, t.ArtifactGetResult, "A part of a file.", ("not_found",))
+ARTIFACT_GET = Method(
+    "artifact/get", artifacts.ArtifactGetParams, artifacts.ArtifactGetResult, "A part of a file.", ("not_found",)
+)
 ARTIFACT_DELETE = Method(
-    "artifact/delete", t.ArtifactDeleteParams, t.DeleteResult, "Remove a file's bytes.", ("not_found",)
+    "artifact/delete", artifacts.ArtifactDeleteParams, threads.DeleteResult, "Remove a file's bytes.", ("not_found",)
 )
 
 INSTRUCTIONS_PREVIEW = Method(

@@ -6,11 +6,13 @@ import msgspec
 from msgspec import field
 
 from pioneer_client.protocol.base import Scope, Wire
+from pioneer_client.protocol.conversation.items import Item
+from pioneer_client.protocol.conversation.manifests import ManifestRun
+from pioneer_client.protocol.conversation.turns import Turn, TurnError
 from pioneer_client.protocol.guidance import InstructionChange
 from pioneer_client.protocol.memory.values import Candidate, ChangeKind, Origin
 from pioneer_client.protocol.passes import PassName, Run, Trigger
 from pioneer_client.protocol.record import Record
-from pioneer_client.protocol.threads import Item, ManifestRun, Turn, TurnError
 
 
 class TurnEvent(Wire):

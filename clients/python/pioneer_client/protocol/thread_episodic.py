@@ -20,7 +20,7 @@ from pioneer_client.protocol.base import (
     Unit,
     Wire,
 )
-from pioneer_client.protocol.threads import ArtifactRef
+from pioneer_client.protocol.conversation.artifacts import ArtifactRef
 
 SearchScope: TypeAlias = Literal["current_thread", "related_threads", "workspace_threads"]
 SearchStatus: TypeAlias = Literal["completed", "empty", "skipped", "partial", "unavailable"]

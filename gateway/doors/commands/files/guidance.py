@@ -11,6 +11,7 @@ from gateway.doors.commands.options import add_home, add_json, add_place, path
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, readable, say, show_json, show_table, words
 from protocol import methods as m
+from protocol.conversation.values import InstructionProfile
 from protocol.guidance import (
     Agent,
     AgentPart,
@@ -20,7 +21,6 @@ from protocol.guidance import (
     InstructionsPreviewResult,
     InstructionsSetResult,
 )
-from protocol.threads import InstructionProfile
 
 # -- instruction files -----------------------------------------------------------------------------------------------
 

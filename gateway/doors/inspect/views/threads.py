@@ -10,9 +10,10 @@ from gateway.doors.inspect.places import list_workspaces, name_of, other_record
 from gateway.doors.inspect.rendering import SHOWN_CHARS, path_part
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from protocol import methods as m
+from protocol.conversation.items import Item
+from protocol.conversation.turns import Turn
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import HookRun
-from protocol.threads import Item, Turn
 
 PAGE = 20
 MESSAGE_CHARS = 1600

@@ -11,10 +11,10 @@ from gateway.doors.inspect.rendering import path_part
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import DOORS, EVENTS, reason_of
 from protocol import methods as m
+from protocol.conversation.threads import Thread
 from protocol.errors import CallerError, GatewayError
 from protocol.memory.changes import MemoryChange
 from protocol.record import Record
-from protocol.threads import Thread
 
 PAGE = 20
 MOST_UNDONE = 200

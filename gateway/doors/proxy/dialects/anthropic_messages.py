@@ -17,7 +17,7 @@ from gateway.doors.proxy.dialects.reading import (
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
-from protocol.threads import Usage
+from protocol.conversation.turns import Usage
 
 _SESSION = re.compile(r"session_(?:id\W{1,8})?([0-9a-fA-F-]{36})")
 

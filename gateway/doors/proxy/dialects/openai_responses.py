@@ -18,7 +18,7 @@ from gateway.doors.proxy.dialects.reading import (
     value_at,
 )
 from protocol.capture.chain import ChainMessage, ToolWish
-from protocol.threads import Usage
+from protocol.conversation.turns import Usage
 
 SYSTEM = frozenset({"system", "developer"})
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})

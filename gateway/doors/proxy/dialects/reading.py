@@ -14,7 +14,8 @@ import msgspec
 from gateway.doors.proxy.body import ByteSpan, Edit, escape_for_json
 from protocol.base import encode, encode_sorted
 from protocol.capture.chain import ChainMessage, digest_of, drop_pairs, without_blocks
-from protocol.threads import MAX_TEXT_CHARS, Usage
+from protocol.conversation.turns import Usage
+from protocol.conversation.values import MAX_TEXT_CHARS
 
 Form: TypeAlias = Literal[
     "before_text", "behind_text", "part_before", "part_behind", "first_part", "member", "message", "value"

@@ -1,0 +1,39 @@
+"""Items: the messages, tool calls and results of a turn."""
+
+from typing import Any
+
+from pioneer_client.protocol.base import Wire
+from pioneer_client.protocol.conversation.artifacts import ArtifactRef
+from pioneer_client.protocol.conversation.values import ItemKind, ItemStatus, Role
+
+
+class ToolUse(Wire):
+    """The tool side of an item."""
+
+    call_id: str
+    name: str
+    arguments: Any
+    is_error: bool
+
+
+class Item(Wire):
+    """One thing said or done in a turn. `text` is byte for byte what was given."""
+
+    item_id: str
+    turn_id: str
+    thread_id: str
+    kind: ItemKind
+    role: Role
+    status: ItemStatus
+    text: str
+    at: int
+    name: str | None
+    artifacts: list[ArtifactRef]
+    tool: ToolUse | None
+
+
+class ItemsResult(Wire):
+    """Items in order."""
+
+    items: list[Item]
+    next_cursor: str | None

@@ -1,0 +1,149 @@
+"""Turns: what the user said, how it is to be answered, and how it ended."""
+
+from collections.abc import Mapping
+from typing import Annotated, TypeAlias, cast
+
+from msgspec import Meta
+
+from pioneer_client.protocol.base import Cursor, Id, Limit, Params, Wire
+from pioneer_client.protocol.conversation.manifests import PromptManifest
+from pioneer_client.protocol.conversation.values import (
+    ArtifactKind,
+    Driver,
+    Label,
+    Mode,
+    NotStored,
+    Path,
+    Placement,
+    Text,
+    TurnStatus,
+    WorkPath,
+)
+from pioneer_client.protocol.errors import REASONS, ErrorReason
+
+
+class TextInput(Params, tag_field="type", tag="text"):
+    """Words of the user."""
+
+    text: Text
+
+
+class ArtifactInput(Params, tag_field="type", tag="artifact"):
+    """A file of the user: a `path` that is read once, inline `data_base64`, or a known `artifact_id` alone."""
+
+    name: Label
+    mime: Label
+    artifact_id: Id | None = None
+    kind: ArtifactKind | None = None
+    path: Path | None = None
+    data_base64: str | None = None
+
+
+UserInput: TypeAlias = TextInput | ArtifactInput
+
+
+class TurnOptions(Params):
+    """Options of a host for one turn: switches, the place of recalled blocks, and the time zone.
+
+    Recalled blocks stand as data before the user's words unless the host asks for another place.
+    """
+
+    skip_retention: bool = False
+    skip_recall: bool = False
+    skip_files: bool = False
+    """Nothing of the user's files is recalled."""
+    context_placement: Placement = "before_user"
+    unknown_client: bool = False
+    """The turn comes through a program that nobody named: it is searchable, and no facts are taken from it."""
+    time_zone: Annotated[
+        Label | None, Meta(description='The IANA zone that "yesterday" is meant in; absent, as `initialize` said.')
+    ] = None
+
+
+class TurnStartParams(Params):
+    """`turn/start` and `turn/prepare`."""
+
+    thread_id: Id
+    input: Annotated[list[UserInput], Meta(min_length=1, max_length=64)]
+    turn_id: Id | None = None
+    model: Label | None = None
+    provider: Label | None = None
+    mode: Mode | None = None
+    options: TurnOptions = TurnOptions()
+    cwd: WorkPath | None = None
+    """Absent, the thread's."""
+
+
+TURN_MESSAGES: Mapping[str, str] = {
+    "host_failed": "The host reports that the turn failed.",
+    "hook_failed": "A step without which the turn may not go on has failed.",
+    "max_rounds": "The model called tools until no more rounds were left, and gave no answer.",
+}
+
+
+"""Sentences of the reasons that only turns have."""
+
+
+class TurnError(Wire):
+    """The failure of a turn: a reason for programs, and a sentence for the person who asked."""
+
+    reason: str
+    retryable: bool
+    message: str
+
+    @classmethod
+    def of(cls, reason: str, *, retryable: bool) -> "TurnError":
+        """Return the error with the sentence of its reason; what follows a colon in a reason names a hook."""
+        kind = reason.partition(":")[0]
+        info = REASONS.get(cast("ErrorReason", kind))
+        message = info.message if info is not None else TURN_MESSAGES.get(kind, "The turn failed.")
+        return cls(reason=reason, retryable=retryable, message=message)
+
+
+class Usage(Wire):
+    """Tokens as the provider counted them; of the input, those that it had kept."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class Turn(Wire):
+    """One question and all that was done to answer it."""
+
+    turn_id: str
+    thread_id: str
+    workspace_id: str
+    driver: Driver
+    mode: Mode
+    status: TurnStatus
+    started_at: int
+    completed_at: int | None
+    error: TurnError | None
+    rounds: int
+    usage: Usage | None
+    prompt_manifest: PromptManifest | None
+    not_stored: NotStored | None = None
+    """The reason for which nothing of the turn is stored; null for a stored one."""
+    superseded_by: str | None = None
+    """The turn in which the same question was asked again; what was answered first is found no more."""
+
+
+class TurnResult(Wire):
+    """One turn."""
+
+    turn: Turn
+
+
+class TurnParams(Params):
+    """A turn by id."""
+
+    turn_id: Id
+
+
+class TurnItemsParams(Params):
+    """`turn/items`."""
+
+    turn_id: Id
+    limit: Limit = 100
+    cursor: Cursor | None = None
