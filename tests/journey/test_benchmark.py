@@ -240,6 +240,7 @@ def test_ways_to_search_vectors_are_measured_on_the_same_ones():
     assert float(rows[-1][1]) >= 0.98
 
 
+@pytest.mark.loop("campaign")
 def test_the_benchmark_of_files_asks_questions_and_measures_costs(tmp_path):
     for name, text in {
         "docs/a.md": "# Ports\n\nThe port of the server is 8000.\n",

@@ -70,6 +70,36 @@ async def test_an_empty_answer_to_no_statement_keeps_nothing(tmp_path):
     assert stats["facts"] == 0
 
 
+LONG = " ".join(
+    [
+        "We moved into the old mill by the river in spring.",
+        "The roof of the mill leaks, so my brother comes to mend it on Saturdays.",
+        "He is a roofer and knows each tile by its name, or so he says.",
+        "My garden faces south and is full of beans.",
+        "In the evening I walk to the bridge and count the herons.",
+        "My salary is 3,100 euros a month.",
+        "Don't save that one.",
+        "My boss must never hear of it.",
+        "The river rose twice in March and took our bench along.",
+        "A neighbour found it three villages further down, none the worse for wear.",
+        "My cat Mirko sleeps in the flour chest all day long.",
+        "What shall I plant beside the beans this year, so that the shade of the mill does no harm?",
+    ]
+)
+
+
+@journey
+async def test_what_a_long_message_asks_not_to_keep_comes_in_by_no_quote(tmp_path):
+    cat = "My cat Mirko sleeps in the flour chest all day long."
+    barred = ["My salary is 3,100 euros a month.", "My boss must never hear of it.", "Don't save that one."]
+    across = "count the herons. My salary is 3,100 euros a month."
+    quotes = [cat, *barred, across]
+    rule = facts(*({"content": one, "evidence": {"quote": one}, "semantic": SURE} for one in quotes))
+    kept, stats, _ = await learnt(tmp_path, rule, LONG)
+    assert [one["content"] for one in kept] == [cat]
+    assert (stats["facts"], stats["rejected"]) == (5, 4)
+
+
 TEA = "I prefer tea over coffee in the morning"
 AGAIN = "In the mornings tea beats coffee for me"
 
