@@ -70,22 +70,20 @@ async def test_an_empty_answer_to_no_statement_keeps_nothing(tmp_path):
     assert stats["facts"] == 0
 
 
-LONG = " ".join(
-    [
-        "We moved into the old mill by the river in spring.",
-        "The roof of the mill leaks, so my brother comes to mend it on Saturdays.",
-        "He is a roofer and knows each tile by its name, or so he says.",
-        "My garden faces south and is full of beans.",
-        "In the evening I walk to the bridge and count the herons.",
-        "My salary is 3,100 euros a month.",
-        "Don't save that one.",
-        "My boss must never hear of it.",
-        "The river rose twice in March and took our bench along.",
-        "A neighbour found it three villages further down, none the worse for wear.",
-        "My cat Mirko sleeps in the flour chest all day long.",
-        "What shall I plant beside the beans this year, so that the shade of the mill does no harm?",
-    ]
-)
+LONG = """
+We moved into the old mill by the river in spring.
+The roof of the mill leaks, so my brother comes to mend it on Saturdays.
+He is a roofer and knows each tile by its name, or so he says.
+My garden faces south and is full of beans.
+In the evening I walk to the bridge and count the herons.
+My salary is 3,100 euros a month.
+Don't save that one.
+My boss must never hear of it.
+The river rose twice in March and took our bench along.
+A neighbour found it three villages further down, none the worse for wear.
+My cat Mirko sleeps in the flour chest all day long.
+What shall I plant beside the beans this year, so that the shade of the mill does no harm?
+""".strip().replace("\n", " ")
 
 
 @journey
