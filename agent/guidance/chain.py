@@ -14,7 +14,7 @@ from fnmatch import translate
 from typing import NamedTuple
 
 from agent.guidance.ports import InstructionDisk, Stamp, UnreadFile
-from agent.guidance.source_text import IncludeToken, SourceText, parse_source
+from agent.guidance.source_text import IncludeToken, SourceText, parse_source, to_printable
 from promt.patterns import compile_late
 from protocol.conversation.values import InstructionProfile
 from protocol.guidance import BoundaryKind, InstructionKind, InstructionProblem
@@ -127,7 +127,13 @@ def load_chain(
     walk = _Walk(sources, disk, root, depth)
     for level, folder in enumerate(reversed(folders)):
         walk.add_folder(folder[len(root) :].strip(os.sep).replace(os.sep, "/"), level, PROFILES[profile])
-    return Chain(boundary, list(walk.with_includes()))
+    return Chain(boundary, [_with_printable_names(file) for file in walk.with_includes()])
+
+
+def _with_printable_names(file: LoadedFile) -> LoadedFile:
+    """Return a file as it is told of: a strange repository's names could tear the prompt, or be no UTF-8."""
+    by = to_printable(file.included_by) if file.included_by is not None else None
+    return file._replace(path=to_printable(file.path), included_by=by)
 
 
 class _Walk:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from agent.guidance.ports import AgentFolder, problem
+from agent.guidance.source_text import to_printable
 from promt.patterns import compile_late
 from protocol.base import Params
 from protocol.conversation.threads import AgentRef
@@ -86,7 +87,7 @@ def judge(folder: AgentFolder) -> Judged:
     if not problems and (agents is None or not (agents.text or "").strip()):
         problems.append(problem("missing" if agents is None else "empty", AGENTS_FILE))
     if problems or config is None or agents is None:
-        return InvalidAgent(slug=_to_printable(folder.slug), layer=folder.layer, problems=problems)
+        return InvalidAgent(slug=to_printable(folder.slug)[:128], layer=folder.layer, problems=problems)
     about = Agent(
         slug=folder.slug,
         layer=folder.layer,
@@ -117,11 +118,6 @@ def judge_whole(folder: AgentFolder) -> TopDefinition | InvalidAgent:
         memory=memory.text if memory else None,
         memory_sha256=memory.sha256 if memory else None,
     )
-
-
-def _to_printable(slug: str) -> str:
-    """Return a folder's name as an answer can hold it."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in slug)[:128]
 
 
 def _digest(folder: AgentFolder) -> str:

@@ -8,6 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
+from unicodedata import category
 
 from agent.guidance.ports import UnreadFile
 from promt.patterns import compile_late
@@ -43,6 +44,13 @@ class SourceText(NamedTuple):
     hidden: dict[int, int]
     """The number of hidden characters that were taken out of each line, by its number from 1."""
     tokens: tuple[IncludeToken, ...]
+
+
+def to_printable(name: str) -> str:
+    """Return a file's name as a prompt and an answer can hold it: on one line, with nothing that nobody sees."""
+    return "".join(
+        char if char.isprintable() or category(char) == "Zs" else "\N{REPLACEMENT CHARACTER}" for char in name
+    )
 
 
 def parse_source(data: bytes) -> SourceText:
