@@ -154,13 +154,11 @@ class Guidance:
 
     def _gather(self, found: StoredThread, wanted: Wanted | None, provider: str | None, driver: Driver) -> TurnGuidance:
         """Read the disk."""
-        thread, definition = found.thread, None
-        if thread.agent is not None:
-            is_helper = thread.parent_thread_id is not None
-            definition = self._agents.for_thread(thread.agent.slug, is_helper=is_helper)
-            if not isinstance(definition, HelperDefinition):
-                gone = Refused("agent_invalid", "The agent's definition is not there any more.")
-                return TurnGuidance(problem=gone if definition is None else invalid(definition))
+        thread = found.thread
+        try:
+            definition = self._find_definition(found)
+        except Refused as problem:
+            return TurnGuidance(problem=problem)
         by_role = self._agents.provider_of(definition.about.model_role) if definition is not None else None
         instructions = None
         if wanted is not None and (definition is None or definition.about.instructions):
@@ -184,6 +182,18 @@ class Guidance:
             instructions=instructions,
         )
 
+    def _find_definition(self, found: StoredThread) -> HelperDefinition | None:
+        """Return the definition by which a thread acts now. Reads the disk. Raises `Refused` where it is not valid."""
+        thread = found.thread
+        if thread.agent is None:
+            return None
+        definition = self._agents.for_thread(thread.agent.slug, is_helper=thread.parent_thread_id is not None)
+        if definition is None:
+            raise Refused("agent_invalid", "The agent's definition is not there any more.")
+        if not isinstance(definition, HelperDefinition):
+            raise invalid(definition)
+        return definition
+
     def _window(self, provider: str | None) -> int | None:
         return self._model.window_tokens("main", provider)
 
@@ -199,7 +209,7 @@ class Guidance:
     # -- methods ---------------------------------------------------------------------------------------------------
 
     async def preview(self, params: InstructionsPreviewParams) -> InstructionsPreviewResult:
-        """Return the instruction files that a turn would be given now. Raises `CallerError`."""
+        """Return the instruction files that a turn would be given now. Raises `CallerError` and `Refused`."""
         _require_absolute(params.cwd)
 
         def look(tx: Tx) -> tuple[Wanted, StoredThread | None]:
@@ -213,8 +223,11 @@ class Guidance:
         wanted, found = await self._db.read(look)
         if params.profile is not None:
             wanted = wanted._replace(folder=wanted.folder._replace(profile=params.profile))
-        wanted = wanted._replace(window_tokens=self._window(found.provider if found is not None else None))
-        given = await anyio.to_thread.run_sync(self._reader.read, wanted)
+        definition = await anyio.to_thread.run_sync(self._find_definition, found) if found is not None else None
+        by_role = self._agents.provider_of(definition.about.model_role) if definition is not None else None
+        wanted = wanted._replace(window_tokens=self._window((found.provider if found is not None else None) or by_role))
+        takes_files = definition is None or definition.about.instructions
+        given = await anyio.to_thread.run_sync(self._reader.read, wanted) if takes_files else None
         if given is None:
             limit = self._reader.limit(wanted.window_tokens)
             return InstructionsPreviewResult(

@@ -121,6 +121,15 @@ async def test_the_order_of_a_prompt_and_what_an_agent_refuses_of_it(tmp_path: P
         turn = await act(client, "without", "trn_without", cwd=str(den.repo))
         assert section(turn["prompt_manifest"]) is None
         assert "RULES" not in den.system("trn_without")
+        shown = [
+            await client.request("instructions/preview", {"thread_id": f"thr_trn_{slug}"})
+            for slug in ("top", "without")
+        ]
+        assert [[one["path"] for one in given["files"]] for given in shown] == [["AGENTS.md"], []]
+        assert (shown[1]["text"], shown[1]["budget"]["used"]) == ("", 0)
+        put(den.agents, {"top/AGENTS.md": ""})
+        failed = await refusal(client, "instructions/preview", {"thread_id": "thr_trn_top"})
+        assert failed.reason == "agent_invalid"  # as its turn would be
 
 
 @journey
