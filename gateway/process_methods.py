@@ -227,10 +227,12 @@ class Shell:
         await self._scheduler.look(waits_for_idle=False)
         while True:
             drained = await self._runner.drain(max(0.0, seconds - (time.monotonic() - began)))
-            if not (self._pulse.is_mending and time.monotonic() - began < seconds):
+            if not self._pulse.is_looking:
                 return drained
+            if time.monotonic() - began >= seconds:
+                return msgspec.structs.replace(drained, idle=False)
             with anyio.move_on_after(seconds - (time.monotonic() - began)):
-                # a job met damage; its repair is queued when this returns
+                # a job met damage, or files changed; what is to be done is queued when this returns
                 await self._pulse.look_at_all()
 
     async def provider_list(self, _params: Empty) -> ProviderListResult:

@@ -144,11 +144,12 @@ class Pulse:
                 self._has_looked = True
 
     async def look_at_all(self) -> None:
-        """Look, and wait until derived parts were checked as well."""
+        """Look, and wait until derived parts were checked as well, and jobs know of the files that changed."""
         await self.look()
         await self._app.watch.wait_ended()
         if not self._app.base.home.is_read_only:
             await self._app.knowledge.look()
+            await self._app.knowledge.watchers.settle()
 
     async def beat(self) -> None:
         """Look once."""
@@ -192,9 +193,9 @@ class Pulse:
             await app.knowledge.look()
 
     @property
-    def is_mending(self) -> bool:
-        """Return whether damage that a job met is being repaired."""
-        return self._app.watch.is_at_work
+    def is_looking(self) -> bool:
+        """Return whether work is about to be queued: for damage that a job met, or files that changed."""
+        return self._app.watch.is_at_work or self._app.knowledge.watchers.has_unseen
 
     def refresh_settings(self) -> None:
         """Apply settings that another process of the home changed; the next beat would do so, a little later."""

@@ -44,6 +44,10 @@ class QuietPaths:
             first, _ = self._times.get(path, (now, now))
             self._times[path] = (first, now)
 
+    def __bool__(self) -> bool:
+        """Return whether any path waits."""
+        return bool(self._times)
+
     def take(self, now: float, quiet: float) -> set[str]:
         """Return, and forget, the paths whose time has come."""
         due = {path for path, times in self._times.items() if now >= self._due(times, quiet)}
@@ -74,10 +78,30 @@ class CollectionWatch:
         self._changed = anyio.Event()
         self._scope = anyio.CancelScope()
         self._watcher: FolderWatcher | None = None
+        self._is_looking = True  # its first look is the scan that it queues
+        self._hurried: list[anyio.Event] = []
 
     def stop(self) -> None:
         """End the watch."""
         self._scope.cancel()
+
+    @property
+    def has_unseen(self) -> bool:
+        """Return whether something was reported that no job knows of yet."""
+        return self._is_looking or (self.is_live and bool(self._quiet))
+
+    async def settle(self) -> None:
+        """Have what was reported be looked at without a wait for quiet; return when jobs know of it."""
+        if self.has_unseen:
+            seen = anyio.Event()
+            self._hurried.append(seen)
+            self._changed.set()
+            await seen.wait()
+
+    def _end_look(self, hurried: Sequence[anyio.Event]) -> None:
+        self._is_looking = False
+        for seen in hurried:
+            seen.set()
 
     async def run(self) -> None:
         """Watch until stopped, or refused for a while."""
@@ -85,7 +109,7 @@ class CollectionWatch:
             with self._scope:
                 await self._watch_all()
                 await self._means.db.jot(lambda tx: self._scanner.queue(tx, self._id))  # what changed until now
-                self.is_live = True
+                self.is_live, self._is_looking = True, False
                 while True:
                     await self._follow()
         except WatchRefusedError as error:
@@ -94,6 +118,7 @@ class CollectionWatch:
             self.refused = "missing"  # a scan tells it
         finally:
             self.is_live = False
+            self._end_look(self._hurried)
             if self._watcher is not None:
                 self._watcher.close()
         if self.refused in POLLED:
@@ -139,7 +164,15 @@ class CollectionWatch:
         with anyio.move_on_after(self._quiet.wait(time.monotonic(), quiet)):
             await self._changed.wait()
         self._changed = anyio.Event()
-        paths = self._quiet.take(time.monotonic(), quiet)
+        hurried, self._hurried = self._hurried, []
+        paths = self._quiet.take(time.monotonic(), 0.0 if hurried else quiet)
+        self._is_looking = bool(paths)
+        try:
+            await self._look_at(paths)
+        finally:
+            self._end_look(hurried)
+
+    async def _look_at(self, paths: set[str]) -> None:
         if not paths:
             return
         if any(path.rpartition("/")[2] in DECIDING for path in paths):
@@ -181,6 +214,16 @@ class Watchers:
                 )
                 self._means.spawn(partial(self._keep, collection_id, watch), "watch")
             await self._tell(one)
+
+    @property
+    def has_unseen(self) -> bool:
+        """Return whether something was reported to this process that no job knows of yet."""
+        return any(watch.has_unseen for watch in self._watches.values())
+
+    async def settle(self) -> None:
+        """Return when jobs know of all that was reported until now."""
+        for watch in list(self._watches.values()):
+            await watch.settle()
 
     def _wants(self, known: KnownCollection) -> bool:
         settings = self._means.settings()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from gateway.files.folder_watch import is_on_network
 from gateway.home.starting import Options
 from gateway.process import running
 from gateway.wire.client import GatewayClient, console_script
-from knowledge.rows.collections import change_state, find_collection, set_state
+from gateway.wiring import App
+from knowledge.rows.collections import KnownCollection, change_state, find_collection, set_state
+from knowledge.scan import watching
 from knowledge.scan.watching import QuietPaths
 
 NOON = 1_700_000_000_000
@@ -46,6 +49,13 @@ async def until_found(client: GatewayClient, query: str, there: list[str]) -> di
         if sorted(paths(found)) == there:
             return found
         await drain(client)
+
+
+async def known_of(app: App, name: str) -> KnownCollection:
+    """A collection as a process has it stored."""
+    known = await app.base.database.read(lambda tx: find_collection(tx, name))
+    assert known is not None
+    return known
 
 
 async def pending(client: GatewayClient, name: str) -> int:
@@ -192,6 +202,41 @@ async def test_knowledge_statement_40_a_deep_scan_reads_a_sixth_at_a_time_and_al
         await served.task
     assert found == [2, 4, 6, 8, 10, 12, 12]
     assert len(answer["hits"]) == 12
+
+
+@on_linux
+@journey
+async def test_a_drain_is_not_over_while_a_reported_change_is_no_job_yet(tmp_path, monkeypatch):
+    folder = write(tmp_path / "notes", {"a.md": "A walrus.\n"})
+    den = Den(tmp_path / "den", config="[gateway.knowledge]\ndebounce_ms = 60000\n")
+    monkeypatch.setattr(watching, "QuietPaths", partial(QuietPaths, latest=600.0))  # nothing is due by itself
+    began, goes_on = asyncio.Event(), asyncio.Event()
+    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
+        served = Served(app)
+        await served.pair.hello("ws_here")
+        name = (await served.pair.call("knowledge/collections/add", path=str(folder)))["collection"]["collection_id"]
+        while not (found := app.knowledge.watchers.state_of(await known_of(app, name))).folders:
+            await served.pair.call("gateway/drain", timeout_ms=30_000)
+        assert found.process == "this"
+        look_at = app.knowledge.scanner.look_at
+
+        async def held(*asked: Any) -> Any:
+            began.set()
+            await goes_on.wait()
+            return await look_at(*asked)
+
+        monkeypatch.setattr(app.knowledge.scanner, "look_at", held)
+        write(folder, {"b.md": "A heron.\n"})
+        while not began.is_set():  # until the system reported it
+            told = await served.pair.call("gateway/drain", timeout_ms=200)
+        assert not told["idle"]
+        assert not (await served.pair.call("gateway/drain", timeout_ms=0))["idle"]
+        goes_on.set()
+        assert (await served.pair.call("gateway/drain", timeout_ms=30_000))["idle"]
+        answer = await served.pair.call("knowledge/search", query="heron", source="file")
+        served.pair.end()
+        await served.task
+    assert paths(answer) == ["b.md"]
 
 
 def test_a_watch_that_is_refused_says_why(tmp_path: Path) -> None:
