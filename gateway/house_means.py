@@ -47,7 +47,12 @@ def build_guidance(base: Foundations, notify: Notify, known: Unstored, model: Mo
     def folder() -> Path:
         return agents_folder(base.config.config.agents, base.home.root)
 
-    agents = Agents(db=base.database, shelf=AgentFolders(folder), settings=lambda: base.config.config)
+    agents = Agents(
+        db=base.database,
+        find_thread=known.find_thread,
+        shelf=AgentFolders(folder),
+        settings=lambda: base.config.config,
+    )
     reader = InstructionReader(
         disk=InstructionFiles(),
         scanner=base.scanner,

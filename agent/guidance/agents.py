@@ -23,7 +23,7 @@ from agent.guidance.definitions import (
 )
 from agent.guidance.ports import AgentShelf, problem
 from agent.guidance.source_text import take_out_hidden
-from agent.rows.threads import get_thread
+from agent.rows.threads import StoredThread
 from agent.tools import AGENT_INFO, AGENT_LIST, failure, fits, most_that_fits
 from promt import load
 from protocol import methods as m
@@ -44,7 +44,7 @@ from protocol.hooks import Contribution, DiagnosticContribution, SectionContribu
 from protocol.memory.values import Context
 from protocol.methods import Bound, bind
 from protocol.seams.contexts import require_own_thread
-from protocol.seams.ports import Transact
+from protocol.seams.ports import Transact, Tx
 from protocol.settings import AgentFileSettings, GatewayConfig
 from protocol.tools import AgentInfoArgs, AgentListArgs
 
@@ -69,8 +69,17 @@ def invalid(found: InvalidAgent) -> Refused:
 class Agents:
     """The definitions of both layers: the wire methods, the tools, and what a turn is given."""
 
-    def __init__(self, *, db: Transact, shelf: AgentShelf, settings: Callable[[], GatewayConfig]) -> None:
+    def __init__(
+        self,
+        *,
+        db: Transact,
+        find_thread: Callable[[Tx, str], StoredThread | None],
+        shelf: AgentShelf,
+        settings: Callable[[], GatewayConfig],
+    ) -> None:
+        """`find_thread` knows threads that the store did not take as well."""
         self._db = db
+        self._find_thread = find_thread
         self._shelf = shelf
         self._settings = settings
 
@@ -194,7 +203,7 @@ class Agents:
     async def _asks_for_a_helper(self, context: Context) -> bool:
         """Return whether the asking thread is a helper's. Raises `Refused("scope_out_of_context")`."""
         thread_id = context.thread_id
-        found = await self._db.read(lambda tx: get_thread(tx, thread_id)) if thread_id is not None else None
+        found = await self._db.read(lambda tx: self._find_thread(tx, thread_id)) if thread_id is not None else None
         if found is None:
             return False
         require_own_thread(context, found.thread.workspace_id)

@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 import pytest
+from guidance_stage import agent, put
 from mcp_stage import McpDen
 from sealed import sealed
 from spawned import Den, clean_environment, drain, hello, journey, refusal, remember, take_turn
@@ -153,6 +154,20 @@ async def test_turns_go_on_and_nothing_of_them_is_stored(den):
     async with den.client() as client:
         assert (await refusal(client, "turn/get", {"turn_id": "turn_2"})).reason == "not_found"
         assert (await refusal(client, "thread/get", {"thread_id": "thr_new"})).reason == "not_found"
+
+
+@journey
+async def test_a_helper_that_is_not_stored_is_a_helper(den):
+    await fill(den)
+    put(den.home / "agents", agent("keeper", soul="SOUL", memory="SEED"))
+    async with sealed_client(den) as client:
+        asked = {"slug": "keeper", "parts": ["soul", "memory"]}
+        helper = {"thread_id": "thr_helper", "parent_thread_id": "thr_old"}
+        assert (await client.request("thread/start", helper))["thread"]["not_stored"] == "storage_read_only"
+        failed = await refusal(client, "agents/get", {**asked, "context": {"thread_id": "thr_helper", **PLACE}})
+        assert failed.reason == "forbidden"
+        own = await client.request("agents/get", {**asked, "context": {"thread_id": "thr_old", **PLACE}})
+        assert own["texts"] == {"soul": "SOUL", "memory": "SEED"}
 
 
 @journey

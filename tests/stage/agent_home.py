@@ -234,7 +234,8 @@ class AgentHome:
             unstored=unstored,
         )
         pipeline = Pipeline(runtime=self.runtime, planners=planners, advisor=advisor, settings=settings)
-        agents = Agents(db=self.db, shelf=AgentFolders(lambda: path.parent / "agents"), settings=settings)
+        shelf = AgentFolders(lambda: path.parent / "agents")
+        agents = Agents(db=self.db, find_thread=unstored.find_thread, shelf=shelf, settings=settings)
         reader = InstructionReader(
             disk=InstructionFiles(),
             scanner=RuleScanner(),
