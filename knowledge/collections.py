@@ -5,6 +5,7 @@ Rule 2: the folder of the user is never changed; a removal leaves no byte of wha
 """
 
 import json
+import os
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -98,6 +99,8 @@ class Collections:
 
     async def _open(self, path: str) -> SafeRoot:
         """Return the folder of a path that may be a collection."""
+        if not os.path.isabs(path):  # noqa: PTH117  # a path as this system has it
+            raise CallerError.at("$.path", "Must be an absolute path")
         try:
             root = await anyio.to_thread.run_sync(self._means.resolve_root, path)
         except UnsafeFileError:

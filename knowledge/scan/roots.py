@@ -19,6 +19,8 @@ def is_within(path: str, folder: str) -> bool:
 
 def problem_of_root(path: str, home: str, user_folder: str) -> str | None:
     """Return why a real path may not be a collection, or None. `home` and `user_folder` are real paths too."""
+    if path != path.encode(errors="replace").decode():
+        return "The folder's name is not UTF-8"
     if PurePath(path).parent == PurePath(path):
         return "That is the root of a file system"
     if is_within(user_folder, path):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spawned import Den, drain, every, hello, journey, on_posix
+from spawned import Den, drain, every, hello, journey, on_posix, refusal
 
 from gateway.wire.client import GatewayClient
 
@@ -109,6 +109,25 @@ async def test_knowledge_statement_02_a_preview_stores_nothing_and_counts_as_the
         == {"excluded": 3, "ignored": 4, "unknown_kind": 1, "secret_file": 1, "binary": 1}
     )
     assert preview["by_kind"] == {"markdown": 40, "code": 1, "text": 1}
+
+
+@on_posix
+@journey
+async def test_a_collection_is_named_by_an_absolute_path_that_an_answer_can_hold(tmp_path):
+    odd = tmp_path / os.fsdecode(b"no\xff")
+    try:
+        odd.mkdir()
+    except OSError:
+        pytest.skip("names of this disk are UTF-8")
+    (tmp_path / "link").symlink_to(odd)
+    folder = write(tmp_path / "notes", {"a.md": "A walrus.\n"})
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        relative = os.path.relpath(folder)  # of this process and of the gateway, which it started
+        for path, reason in ((relative, "invalid_params"), (str(tmp_path / "link"), "unsafe_root")):
+            for method, more in (("add", {"dry_run": True}), ("update", {"collection_id": name})):
+                failed = await refusal(client, f"knowledge/collections/{method}", {"path": path, **more})
+                assert (failed.reason, failed.code) == (reason, -32602), (method, path)
 
 
 @journey

@@ -22,7 +22,7 @@ def test_a_mass_is_more_than_a_hundred_and_half():
 
 def test_roots_that_hold_more_than_documents_are_refused():
     home, user = "/srv/pioneer", "/home/ada"
-    refused = ("/", "/home", "/home/ada", "/srv", "/srv/pioneer", "/srv/pioneer/logs", "/etc", "/proc/1")
+    refused = ("/", "/home", "/home/ada", "/srv", "/srv/pioneer", "/srv/pioneer/logs", "/etc", "/proc/1", "/n/\udcff")
     assert [path for path in refused if problem_of_root(path, home, user) is None] == []
     assert problem_of_root("/home/ada/notes", home, user) is None
     assert problem_of_root("/dev/shm", home, user) is not None  # noqa: S108
