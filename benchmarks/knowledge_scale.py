@@ -120,7 +120,7 @@ async def save_cost(home: Path, root: Path) -> float:
 
 
 def _find_saved(root: Path) -> Path:
-    return next(root.glob("*/folder0")) / "n7.md"  # its part may be renamed
+    return next(root.glob("*/folder0/n7.md"))  # its part may be renamed
 
 
 async def removal_cost(home: Path, config: Path) -> float:
