@@ -223,7 +223,8 @@ class Waiting(Wire):
 
 
 class DrainResult(Wire):
-    """The result of a drain: `idle` when no job is runnable, with the jobs that wait for later."""
+    """The result of a drain: `idle` when no job is runnable and no change of files that was told waits to be looked at;
+    with the jobs that wait for later."""
 
     idle: bool
     pending: int

@@ -1279,7 +1279,11 @@ export interface DrainParams {
   timeout_ms?: number;
 }
 
-/** The result of a drain: `idle` when no job is runnable, with the jobs that wait for later. */
+/**
+ * The result of a drain: `idle` when no job is runnable and no change of files that was told waits to
+ * be looked at;
+ * with the jobs that wait for later.
+ */
 export interface DrainResult {
   idle: boolean;
   pending: number;
