@@ -223,8 +223,10 @@ class Waiting(Wire):
 
 
 class DrainResult(Wire):
-    """The result of a drain: `idle` when no job is runnable and no change of files that was told waits to be looked at;
-    with the jobs that wait for later."""
+    """The result of a drain, with the jobs that wait for later.
+
+    `idle` when no job is runnable and no told change of files waits to be looked at.
+    """
 
     idle: bool
     pending: int
