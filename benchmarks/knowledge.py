@@ -17,7 +17,7 @@ from benchmarks.knowledge_scale import measure
 from benchmarks.report import machine
 
 SETS = Path(__file__).parent / "sets" / "files"
-BLIND = ("hatch_docs.jsonl", "litestar_code.jsonl", "peps_prose.jsonl")
+REPORTED = ("hatch_docs.jsonl", "litestar_code.jsonl", "peps_prose.jsonl")
 """Questions whose author had not seen the search; `sets/files/README.md` says of which folders."""
 DOCS, CODE, PROSE = "PIONEER_BENCH_DOCS", "PIONEER_BENCH_CODE", "PIONEER_BENCH_PROSE"
 """Variables that name the folders of the collections where no option does."""
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     is_good = True
     with tempfile.TemporaryDirectory() as folder:
         if folders:
-            files = [options.questions] if options.questions is not None else [SETS / name for name in BLIND]
+            files = [options.questions] if options.questions is not None else [SETS / name for name in REPORTED]
             for number, path in enumerate(files):
                 asked = read_questions(path)
                 run = compare(

@@ -149,9 +149,9 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
             pointed = known or (end if works and points and MASK not in bare else None)
             is_asked = bool(points and asks) or (pointed is not None and _is_request(bare))
             is_sure = bool(works or points or names) or (found is not None and found.is_sure)
-            is_lined = text[end : block.end].lstrip(" \t")[:1] == "\n"
-            is_lined = is_lined and ((points and asks) or (works and REWORKS.search(bare))) is not None
-            found = Cover(end, is_sure, pointed, is_asked, bool(is_lined))
+            asks_for_text = bool((points and asks) or (works and REWORKS.search(bare)))
+            is_lined = asks_for_text and text[end : block.end].lstrip(" \t")[:1] == "\n"
+            found = Cover(end, is_sure, pointed, is_asked, is_lined)
             if is_lined:
                 return found
         elif is_kept or (ends_label and not names):

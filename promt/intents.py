@@ -307,8 +307,8 @@ class _Language:
         self._read: dict[str, _Phrases] = {}
 
     @property
-    def tells_everything(self) -> bool:
-        """It has words for all that is said."""
+    def names_everything(self) -> bool:
+        """The language has words for all that is said (`of_everything`)."""
         return "of_everything" in self._table
 
     def may_be(self, text: "_Text") -> bool:
@@ -420,20 +420,20 @@ def _detect(text: str) -> Intents:
 
 
 def keep_savable(text: str, material: Sequence[Span] = ()) -> list[str]:
-    """Return the user's own words, stretch by stretch, without what they asked to have forgotten on the way."""
+    """Return the user's own words, stretch by stretch, without the ranges that they ask not to keep."""
     return own_stretches(text, [*material, *find_unsaved(text)])
 
 
 def find_unsaved(text: str) -> tuple[Span, ...]:
-    """Return what alone of a long message its user asks not to keep."""
+    """Return the ranges of a long message that alone its user asks not to keep, in order; often none."""
     return detect(text).unsaved if len(text) >= TELLING_CHARS else ()
 
 
 def _find_unsaved(text: str) -> tuple[Span, ...]:
-    """Return what alone of a long message is not to be kept: sentences that say so, each with both of its neighbours.
+    """Return the ranges of a long message that alone are not to be kept: sentences that say so, with both neighbours.
 
-    It is empty where nothing says so, and where the wish is for all of the message: at its beginning or its end, or of
-    everything.
+    There is none where no sentence says so, and where the wish is for all of the message: at its beginning or its end,
+    or of everything.
     """
     if len(text) < TELLING_CHARS:
         return ()
@@ -452,4 +452,4 @@ def _is_of_everything(said: str) -> bool:
     """Return whether a sentence speaks of all that is said; in a language that has no words for that it always may."""
     folded = _read(said)
     heard = [language for language in _languages() if language.may_be(folded) and _occurs(language, "no_save", folded)]
-    return any(not language.tells_everything or _occurs(language, "of_everything", folded) for language in heard)
+    return any(not language.names_everything or _occurs(language, "of_everything", folded) for language in heard)

@@ -11,6 +11,7 @@ from importlib.resources import files
 COMPRESSION = 6  # of raw deflate; with the common terms a fifth less room than zlib alone, and unpacked as fast
 CHECK_BYTES = 4  # of a checksum: raw deflate has none
 PLAIN, DEFLATED = b"\0", b"\1"
+"""The first byte of terms, which says how the others are kept."""
 INT8_MOST = 127
 HASH_BYTES = 16
 """Of the keyed hash of a text, as rows keep it: half of its bytes tell any number of texts apart."""

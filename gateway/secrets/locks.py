@@ -1,8 +1,8 @@
-"""Tells a short number that opens something from one that counts, dates, prices or names something.
+"""Tells a short number or token that opens something from one that counts, dates, prices or names something.
 
 Rule 1: the words of a sentence decide, not its wording: a word for a code, or for what is locked, and a number that
-stands as a value. What is called how is `[secrets]` of the languages.
-Rule 2: a number that may be a year, an amount, a price, a time, a house or a telephone is none.
+stands as a value. The words are `[secrets]` of the languages.
+Rule 2: a number that may be a year, an amount, a price, a time, a house or a telephone is no code.
 """
 
 from functools import cache, partial
@@ -40,7 +40,7 @@ _CODES = Pattern(partial(pattern_of, "codes"))
 _LOCKS = Pattern(partial(pattern_of, "locks"))
 _GUARDED = Pattern(partial(pattern_of, "guarded"))
 _GIVEN = Pattern(
-    lambda: rf"(?:{find_parts()['is']}|'s |(?:{pattern_of('gives')})[ \t:]{{1,2}}(?:[a-z]{2, 3} )?)[\"'`]?$"
+    lambda: rf"(?:{find_parts()['is']}|'s |(?:{pattern_of('gives')})[ \t:]{{1,2}}(?:[a-z]{{2,3}} )?)[\"'`]?$"
 )
 _BESIDE = Pattern(lambda: rf"(?:{pattern_of('locks')})[ \t,]{{1,2}}$")
 _SIGNED = Pattern(r"[:=][ \t]{0,3}[\"'`]?$")
@@ -49,13 +49,13 @@ _GROUPED = compile_late(r"[0-9]+(?:[ -][0-9]+)+")
 _NUMBERED = Pattern(lambda: rf"(?:{any_word('numbered')})[ \t.#]{{0,3}}$")
 _OTHER_CODE = Pattern(partial(any_word, "not_a_lock"))
 
-
 _SIGNS = frozenset("!@#$%&*^+~")
+"""A token that looks made up has one of these inside."""
 MIN_TOKEN = 8
 MIN_NAME = 12
-"""Only with a line in it, as names of things have one, too, and without a word for a code."""
-_NO_TOKEN = Pattern(r"@[a-z0-9-]+[.]|://|[/\\\\(){}<>=;|\\[\\]]|^[@#]|&[a-z]+=|[.][a-z]{2,4}$")
-"""Addresses, names of people and topics, paths and code."""
+"""The least length of a token with an underscore alone, where no word for a code is near: names of things have one."""
+_NO_TOKEN = Pattern(r"@[a-z0-9-]+[.]|://|^[@#]|&[a-z]+=|[.][a-z]{2,4}$")
+"""Addresses, names of people, topics and files, and queries."""
 
 
 @cache
@@ -70,26 +70,35 @@ def opening_number(found: RuleMatch) -> Range | None:
     cut = _ENDS.search(after)
     after = after[: cut.start()] if cut else after
     near = f"{before[-NEAR_CHARS:]} \x00 {after[: NEAR_CHARS // 2]}"
-    is_code = _CODES.occurs(near) or _PINS.occurs(near)
-    is_lock = _LOCKS.occurs(f"{before} \x00 {after}")
-    is_guarded = is_lock or _GUARDED.occurs(f"{before} \x00 {after}")
-    is_strong = _PINS.occurs(near) or (is_guarded and (is_code or found.value[-1] in "#*"))
-    if not (is_strong or is_lock):
+    names_pin = _PINS.occurs(near)
+    names_code = names_pin or _CODES.occurs(near)
+    names_lock = _LOCKS.occurs(f"{before} \x00 {after}")
+    is_guarded = names_lock or _GUARDED.occurs(f"{before} \x00 {after}")
+    is_sure = names_pin or (is_guarded and (names_code or found.value[-1] in "#*"))
+    if not (is_sure or names_lock):
         return None
     digits = "".join(c for c in found.value if c.isdigit())
-    is_odd = not found.value.isdecimal() and _GROUPED.fullmatch(found.value) is None
-    is_odd |= digits[0] == "0" and _TIME.fullmatch(digits) is None
-    is_given = _GIVEN.occurs(before) or (is_lock and (_BESIDE.occurs(before) or is_odd))
-    is_told = (is_given and is_strong) or _PINS.occurs(before[-BESIDE_CHARS:])
-    others = NOT_ITSELF.occurs(before[-NEAR_CHARS:]) or _OTHER_CODE.occurs(near) or _NUMBERED.occurs(before)
-    is_postal = not is_lock and is_code and _POSTAL.fullmatch(found.value) is not None and not _GUARDED.occurs(near)
-    is_year = _YEAR.fullmatch(digits) is not None and not (is_told or (is_given and _SIGNED.occurs(before)))
-    is_time = _TIME.fullmatch(digits) is not None and not (is_code or is_given)
-    if digits in _TRIVIAL or others or is_postal or is_year or is_time or (_counts(digits, after) and not is_told):
-        return None
-    if not is_strong and (not is_given or len(digits) > MOST_DIGITS or _GROUPED.fullmatch(found.value)):
-        return None
-    return found.start, found.end
+    is_grouped = _GROUPED.fullmatch(found.value) is not None
+    is_time = _TIME.fullmatch(digits) is not None
+    is_odd = not (found.value.isdecimal() or is_grouped) or (digits[0] == "0" and not is_time)
+    is_given = _GIVEN.occurs(before) or (names_lock and (is_odd or _BESIDE.occurs(before)))
+    is_told = (is_given and is_sure) or _PINS.occurs(before[-BESIDE_CHARS:])
+    reasons_against = (
+        digits in _TRIVIAL,
+        # The number of another thing.
+        NOT_ITSELF.occurs(before[-NEAR_CHARS:]) or _OTHER_CODE.occurs(near) or _NUMBERED.occurs(before),
+        # A postal code.
+        names_code and not names_lock and _POSTAL.fullmatch(found.value) and not _GUARDED.occurs(near),
+        # A year.
+        _YEAR.fullmatch(digits) and not (is_told or (is_given and _SIGNED.occurs(before))),
+        # A time.
+        is_time and not (names_code or is_given),
+        # A quantity.
+        not is_told and _counts(digits, after),
+        # Beside a lock alone: a number that is not given as a value, that is long, or that has groups.
+        not is_sure and (not is_given or len(digits) > MOST_DIGITS or is_grouped),
+    )
+    return None if any(reasons_against) else (found.start, found.end)
 
 
 def guarding_token(found: RuleMatch) -> Range | None:

@@ -149,7 +149,10 @@ def _spoken() -> frozenset[str]:
 
 
 def seed_words(found: RuleMatch) -> Range | None:
-    """12 to 24 words in a row that are no sentence: a list seldom repeats one and has no function words."""
+    """Return the range of 12 or more words in a row that are no sentence; None where there is none.
+
+    A list of a wallet seldom repeats a word and has no function words.
+    """
     run: list[re.Match[str]] = []
     for word in re.finditer(r"[^\W\d_]+", found.lowered[found.start : found.end]):
         if word[0] not in _spoken():

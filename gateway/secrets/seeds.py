@@ -55,9 +55,9 @@ def _find_next(text: str, at: int, step: int, passed: str) -> str:
 
 
 def bare(found: RuleMatch) -> Range | None:
-    """Twelve to twenty-four words of the list.
+    """Return the range of twelve to twenty-four words of the list that are a phrase; None where there is none.
 
-    With the right checksum, a wallet named beside them, or nothing but a line's end or a colon around.
+    They have the right checksum, a wallet named beside them, or nothing but a line's end or a colon around.
     """
     known = _places()
     listed = [word for word in re.findall("[a-z]+", found.value) if word in known]

@@ -157,7 +157,8 @@ def spell_classes(line: str) -> str:
     if len(line) > MAX_CLASS_CHARS:
         raise ValueError("too long")
     try:
-        return _BRACKETS.sub(lambda found: _CLASS.sub(lambda one: CLASSES[one[1]], found[0]), line)
+        # Within the brackets: `[:alpha:]` alone is a set of four letters and the colon, as it is for git.
+        return _BRACKETS.sub(lambda found: found[0][:1] + _CLASS.sub(lambda one: CLASSES[one[1]], found[0][1:]), line)
     except KeyError:
         raise ValueError("no class of letters") from None
 

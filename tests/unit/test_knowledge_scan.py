@@ -77,6 +77,8 @@ def test_named_classes_of_letters_are_those_of_git():
         False,
     ]
     assert [one.line for one in listed.bad] == [3, 4]
+    alone = PatternList("x", "", ["[:digit:]x"])  # no class without brackets around it
+    assert [alone.find(path) is not None for path in ("dx", ":x", "5x", "0-9x")] == [True, True, False, False]
 
 
 def test_names_say_the_kind():

@@ -1,6 +1,6 @@
 """uvicorn's server without its command line, which the package itself imports: a fifth of what a door's start costs.
 
-Rule 1: whoever asks the package for what only its own file gives, gets it: the file is then run after all.
+Rule 1: code that asks the package for a name of its own file gets it: the file is then run after all.
 """
 
 import importlib.util
@@ -11,6 +11,8 @@ from typing import Any
 __all__ = ["STATUS_PHRASES", "Config", "H11Protocol", "Server"]
 
 PACKAGE = "uvicorn"
+OWN_NAMES = {"__version__", "__all__"}
+"""Names with underscores that the package's own file gives; others are asked for by the import system and by tools."""
 UNRUN = "unrun spec"
 """A name that no code asks for: the package's specification, until its own file is run."""
 
@@ -19,7 +21,8 @@ class _Package(ModuleType):
     """The package with its modules; its own file is run when a name of it is asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("__") and (spec := vars(self).pop(UNRUN, None)) is not None:
+        is_given = name in OWN_NAMES or not name.startswith("__")
+        if is_given and (spec := vars(self).pop(UNRUN, None)) is not None:
             spec.loader.exec_module(self)
         if name in vars(self):
             return vars(self)[name]
@@ -39,6 +42,6 @@ def _open_package() -> None:
 
 
 _open_package()
-from uvicorn.config import Config  # noqa: E402
-from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol  # noqa: E402
-from uvicorn.server import Server  # noqa: E402
+from uvicorn.config import Config  # noqa: E402  # the package has to be known by then
+from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol  # noqa: E402  # the same
+from uvicorn.server import Server  # noqa: E402  # the same
