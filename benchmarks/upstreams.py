@@ -91,7 +91,9 @@ class Forwarder:
 
 def forward(port: int) -> None:
     """Serve the forwarder until the process is ended."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # as the doors' is: no Nagle
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
     sys.stdout.write(f"{listener.getsockname()[1]}\n")
     sys.stdout.flush()
     config = uvicorn.Config(Forwarder(port), http="h11", ws="none", lifespan="off", log_level="error")

@@ -69,7 +69,7 @@ ITEM_STATUS: Mapping[TurnEvent, ItemStatus] = {"complete": "completed", "fail": 
 
 
 class CapturedEnd(NamedTuple):
-    """The end of a turn that a door captured; `recall` is what its manifest says instead of what was prepared."""
+    """The end of a turn that a door captured; `recall` is told where nothing of what was prepared was shown."""
 
     status: FinishStatus
     text: str | None
@@ -397,7 +397,7 @@ class Turns:
         active.usage = end.usage
         prepared = active.hosted.prepared
         if end.recall is not None:
-            prepared = prepared._replace(compiled=prepared.compiled._replace(recall=end.recall))
+            prepared = prepared._replace(compiled=prepared.compiled._replace(recall=end.recall, manifest=[]))
         return await self._life.end(
             active,
             event,

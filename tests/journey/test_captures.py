@@ -293,6 +293,7 @@ async def test_what_came_too_late_is_taken_back(tmp_path):
             "chunk_ids": [],
             "knowledge_ids": [],
         }
+        assert ended["turn"]["prompt_manifest"]["sections"] == []
         second = await chat.prepare("And now?")
         assert not [block for block in second["blocks"] if block["index"] == 0]
 

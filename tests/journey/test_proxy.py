@@ -18,8 +18,8 @@ pytestmark = pytest.mark.followed
 DIALECTS = tuple(PATHS)
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
-SLOW = "[gateway.proxy]\nrecall_deadline_ms = 5000\n"
-"""Tests run on busy machines: memory has as long as it may have."""
+SLOW = "[gateway.recall]\ndeadline_ms = { turn = 60000 }\n[gateway.proxy]\nrecall_deadline_ms = 5000\n"
+"""Tests run on busy machines: memory has as long as it may have, a turn's facts as well as a request."""
 ECHOES = size("proxy_echoes")
 
 
@@ -219,6 +219,28 @@ async def test_proxy_statement_24_modes_by_request(tmp_path):
             assert set(map(str.lower, ours)) <= {"x-pioneer-hop"}
         async with den.client("ws_default") as client:
             assert await kept(client, 1) == [[f"{ASK} ".strip(), "Answer 5."]]
+
+
+@journey
+async def test_proxy_statement_24_a_word_of_ours_that_is_misspelt(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, BOAT)
+        async with den.proxy(), den.client("ws_default") as client:
+            for name, value in (
+                ("role", "sub-agent"),
+                ("workspace", "ws harbor"),
+                ("agent", "a/b"),
+                ("thread", "x" * 129),
+            ):
+                came = await Program(den, **{f"x_pioneer_{name}": value}).ask(f"{ASK} {name}")
+                assert (came.status, came.memory) == (200, "off"), name
+                assert b"Marigold" not in model.seen[-1].body
+            came = await Program(den, x_pioneer_role="Main", x_pioneer_thread="thr_of_mine").ask(ASK)
+            assert came.memory == "recalled"
+            assert await kept(client, 1) == [[ASK, "Answer 5."]]
+            (row,) = (await client.request("gateway/status", {}))["capture"]
+            assert row["late"] == 0
 
 
 @journey

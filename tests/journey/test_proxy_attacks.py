@@ -8,6 +8,8 @@ from proxy_stage import Program, fake_model, fetch
 from spawned import clean_environment, journey, run_to_end
 from test_proxy import den_of
 
+from gateway.doors.proxy.app import MAX_READ_BYTES
+
 WITH_BODY = "/v1/chat/completions"
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hello there."}]}).encode()
 
@@ -125,3 +127,26 @@ async def test_no_address_is_printed_that_leads_nowhere(tmp_path):
         for name, code in (("nosuch", 64), ("vendor", 0), ("anthropic", 0)):
             told = run_to_end(den.proxy_command("url", "openai", "--upstream", name), env=clean_environment())
             assert (told.returncode, f"/u/{name}/" in told.stdout.decode()) == (code, code == 0)
+        for place in (("--workspace", "ws/harbor"), ("--folder", str(tmp_path / "nosuch"))):
+            told = run_to_end(den.proxy_command("url", "openai", *place), env=clean_environment())
+            assert (told.returncode, told.stdout) == (64, b""), place
+
+
+@journey
+async def test_the_port_that_is_asked_for_is_printed(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy():
+            for port, printed in ((0, den.port), (den.port, den.port), (5555, 5555)):
+                told = run_to_end(den.proxy_command("url", "--port", str(port)), env=clean_environment())
+                assert told.stdout.decode().startswith(f"http://127.0.0.1:{printed}/t/"), port
+
+
+@journey
+async def test_a_body_that_is_too_long_to_read_goes_on_and_says_so(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy():
+            body = b'{"messages": [{"role": "user", "content": "%s"}]}' % (b"a" * MAX_READ_BYTES)
+            came = await fetch(den.port, "POST", f"/t/{den.token}{WITH_BODY}", body)
+            assert (came.status, came.memory, model.seen[0].body == body) == (200, "skipped", True)

@@ -1,9 +1,13 @@
 """The rules of the HTTP door, decision by decision."""
 
+import asyncio
+import socket
+
 import pytest
 from cases import each
 
 from gateway.doors.http import rules
+from gateway.doors.http.server import listen
 from protocol.errors import CallerError
 
 PORT = 42069
@@ -177,3 +181,21 @@ def test_a_name_alone_is_true_for_switches_only():
 def test_queries_that_are_none(query):
     with pytest.raises(CallerError):
         rules.members_of(query)
+
+
+def test_a_body_does_not_wait_until_its_head_is_acknowledged():
+    async def ask() -> int:
+        came: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def meet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            came.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        listener = listen("127.0.0.1", 0)
+        async with await asyncio.start_server(meet, sock=listener):
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            found = await came
+            writer.close()
+            return found
+
+    assert asyncio.run(ask())

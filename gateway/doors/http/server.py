@@ -170,7 +170,8 @@ class DoorServer(Server):
 def listen(bind: str, port: int) -> socket.socket:
     """Return a socket that listens on an address; port 0 takes a free one. Raises `OSError`."""
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP, or asyncio leaves Nagle's algorithm on: a body would wait 40 ms for its head to be acknowledged.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if sys.platform == "win32":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)

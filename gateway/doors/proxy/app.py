@@ -181,7 +181,7 @@ class ProxyDoor:
             return "passed"
         body = await _read(exchange, receive)
         if not isinstance(body, bytes):
-            await self._pass_on(asked, exchange, send, body, None, is_understood=True)
+            await self._pass_on(asked, exchange, send, body, RecalledRequest(b"", "skipped"), is_understood=True)
             return address.path
         recalled = await self._means.capturing.prepare(language[0], body, headers, address, is_oauth=is_oauth(headers))
         await self._pass_on(asked, exchange, send, recalled.body, recalled, is_understood=True)
@@ -337,7 +337,7 @@ async def _read(exchange: Exchange, receive: Any) -> bytes | AsyncIterator[bytes
         size += len(message["body"])
         if not message["more_body"]:
             exchange.note_read()
-        elif size > MAX_READ_BYTES:
+        if size > MAX_READ_BYTES:
             return _rest_of(receive, exchange, parts)
     return b"".join(parts)
 

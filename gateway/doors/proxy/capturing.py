@@ -4,6 +4,7 @@ Rule 1: a request that cannot be read, or is a program's own, goes on as it is; 
 Rule 2: what did not come in time is taken back: the turn is kept as one that nothing was shown in.
 """
 
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from gateway.doors.proxy.route import Language, ProxyAddress
 from gateway.doors.proxy.spool import Spool
 from gateway.doors.proxy.tee import DIALECTS, Tee
 from gateway.wire.client import CallFailed
+from protocol.base import ID_TEXT
 from protocol.capture.calls import MAX_CHAIN
 from protocol.capture.chain import START, follow_all, without_blocks
 from protocol.conversation.turns import Usage
@@ -25,6 +27,7 @@ from protocol.settings import ProxySettings
 
 MODES = frozenset({"normal", "read_only", "ignored"})
 ROLES = frozenset({"main", "subagent", "task"})
+_ID = re.compile(ID_TEXT)
 MAX_TOOL_EVENTS = 256
 MAX_CLIENT_CHARS = 64
 MAX_ROUNDS = 1000
@@ -88,9 +91,10 @@ class Capturing:
     ) -> RecalledRequest:
         """Return a request as it goes on, within the deadline of the settings."""
         mode = self.mode_of(headers)
-        if mode == "ignored":
+        names = _names_of(headers, address)
+        if mode == "ignored" or not _is_understood(headers, names):
             return RecalledRequest(body, "off")
-        client = name_of(_one(headers, "user-agent"), _one(headers, "x-pioneer-agent") or address.agent_id)
+        client = name_of(_one(headers, "user-agent"), names["agent_id"])
         row = client_rows().get(client, ClientRow(agent=[]))
         try:
             request: ChatRequest = DIALECTS[language].read(body, row.wrappers)
@@ -100,7 +104,7 @@ class Capturing:
         if user is None or self._is_utility(request, user, row.utility, headers):
             return RecalledRequest(body, "skipped")
         hashes = follow_all(START, [one.said for one in request.messages])
-        source = self._source(request, headers, address, client, row.session)
+        source = self._source(request, headers, names, client, row.session)
         params = self._params(request, user, hashes) | {"source": source, "memory_mode": mode}
         began = time.monotonic()
         found, reason = await self._ask(params)
@@ -142,7 +146,7 @@ class Capturing:
     def _is_utility(
         self, request: ChatRequest, user: int, marks: Sequence[str], headers: Mapping[str, Sequence[str]]
     ) -> bool:
-        if _one(headers, "x-pioneer-role").lower() == "task":
+        if _role(headers) == "task":
             return True
         texts = (request.messages[user].words, *request.system_texts)
         begun = [text[:UTILITY_CHARS].lower().lstrip() for text in texts]
@@ -152,21 +156,18 @@ class Capturing:
         self,
         request: ChatRequest,
         headers: Mapping[str, Sequence[str]],
-        address: ProxyAddress,
+        names: Mapping[str, str | None],
         client: str,
         told: Sequence[str],
     ) -> dict[str, str]:
         """Return where a message comes from."""
-        role = _one(headers, "x-pioneer-role").lower()
         name = client if client != UNKNOWN else (_one(headers, "user-agent") or UNKNOWN)[:MAX_CLIENT_CHARS]
         source = {
             "door": "proxy",
             "client": name,
-            "role": role if role in ROLES else "main",
+            "role": _role(headers),
             "session_id": _session(told, headers, request.names),
-            "workspace_id": _one(headers, "x-pioneer-workspace") or address.workspace_id,
-            "agent_id": _one(headers, "x-pioneer-agent") or address.agent_id,
-            "thread_id": _one(headers, "x-pioneer-thread") or None,
+            **names,
         }
         return {key: value for key, value in source.items() if value}
 
@@ -263,6 +264,24 @@ class Capturing:
 
 def _one(headers: Mapping[str, Sequence[str]], name: str) -> str:
     return next((value.strip() for value in headers.get(name, ())), "")
+
+
+def _role(headers: Mapping[str, Sequence[str]]) -> str:
+    return _one(headers, "x-pioneer-role").lower() or "main"
+
+
+def _names_of(headers: Mapping[str, Sequence[str]], address: ProxyAddress) -> dict[str, str | None]:
+    """Return what a request is told to belong to; a header wins over the address."""
+    return {
+        "workspace_id": _one(headers, "x-pioneer-workspace") or address.workspace_id,
+        "agent_id": _one(headers, "x-pioneer-agent") or address.agent_id,
+        "thread_id": _one(headers, "x-pioneer-thread") or None,
+    }
+
+
+def _is_understood(headers: Mapping[str, Sequence[str]], names: Mapping[str, str | None]) -> bool:
+    """Return whether a request says whose it is in words that are known: a misspelt subagent is no main one."""
+    return _role(headers) in ROLES and all(name is None or _ID.fullmatch(name) for name in names.values())
 
 
 def _session(told: Sequence[str], headers: Mapping[str, Sequence[str]], names: Mapping[str, str]) -> str | None:

@@ -1,6 +1,7 @@
 """`pioneer proxy`, and `pioneer proxy url`: the lines that a program is given to go through it."""
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from gateway.doors.commands.door import home_of
 from gateway.doors.commands.options import path
 from gateway.doors.commands.processes.starting import arrange_process, options_of, port_of
 from gateway.doors.terminal.exits import Stop
+from protocol.base import ID_TEXT
 
 CURSOR = (
     "Cursor's own servers make its calls to models, so an address of this machine cannot work there: use MCP instead"
@@ -100,6 +102,10 @@ def _url(given: argparse.Namespace) -> int:
     if given.client == "cursor":
         sys.stdout.write(CURSOR + "\n")
         return OK
+    if given.workspace is not None and not re.fullmatch(ID_TEXT, given.workspace):
+        raise Stop(USAGE, f"{given.workspace!r} cannot be the id of a workspace: its address would lead nowhere")
+    if given.folder is not None and not given.folder.is_dir():
+        raise Stop(USAGE, f"there is no folder {str(given.folder)!r}")
     home = Home(home_of(given))
     store = ConfigStore(given.config or home.root / "config.toml", is_named=given.config is not None)
     settings = store.config.proxy
@@ -111,8 +117,10 @@ def _url(given: argparse.Namespace) -> int:
         token = read_token(token_path(home.root, "proxy"))
     except OSError as error:
         raise Stop(CANNOT_WRITE, f"the token cannot be read or made ({error.strerror})") from None
-    running = living_doors(home.run, "proxy")
-    url = running[0].url if running else f"http://127.0.0.1:{given.port or settings.port}"
+    running = [one.url for one in living_doors(home.run, "proxy")]
+    if given.port:
+        running = [one for one in running if one.endswith(f":{given.port}")]
+    url = next(iter(running), f"http://127.0.0.1:{given.port or settings.port}")
     workspace_id = given.workspace or (_workspace_of(given.folder) if given.folder is not None else None)
     base = f"{url}/t/{token}"
     base += f"/u/{given.upstream}" if given.upstream else ""
