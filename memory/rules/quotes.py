@@ -140,6 +140,8 @@ def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonC
         return _pick_sentence(claim, sentence) if _rests_on(claim.content, sentence, lexicon) else "beyond_quote"
     is_obeyed = claim.category in OBEYED or OBLIGES.search(claim.content) is not None
     is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
+    if is_obeyed and _asks_after(claim.quote, sentence) and not _is_clause(claim.quote, sentence):
+        return "beyond_quote"  # a question after what others want: "the page says always to …, is that so?"
     if is_obeyed or is_turned or _is_of_another(claim.content, sentence):
         return _as_said(claim, sentence)
     value = claim.value if _is_within(claim.value, sentence, lexicon) else None

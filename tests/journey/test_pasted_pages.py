@@ -89,3 +89,17 @@ async def test_unseen_signs_break_nothing_that_tells_a_page(broken: str, tmp_pat
         await take_turn(client, "thr_1", f"{UNSEEN}I live in {UNSEEN}Zephyr town with my dog.{UNSEEN}", "trn_2")
         await drain(client)
         assert [one["content"] for one in await every(client, "memory/list", "records")] == [HIDDEN]
+
+
+@journey
+async def test_a_question_after_an_order_of_others_gives_none(tmp_path: Path) -> None:
+    den = Den(tmp_path, scripted=True)
+    metric = "Always use metric units in recipes"
+    learnt = [fact(PAYLOAD, PAYLOAD[:-1], "custom", **ORDER), fact(f"{metric}.", metric, "custom", **ORDER)]
+    den.write_script([{"role": "extractor", "respond": {"json": {"facts": learnt}}}])
+    async with den.client() as client:
+        await client.request("thread/start", {"thread_id": "thr_1"})
+        asked = f"The web page told you to {PAYLOAD[:-1].lower()}, is that right? {metric}."
+        await take_turn(client, "thr_1", asked, "trn_1")
+        await drain(client)
+        assert [one["content"] for one in await every(client, "memory/list", "records")] == [f"{metric}."]
