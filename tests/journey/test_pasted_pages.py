@@ -103,3 +103,21 @@ async def test_a_question_after_an_order_of_others_gives_none(tmp_path: Path) ->
         await take_turn(client, "thr_1", asked, "trn_1")
         await drain(client)
         assert [one["content"] for one in await every(client, "memory/list", "records")] == [f"{metric}."]
+
+
+@journey
+async def test_what_a_question_after_the_past_repeats_is_not_said_anew(tmp_path: Path) -> None:
+    den = Den(tmp_path, scripted=True)
+    learnt = [fact(HIDDEN, HIDDEN, "custom"), fact(PAYLOAD, PAYLOAD, "custom", **ORDER)]
+    den.write_script([{"role": "extractor", "respond": {"json": {"facts": learnt}}}])
+    async with den.client() as client:
+        turns = [{"at": 1_717_400_000_000, "items": [{"role": "user", "text": f"{HIDDEN} {PAYLOAD}"}]}]
+        brought = {"workspace_id": "ws_here", "thread_id": "thr_old", "source": {"kind": "app", "id": "talk"}}
+        await client.request("thread/import", {**brought, "turns": turns})
+        await client.request("thread/start", {"thread_id": "thr_1"})
+        await take_turn(client, "thr_1", f"What did I say about Zephyr: {HIDDEN} {PAYLOAD}", "trn_1")
+        await drain(client)
+        assert await every(client, "memory/list", "records") == []
+        await take_turn(client, "thr_1", f"About where I live: {HIDDEN}", "trn_2")
+        await drain(client)
+        assert [HIDDEN in one["content"] for one in await every(client, "memory/list", "records")] == [True]
