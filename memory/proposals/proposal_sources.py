@@ -3,7 +3,6 @@
 Rule 1: pure; a door never decides what becomes of a proposal.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from memory.proposals.same_matter import corrects
 from memory.rows.store import Stored, to_column
 from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.identity import SINGLE_ATTRIBUTES, key_part
-from memory.rules.obligations import find_ask
+from memory.rules.obligations import find_ask_of_name
 from memory.rules.paths import require_path
 from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, find_sentence, fold_quote, near_sentence
 from memory.rules.sensitivity import clean
@@ -186,11 +185,7 @@ def _without_orders(semantic: SemanticFields, text: str) -> SemanticFields:
     named = {name: str(getattr(semantic, name) or "") for name in ("attribute", "custom_attribute", "subject_key")}
     named = {name: words for name, words in named.items() if key_part(words) not in SINGLE_ATTRIBUTES}
     has_unsaved = bool(find_unsaved(text))
-    dropped = [
-        name
-        for name, words in named.items()
-        if has_unsaved or find_ask(re.sub(r"[\W_]+", " ", words), "custom") is not None
-    ]
+    dropped = [name for name, words in named.items() if has_unsaved or find_ask_of_name(words) is not None]
     return replace(semantic, **{name: "custom" if name == "attribute" else None for name in dropped})
 
 
