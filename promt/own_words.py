@@ -31,6 +31,7 @@ from promt.handing_over import (
 from promt.layout import INLINE_FENCE, MASK, QUOTED, SPEAKER, Span, TextBlock, blocks_of, fences, mask_quotes, sentences
 from promt.long_messages import FRAMED_CHARS, LONG_CHARS, is_document, is_told
 from promt.patterns import compile_late
+from promt.render import UNSEEN
 from promt.speaker import is_about_user
 
 READ_CHARS: Final = 12_000
@@ -99,6 +100,19 @@ _LINE_TEXT = compile_late(r"[^\n]+")
 
 @lru_cache(maxsize=ASKED_AGAIN)
 def _spans(text: str) -> tuple[Span, ...]:
+    """The ranges in which the user speaks in the text as it is seen: no unseen sign breaks a fence or a request."""
+    if UNSEEN.search(text) is None:
+        return _find_spans(text)
+    places: list[int] = []
+    place = 0
+    for unseen in UNSEEN.finditer(text):
+        places += range(place, unseen.start())
+        place = unseen.end()
+    places += range(place, len(text) + 1)
+    return tuple((places[start] if start else 0, places[end]) for start, end in _find_spans(UNSEEN.sub("", text)))
+
+
+def _find_spans(text: str) -> tuple[Span, ...]:
     spans: list[Span] = []
     blocked = fences(text)
     blocked += [found.span() for found in INLINE_FENCE.finditer(text[:READ_CHARS])]

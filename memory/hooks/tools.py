@@ -20,6 +20,7 @@ from memory.ports_hooks import MemoryForTurns
 from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.notes import how_to_confirm, is_note, may_note
 from memory.rules.quotes import Claim, as_said_category, bear_out_wish
+from promt.intents import find_unsaved
 from promt.render import UNSEEN, shorten
 from protocol.conversation.host_turns import ToolFailure, ToolReply
 from protocol.conversation.manifests import TurnPolicy
@@ -245,7 +246,8 @@ class MemoryTools:
             borne = await anyio.to_thread.run_sync(bear_out_wish, claim, context.user_text, self._service.lexicon)
         explicit = context.agreed or borne is not None
         if borne is not None:
-            key = None if borne.is_as_said else args.key
+            is_bare = borne.is_as_said or find_unsaved(context.user_text)  # a name may be of what is not to be kept
+            key = None if is_bare else args.key
             category = as_said_category(args.category, borne)
             args = replace(args, content=borne.content, value=borne.value, key=key, category=category)
         provenance = Provenance(

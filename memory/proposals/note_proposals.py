@@ -11,7 +11,7 @@ import msgspec
 from memory.proposals.proposal import Proposed, clean_proposal
 from memory.rules.identity import value_text
 from memory.rules.notes import NOTE_SOURCE, scope_of_note
-from memory.rules.obligations import Ask, find_ask
+from memory.rules.obligations import Ask, find_ask, find_ask_of_name
 from protocol.base import Scope
 from protocol.memory.values import Evidence, SemanticFields
 from protocol.memory.writes import NoteParams, RememberParams
@@ -24,10 +24,11 @@ def _ask_of(proposed: Proposed) -> Ask | None:
     """Return why a proposal may not become a note: its ask, or that it is in the user's scope; None where it may."""
     if proposed.scope is not None and proposed.scope.kind == "user":
         return IN_USER_SCOPE
-    texts = [proposed.content, *proposed.tags, proposed.alias or ""]
+    texts, names = [proposed.content], [*proposed.tags, proposed.alias or ""]
     if proposed.value is not None:
         texts.append(value_text("", proposed.value))
-    found = (find_ask(text, proposed.semantic.category) for text in texts if text.strip())
+    found = [find_ask(text, proposed.semantic.category) for text in texts if text.strip()]
+    found += [find_ask_of_name(name) for name in names if name.strip()]
     return next((ask for ask in found if ask is not None), None)
 
 

@@ -3,7 +3,6 @@
 Rule 1: pure; a door never decides what becomes of a proposal.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,11 +13,12 @@ from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
 from memory.rows.store import Stored, to_column
 from memory.rules.categories import PROJECT_CATEGORIES
-from memory.rules.obligations import find_ask
+from memory.rules.identity import SINGLE_ATTRIBUTES, key_part
+from memory.rules.obligations import find_ask_of_name
 from memory.rules.paths import require_path
 from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, find_sentence, fold_quote, near_sentence
 from memory.rules.sensitivity import clean
-from promt.intents import detect
+from promt.intents import detect, find_unsaved
 from protocol.errors import CallerError
 from protocol.hooks import TurnContext
 from protocol.memory.facts import Fact, FactEvidence
@@ -139,7 +139,7 @@ def from_fact(
     if isinstance(borne, Borne):
         content, value, sentence = borne.content, borne.value, borne.sentence
         semantic = _without_claims(semantic, borne) if borne.is_picked else semantic
-        semantic = semantic if is_by_rule else _without_orders(semantic)
+        semantic = semantic if is_by_rule else _without_orders(semantic, user_items.get(item_id or "", ""))
         evidence = replace(evidence, quote=borne.quote)
     else:
         refused = refused or borne
@@ -177,11 +177,16 @@ def _without_claims(semantic: SemanticFields, borne: Borne) -> SemanticFields:
     )
 
 
-def _without_orders(semantic: SemanticFields) -> SemanticFields:
-    """The fields of a fact without names of its proposer's that ask for something: a key is a name, and no sentence."""
+def _without_orders(semantic: SemanticFields, text: str) -> SemanticFields:
+    """The fields of a fact without names of its proposer's that ask for something: a key is a name, and no sentence.
+
+    Beside what its user asks not to keep a model names nothing: the name may be of that.
+    """
     named = {name: str(getattr(semantic, name) or "") for name in ("attribute", "custom_attribute", "subject_key")}
-    asking = [name for name, text in named.items() if find_ask(re.sub(r"[\W_]+", " ", text), "custom") is not None]
-    return replace(semantic, **{name: "custom" if name == "attribute" else None for name in asking})
+    named = {name: words for name, words in named.items() if key_part(words) not in SINGLE_ATTRIBUTES}
+    has_unsaved = bool(find_unsaved(text))
+    dropped = [name for name, words in named.items() if has_unsaved or find_ask_of_name(words) is not None]
+    return replace(semantic, **{name: "custom" if name == "attribute" else None for name in dropped})
 
 
 def _as_found(fact: Fact) -> Borne:

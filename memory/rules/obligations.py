@@ -92,6 +92,7 @@ _NOUN: Final = compile_late(
 """A word that may be a verb is the name of what the sentence tells of: "Test runs take an hour"."""
 
 
+_JOINS: Final = compile_late(r"[\W_]+")
 _CLAUSE: Final = compile_late(r"[,;:，、；：—–]\s*")
 
 
@@ -100,6 +101,11 @@ def _clauses(text: str) -> Iterator[str]:
         sentence = text[start:end]
         yield sentence
         yield from _CLAUSE.split(sentence)[1:]
+
+
+def find_ask_of_name(name: str) -> Ask | None:
+    """Return the way in which a key or a tag asks something of its reader, however its words are joined."""
+    return find_ask(name, "custom") or find_ask(_JOINS.sub(" ", name), "custom")
 
 
 def find_ask(text: str, category: str) -> Ask | None:

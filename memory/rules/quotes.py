@@ -18,10 +18,11 @@ from memory.rules.categories import OBEYED
 from memory.rules.hygiene import NOBODY, find_junk
 from memory.rules.identity import fold_text
 from memory.rules.same_words import denials_in, figures_in
-from promt.handing_over import KEEPS, begins_request
+from promt.handing_over import COLON, KEEPS, begins_request
 from promt.intents import detect, keep_savable
 from promt.language.reader import either, list_words, whole
-from promt.layout import sentences
+from promt.layout import Span, sentences
+from promt.own_words import own_words
 from promt.patterns import compile_late
 from promt.speaker import is_about_user
 from protocol.memory.values import ReasonCode
@@ -94,10 +95,24 @@ def fold_quote(text: str) -> str:
     return fold_text(text.translate(TYPOGRAPHY))
 
 
+def _savable(text: str) -> list[str]:
+    """The user's own words that may be kept: not what a question after the past repeats behind a colon."""
+    repeated: list[Span] = []
+    for start, end in own_words(text) if COLON.search(text) else ():
+        for first, until in sentences(text, start, end):
+            colon = COLON.search(text, first, until)
+            if colon is not None and _ASKS.match(text, first, colon.start()) is not None:
+                asked = detect(text[first : colon.start()])
+                if asked.refers_to_history or asked.asks_memory:
+                    repeated.append((colon.end(), end))
+                    break
+    return keep_savable(text, repeated)
+
+
 def find_sentence(quote: str, text: str) -> str | None:
     """Return the whole sentence, or few, of the user's own words in the text that hold the quote, or None."""
     wanted = fold_quote(quote)
-    for stretch in keep_savable(text):
+    for stretch in _savable(text):
         if not wanted or wanted not in fold_quote(stretch):
             continue
         ranges = list(sentences(stretch))
@@ -140,6 +155,8 @@ def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonC
         return _pick_sentence(claim, sentence) if _rests_on(claim.content, sentence, lexicon) else "beyond_quote"
     is_obeyed = claim.category in OBEYED or OBLIGES.search(claim.content) is not None
     is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
+    if is_obeyed and _asks_after(claim.quote, sentence) and not _is_clause(claim.quote, sentence):
+        return "beyond_quote"  # a question after what others want: "the page says always to …, is that so?"
     if is_obeyed or is_turned or _is_of_another(claim.content, sentence):
         return _as_said(claim, sentence)
     value = claim.value if _is_within(claim.value, sentence, lexicon) else None
@@ -176,7 +193,7 @@ def near_sentence(quote: str, text: str) -> str | None:
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted)
     best, found = ALIKE, None
-    for stretch in keep_savable(text):
+    for stretch in _savable(text):
         for start, end in sentences(stretch):
             said = stretch[start:end]
             if abs(end - start - len(wanted)) * 2 > len(wanted) or len(said) > MAX_SAID_CHARS:
@@ -262,7 +279,7 @@ def _as_said(claim: Claim, sentence: str) -> Borne:
 def _with_antecedent(sentence: str, text: str) -> str:
     """The sentence after those of the user before it, as far as they tell who "he" or "it" is."""
     before: list[str] = []
-    for stretch in keep_savable(text):
+    for stretch in _savable(text):
         place = stretch.find(sentence)
         before += [stretch[start:end] for start, end in sentences(stretch, 0, place if place >= 0 else None)]
         if place < 0:
@@ -413,7 +430,7 @@ def _sentence_like(content: str, text: str, lexicon: Lexicon) -> str:
 
     Or nothing.
     """
-    said = [stretch[start:end] for stretch in keep_savable(text) for start, end in sentences(stretch)]
+    said = [stretch[start:end] for stretch in _savable(text) for start, end in sentences(stretch)]
     whole = (one for one in said if telling_terms(content, lexicon) and not _adds(content, one, lexicon))
     asked = (one for one in said if shares_words(content, one, lexicon) and detect(one).remember)
     return next(whole, None) or next(asked, "")

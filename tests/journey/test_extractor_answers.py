@@ -98,6 +98,32 @@ async def test_what_a_long_message_asks_not_to_keep_comes_in_by_no_quote(tmp_pat
     assert (stats["facts"], stats["rejected"]) == (5, 4)
 
 
+@journey
+async def test_no_name_by_a_model_tells_what_a_long_message_asks_not_to_keep(tmp_path):
+    cat = "my cat Mirko sleeps in the flour chest all day long."
+    told = LONG.replace("My cat", "Please remember: my cat")
+    den = Den(tmp_path, scripted=True)
+    named = {"attribute": "salary", "custom_attribute": "salary_3100", "subject_key": "salary_3100"}
+    reveal = {"name": "request_tools", "arguments": {"domains": ["memory"], "reason": "to keep it"}}
+    call = {"name": "memory_remember", "arguments": {"content": cat, "quote": cat, "key": "salary_3100"}}
+    den.write_script(
+        [
+            {"role": "main", "input_contains": "Please", "round": 1, "respond": {"tool_calls": [reveal]}},
+            {"role": "main", "input_contains": "Please", "round": 2, "respond": {"tool_calls": [call]}},
+            {"role": "main", "respond": {"text": "Done."}},
+            facts({"content": cat, "evidence": {"quote": cat}, "semantic": SURE | named}),
+        ]
+    )
+    async with den.client() as client:
+        await client.request("thread/start", {"thread_id": "thr", "workspace_id": "ws_here"})
+        for number, text in enumerate((told, LONG)):
+            await take_turn(client, "thr", text, f"trn_{number}")
+            await drain(client)
+        kept = await every(client, "memory/list", "records")
+        assert kept
+        assert "salary" not in " ".join(record["key"] for record in kept)
+
+
 TEA = "I prefer tea over coffee in the morning"
 AGAIN = "In the mornings tea beats coffee for me"
 
