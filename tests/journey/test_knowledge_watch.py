@@ -227,6 +227,7 @@ async def test_a_drain_is_not_over_while_a_reported_change_is_no_job_yet(tmp_pat
 
         monkeypatch.setattr(app.knowledge.scanner, "look_at", held)
         write(folder, {"b.md": "A heron.\n"})
+        told = {"idle": True}
         while not began.is_set():  # until the system reported it
             told = await served.pair.call("gateway/drain", timeout_ms=200)
         assert not told["idle"]
