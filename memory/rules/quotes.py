@@ -9,7 +9,7 @@ Rule 3: what a model obeys is kept as it was said, never as it was retold.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, cast
 
 from memory.extraction.rule_extraction import extract_statements
@@ -22,7 +22,7 @@ from promt.handing_over import COLON, KEEPS, begins_request
 from promt.intents import detect, keep_savable
 from promt.language.reader import either, list_words, whole
 from promt.layout import Span, sentences
-from promt.own_words import own_words
+from promt.own_words import ASKED_AGAIN, own_words
 from promt.patterns import compile_late
 from promt.speaker import is_about_user
 from protocol.memory.values import ReasonCode
@@ -95,7 +95,8 @@ def fold_quote(text: str) -> str:
     return fold_text(text.translate(TYPOGRAPHY))
 
 
-def _savable(text: str) -> list[str]:
+@lru_cache(maxsize=ASKED_AGAIN)  # each claim of a turn asks several times of the same message
+def _savable(text: str) -> tuple[str, ...]:
     """The user's own words that may be kept: not what a question after the past repeats behind a colon."""
     repeated: list[Span] = []
     for start, end in own_words(text) if COLON.search(text) else ():
@@ -106,7 +107,7 @@ def _savable(text: str) -> list[str]:
                 if asked.refers_to_history or asked.asks_memory:
                     repeated.append((colon.end(), end))
                     break
-    return keep_savable(text, repeated)
+    return tuple(keep_savable(text, repeated))
 
 
 def find_sentence(quote: str, text: str) -> str | None:

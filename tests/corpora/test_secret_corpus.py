@@ -62,8 +62,10 @@ def test_innocent_texts_pass(part: str):
 
 
 BLIND = {"dev": 0.95, "test": 0.95, "dev2": 0.97, "test2": 0.88}
-"""What is caught of a set by a hand that had not seen the rules: `test` was read later (unread, 78 % of it were caught), and
-`test2`, of a third hand, by nobody yet."""
+"""Shares that are caught of sets by hands that had not seen the rules.
+
+`test` was read later (unread, 78 % of it were caught), `test2`, of a third hand, by nobody yet.
+"""
 
 
 @pytest.mark.parametrize("half", BLIND)
@@ -76,7 +78,10 @@ def test_of_another_hand(half: str):
 
 
 def test_numbers_beside_what_is_locked():
-    """Codes without a wording, and counts, years, prices and measures beside the same words: by the author of the rule."""
+    """Codes without a wording, and counts, years, prices and measures beside the same words.
+
+    They are by the author of the rule.
+    """
     missed = [row for row in lines_of("secrets_locks") if not SCANNER.find(str(row["text"]))]
     assert len(missed) <= 5, told(missed)
     alarms = [row for row in lines_of("innocent_locks") if SCANNER.find(str(row["text"]))]

@@ -352,7 +352,7 @@ def test_another_workspace_does_not_learn_that_a_thread_was_deleted_meanwhile(ho
 
 
 async def agent_note(house: House) -> Coroutine[Any, Any, Any]:
-    """What an agent notes on its own account, in its workspace."""
+    """An agent's note on its own account, in its workspace."""
     await house.talk()
     return house.call("memory/note", content=house.content, agent_id="helper", context=house.context)
 
