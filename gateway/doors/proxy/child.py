@@ -172,6 +172,8 @@ class Child:
         try:
             found = await client.request(method, params)
         except ConnectionClosed:
+            if client is self._client:
+                self.live.clear()  # its end is noticed by a task that a deliverer which asks again at once keeps waiting
             raise Down from None
         except CallFailed as failed:
             self._hear(failed)
