@@ -173,7 +173,7 @@ class Child:
             found = await client.request(method, params)
         except ConnectionClosed:
             if client is self._client:
-                self.live.clear()  # its end is noticed by a task that a deliverer which asks again at once keeps waiting
+                self.live.clear()  # the task that notices its end waits for who asks again at once
             raise Down from None
         except CallFailed as failed:
             self._hear(failed)
