@@ -32,7 +32,14 @@ from protocol.seams.ports import Vector
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.packing import as_bytes, pack
 from retrieval.terms import SnowballLexicon
-from thread_episodic.index.indexing import WaitingMessage, header_of, plan_item, segment_room, sizes_of, source_hash_of
+from thread_episodic.index.message_plans import (
+    WaitingMessage,
+    header_of,
+    plan_item,
+    segment_room,
+    sizes_of,
+    source_hash_of,
+)
 from thread_episodic.rows.chunks import ChunkEntry, add_chunks, chunks_of
 from thread_episodic.rows.sources import Finished, find_source, finish_sources, put_source
 from thread_episodic.rows.vectors import add_vector as add_chunk_vector

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from benchmarks.report import machine, show_table
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.chunking import cut_text
-from thread_episodic.index.indexing import sizes_of
+from thread_episodic.index.message_plans import sizes_of
 
 PROSE_GOAL = 20.0
 """Megabytes per second of prose: a million messages are cut in less than a minute."""

@@ -116,7 +116,7 @@ def build_files(core: MemoryCore, memory: MemoryService, episodic: EpisodicServi
             workspace_exists=workspace_exists,
             search_memory=memory.questions.search,
             search_memory_in_turn=memory.turns.search_in_turn,
-            search_conversation=episodic.search,
+            search_conversation=episodic.searching.search,
             has_memory=lambda: base.config.config.memory.enabled,
             truncate_wal=core.means.truncate_wal,
             degrade=core.health.degrade,

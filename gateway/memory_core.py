@@ -66,7 +66,7 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
         # a question by words needs no vectors
         from gateway.files.safe_open import open_kept_root  # noqa: PLC0415
         from knowledge.index.vectors import PieceVectors  # noqa: PLC0415
-        from thread_episodic.index.indexing import source_hash_of  # noqa: PLC0415
+        from thread_episodic.index.message_plans import source_hash_of  # noqa: PLC0415
         from thread_episodic.search.vectors import ChunkVectors as ConversationVectors  # noqa: PLC0415
 
         of_conversations = ConversationVectors(

@@ -191,7 +191,7 @@ def build(core: MemoryCore) -> App:
     registry = Registry(
         [
             *memory_subscriptions,
-            *episodic_hooks(episodic, settings),
+            *episodic_hooks(episodic.searching, settings),
             *knowledge.hooks(),
             *agent_subscriptions(),
             *artifact_subscriptions,
@@ -376,7 +376,7 @@ def build(core: MemoryCore) -> App:
         tools=word_complaints(
             {
                 **memory_tools,
-                THREAD_SEARCH: ThreadSearchTool(episodic),
+                THREAD_SEARCH: ThreadSearchTool(episodic.searching),
                 **agents.tools(),
                 **knowledge.tools.by_name(),
             }

@@ -9,7 +9,7 @@ Rule 2: nothing here knows a turn, a store or a provider; the same input gives t
 
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from promt.patterns import compile_late
@@ -69,7 +69,7 @@ def load(name: str) -> Prompt:
     """
     if name not in NAMES:
         raise KeyError(name)
-    whole = files(__name__).joinpath(f"{name}.md").read_text(encoding="utf-8").replace("\r\n", "\n")
+    whole = Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").replace("\r\n", "\n")
     found = _HEADED.match(whole)
     if found is None or found["id"] != name:  # a file of this package that is torn
         raise KeyError(name)

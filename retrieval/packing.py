@@ -6,7 +6,7 @@ Rule 1: terms that are damaged are none: repair makes them anew, and no search e
 import struct
 import zlib
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 COMPRESSION = 6  # of raw deflate; with the common terms a fifth less room than zlib alone, and unpacked as fast
 CHECK_BYTES = 4  # of a checksum: raw deflate has none
@@ -23,7 +23,7 @@ def _load_common_terms() -> bytes:
 
     Rows are read by them: another list is a migration.
     """
-    return b" ".join(files("retrieval").joinpath("common_terms.txt").read_bytes().split())
+    return b" ".join(Path(__file__).with_name("common_terms.txt").read_bytes().split())
 
 
 def pack(words: str) -> bytes | None:

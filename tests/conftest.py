@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from forked import fork_commands
+from forked import FOLLOW, fork_commands
 from hypothesis import HealthCheck, settings
 from loops import LOOPS, loops_of, may_hold
 
@@ -50,8 +50,6 @@ def pytest_configure(config: pytest.Config) -> None:
         tempfile.tempdir = os.environ["TMPDIR"] = str(MEMORY)
 
 
-FOLLOW = "COVERAGE_PROCESS_CONFIG"
-"""The variable that starts coverage in a spawned process; coverage sets it in the process that runs the tests."""
 _follow = pytest.StashKey[str | None]()
 _is_cold = pytest.StashKey[bool]()
 

@@ -26,7 +26,7 @@ from protocol.thread_episodic import DiagnosticCode, ThreadHit
 from retrieval.budget import Floor
 from thread_episodic.search.pointing import query_of
 from thread_episodic.search.search import FoundChunks
-from thread_episodic.service import EpisodicService
+from thread_episodic.searching import ConversationSearch
 from thread_episodic.values import Shown, TurnSearch
 
 HOOK_ID = "thread_episodic.recall"
@@ -102,8 +102,8 @@ def item_of(told: _Told, zone: tzinfo) -> ContextItem:
 class EpisodicRecall:
     """Recall of earlier conversation for one turn."""
 
-    def __init__(self, service: EpisodicService, settings: Callable[[], GatewayConfig]) -> None:
-        self._service = service
+    def __init__(self, searching: ConversationSearch, settings: Callable[[], GatewayConfig]) -> None:
+        self._searching = searching
         self._settings = settings
 
     async def __call__(self, given: HookInput) -> HookOutput:
@@ -132,7 +132,7 @@ class EpisodicRecall:
         least, most = settings.min_relevancy, settings.default_max_candidates
         if plan.is_asked:
             floor = Floor(least * ASKED_FLOOR_PART, settings.min_results)
-            named = await self._service.in_named_thread(given.context, plan.queries[0])
+            named = await self._searching.in_named_thread(given.context, plan.queries[0])
             inside = [TurnSearch(named[1], floor, ASKED_HITS, named[0])] if named is not None else []
             return [*inside, *(TurnSearch(query, floor, ASKED_HITS) for query in plan.queries)]
         if plan.status == "recall":
@@ -165,7 +165,7 @@ class EpisodicRecall:
             mine = room if place == len(wishes) else room - kept
             if mine <= 0:
                 continue
-            found = await self._service.recall(given.context, wish, shown, room=mine)
+            found = await self._searching.recall(given.context, wish, shown, room=mine)
             answers.append(found)
             shown.chunks.update(found.shown)
             room -= sum(len(hit.snippet) for hit in found.hits)
@@ -205,7 +205,7 @@ def _outcome(told: Sequence[_Told], answers: Sequence[FoundChunks]) -> tuple[Rec
     return ("skipped" if is_skipped else "failed" if reason == "unavailable" else "empty"), reason
 
 
-def build_hooks(service: EpisodicService, settings: Callable[[], GatewayConfig]) -> list[Subscription]:
+def build_hooks(searching: ConversationSearch, settings: Callable[[], GatewayConfig]) -> list[Subscription]:
     """The hooks of this house."""
 
     def is_enabled() -> bool:
@@ -216,7 +216,7 @@ def build_hooks(service: EpisodicService, settings: Callable[[], GatewayConfig])
         Subscription(
             hook_id=HOOK_ID,
             phase="TurnPostPreflightPromptContext",
-            call=EpisodicRecall(service, settings),
+            call=EpisodicRecall(searching, settings),
             enabled=is_enabled,
             timeout_ms=TIMEOUT_MS,
         )

@@ -8,7 +8,7 @@ Rule 2: a reason to hide is a line here and nowhere else.
 from collections.abc import Sequence
 
 from protocol.hooks import ItemFact
-from protocol.seams.ports import SecretSpan
+from protocol.seams.ports import SecretScanner, SecretSpan
 from thread_episodic.values import ChunkCandidate, Filter
 
 
@@ -43,6 +43,12 @@ def is_visible(chunk: ChunkCandidate, item: ItemFact | None, source_hash: bytes 
         and (wanted.to_at is None or item.at <= wanted.to_at)
         and (not wanted.roles or item.role in wanted.roles)
     )
+
+
+def hidden_in(text: str, scanner: SecretScanner, echoes: Sequence[tuple[int, int]]) -> list[SecretSpan]:
+    """Return the spans of a message that are not indexed: secrets, and lines that the gateway itself injected."""
+    hidden = [*scanner.find(text), *(SecretSpan(kind="echo", start=start, end=end) for start, end in echoes)]
+    return sorted(hidden, key=lambda span: (span.start, span.end))
 
 
 def mask_range(text: str, spans: Sequence[SecretSpan], start: int, end: int, *, marker: str = "[secret:{kind}]") -> str:

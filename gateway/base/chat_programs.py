@@ -6,7 +6,7 @@ Rule 1: pure but for one file of the package, which is read once.
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -25,7 +25,7 @@ class ClientRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 @cache
 def client_rows() -> Mapping[str, ClientRow]:
     """Return every known program by its name."""
-    text = files("gateway.base").joinpath("clients.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("clients.toml").read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), dict[str, ClientRow])
 
 

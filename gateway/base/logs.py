@@ -6,7 +6,6 @@ Rule 2: a log never blocks the process; lines that do not fit are counted and dr
 
 import contextlib
 import logging
-import logging.handlers
 import os
 import queue
 import secrets
@@ -14,6 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from io import FileIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,22 +27,42 @@ CLOSE_SECONDS = 1.0  # for queued lines at the end: a stuck stderr must not keep
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
-class _Rotating(logging.handlers.RotatingFileHandler):
+class _Rotated:
     """A file that is put aside when it is full; while another process keeps it from being moved, it grows."""
 
-    def doRollover(self) -> None:  # noqa: N802  # the base class's name
-        """Put the file aside, and only then move the older ones up."""
-        if self.stream:
+    def __init__(self, path: Path) -> None:
+        self.most_bytes = FILE_BYTES
+        self.stream: FileIO | None = None
+        self._path = path
+
+    def write(self, line: bytes) -> None:
+        """Append a line. Raises `OSError` where the disk does not take it."""
+        stream = self._open()
+        if stream.seek(0, os.SEEK_END) + len(line) >= self.most_bytes:
+            self.close()
+            self._put_aside()
+            stream = self._open()
+        stream.write(line)
+
+    def _open(self) -> FileIO:
+        if self.stream is None:
+            self.stream = FileIO(self._path, "ab", opener=lambda path, flags: os.open(path, flags, 0o600))
+        return self.stream
+
+    def _put_aside(self) -> None:
+        """Move the file, and only then the older ones."""
+        places = [f"{self._path}.{number}" for number in range(FILES_KEPT + 1)]
+        with contextlib.suppress(OSError):  # Windows moves no file that another process has open
+            os.replace(self._path, places[0])  # noqa: PTH105  # the names are texts
+            for older, place in zip(reversed(places[:-1]), reversed(places), strict=False):
+                if os.path.exists(older):  # noqa: PTH110
+                    os.replace(older, place)  # noqa: PTH105
+
+    def close(self) -> None:
+        """Close the file; the next line opens it again."""
+        if self.stream is not None:
             self.stream.close()
-            # as the base class does; it is opened when needed
-            self.stream = None  # pyright: ignore[reportAttributeAccessIssue]
-        fresh = f"{self.baseFilename}.0"
-        try:
-            os.replace(self.baseFilename, fresh)  # noqa: PTH105  # as the base class has its names
-        except OSError:  # Windows moves no file that another process has open
-            return
-        super().doRollover()
-        os.replace(fresh, f"{self.baseFilename}.1")  # noqa: PTH105
+            self.stream = None
 
 
 class _Sink:
@@ -53,7 +73,7 @@ class _Sink:
         self.mask: Callable[[str], str] = lambda text: text
         self.dropped = 0
         self._lines: queue.Queue[bytes | None] = queue.Queue(QUEUE_LINES)
-        self._file: _Rotating | None = None
+        self._file: _Rotated | None = None
         self._thread: threading.Thread | None = None
 
     def open(self, folder: Path | None, *, uses_stderr: bool = True) -> None:
@@ -85,20 +105,20 @@ class _Sink:
             self._thread = self._file = None
 
 
-def _open_file(folder: Path) -> _Rotating | None:
+def _open_file(folder: Path) -> _Rotated | None:
     with contextlib.suppress(OSError):  # a home that cannot be written is reported elsewhere; stderr still works
         path = folder / "gateway.log"
         path.touch(mode=0o600)
-        return _Rotating(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True)
+        return _Rotated(path)
     return None
 
 
-def _write(lines: queue.Queue[bytes | None], file: _Rotating | None, uses_stderr: bool) -> None:  # noqa: FBT001
+def _write(lines: queue.Queue[bytes | None], file: _Rotated | None, uses_stderr: bool) -> None:  # noqa: FBT001
     """Write lines until None comes; the file is this thread's alone."""
     while (line := lines.get()) is not None:
         if file is not None:
             with contextlib.suppress(OSError):
-                file.emit(logging.LogRecord("gateway", logging.INFO, "", 0, "%s", (line.decode(),), None))
+                file.write(line + b"\n")
         if uses_stderr:
             with contextlib.suppress(OSError):
                 os.write(2, line + b"\n")

@@ -5,8 +5,6 @@ import sys
 import unicodedata
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-import platformdirs
-
 from protocol.errors import CallerError, Unavailable
 
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "ncpfs", "ceph"})
@@ -52,8 +50,11 @@ def path_of(text: str) -> Path:
 
 def default_root() -> Path:
     """Return `PIONEER_HOME`, else the platform's per-user data folder."""
-    given = os.environ.get("PIONEER_HOME")
-    return path_of(given) if given else Path(platformdirs.user_data_dir("pioneer-gateway", appauthor=False))
+    if given := os.environ.get("PIONEER_HOME"):
+        return path_of(given)
+    import platformdirs  # noqa: PLC0415  # most programs name the home
+
+    return Path(platformdirs.user_data_dir("pioneer-gateway", appauthor=False))
 
 
 def file_system_of(path: Path) -> str | None:

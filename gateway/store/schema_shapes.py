@@ -11,7 +11,6 @@ repair.
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from importlib.resources import files
 
 from gateway.home.owners import SQL
 from gateway.store.derived import TABLES, add_shadows, tables_to_empty
@@ -20,6 +19,7 @@ from knowledge.rows.statements import CARD_FORMAT as FORMAT_OF_CARDS
 from knowledge.rows.statements import FORMAT as FORMAT_OF_FILES
 from memory.rows.record_terms import FORMAT as FORMAT_OF_RECORDS
 from protocol.seams.ports import Tx
+from protocol.statements import HOUSES as FOLDER
 from thread_episodic.rows.statements import FORMAT as FORMAT_OF_CHUNKS
 
 HOUSES = ("gateway", "retrieval", "agent", "memory", "thread_episodic", "knowledge")
@@ -42,7 +42,7 @@ FORMATS = {
 def scripts() -> Iterator[str]:
     """Yield the schema of each house."""
     for house in HOUSES:
-        yield files(house).joinpath("schema.sql").read_text(encoding="utf-8")
+        yield (FOLDER / house / "schema.sql").read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
-from inspect import signature
+from inspect import Parameter, Signature
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -205,6 +205,10 @@ def error_reply(request_id: RequestId | None, reason: ErrorReason) -> bytes:
     return encode(ErrorResponse(id=request_id, error=GatewayError(reason).on_the_wire()))
 
 
+_SIGNATURE = Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in ("params", "fill")])
+"""What each bound method takes; read from a hundred functions, it takes 6 ms of every start."""
+
+
 def _library() -> tuple[Any, Any, Any]:
     """Import what is used of jsonrpcserver: its success, its request, its dispatch.
 
@@ -242,7 +246,7 @@ class Dispatcher:
             except Exception as error:  # noqa: BLE001  # the one boundary between services and the wire
                 return self._success(error_of(error, self._incident))
 
-        vars(call)["__signature__"] = signature(call)  # the library asks for it at every call
+        vars(call)["__signature__"] = _SIGNATURE  # the library asks for it at every call
         return call
 
     async def reply_to(self, request: RpcRequest, fill: Fill) -> Reply:

@@ -124,8 +124,9 @@ def test_each_table_is_strict(house: str, schema: Any) -> None:
 def loaded(
     tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch, lists: dict[str, str] | None = None
 ) -> Statements:
-    monkeypatch.setattr("protocol.statements.files", lambda _package: tmp_path)
-    (tmp_path / "queries.sql").write_text(text, encoding="utf-8")
+    monkeypatch.setattr("protocol.statements.HOUSES", tmp_path)
+    (tmp_path / "anywhere").mkdir(exist_ok=True)
+    (tmp_path / "anywhere" / "queries.sql").write_text(text, encoding="utf-8")
     return Statements("anywhere", lists)
 
 

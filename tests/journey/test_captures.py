@@ -8,8 +8,6 @@ from spawned import Den, drain, every, journey, refusal, remember
 
 from agent.capture.captures import NEAR
 
-pytestmark = pytest.mark.followed
-
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
 

@@ -10,8 +10,6 @@ import pytest
 from spawned import Den, drain, journey, on_posix
 from test_knowledge import add, paths, search, write
 
-pytestmark = pytest.mark.followed
-
 TEXTS = {
     "mixed.md": "# One\r\n\r\nwalrus crlf\n\n# Two\rwalrus cr\r\r# Three\n\nwalrus\x0b\x0c\x85 v\n",
     "lists.md": "".join(" " * depth + "- walrus\n" for depth in range(400)),

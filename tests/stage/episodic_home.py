@@ -173,7 +173,7 @@ class Home:
         return len(jobs)
 
     async def search(self, query: str, *, workspace_id: str = "a", **more: Any) -> ThreadSearchResult:
-        return await self.service.search(ThreadSearchParams(workspace_id=workspace_id, query=query, **more))
+        return await self.service.searching.search(ThreadSearchParams(workspace_id=workspace_id, query=query, **more))
 
     async def found(self, query: str, **more: Any) -> list[str]:
         return [hit.item_id for hit in (await self.search(query, **more)).hits]

@@ -2,8 +2,9 @@
 import is paid once.
 
 The forked process is a child of the one that asked, with pipes, an environment, signals and an exit code of its own;
-nothing tells it from a spawned one but its imports. A test that is about these is marked `cold`. Where coverage follows
-a process, Python is told something at its start, or the system is not Linux, the command is spawned as ever.
+nothing tells it from a spawned one but its imports. A test that is about these is marked `cold`. Where Python is told
+something at its start, or the system is not Linux, the command is spawned as ever. Where coverage follows the process,
+it begins after the fork: what the import of a module runs is counted in the tests' own process.
 
 The process that forks keeps nothing: it makes a child that makes the command's process and ends, and the orphan becomes
 a child of the nearest ancestor that takes orphans in (PR_SET_CHILD_SUBREAPER of prctl(2)), which the asker is for that
@@ -28,6 +29,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import coverage
+
 LOADED = (
     "anyio._backends._asyncio",
     "gateway.doors.commands.processes.starting",
@@ -44,6 +47,8 @@ PR_SET_CHILD_SUBREAPER = 36
 PIPES = ("p2cread", "c2pwrite", "errwrite")
 """The child's ends, as `subprocess` calls them; -1 is the asker's own."""
 STREAMS = ("stdin", "stdout", "stderr")
+FOLLOW = "COVERAGE_PROCESS_CONFIG"
+"""The variable that starts coverage in a spawned process; coverage sets it in the process that runs the tests."""
 READ_AT_START = ("PYTHON", "COVERAGE_PROCESS", "LC_", "LANG")
 """How the names of variables begin that Python reads before any of our code runs."""
 USUAL = {
@@ -107,7 +112,7 @@ def _can_fork(asked: Mapping[str, Any]) -> bool:
     env = asked["env"] or {}
     told = {(name, value) for name, value in env.items() if name.startswith(READ_AT_START)}
     usual = all(asked.get(name, value) == value for name, value in USUAL.items())
-    return usual and told <= set(os.environ.items()) and "COVERAGE_PROCESS_CONFIG" not in (env or os.environ)
+    return usual and told <= set(os.environ.items())
 
 
 def _fork(ask: Ask, pipes: list[int]) -> int:
@@ -138,6 +143,7 @@ def _parent() -> socket.socket:
         process = subprocess.Popen(
             [sys.executable, __file__, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
+            env={name: value for name, value in os.environ.items() if name != FOLLOW},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
@@ -190,6 +196,8 @@ def _begin(ask: Ask, pipes: list[int]) -> Ask:
     os.environ.update(ask.env)
     time.tzset()
     sys.argv = ask.command
+    if FOLLOW in ask.env:
+        coverage.process_startup()
     return ask
 
 

@@ -67,7 +67,7 @@ def given(*queries: EpisodicQuery, **more: Any) -> HookInput:
 
 
 async def recalled(home: Home, hook_input: HookInput) -> PromptContext:
-    (subscription,) = build_hooks(home.service, home.config)
+    (subscription,) = build_hooks(home.service.searching, home.config)
     (context,) = (await subscription.call(hook_input)).contributions
     assert isinstance(context, PromptContext)
     return context
@@ -87,7 +87,7 @@ def run(story: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def test_the_hook_is_registered_as_the_contract_says_and_follows_the_switches(home: Home) -> None:
-    (subscription,) = build_hooks(home.service, home.config)
+    (subscription,) = build_hooks(home.service.searching, home.config)
     assert (subscription.hook_id, subscription.phase) == ("thread_episodic.recall", "TurnPostPreflightPromptContext")
     assert subscription.timeout_ms == 800
     assert subscription.enabled()
@@ -370,7 +370,7 @@ def test_at_its_deadline_the_hook_gives_what_is_there(
 ) -> None:
     async def story() -> None:
         await valves(home)
-        search, calls = home.service.recall, iter(range(served))
+        search, calls = home.service.searching.recall, iter(range(served))
         patience = anyio.CancelScope()
         waited: list[float] = []
 
@@ -384,7 +384,7 @@ def test_at_its_deadline_the_hook_gives_what_is_there(
                 await anyio.sleep_forever()
             return await search(*args, **more)
 
-        monkeypatch.setattr(home.service, "recall", late)
+        monkeypatch.setattr(home.service.searching, "recall", late)
         monkeypatch.setattr("thread_episodic.hooks.anyio.move_on_after", move_on_after)
         context = await recalled(home, given(VALVE, VALVE))
         assert (context.status, context.reason, bool(context.items)) == (status, "deadline", bool(served))
@@ -405,7 +405,9 @@ def test_the_hook_waits_as_long_as_the_setting_says(home: Home, monkeypatch: pyt
 
         monkeypatch.setattr("thread_episodic.hooks.anyio.move_on_after", move_on_after)
         recall = RecallSettings(deadline_ms=RecallDeadlines(hook=40))
-        (subscription,) = build_hooks(home.service, lambda: msgspec.structs.replace(home.config(), recall=recall))
+        (subscription,) = build_hooks(
+            home.service.searching, lambda: msgspec.structs.replace(home.config(), recall=recall)
+        )
         await subscription.call(given(VALVE))
         assert waited == [0.04]
 
@@ -431,7 +433,7 @@ def test_a_question_is_shown_with_its_answer_and_no_more(home: Home) -> None:
         ]
         seen = await recalled(home, given(VALVE, history_turn_ids=["t_r1"]))
         assert [item.ref.id for item in seen.items] == ["thread:t_q1/q1/chunk_0"]
-        found = await home.service.search(ThreadSearchParams(workspace_id="a", query=VALVE.query))
+        found = await home.service.searching.search(ThreadSearchParams(workspace_id="a", query=VALVE.query))
         assert [hit.item_id for hit in found.hits] == ["q1"], "a search lists what fits, each by itself"
 
     run(story)
@@ -453,7 +455,7 @@ def test_an_answer_is_shown_once_and_only_where_it_follows(home: Home) -> None:
 def test_what_people_with_names_say_is_ranked_by_what_was_said_beside_it_and_brings_nothing_along(home: Home) -> None:
     async def story() -> None:
         await _talk(home, name="Ira")
-        found = await home.service.search(ThreadSearchParams(workspace_id="a", query=VALVE.query))
+        found = await home.service.searching.search(ThreadSearchParams(workspace_id="a", query=VALVE.query))
         context = await recalled(home, given(VALVE))
         assert [item.ref.id for item in context.items] == [hit.chunk_id for hit in found.hits]
 

@@ -48,7 +48,9 @@ class Story:
         self, words: str = ASKED, *, hits: int = 8, turn: TurnContext = TURN, floor: Floor = ANY
     ) -> list[str]:
         wish = TurnSearch(EpisodicQuery(mode="workspace_threads", query=words), floor, hits)
-        found = await self.home.service.recall(turn, wish, Shown((*self.history, turn.turn_id), set(), ()), room=2000)
+        found = await self.home.service.searching.recall(
+            turn, wish, Shown((*self.history, turn.turn_id), set(), ()), room=2000
+        )
         return [hit.item_id for hit in found.hits]
 
 
@@ -185,7 +187,7 @@ def test_a_message_that_was_sent_often_is_read_once(story: Story, monkeypatch: p
         await story.home.index()
         monkeypatch.setattr(Display, "_hit", counting)
         wish = TurnSearch(EpisodicQuery(mode="workspace_threads", query=ASKED), ANY, 8, adds_words=True)
-        found = await story.home.service.recall(TURN, wish, Shown(("t_now",), set(), ()), room=2000)
+        found = await story.home.service.searching.recall(TURN, wish, Shown(("t_now",), set(), ()), room=2000)
         hits.extend(hit.item_id for hit in found.hits)
 
     play(story, ask_again)

@@ -67,7 +67,7 @@ async def indexed(home: Home) -> int:
 
 
 async def hook_is_on(home: Home) -> bool:
-    (subscription,) = build_hooks(home.service, home.config)
+    (subscription,) = build_hooks(home.service.searching, home.config)
     return subscription.enabled()
 
 

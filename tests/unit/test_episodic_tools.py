@@ -33,7 +33,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 async def call(home: Home, arguments: dict[str, Any], *, name: str = "thread_search", **turn: Any) -> ToolReply:
     context = turn_context(**{"workspace_id": "a"} | turn)
     given = ToolContext(turn=context, policy=turn_policy(context, Intents()), user_text="", call_id="call_1")
-    return await ThreadSearchTool(home.service)(given, name, arguments)
+    return await ThreadSearchTool(home.service.searching)(given, name, arguments)
 
 
 def test_the_tool_finds_what_was_said_in_its_own_workspace(home: Home) -> None:

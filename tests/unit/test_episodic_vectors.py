@@ -362,10 +362,14 @@ def test_a_search_without_the_model_of_its_words_asks_it_once_and_goes_on(home: 
             time_zone="UTC",
         )
         query = EpisodicQuery(mode="workspace_threads", query="puppy sleeps in kitchen")
-        found = await home.service.recall(turn, TurnSearch(query, Floor(0.25, 0), 8), Shown([], set(), []), room=2000)
+        found = await home.service.searching.recall(
+            turn, TurnSearch(query, Floor(0.25, 0), 8), Shown([], set(), []), room=2000
+        )
         assert [hit.item_id for hit in found.hits] == ["i1"]
         home.meaning.is_down = True
-        silent = await home.service.recall(turn, TurnSearch(query, Floor(0.25, 0), 8), Shown([], set(), []), room=2000)
+        silent = await home.service.searching.recall(
+            turn, TurnSearch(query, Floor(0.25, 0), 8), Shown([], set(), []), room=2000
+        )
         assert [hit.item_id for hit in silent.hits] == ["i1"]
         assert "meaning" not in silent.hits[0].breakdown
 

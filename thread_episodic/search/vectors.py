@@ -25,7 +25,7 @@ from protocol.seams.ports import (
 from retrieval.filling import Made, VectorFilling
 from retrieval.packing import as_bytes
 from thread_episodic.rows.vectors import FILLING, add_vector, refuse_vector, renew_vectors_of_turn, settle_vector
-from thread_episodic.visibility import mask_range
+from thread_episodic.visibility import hidden_in, mask_range
 
 SUBJECT = "thread_episodic"
 """The subject of this house's `embed` job."""
@@ -52,12 +52,6 @@ class _Words(NamedTuple):
     def row(self) -> int:
         """The chunk's row."""
         return self.wanted.row
-
-
-def hidden_in(text: str, scanner: SecretScanner, echoes: Sequence[tuple[int, int]]) -> list[SecretSpan]:
-    """Return the spans of a message that are not indexed: secrets, and lines that the gateway itself injected."""
-    hidden = [*scanner.find(text), *(SecretSpan(kind="echo", start=start, end=end) for start, end in echoes)]
-    return sorted(hidden, key=lambda span: (span.start, span.end))
 
 
 def spoken(fact: ItemFact, hidden: Sequence[SecretSpan], start: int, end: int) -> str:

@@ -351,22 +351,6 @@ def _patch_of(group: type[msgspec.Struct]) -> Any:
     return _struct_of(group.__name__.replace("Settings", "Patch"), f"A partial change of {group.__doc__}", members)
 
 
-PATCHABLE: tuple[str, ...] = (
-    "memory",
-    "thread_episodic",
-    "knowledge",
-    "embedding",
-    "preflight",
-    "recall",
-    "passes",
-    "agent",
-    "instructions",
-    "agents",
-    "artifacts",
-    "roles",
-)
-"""The groups that `settings/update` takes: all but providers, limits and what is read once, at a start."""
-
 _GROUPS: dict[str, type[msgspec.Struct]] = {
     "memory": MemorySettings,
     "thread_episodic": ThreadEpisodicSettings,
@@ -381,11 +365,13 @@ _GROUPS: dict[str, type[msgspec.Struct]] = {
     "artifacts": ArtifactSettings,
     "roles": RoleSettings,
 }
+PATCHABLE: tuple[str, ...] = tuple(_GROUPS)
+"""The groups that `settings/update` takes: all but providers, limits and what is read once, at a start."""
 
 SettingsPatch = _struct_of(
     "SettingsPatch",
     "A partial change of the settings; absent members stay, null resets to the default.",
-    {name: _patch_of(_GROUPS[name]) | UnsetType for name in PATCHABLE},
+    {name: _patch_of(group) | UnsetType for name, group in _GROUPS.items()},
 )
 
 
