@@ -2440,6 +2440,8 @@ export interface ListParams {
   tags?: Array<string> | null;
   statuses?: Array<Status> | null;
   voices?: Array<Voice> | null;
+  /** What these agents noted or is in their scope; `user`: what is the user's word. */
+  source_agents?: Array<string> | null;
   /** Default: false. */
   include_sensitive?: boolean;
   /** At most this many, 1 to 100. Default: 20. */
@@ -3486,6 +3488,8 @@ export interface SearchParams {
   tags?: Array<string> | null;
   statuses?: Array<Status> | null;
   voices?: Array<Voice> | null;
+  /** What these agents noted or is in their scope; `user`: what is the user's word. */
+  source_agents?: Array<string> | null;
   /** Default: false. */
   include_sensitive?: boolean;
   /** At most this many, 1 to 100. Default: 20. */
