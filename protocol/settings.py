@@ -276,6 +276,7 @@ class ProxySettings(Params):
     bind: Annotated[str, Meta(min_length=1, max_length=255)] = "127.0.0.1"
     allow_remote: bool = False
     allowed_hosts: HttpNames = []
+    request_seconds: Annotated[int, Meta(ge=1, le=300)] = 30
     recall_deadline_ms: Annotated[int, Meta(ge=0, le=5000)] = 250
     placement: Placing = "split"
     learn: Learn = "known_clients"

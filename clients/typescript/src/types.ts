@@ -3083,6 +3083,7 @@ export interface ProxySettings {
   bind: string;
   allow_remote: boolean;
   allowed_hosts: Array<string>;
+  request_seconds: number;
   recall_deadline_ms: number;
   placement: Placing;
   learn: Learn;

@@ -135,7 +135,7 @@ async def _open_proxy(options: Options, wish: HttpOptions) -> AsyncGenerator[tup
         )
         door = ProxyDoor(means, proxy.place.port, proxy.place.bind)
         try:
-            yield proxy, DoorServer(door, listener, door.end), door
+            yield proxy, DoorServer(door, listener, door.end, lambda: proxy.settings().request_seconds), door
         finally:
             run_file.unlink(missing_ok=True)
     lock.unlink(missing_ok=True)
