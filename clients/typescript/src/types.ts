@@ -1840,6 +1840,7 @@ export interface HooksRunsResult {
 /** `[gateway.http]`: the door of `pioneer http` and `serve --http`. */
 export interface HttpSettings {
   port: number;
+  /** An address of this machine, such as 127.0.0.1. */
   bind: string;
   allow_remote: boolean;
   allowed_hosts: Array<string>;
@@ -3080,6 +3081,7 @@ export interface ProviderView {
 /** `[gateway.proxy]`: the chat proxy of `pioneer proxy`. */
 export interface ProxySettings {
   port: number;
+  /** An address of this machine, such as 127.0.0.1. */
   bind: string;
   allow_remote: boolean;
   allowed_hosts: Array<string>;
@@ -4300,6 +4302,7 @@ export interface UpdateResult {
 /** `[gateway.proxy.upstreams.NAME]`: a model's address. A key itself is never in the file. */
 export interface UpstreamSettings {
   dialect: Dialect;
+  /** An address of http:// or https://, without credentials and query. */
   base_url: string;
   api_key_env: string | null;
   connect_timeout_ms: number;
