@@ -131,6 +131,10 @@ SELECT status FROM turn WHERE turn_id = :turn_id
 -- A turn's host may call its model.
 UPDATE turn SET manifest = :manifest, last_seq = :last_seq WHERE turn_id = :turn_id AND status = 'awaiting_host'
 
+-- name: keep_manifest
+-- What a turn's prompt turned out to hold.
+UPDATE turn SET manifest = :manifest WHERE turn_id = :turn_id
+
 -- name: end_turn
 -- A turn ends, from the status that this was decided on; what is not known of it stays.
 UPDATE turn SET status = :status, completed_at = :now, owner = NULL, error_reason = :error_reason, error_retryable = :error_retryable,

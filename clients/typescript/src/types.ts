@@ -1840,6 +1840,7 @@ export interface HooksRunsResult {
 /** `[gateway.http]`: the door of `pioneer http` and `serve --http`. */
 export interface HttpSettings {
   port: number;
+  /** An address of this machine, such as 127.0.0.1. */
   bind: string;
   allow_remote: boolean;
   allowed_hosts: Array<string>;
@@ -2440,6 +2441,8 @@ export interface ListParams {
   tags?: Array<string> | null;
   statuses?: Array<Status> | null;
   voices?: Array<Voice> | null;
+  /** What these agents noted or is in their scope; `user`: what is the user's word. */
+  source_agents?: Array<string> | null;
   /** Default: false. */
   include_sensitive?: boolean;
   /** At most this many, 1 to 100. Default: 20. */
@@ -3078,9 +3081,11 @@ export interface ProviderView {
 /** `[gateway.proxy]`: the chat proxy of `pioneer proxy`. */
 export interface ProxySettings {
   port: number;
+  /** An address of this machine, such as 127.0.0.1. */
   bind: string;
   allow_remote: boolean;
   allowed_hosts: Array<string>;
+  request_seconds: number;
   recall_deadline_ms: number;
   placement: Placing;
   learn: Learn;
@@ -3486,6 +3491,8 @@ export interface SearchParams {
   tags?: Array<string> | null;
   statuses?: Array<Status> | null;
   voices?: Array<Voice> | null;
+  /** What these agents noted or is in their scope; `user`: what is the user's word. */
+  source_agents?: Array<string> | null;
   /** Default: false. */
   include_sensitive?: boolean;
   /** At most this many, 1 to 100. Default: 20. */
@@ -4295,6 +4302,7 @@ export interface UpdateResult {
 /** `[gateway.proxy.upstreams.NAME]`: a model's address. A key itself is never in the file. */
 export interface UpstreamSettings {
   dialect: Dialect;
+  /** An address of http:// or https://, without credentials and query. */
   base_url: string;
   api_key_env: string | null;
   connect_timeout_ms: number;
