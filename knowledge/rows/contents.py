@@ -238,7 +238,10 @@ def card_of(tx: Tx, file: int) -> str:
 
 def put_card(tx: Tx, file: int, owner: int, terms: str, words: WordChanges) -> int:
     """Have the names of a file in place of those before; return how many full-text rows go."""
-    before = card_of(tx, file)
+    return _change_card(tx, file, owner, card_of(tx, file), terms, words)
+
+
+def _change_card(tx: Tx, file: int, owner: int, before: str, terms: str, words: WordChanges) -> int:
     if before == terms:
         if terms:
             words.keep("card", file, entry(owner, terms))
@@ -251,10 +254,19 @@ def put_card(tx: Tx, file: int, owner: int, terms: str, words: WordChanges) -> i
     return int(bool(before))
 
 
-def move_card(tx: Tx, file: int, owner: int, old: Sequence[str], new: Sequence[str], words: WordChanges) -> None:
-    """Exchange the terms of a file's path among those of its names."""
-    kept = Counter(card_of(tx, file).split()) - Counter(old) + Counter(new)
-    put_card(tx, file, owner, " ".join(sorted(kept.elements())), words)
+class PathTerms(NamedTuple):
+    """The terms of the path that a file had, and of the one that it has."""
+
+    old: Sequence[str]
+    new: Sequence[str]
+
+
+def move_cards(tx: Tx, owner: int, moved: Mapping[int, PathTerms], words: WordChanges) -> None:
+    """Exchange the terms of paths among those of the names of some files."""
+    for file, card in tx.all(SQL["cards_of_files"], {"rows": json.dumps(list(moved))}):
+        before = unpack(card)
+        kept = Counter(before.split()) - Counter(moved[file].old) + Counter(moved[file].new)
+        _change_card(tx, file, owner, before, " ".join(sorted(kept.elements())), words)
 
 
 def content_of_file(tx: Tx, file: int) -> int | None:

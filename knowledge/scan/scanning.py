@@ -18,24 +18,25 @@ import msgspec
 from knowledge.index.vectors import PieceVectors
 from knowledge.notices import ChangeNotices
 from knowledge.ports import KnowledgeMeans
-from knowledge.rows.changes import FileChange, add_change
+from knowledge.rows.changes import FileChange, add_change, add_changes
 from knowledge.rows.collections import KnownCollection, end_scan, find_collection, set_state
-from knowledge.rows.contents import WordChanges, move_card
+from knowledge.rows.contents import PathTerms, WordChanges, move_cards
 from knowledge.rows.files import (
+    FileMove,
     SeenRow,
     add_file,
     count_readable,
-    delete_file,
+    drop_unread,
     files_of_folder,
     folders_of,
     miss_file,
     missing_files,
-    move_file,
+    move_files,
     next_due,
     path_of,
     renew_all,
     renew_file,
-    twin_of,
+    twins_of,
 )
 from knowledge.rows.vectors import await_again
 from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_below, is_mass
@@ -274,37 +275,27 @@ class Scanner:
         """Give files that are gone the places of new ones that they became; return the others."""
         if find_collection(tx, known.collection_id) is None:
             return []
-        words = WordChanges()
+        places = {row.id: (folder, row) for folder, row, reason in gone if row.content is not None and reason is None}
+        found = twins_of(tx, known.id, [row for _, row in places.values()])
+        twins = [twin for twin in found if twin.kind == places[twin.gone][1].kind]
+        drop_unread(tx, [twin.id for twin in twins])
+        move_files(tx, [FileMove(one.gone, one.folder, one.name, one.kind, one.language) for one in twins])
         terms = cache(self._means.lexicon.index_terms)  # of folders, which many files have
-        left = [one for one in gone if not self._move_to_twin(tx, known, one, counts, words, terms)]
+        changed: dict[int, PathTerms] = {}
+        changes: list[FileChange] = []
+        for twin in twins:
+            folder, row = places[twin.gone]
+            parts = [(folder, twin.folder), *([(row.name, twin.name)] if row.name != twin.name else [])]
+            before, after = ([term for part in some for term in terms(part)] for some in zip(*parts, strict=True))
+            changed[row.id] = PathTerms(before, after)
+            changes.append(FileChange("moved", path_of(twin.folder, twin.name), path_of(folder, row.name)))
+        words = WordChanges()
+        move_cards(tx, known.owner, changed, words)
         words.store(tx)
-        return left
-
-    def _move_to_twin(
-        self,
-        tx: Tx,
-        known: KnownCollection,
-        one: Gone,
-        counts: Counter[str],
-        words: WordChanges,
-        terms: Callable[[str], Sequence[str]],
-    ) -> bool:
-        """Give a file that is gone the place of a new one with its inode; return whether there is one."""
-        folder, row, reason = one
-        twin = twin_of(tx, known.id, row) if row.content is not None and reason is None else None
-        if twin is None or twin[3] != row.kind:
-            return False
-        new, new_folder, name, kind, language = twin
-        delete_file(tx, new)
-        move_file(tx, row.id, new_folder, name, kind, language)
-        path, from_path = path_of(new_folder, name), path_of(folder, row.name)
-        parts = [(folder, new_folder), *([(row.name, name)] if row.name != name else [])]
-        before, after = ([term for part in some for term in terms(part)] for some in zip(*parts, strict=True))
-        move_card(tx, row.id, known.owner, before, after, words)
-        add_change(tx, known, FileChange("moved", path, from_path), self._means.clock.now())
-        counts["moved"] += 1
-        counts["added"] -= 1
-        return True
+        add_changes(tx, known, changes, self._means.clock.now())
+        counts["moved"] += len(twins)
+        counts["added"] -= len(twins)
+        return [one for one in gone if one[1].id not in changed]
 
 
 def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:
