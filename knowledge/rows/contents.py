@@ -6,7 +6,6 @@ Rule 2: what is stored of a text is ranges, a keyed hash and its terms in the or
 
 import json
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -238,10 +237,7 @@ def card_of(tx: Tx, file: int) -> str:
 
 def put_card(tx: Tx, file: int, owner: int, terms: str, words: WordChanges) -> int:
     """Have the names of a file in place of those before; return how many full-text rows go."""
-    return _change_card(tx, file, owner, card_of(tx, file), terms, words)
-
-
-def _change_card(tx: Tx, file: int, owner: int, before: str, terms: str, words: WordChanges) -> int:
+    before = card_of(tx, file)
     if before == terms:
         if terms:
             words.keep("card", file, entry(owner, terms))
@@ -263,10 +259,20 @@ class PathTerms(NamedTuple):
 
 def move_cards(tx: Tx, owner: int, moved: Mapping[int, PathTerms], words: WordChanges) -> None:
     """Exchange the terms of paths among those of the names of some files."""
+    cards: list[dict[str, SqlValue]] = []
     for file, card in tx.all(SQL["cards_of_files"], {"rows": json.dumps(list(moved))}):
         before = unpack(card)
-        kept = Counter(before.split()) - Counter(moved[file].old) + Counter(moved[file].new)
-        _change_card(tx, file, owner, before, " ".join(sorted(kept.elements())), words)
+        kept = before.split()
+        for term in moved[file].old:
+            with suppress(ValueError):
+                kept.remove(term)
+        after = " ".join(sorted([*kept, *moved[file].new]))
+        cards.append({"id": file, "card": pack(after)})
+        if before:
+            words.remove("card", file, entry(owner, before))
+        if after:
+            words.add("card", file, entry(owner, after))
+    tx.run_many(SQL["set_card"], cards)
 
 
 def content_of_file(tx: Tx, file: int) -> int | None:

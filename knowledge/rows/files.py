@@ -120,14 +120,14 @@ def files_of_folder(tx: Tx, collection: int, folder: str) -> dict[str, SeenRow]:
     return {row[1]: SeenRow._make(row) for row in rows}
 
 
-def add_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:
-    """Store a file that was seen for the first time."""
-    tx.run(SQL["add_file"], values)
+def add_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
+    """Store files that were seen for the first time."""
+    tx.run_many(SQL["add_file"], files)
 
 
-def renew_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:
-    """Store that a file is another one than before."""
-    tx.run(SQL["renew_file"], values)
+def renew_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
+    """Store that files are others than before."""
+    tx.run_many(SQL["renew_file"], files)
 
 
 def folders_of(tx: Tx, collection: int) -> set[str]:

@@ -367,8 +367,7 @@ class _Moving(NamedTuple):
     def names(self, aliases: Mapping[int, list[str]]) -> set[str]:
         """Return every name by which it was or will be called."""
         moved = self.entity._replace(name=self.file.name, path=self.file.path)
-        own = {stem_of(self.file.name), *_own_names(self.entity), *_own_names(moved)}
-        return own | set(aliases.get(self.entity.row, ()))
+        return {*_own_names(self.entity), *_own_names(moved), *aliases.get(self.entity.row, ())}
 
 
 def move_files_in_graph(tx: Tx, rows: Sequence[int]) -> None:
@@ -397,34 +396,31 @@ def _find_linked(tx: Tx, moving: Sequence[_Moving]) -> list[_Moving]:
     importing = {row for (row,) in tx.all(SQL["files_with_references"], {"rows": encode(code).decode()})}
     aliases = aliases_of(tx, [one.entity.row for one in moving])
     names = [one.names(aliases) for one in moving]
-    every = set[str]().union(*names)
-    linked = find_keys(tx, {fold_name(name) for name in every})
-    numbers = {_number_of(name) for name in every}
-    imported = {key for (key,) in tx.all(SQL["imported_names"], {"keys": encode(sorted(numbers)).decode()})}
-
-    @cache
-    def is_named(name: str) -> bool:
-        return fold_name(name) in linked or _number_of(name) in imported
+    wanted = _find_wanted(tx, set[str]().union(*names))
 
     @cache
     def is_entity(place: str, folder: str) -> bool:
         return entity_at(tx, HOUSE, place, folder) is not None
 
-    def holds_on(one: _Moving, called: set[str]) -> bool:
+    def is_linked(one: _Moving, called: set[str]) -> bool:
         return (
             one.file.file_id in stating
             or one.row in importing
+            or not wanted.isdisjoint(called)
             or is_entity(one.file.place, one.file.path.rpartition("/")[0])
-            or any(_is_of_folder(path) for path in (one.file.path, one.entity.path or ""))
-            or any(is_named(name) for name in called)
+            or any(list_folders_above(path) or folder_of_index(path) for path in (one.file.path, one.entity.path or ""))
         )
 
-    return [one for one, called in zip(moving, names, strict=True) if holds_on(one, called)]
+    return [one for one, called in zip(moving, names, strict=True) if is_linked(one, called)]
 
 
-def _is_of_folder(path: str) -> bool:
-    """Return whether a file makes a folder an entity, or lies in one of a person's order."""
-    return bool(list_folders_above(path)) or folder_of_index(path) is not None
+def _find_wanted(tx: Tx, names: Collection[str]) -> set[str]:
+    """Return those of some names that a link or an import may mean."""
+    folded = {name: fold_name(name) for name in names}
+    numbers = {name: _number_of(name) for name in names}
+    linked = find_keys(tx, set(folded.values()))
+    imported = {key for (key,) in tx.all(SQL["imported_names"], {"keys": encode(sorted(numbers.values())).decode()})}
+    return {name for name in names if folded[name] in linked or numbers[name] in imported}
 
 
 def _relink_moved(tx: Tx, moved: _Moving) -> None:

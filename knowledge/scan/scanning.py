@@ -7,7 +7,7 @@ Rule 3: a file that is gone keeps its row until new files were looked at: it may
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from knowledge.rows.contents import PathTerms, WordChanges, move_cards
 from knowledge.rows.files import (
     FileMove,
     SeenRow,
-    add_file,
+    add_files,
     count_readable,
     drop_unread,
     files_of_folder,
@@ -35,7 +35,7 @@ from knowledge.rows.files import (
     next_due,
     path_of,
     renew_all,
-    renew_file,
+    renew_files,
     twins_of,
 )
 from knowledge.rows.vectors import await_again
@@ -150,24 +150,20 @@ class Scanner:
 
     async def _store(self, known: KnownCollection, folder: str, plan: FolderPlan) -> None:
         now = self._means.clock.now()
-        steps: list[Callable[[Tx], None]] = [
-            *(partial(self._add, known=known, folder=folder, seen=seen, now=now) for seen in plan.new),
-            *(partial(_renew, row=row, seen=seen, now=now) for row, seen in plan.changed),
+        own: dict[str, SqlValue] = {
+            "collection": known.id,
+            "folder": folder,
+            "is_baseline": int(known.scanned_at is None),
+        }
+        new = [
+            own | _facts(seen, now) | {"file_id": self._means.ids.new("fil"), "name": seen.entry.name}
+            for seen in plan.new
         ]
-        for first in range(0, len(steps), FILES_AT_ONCE):
-            some = steps[first : first + FILES_AT_ONCE]
-
-            def apply(tx: Tx, some: Sequence[Callable[[Tx], None]] = some) -> None:
-                if find_collection(tx, known.collection_id) is not None:  # it may be removed meanwhile
-                    for step in some:
-                        step(tx)
-
-            await self._means.db.note(apply)
-
-    def _add(self, tx: Tx, known: KnownCollection, folder: str, seen: SeenFile, now: int) -> None:
-        values: dict[str, SqlValue] = {"file_id": self._means.ids.new("fil"), "collection": known.id, "folder": folder}
-        values["is_baseline"] = int(known.scanned_at is None)
-        add_file(tx, values | {"name": seen.entry.name} | _facts(seen, now))
+        changed = [_facts(seen, now) | {"id": row.id} for row, seen in plan.changed]
+        for write, files in ((add_files, new), (renew_files, changed)):
+            for first in range(0, len(files), FILES_AT_ONCE):
+                some = files[first : first + FILES_AT_ONCE]
+                await self._means.db.note(partial(_write_some, known=known, write=write, files=some))
 
     async def look_at(self, collection_id: str, folders: Sequence[str], known_folders: Collection[str]) -> SeenFolders:
         """Compare some folders with their rows, and those below them that are not known; return which are there.
@@ -423,5 +419,12 @@ def _facts(seen: SeenFile, now: int) -> dict[str, SqlValue]:
     }
 
 
-def _renew(tx: Tx, row: SeenRow, seen: SeenFile, now: int) -> None:
-    renew_file(tx, {"id": row.id} | _facts(seen, now))
+def _write_some(
+    tx: Tx,
+    known: KnownCollection,
+    write: Callable[[Tx, Sequence[Mapping[str, SqlValue]]], None],
+    files: Sequence[Mapping[str, SqlValue]],
+) -> None:
+    """Write files of a collection, unless it was removed meanwhile."""
+    if find_collection(tx, known.collection_id) is not None:
+        write(tx, files)
