@@ -323,6 +323,7 @@ export type InstructionProblem =
   | "link"
   | "missing"
   | "outside"
+  | "repeated"
   | "secret_file"
   | "too_deep"
   | "too_large"
@@ -644,11 +645,17 @@ export interface AgentsListParams {
   cursor?: string | null;
 }
 
-/** By slug; `invalid` is whole on every page. */
+/**
+ * By slug; `invalid` is whole on every page. `left_out` counts the definitions that are not read for a
+ * list.
+ *
+ * Each of them acts, and `agents/get` knows it.
+ */
 export interface AgentsListResult {
   agents: Array<Agent>;
   invalid: Array<InvalidAgent>;
   next_cursor: string | null;
+  left_out: number;
 }
 
 /** `artifact/delete`. */
@@ -2269,6 +2276,10 @@ export interface KnowledgeReadParams {
 /**
  * Lines of a file as they are now, line ends kept. `state` says what became of the place that was
  * asked for.
+ *
+ * `cut_chars` counts the characters of the last line that are left out, where that line alone has more
+ * than
+ * `max_chars`: `next_line` is the one behind it.
  */
 export interface KnowledgeReadResult {
   text: string;
@@ -2283,6 +2294,7 @@ export interface KnowledgeReadResult {
   state: ReadState;
   masked: boolean;
   outline: Array<OutlineEntry>;
+  cut_chars: number;
 }
 
 /** `knowledge/retry`: one file, or all files of a collection that failed. */
