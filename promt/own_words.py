@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+from promt.documents import find_documents
 from promt.handing_over import (
     ALWAYS,
     COLON,
@@ -132,7 +133,7 @@ def _find_spans(text: str) -> tuple[Span, ...]:
             spans += _find_unquoted(text, first, until)
     if is_long:
         spans = list(_of_long(text, spans, is_meant=told, is_closed=not told and is_document(text, prose)))
-    return tuple(spans)
+    return tuple(_without(text, spans, find_documents(text, blocks)))
 
 
 def _hands_over(text: str, first: TextBlock) -> bool:

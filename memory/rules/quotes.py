@@ -63,6 +63,8 @@ _ASKS: Final = compile_late(
 """Begins a question."""
 _CLAUSE: Final = compile_late(r"[,;:，、；：—–]\s*")
 _CLAUSE_END: Final = ".!。！ "
+_GOES_ON: Final = ",;，；、 "
+"""A clause that is copied out of its sentence brings its mark along; by itself it is whole."""
 _STOP: Final = compile_late(r"(?<=[.!?])\s+")
 _LABEL: Final = compile_late(r"[:：–—]|^[ \t]*(?:[-*•・·]|\[[ xX]?\]|\(?\d{1,2}[.)])", re.MULTILINE)
 _REMINDER: Final = compile_late(lambda: either("quotes", "reminder"), re.IGNORECASE)
@@ -130,7 +132,7 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
 
     What would say something of a "he" or "it" alone is kept with the sentences before it.
     """
-    borne = _judge_support(claim, text, lexicon)
+    borne = _judge_support(claim._replace(content=claim.content.rstrip(_GOES_ON)), text, lexicon)
     junk = find_junk(borne.content) if isinstance(borne, Borne) else None
     if not isinstance(borne, Borne) or junk is None or junk.name != NOBODY:
         return borne
