@@ -106,7 +106,7 @@ def _is_addressed(said: str) -> bool:
     found = _ADDRESSES.match(said)
     if found is None or len(found[1].split()) > ADDRESSED_WORDS:
         return False
-    return found[1][:1].isupper() and not is_about_user(found[1])
+    return found[1][:1].isupper() and (_is_greeted(said) or not is_about_user(found[1]))
 
 
 def _is_greeted(said: str) -> bool:

@@ -15,8 +15,10 @@ from functools import cache, cached_property, lru_cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
+from promt.handing_over import BEGINS_QUESTION, COLON
 from promt.language.reader import Language, languages, tables
 from promt.layout import MASK, Span, mask_quotes, sentences
+from promt.lookalikes import read_alike
 from promt.own_words import edges, only_own, own_stretches, own_words
 from promt.patterns import compile_late
 from promt.render import UNSEEN
@@ -393,6 +395,7 @@ def _denies_keeping(text: str) -> bool:
 
 @lru_cache(maxsize=ASKED_AGAIN)
 def _detect(text: str) -> Intents:
+    text = read_alike(text)
     own = only_own(text)
     folded = _read(own)
     said = Counter[str]()
@@ -420,8 +423,27 @@ def _detect(text: str) -> Intents:
 
 
 def keep_savable(text: str, material: Sequence[Span] = ()) -> list[str]:
-    """Return the user's own words, stretch by stretch, without the ranges that they ask not to keep."""
-    return own_stretches(text, [*material, *find_unsaved(text)])
+    """Return the user's own words that may be kept, stretch by stretch."""
+    return own_stretches(text, [*material, *find_unsavable(text)])
+
+
+def find_unsavable(text: str) -> list[Span]:
+    """Return the ranges of the user's own words that nothing is kept of, often none.
+
+    They are what their user asks not to keep, and what a question after the past repeats behind a colon.
+    """
+    return [*find_unsaved(text), *_find_repeated(text)]
+
+
+def _find_repeated(text: str) -> Iterator[Span]:
+    for start, end in own_words(text) if COLON.search(text) else ():
+        for first, until in sentences(text, start, end):
+            colon = COLON.search(text, first, until)
+            if colon is not None and BEGINS_QUESTION.match(text, first, colon.start()) is not None:
+                asked = detect(text[first : colon.start()])
+                if (asked.refers_to_history or asked.asks_memory) and not asked.remember:
+                    yield colon.end(), end
+                    break
 
 
 def find_unsaved(text: str) -> tuple[Span, ...]:

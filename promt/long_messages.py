@@ -25,7 +25,8 @@ TOLD_CHARS: Final = 6000
 """A message that tells the assistant about its user is no longer; a page may be."""
 OPENING_SENTENCES: Final = 3
 OPENING_CHARS: Final = 450
-"""As much of the first and of the last paragraph shows to whom they speak."""
+CLOSING_CHARS: Final = 600
+"""As much of the first and of the last paragraph shows to whom they speak; people steer at length at the end."""
 
 _ASKS_AT_END = compile_late(r"[?？]\W*$")  # noqa: RUF001
 
@@ -63,5 +64,4 @@ def _opening(text: str, block: TextBlock) -> str:
 
 
 def _closing(text: str, block: TextBlock) -> str:
-    ranges = list(sentences(text, block.start, block.end))[-OPENING_SENTENCES:]
-    return text[ranges[0][0] : ranges[-1][1]][-OPENING_CHARS:]
+    return text[max(block.start, block.end - CLOSING_CHARS) : block.end]
