@@ -15,8 +15,8 @@ from functools import cache, cached_property, lru_cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
-from promt.handing_over import BEGINS_QUESTION, COLON
-from promt.language.reader import Language, languages, tables
+from promt.handing_over import BEGINS_QUESTION, COLON, KEEPS
+from promt.language.reader import Language, languages, list_words, tables
 from promt.layout import MASK, Span, mask_quotes, sentences
 from promt.lookalikes import read_alike
 from promt.own_words import edges, only_own, own_stretches, own_words
@@ -31,6 +31,10 @@ TAIL_CHARS: Final = 2000
 TELLING_CHARS: Final = 600
 TELLING_SENTENCES: Final = 8
 """A message that tells so much may ask that one thing be not kept; in a shorter one the wish is for all of it."""
+SAID_AGAIN: Final = 2
+"""A sentence elsewhere that shares so many telling words with what is not to be kept says it again."""
+STEM_CHARS: Final = 6
+"""So many letters tell a word, whatever its ending."""
 SAID_WORDS: Final = 3
 """A last sentence that is shorter says good-bye."""
 ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its own some times, and few turns run at once
@@ -53,6 +57,7 @@ _NOT_STEERING: Final = "not_steering"
 machines."""
 _STEERING: Final = frozenset(("no_save", "no_recall", "remember", "forget"))
 
+_TELLING = compile_late(r"[^\W\d_\u3040-\u9fff]{3,}|[\u30a0-\u30ff]{2,}|[\u4e00-\u9fff]{2,}")
 _ACCENTS = compile_late("[\u0300-\u036f]")
 _WORDS = compile_late(rf"[\w{MASK}]+(?:'[\w{MASK}]+)*|[?？¿]|[^\s\w'’\-‐‑*_#]")
 _QUESTION_MARKS = frozenset("?？")
@@ -467,7 +472,22 @@ def _find_unsaved(text: str) -> tuple[Span, ...]:
     denied = [at for at, (start, end) in enumerate(said) if _denies_keeping(text[start:end])]
     if any(at in {0, 1, len(said) - 1} or _is_of_everything(text[slice(*said[at])]) for at in denied):
         return ()
-    return tuple((said[at - 1][0], said[at + 1][1]) for at in denied)
+    apart = {near for at in denied for near in (at - 1, at, at + 1)}
+    matter = set[str]().union(*(_telling_words(text[slice(*said[at])]) for at in apart))
+    apart |= {at for at, span in enumerate(said) if len(matter & _telling_words(text[slice(*span)])) >= SAID_AGAIN}
+    return tuple(said[at] for at in sorted(apart))
+
+
+def _telling_words(sentence: str) -> set[str]:
+    """Return how the words of a sentence begin that say what it is about."""
+    known = _small_words()
+    words = (word.casefold() for word in _TELLING.findall(sentence) if not KEEPS.fullmatch(word))
+    return {word[:STEM_CHARS] for word in words if word not in known}
+
+
+@cache
+def _small_words() -> frozenset[str]:
+    return frozenset(list_words("stop_words", "words"))
 
 
 def _is_of_everything(said: str) -> bool:
