@@ -260,7 +260,7 @@ def test_inspect_statement_31_from_a_turn_to_its_memories_by_keyboard(tmp_path):
                 page.keyboard.press("Enter")
             assert "/memories/mem_" in page.url
             assert page.get_by_role("heading", name="The user's favourite tea is kukicha.").is_visible()
-            assert page.get_by_role("heading", name="Who was shown it").is_visible()
+            assert page.get_by_role("heading", name="Where it was used").is_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
