@@ -79,9 +79,12 @@ def _is_headed(said: str) -> bool:
 
 def _begins_in_capitals(line: str) -> bool:
     """Return whether a line begins with words in capitals, at least some, or all of it."""
-    words = _WORD.findall(line)
-    count = next((at for at, word in enumerate(words) if not word.isupper()), len(words))
-    return count >= CAPITAL_WORDS or (bool(words) and count == len(words) and sum(map(len, words)) >= CAPITAL_LETTERS)
+    count = letters = 0
+    for word in _WORD.finditer(line):
+        if not word[0].isupper():
+            return count >= CAPITAL_WORDS
+        count, letters = count + 1, letters + len(word[0])
+    return count >= CAPITAL_WORDS or letters >= CAPITAL_LETTERS
 
 
 def _is_heading(line: str) -> bool:
