@@ -131,6 +131,10 @@ SELECT status FROM turn WHERE turn_id = :turn_id
 -- A turn's host may call its model.
 UPDATE turn SET manifest = :manifest, last_seq = :last_seq WHERE turn_id = :turn_id AND status = 'awaiting_host'
 
+-- name: keep_manifest
+-- What a turn's prompt turned out to hold.
+UPDATE turn SET manifest = :manifest WHERE turn_id = :turn_id
+
 -- name: end_turn
 -- A turn ends, from the status that this was decided on; what is not known of it stays.
 UPDATE turn SET status = :status, completed_at = :now, owner = NULL, error_reason = :error_reason, error_retryable = :error_retryable,
@@ -186,6 +190,28 @@ SELECT item_id, turn_id, thread_id, kind, role, status, text, at, name, tool, id
 SELECT turn_id, kind, text FROM json_each(:turn_ids) AS wanted CROSS JOIN item ON item.turn_id = wanted.value
 WHERE item.kind IN ('user_message', 'agent_message') AND item.status = 'completed' AND item.text <> ''
 ORDER BY wanted.key, item.position, item.id
+
+-- name: asked_before
+-- What the user said last before a turn, in its conversation.
+SELECT item.text FROM turn JOIN item ON item.thread_id = turn.thread_id
+WHERE turn.turn_id = :turn_id AND item.kind = 'user_message' AND item.turn_id <> :turn_id
+    AND item.id < (SELECT min(id) FROM item AS own WHERE own.turn_id = :turn_id)
+ORDER BY item.id DESC LIMIT 1
+
+-- name: said_by_others
+-- What tools read in a conversation, newest first, but for those of memory, and what assistants say in the conversations that its workspace imported.
+SELECT text FROM (
+    SELECT item.text, item.id AS row FROM turn JOIN item ON item.thread_id = turn.thread_id
+    WHERE turn.turn_id = :turn_id AND item.kind = 'tool_result' AND ifnull(item.name, '') NOT LIKE 'memory!_%' ESCAPE '!'
+    UNION ALL
+    SELECT event.value ->> 'summary', 0 FROM turn AS asked JOIN turn ON turn.thread_id = asked.thread_id CROSS JOIN json_each(turn.tool_events) AS event
+    WHERE asked.turn_id = :turn_id AND event.value ->> 'summary' IS NOT NULL
+    UNION ALL
+    SELECT item.text, item.id FROM turn AS asked JOIN thread AS here ON here.thread_id = asked.thread_id
+    JOIN thread ON thread.workspace_id = here.workspace_id JOIN turn ON turn.thread_id = thread.thread_id AND turn.driver = 'import'
+    JOIN item ON item.turn_id = turn.turn_id AND item.kind = 'agent_message'
+    WHERE asked.turn_id = :turn_id
+) ORDER BY row DESC LIMIT :limit
 
 -- name: item_ids_of_turns
 -- The items of some turns by id, in order, and the bytes of each one's text; the events of a host's tools that say something behind them.

@@ -146,11 +146,13 @@ UPDATE collection SET deep_part = (deep_part + 1) % :parts, deep_part_at = :now,
 SELECT id, collection_id, deep_part FROM collection
 WHERE scanned_at IS NOT NULL AND state IN ('live', 'polling') AND max(coalesce(deep_part_at, 0), coalesce(deep_scanned_at, 0)) <= :before
 
--- name: twin_of_inode
--- A file that this scan saw for the first time, with the inode and size of one that is gone.
-SELECT id, folder, name, kind, language FROM knowledge_file
-WHERE collection = :collection AND inode = :inode AND device = :device AND size = :size AND mtime_ns = :mtime_ns AND content IS NULL
-    AND state = 'pending' AND id > :id LIMIT 1
+-- name: twins_of_inodes
+-- Files that this scan saw for the first time, with the inode and size of some that are gone, each with the row of that one.
+SELECT wanted.value ->> 0, f.id, f.folder, f.name, f.kind, f.language FROM json_each(:gone) AS wanted
+CROSS JOIN knowledge_file AS f INDEXED BY knowledge_file_inode
+WHERE f.collection = :collection AND f.inode = wanted.value ->> 1 AND f.device = wanted.value ->> 2 AND f.size = wanted.value ->> 3
+    AND f.mtime_ns = wanted.value ->> 4 AND f.content IS NULL AND f.state = 'pending' AND f.id > wanted.value ->> 0
+ORDER BY wanted.key, f.id
 
 -- name: move_file
 -- A file has another path; all that is known of it stays.
@@ -306,6 +308,10 @@ SELECT id FROM knowledge_card_fts_docsize WHERE id IN (SELECT value FROM json_ea
 -- name: card_of_file
 -- The terms of a file's names.
 SELECT card, content FROM knowledge_file WHERE id = :id
+
+-- name: cards_of_files
+-- The terms of the names of some files.
+SELECT id, card FROM knowledge_file WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: set_card
 -- The names of a file, as they are indexed.
@@ -538,10 +544,20 @@ SELECT f.id, r.links FROM knowledge_import AS i JOIN knowledge_reference AS r ON
 JOIN knowledge_file AS f ON f.content = i.content JOIN collection AS c ON c.id = f.collection
 WHERE i.key = :key AND c.collection_id = :place
 
--- name: linked_file
--- A file as the graph knows it.
-SELECT f.file_id, c.collection_id, iif(f.folder = '', '', f.folder || '/') || f.name, f.kind, f.language, coalesce(c.scanned_at, c.created_at)
-FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection WHERE f.id = :id
+-- name: linked_files
+-- Some files as the graph knows them.
+SELECT f.id, f.file_id, c.collection_id, iif(f.folder = '', '', f.folder || '/') || f.name, f.kind, f.language,
+    coalesce(c.scanned_at, c.created_at)
+FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection WHERE f.id IN (SELECT value FROM json_each(:rows)) ORDER BY f.id
+
+-- name: files_with_references
+-- Those of some files that say something of others.
+SELECT f.id FROM knowledge_file AS f JOIN knowledge_reference AS r ON r.content = f.content
+WHERE f.id IN (SELECT value FROM json_each(:rows))
+
+-- name: imported_names
+-- Those of some names' numbers that a text imports.
+SELECT DISTINCT key FROM knowledge_import WHERE key IN (SELECT value FROM json_each(:keys))
 
 -- name: files_beside
 -- The other files of a file's folder.

@@ -87,6 +87,7 @@ SELECT updated_at AS place, id FROM record WHERE scope_id = :scope_id AND (updat
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
   AND (:voices IS NULL OR instr(:voices, iif(is_machine, ',machine,', ',user,')) > 0)
+  AND (:source_agents IS NULL OR {source_agent} IN (SELECT value FROM json_each(:source_agents)) OR scope_id IN (SELECT value FROM json_each(:agent_scopes)))
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -98,6 +99,7 @@ SELECT created_at AS place, id FROM record WHERE scope_id = :scope_id AND (creat
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
   AND (:voices IS NULL OR instr(:voices, iif(is_machine, ',machine,', ',user,')) > 0)
+  AND (:source_agents IS NULL OR {source_agent} IN (SELECT value FROM json_each(:source_agents)) OR scope_id IN (SELECT value FROM json_each(:agent_scopes)))
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -110,6 +112,7 @@ SELECT CAST(importance * 1000000 AS INTEGER) AS place, id FROM record WHERE scop
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
   AND (:voices IS NULL OR instr(:voices, iif(is_machine, ',machine,', ',user,')) > 0)
+  AND (:source_agents IS NULL OR {source_agent} IN (SELECT value FROM json_each(:source_agents)) OR scope_id IN (SELECT value FROM json_each(:agent_scopes)))
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -122,6 +125,7 @@ SELECT CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / 3
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
   AND (:voices IS NULL OR instr(:voices, iif(is_machine, ',machine,', ',user,')) > 0)
+  AND (:source_agents IS NULL OR {source_agent} IN (SELECT value FROM json_each(:source_agents)) OR scope_id IN (SELECT value FROM json_each(:agent_scopes)))
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -165,6 +169,7 @@ SELECT record.id, scope_id, CAST(memory_id AS BLOB), CAST(status AS BLOB), CAST(
 FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE instr(:statuses, record.status) > 0 AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:voices IS NULL OR instr(:voices, iif(is_machine, ',machine,', ',user,')) > 0)
+  AND (:source_agents IS NULL OR {source_agent} IN (SELECT value FROM json_each(:source_agents)) OR scope_id IN (SELECT value FROM json_each(:agent_scopes)))
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
 
 -- name: workspace_scopes

@@ -164,10 +164,10 @@ class TurnMemory:
         if params.scope is not None:
             require_scope(scopes, params.scope)
         began = await self._means.db.read(read_generation)
-        proposed = msgspec.structs.replace(from_tool(turn, params, explicit=explicit, said=said), began=began)
+        proposed = from_tool(turn, params, explicit=explicit, said=said)
         if is_note:
             proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
-        proposed = await self._vectors.add_vector(proposed)
+        proposed = await self._vectors.add_vector(msgspec.structs.replace(proposed, began=began))
         write = partial(self._write_in_turn, proposed=proposed, scopes=scopes)
         return (
             await write_once(self._means, params.idempotency_key, ["tool", params], turn.workspace_id, write)

@@ -41,6 +41,10 @@ KEEPS = compile_late(lambda: rf"(?:{either('own_words', 'keeps')})", re.IGNORECA
 _KEPT = compile_late(
     lambda: rf"{_polite()}(?:{KEEPS.pattern})(?!\w)|{either('own_words', 'kept_anywhere')}", re.IGNORECASE
 )
+BEGINS_QUESTION = compile_late(
+    lambda: rf"\W*(?:(?:{either('quotes', 'asks', spaced=True)})\b|{either('quotes', 'asks', spaced=False)})",
+    re.IGNORECASE,
+)
 COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])|\s(?:[-=]>|→)(?=\s)")
 _DASH = compile_late(r"\s[–—-](?=\s)")
 """Stands for a colon behind a request for work on a text."""
@@ -57,6 +61,8 @@ THAT = compile_late(r"\b(?:that|it|them)\b(?=\s*(?:[.,!?;:]|to\b|into\b|as\b|$))
 """The object of a request to work on something that stands before it."""
 _TEXTS = compile_late(lambda: whole("own_words", "texts"), re.IGNORECASE)
 """Names a kind of text."""
+COMING = compile_late(lambda: whole("own_words", "coming"), re.IGNORECASE)
+"""Speaks of a text that is still to come."""
 SAYS = compile_late(lambda: whole("own_words", "says"), re.IGNORECASE)
 """Asks how something is said in other words or in another language."""
 SUBJECT = compile_late(lambda: whole("own_words", "subject"), re.IGNORECASE)

@@ -15,8 +15,10 @@ from functools import cache, cached_property, lru_cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
-from promt.language.reader import Language, languages, tables
+from promt.handing_over import BEGINS_QUESTION, COLON, KEEPS
+from promt.language.reader import Language, languages, list_words, tables
 from promt.layout import MASK, Span, mask_quotes, sentences
+from promt.lookalikes import read_alike
 from promt.own_words import edges, only_own, own_stretches, own_words
 from promt.patterns import compile_late
 from promt.render import UNSEEN
@@ -29,6 +31,10 @@ TAIL_CHARS: Final = 2000
 TELLING_CHARS: Final = 600
 TELLING_SENTENCES: Final = 8
 """A message that tells so much may ask that one thing be not kept; in a shorter one the wish is for all of it."""
+SAID_AGAIN: Final = 2
+"""A sentence elsewhere that shares so many telling words with what is not to be kept says it again."""
+STEM_CHARS: Final = 6
+"""So many letters tell a word, whatever its ending."""
 SAID_WORDS: Final = 3
 """A last sentence that is shorter says good-bye."""
 ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its own some times, and few turns run at once
@@ -51,6 +57,7 @@ _NOT_STEERING: Final = "not_steering"
 machines."""
 _STEERING: Final = frozenset(("no_save", "no_recall", "remember", "forget"))
 
+_TELLING = compile_late(r"[^\W\d_\u3040-\u9fff]{3,}|[\u30a0-\u30ff]{2,}|[\u4e00-\u9fff]{2,}")
 _ACCENTS = compile_late("[\u0300-\u036f]")
 _WORDS = compile_late(rf"[\w{MASK}]+(?:'[\w{MASK}]+)*|[?？¿]|[^\s\w'’\-‐‑*_#]")
 _QUESTION_MARKS = frozenset("?？")
@@ -393,6 +400,7 @@ def _denies_keeping(text: str) -> bool:
 
 @lru_cache(maxsize=ASKED_AGAIN)
 def _detect(text: str) -> Intents:
+    text = read_alike(text)
     own = only_own(text)
     folded = _read(own)
     said = Counter[str]()
@@ -420,8 +428,27 @@ def _detect(text: str) -> Intents:
 
 
 def keep_savable(text: str, material: Sequence[Span] = ()) -> list[str]:
-    """Return the user's own words, stretch by stretch, without the ranges that they ask not to keep."""
-    return own_stretches(text, [*material, *find_unsaved(text)])
+    """Return the user's own words that may be kept, stretch by stretch."""
+    return own_stretches(text, [*material, *find_unsavable(text)])
+
+
+def find_unsavable(text: str) -> list[Span]:
+    """Return the ranges of the user's own words that nothing is kept of, often none.
+
+    They are what their user asks not to keep, and what a question after the past repeats behind a colon.
+    """
+    return [*find_unsaved(text), *_find_repeated(text)]
+
+
+def _find_repeated(text: str) -> Iterator[Span]:
+    for start, end in own_words(text) if COLON.search(text) else ():
+        for first, until in sentences(text, start, end):
+            colon = COLON.search(text, first, until)
+            if colon is not None and BEGINS_QUESTION.match(text, first, colon.start()) is not None:
+                asked = detect(text[first : colon.start()])
+                if (asked.refers_to_history or asked.asks_memory) and not asked.remember:
+                    yield colon.end(), end
+                    break
 
 
 def find_unsaved(text: str) -> tuple[Span, ...]:
@@ -445,7 +472,22 @@ def _find_unsaved(text: str) -> tuple[Span, ...]:
     denied = [at for at, (start, end) in enumerate(said) if _denies_keeping(text[start:end])]
     if any(at in {0, 1, len(said) - 1} or _is_of_everything(text[slice(*said[at])]) for at in denied):
         return ()
-    return tuple((said[at - 1][0], said[at + 1][1]) for at in denied)
+    apart = {near for at in denied for near in (at - 1, at, at + 1)}
+    matter = set[str]().union(*(_telling_words(text[slice(*said[at])]) for at in apart))
+    apart |= {at for at, span in enumerate(said) if len(matter & _telling_words(text[slice(*span)])) >= SAID_AGAIN}
+    return tuple(said[at] for at in sorted(apart))
+
+
+def _telling_words(sentence: str) -> set[str]:
+    """Return how the words of a sentence begin that say what it is about."""
+    known = _small_words()
+    words = (word.casefold() for word in _TELLING.findall(sentence) if not KEEPS.fullmatch(word))
+    return {word[:STEM_CHARS] for word in words if word not in known}
+
+
+@cache
+def _small_words() -> frozenset[str]:
+    return frozenset(list_words("stop_words", "words"))
 
 
 def _is_of_everything(said: str) -> bool:

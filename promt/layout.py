@@ -33,6 +33,7 @@ QUOTED = compile_late(
     r"|[〝″＂][^〝〞〟″＂\n]{1,3000}[〞〟″＂]|‚[^‘’\n]{1,300}[‘’]|``[^`\n]{1,3000}''"
     r"|»[^«\n]{1,500}«|‹[^›\n]{1,500}›"
     r"|「[^」\n]{1,3000}」|『[^』\n]{1,500}』"
+    r"|(?<!\S)—(?=[^\W_]|[¡¿])[^—\n]{1,500}—?"  # as stories in Spanish set off what is said
     r"|\{\s*[\"'][^{}\n]{1,3000}\}"
     r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)"
 )
@@ -63,7 +64,7 @@ _ROLE = compile_late(
 _STRONG = compile_late(
     r"[ \t]*(?:>|\|.*\||[★☆♪♫]|\([^()\n]{2,40}\)\s*$|[A-Z_]{3,30}=\S|[^\n]*<<-?['\"]?\w+['\"]?\s*$|"
     r"(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$"
-    r"|\d{1,3}(?:\.\d{1,3}){3}\b"
+    r"|\d{1,3}(?:\.\d{1,3}){3}\b|#!/\S"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
     r"|(?:\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b\]?)|Traceback \(|  File \""
     r"|at [\w.$]+\([\w.]+:\d+\)"
@@ -86,13 +87,16 @@ _MARKUP = compile_late(
     re.IGNORECASE,
 )
 _SEPARATOR = r"(?:;(?=\S)|,(?=\S)(?!(?<=\d,)\d))"
-_PAIR = compile_late(r"[^\n,;]{1,60}[,;](?! )[^\n,;]{1,300}")
+_PAIR = compile_late(r"[^\n,;]{1,60}(?:[,;](?! )[^\n,;]{1,300}|;(?! )[^\n;]{1,300})")
 _WEAK: Final = (
     compile_late(r"[ \t]*(?:[^\W\d_]\w{0,15}[ :：]+){0,3}\[?\d{1,2}:\d\d\b"),  # a time, perhaps after a speaker
+    compile_late(r"[ \t]*[\[(]?[^\s\[\](),]{2,10},? +\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?: ?[APap]\.?[Mm]\.?)?(?:[\])]| [-–] )"),  # with its day
     compile_late(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
     compile_late(r"[^\n]*\S\t\S"),
     compile_late(r"[ \t]*\[[ xX]\] "),  # a list to tick off
 )
+_DIALOGUE = compile_late(r"[ \t]*[—―][ \t]+\S")
+_CALLS = compile_late(r"[?!？！]")
 SPEAKER = compile_late(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S")
 
 
@@ -265,6 +269,9 @@ def _group_weak_lines(said: Mapping[int, str]) -> Iterator[list[int]]:
     """The lines of each form that a single line may have by chance."""
     for pattern in _WEAK:
         yield [at for at, line in said.items() if pattern.match(line)]
+    dialogue = [at for at, line in said.items() if _DIALOGUE.match(line)]
+    if any(_CALLS.search(said[at]) for at in dialogue):  # a list with such marks asks and calls nobody
+        yield dialogue
     speakers: dict[str, list[int]] = {}
     for at, line in said.items():
         if found := SPEAKER.match(line):

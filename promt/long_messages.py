@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from promt.documents import is_greeting, is_title
 from promt.language.reader import whole
 from promt.layout import TextBlock, sentences
 from promt.patterns import compile_late
@@ -24,19 +25,14 @@ TOLD_CHARS: Final = 6000
 """A message that tells the assistant about its user is no longer; a page may be."""
 OPENING_SENTENCES: Final = 3
 OPENING_CHARS: Final = 450
-"""As much of the first and of the last paragraph shows to whom they speak."""
-TITLE_CHARS: Final = 80
-"""A paragraph of lines that are no longer, and no sentence, is a title or the greeting of a letter."""
-TITLE_LINES: Final = 3
-"""A title may have a line below it that says when and where."""
+CLOSING_CHARS: Final = 600
+"""As much of the first and of the last paragraph shows to whom they speak; people steer at length at the end."""
 
 _ASKS_AT_END = compile_late(r"[?？]\W*$")  # noqa: RUF001
 
 _INTRODUCES = compile_late(lambda: whole("own_words", "introduces"), re.IGNORECASE)
 """Says that its speaker will tell about themselves."""
 
-_ENDS_SENTENCE = compile_late(r"[.!?…](?=\s|$)|[。！？]")  # noqa: RUF001  # full stops of other scripts
-_GREETS = compile_late(r"[^\n]*[,，:：]\s*")  # noqa: RUF001
 
 
 def is_told(text: str, prose: Sequence[TextBlock]) -> bool:
@@ -54,18 +50,7 @@ def is_told(text: str, prose: Sequence[TextBlock]) -> bool:
 def is_document(text: str, prose: Sequence[TextBlock]) -> bool:
     """Return whether a title or the greeting of a letter is one of the first two paragraphs of a message."""
     heads = [text[one.start : one.end] for one in prose[:2]]
-    return any(_is_title(head) or _is_greeting(head) for head in heads)
-
-
-def _is_title(head: str) -> bool:
-    lines = head.split("\n")
-    is_short = len(lines) <= TITLE_LINES and max(map(len, lines)) <= TITLE_CHARS
-    is_chat = head[:1].islower() and is_about_user(head)  # who types so writes no titles, and no full stops either
-    return is_short and not is_chat and _ENDS_SENTENCE.search(head) is None
-
-
-def _is_greeting(head: str) -> bool:
-    return len(head) <= TITLE_CHARS and _GREETS.fullmatch(head) is not None
+    return any(is_title(head) or is_greeting(head) for head in heads)
 
 
 def _meets(said: str) -> bool:
@@ -79,5 +64,4 @@ def _opening(text: str, block: TextBlock) -> str:
 
 
 def _closing(text: str, block: TextBlock) -> str:
-    ranges = list(sentences(text, block.start, block.end))[-OPENING_SENTENCES:]
-    return text[ranges[0][0] : ranges[-1][1]][-OPENING_CHARS:]
+    return text[max(block.start, block.end - CLOSING_CHARS) : block.end]

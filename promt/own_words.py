@@ -13,9 +13,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+from promt.documents import find_documents
 from promt.handing_over import (
     ALWAYS,
     COLON,
+    COMING,
     HANDING_CHARS,
     POINTS,
     POINTS_AHEAD,
@@ -24,12 +26,14 @@ from promt.handing_over import (
     SAYS,
     SUBJECT,
     THAT,
+    Cover,
     find_cover,
     find_works,
     names_text,
 )
 from promt.layout import INLINE_FENCE, MASK, QUOTED, SPEAKER, Span, TextBlock, blocks_of, fences, mask_quotes, sentences
 from promt.long_messages import FRAMED_CHARS, LONG_CHARS, is_document, is_told
+from promt.lookalikes import read_alike
 from promt.patterns import compile_late
 from promt.render import UNSEEN
 from promt.speaker import is_about_user
@@ -47,6 +51,9 @@ EDGE_CHARS: Final = 600
 MENTIONED_WORDS: Final = 7
 MENTIONED_CHARS: Final = 14
 """Quoted words of a sentence of one's own that are a name, a term or a short saying; longer ones are a text."""
+TERM_WORDS: Final = 2
+TERM_CHARS: Final = 6
+"""So few quoted words are a term wherever they stand; they state nothing."""
 MENTIONS: Final = 200
 AROUND_CHARS: Final = 1000
 """So many quoted texts of a stretch are judged, each by so much around it: the time is linear in the text."""
@@ -85,6 +92,19 @@ def edges(text: str) -> str:
     return "\n\n".join(one for one in dict.fromkeys([*paragraphs[:1], *paragraphs[-1:]]) if len(one) <= EDGE_CHARS)
 
 
+def awaits_text(text: str) -> bool:
+    """Return whether a message asks for work on a text that it does not bring: the next message is that text."""
+    blocks = blocks_of(text, []) if 0 < len(text) <= HANDING_CHARS else []
+    if len(blocks) != 1 or blocks[0].is_formed or QUOTED.search(text) or ALWAYS.search(text):
+        return False
+    if not any(REWORKS.search(said) and find_works().search(said) for said in (text[start:end] for start, end in sentences(text))):
+        return False
+    cover = find_cover(text, blocks[0])
+    is_at_end = cover is not None and not text[cover.ends :].strip()
+    is_named = POINTS.search(text) is not None or names_text(text, blocks[0], has_colon=True)
+    return COMING.search(text) is not None or (is_at_end and (is_named or POINTS_AHEAD.search(text) is not None))
+
+
 def mask_material(text: str, material: Sequence[Span] = ()) -> str:
     """Return the text with every character that is not the user's own replaced by `MASK`; line ends stay."""
     parts: list[str] = []
@@ -101,6 +121,7 @@ _LINE_TEXT = compile_late(r"[^\n]+")
 @lru_cache(maxsize=ASKED_AGAIN)
 def _spans(text: str) -> tuple[Span, ...]:
     """The ranges in which the user speaks in the text as it is seen: no unseen sign breaks a fence or a request."""
+    text = read_alike(text)
     if UNSEEN.search(text) is None:
         return _find_spans(text)
     places: list[int] = []
@@ -132,7 +153,7 @@ def _find_spans(text: str) -> tuple[Span, ...]:
             spans += _find_unquoted(text, first, until)
     if is_long:
         spans = list(_of_long(text, spans, is_meant=told, is_closed=not told and is_document(text, prose)))
-    return tuple(spans)
+    return tuple(_without(text, spans, find_documents(text, blocks)))
 
 
 def _hands_over(text: str, first: TextBlock) -> bool:
@@ -180,7 +201,8 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
         if after is not None and after.is_formed and not is_inside and len(following) == 1:
             continue  # what was handed over has a form of its own, which ends before the rest
         size = sum(blocks[one].end - blocks[one].start for one in following)
-        if not cover.is_sure and size <= ASIDE_CHARS:
+        is_on_the_way = not is_inside and bool(rest)  # whoever goes on speaking has not yet handed over anything
+        if not cover.is_sure and (size <= ASIDE_CHARS or is_on_the_way):
             continue
         before = [blocks[one] for one in prose[:number]]
         if number and following and _only_asks(text, blocks[prose[-1]]):
@@ -195,15 +217,27 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
 
 
 def _find_telling(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
-    """The stretches of a message that tells the assistant about its user: all but what it hands over on the way."""
+    """The stretches of a message that tells the assistant about its user: all but what it hands over on the way.
+
+    It hands over what stands below a request for work on a text, or below a question that points at one.
+    """
     for number, block in enumerate(prose):
         cover = find_cover(text, block)
-        if cover is not None and number + 1 < len(prose) and (cover.is_asked or _asks_about(text, block)):
+        if cover is not None and number + 1 < len(prose) and _is_handed(text, block, cover):
             yield block.start, cover.ends
             if _only_asks(text, prose[-1]):
                 yield prose[-1].start, prose[-1].end
             return
         yield block.start, block.end
+
+
+def _is_handed(text: str, block: TextBlock, cover: Cover) -> bool:
+    """Return whether a paragraph of what somebody tells of themselves hands over what stands below it."""
+    if text[cover.ends : block.end].strip() and not cover.is_lined:
+        return False
+    last = _last_sentence(text, block._replace(end=cover.ends))
+    asks_for_work = cover.is_asked and (REWORKS.search(last) is not None or last.endswith((":", "：")))
+    return asks_for_work or _asks_about(text, block)
 
 
 def _asks_about(text: str, block: TextBlock) -> bool:
@@ -343,6 +377,9 @@ def _find_around(text: str, start: int, end: int, found: re.Match[str]) -> str:
 
 def _is_mentioned(quoted: str, around: str) -> bool:
     words = _WORD.findall(quoted)
+    is_term = len(words) <= TERM_WORDS and not (_UNSPACED.search(quoted) and len(quoted) > TERM_CHARS)
+    if is_term and not (is_about_user(quoted) or ALWAYS.search(quoted)):
+        return True
     if len(words) > MENTIONED_WORDS or (_UNSPACED.search(quoted) and len(quoted) > MENTIONED_CHARS):
         return False
     is_own_sentence = SUBJECT.search(around) is not None and QUESTION.search(around) is None

@@ -24,6 +24,7 @@ InstructionProblem: TypeAlias = Literal[
     "link",
     "missing",
     "outside",
+    "repeated",
     "secret_file",
     "too_deep",
     "too_large",
@@ -191,11 +192,15 @@ class AgentsListParams(Params):
 
 
 class AgentsListResult(Wire):
-    """By slug; `invalid` is whole on every page."""
+    """By slug; `invalid` is whole on every page. `left_out` counts the definitions that are not read for a list.
+
+    Each of them acts, and `agents/get` knows it.
+    """
 
     agents: list[Agent]
     invalid: list[InvalidAgent]
     next_cursor: str | None
+    left_out: int = 0
 
 
 class AgentsGetParams(Params):

@@ -118,7 +118,7 @@ class SearchQuery(Params):
 
 
 class FoundAnswer(Wire):
-    """Hits, best first. With an agent a page may hold fewer than `limit`, and have a next one."""
+    """Hits, best first."""
 
     hits: list[MemoryHit]
     next_cursor: str | None

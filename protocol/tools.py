@@ -57,6 +57,11 @@ After = Annotated[Millis, Meta(description="Only what was said at this time or l
 Before = Annotated[Millis, Meta(description="Only what was said before this time: Unix time in milliseconds, UTC.")]
 
 
+ToolAgents = Annotated[
+    list[Id], Meta(description="Only what these agents noted or is in their scope; `user`: only the user's word.")
+]
+
+
 class MemorySearchArgs(Params):
     """Find remembered facts by words or meaning.
 
@@ -66,6 +71,7 @@ class MemorySearchArgs(Params):
     query: Query
     scopes: ToolScopes | None = None
     categories: ToolCategories | None = None
+    source_agents: ToolAgents | None = None
     limit: ToolLimit = 5
 
 

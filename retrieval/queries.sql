@@ -178,6 +178,19 @@ WHERE alias.folded = :folded AND house = :house AND place = :place ORDER BY enti
 -- The other names of some entities.
 SELECT entity, name FROM alias WHERE entity IN (SELECT value FROM json_each(:entities)) ORDER BY entity, folded
 
+-- name: entities_of_subjects
+-- The pages and code that stand for some things of a house.
+SELECT id, entity_id, house, place, kind, name, path, subject FROM entity
+WHERE house = :house AND subject IN (SELECT value FROM json_each(:subjects)) AND kind IN ('page', 'code')
+
+-- name: stating_subjects
+-- Those of some things of a house that state an edge.
+SELECT DISTINCT subject FROM edge WHERE house = :house AND subject IN (SELECT value FROM json_each(:subjects))
+
+-- name: keys_of_links
+-- Those of some names by which a link is found again.
+SELECT DISTINCT target_folded FROM edge WHERE target_folded IN (SELECT value FROM json_each(:names))
+
 -- name: move_entity
 -- Give the page or code that stands for a thing of a house another path and name.
 UPDATE entity SET path = :path, name = :name, folded = :folded WHERE house = :house AND subject = :subject AND kind IN ('page', 'code')

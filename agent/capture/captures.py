@@ -24,6 +24,7 @@ from agent.capture.identity import (
 )
 from agent.capture.means import CaptureMeans, FoundMessage, options_of
 from agent.capture.recalls import BRIEF_CHARS, GivenMemory, Recalls, standing_in
+from agent.prompt.compiler import unspend
 from agent.rows.captures import (
     KnownCapture,
     NewCapture,
@@ -45,7 +46,7 @@ from agent.rows.captures import (
 from agent.rows.injections import remove_injections
 from agent.rows.items import add_item, items_of_turn, read_items, turn_items
 from agent.rows.threads import add_thread, add_workspace, get_thread, get_workspace, new_thread
-from agent.rows.turns import TurnLeft, end_turn, get_turn, running_turn, supersede_turn
+from agent.rows.turns import TurnLeft, end_turn, get_turn, keep_manifest, running_turn, supersede_turn
 from agent.states import TURNS, TurnEvent
 from agent.turns.turns import FINISHED, ITEM_STATUS, CapturedEnd
 from protocol import methods as m
@@ -316,15 +317,23 @@ class Captures:
     async def _end(
         self, params: CaptureFinishParams, row: int, turn_id: str | None, answer: bytes | None
     ) -> Turn | None:
+        reason = params.recall.reason if params.recall is not None else "late"
+        recall = ManifestRecall(status="skipped", reason=reason, memory_ids=[], chunk_ids=[])
+        recall = None if params.shown else recall
+
         def settle(tx: Tx) -> Turn | None:
             """Keep what was shown and answered, unless that is known; return the turn as it was."""
             stored = get_turn(tx, turn_id) if turn_id is not None else None
             if stored is not None and stored.turn.status == "completed":
                 return stored.turn
-            if not params.shown:
+            if recall is not None:
                 hide_capture(tx, row)
                 if turn_id is not None:
                     remove_injections(tx, turn_id)
+                if stored is not None and (manifest := stored.turn.prompt_manifest) is not None:
+                    budgets = unspend(manifest.budgets)
+                    manifest = msgspec.structs.replace(manifest, sections=[], budgets=budgets, recall=recall)
+                    keep_manifest(tx, stored.turn.turn_id, manifest)
             if answer is not None:
                 answer_capture(tx, row, answer, self._means.clock.now())
             return stored.turn if stored is not None else None
@@ -332,10 +341,6 @@ class Captures:
         turn = await self._means.db.write(settle)
         if turn_id is None or turn is None or turn.status == "completed":
             return turn
-        recall = None
-        if not params.shown:
-            reason = params.recall.reason if params.recall is not None else "late"
-            recall = ManifestRecall(status="skipped", reason=reason, memory_ids=[], chunk_ids=[])
         end = CapturedEnd(params.status, params.assistant_text, params.tool_events, params.usage, recall)
         ended = await self._means.turns.end_captured(turn_id, end)
         return ended if ended is not None else await self._means.db.write(lambda tx: self._end_lost(tx, turn_id, end))

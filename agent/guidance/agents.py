@@ -66,6 +66,10 @@ def invalid(found: InvalidAgent) -> Refused:
     return Refused("agent_invalid", details={"slug": found.slug, "problems": msgspec.to_builtins(found.problems)})
 
 
+MOST_LISTED = 256
+"""Definitions that are read for one list; the others are counted."""
+
+
 class Agents:
     """The definitions of both layers: the wire methods, the tools, and what a turn is given."""
 
@@ -112,8 +116,11 @@ class Agents:
         """Return the definition by which a thread of that agent acts. Reads the disk."""
         return self.read(slug) if is_helper else self._read_whole(slug)
 
-    def _all(self) -> list[HelperDefinition | InvalidAgent]:
-        return [judged for slug in self._shelf.slugs() if (judged := self.read(slug)) is not None]
+    def _all(self) -> tuple[list[HelperDefinition | InvalidAgent], int]:
+        """Return the first definitions by slug, and how many more there are."""
+        slugs = list(self._shelf.slugs())
+        judged = (self.read(slug) for slug in slugs[:MOST_LISTED])
+        return [one for one in judged if one is not None], max(0, len(slugs) - MOST_LISTED)
 
     def _with_role(self, about: Agent) -> Agent:
         """Return the agent with a note where no provider answers in its role."""
@@ -169,12 +176,13 @@ class Agents:
     async def agents_list(self, params: AgentsListParams) -> AgentsListResult:
         """Return the agents, by slug, and the definitions that are invalid."""
         (skip,) = place_of(params.cursor, (0,))
-        judged = await anyio.to_thread.run_sync(self._all)
+        judged, left_out = await anyio.to_thread.run_sync(self._all)
         valid = [one.about for one in judged if isinstance(one, HelperDefinition)]
         page = valid[skip : skip + params.limit]
         return AgentsListResult(
             agents=page,
             invalid=[one for one in judged if isinstance(one, InvalidAgent)],
+            left_out=left_out,
             next_cursor=cursor_of(skip + len(page)) if skip + len(page) < len(valid) else None,
         )
 
@@ -201,11 +209,16 @@ class Agents:
         return AgentsGetResult(agent=found.about, texts=asked)
 
     async def _asks_for_a_helper(self, context: Context) -> bool:
-        """Return whether the asking thread is a helper's. Raises `Refused("scope_out_of_context")`."""
+        """Return whether the asking thread is a helper's; nobody knows that of one that is not there.
+
+        Raises `CallerError` and `Refused("scope_out_of_context")`.
+        """
         thread_id = context.thread_id
-        found = await self._db.read(lambda tx: self._find_thread(tx, thread_id)) if thread_id is not None else None
-        if found is None:
+        if thread_id is None:
             return False
+        found = await self._db.read(lambda tx: self._find_thread(tx, thread_id))
+        if found is None:
+            raise CallerError.missing("thread")
         require_own_thread(context, found.thread.workspace_id)
         return found.thread.parent_thread_id is not None
 
@@ -216,7 +229,7 @@ class Agents:
             msgspec.convert(arguments, AgentListArgs)
         except msgspec.ValidationError as error:
             return failure("invalid_params", str(error))
-        judged = await anyio.to_thread.run_sync(self._all)
+        judged, left_out = await anyio.to_thread.run_sync(self._all)
         rows = [
             {"slug": one.about.slug, "name": one.about.name, "description": one.about.description}
             for one in judged
@@ -224,7 +237,7 @@ class Agents:
         ]
 
         def build_data(count: int) -> dict[str, Any]:
-            return {"agents": rows[:count], "truncated": count < len(rows)}
+            return {"agents": rows[:count], "truncated": count < len(rows) or left_out > 0}
 
         return ToolReply(ok=True, data=build_data(most_that_fits(len(rows), lambda count: fits(build_data(count)))))
 

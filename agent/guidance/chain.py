@@ -152,7 +152,7 @@ class _Walk:
     def add_folder(self, folder: str, level: int, names: Sequence[str]) -> None:
         """Take the folder's first file of these names that says something; what is passed over is told.
 
-        A file that says what another one says already is left out, and a link to the file that is taken needs no word.
+        A link to the file that is taken needs no word.
         """
         kind: InstructionKind = "nested" if folder else "root"
         taken: LoadedFile | None = None
@@ -168,8 +168,9 @@ class _Walk:
             taken = loaded
             break
         self._own += [one for one in passed if taken is None or not self._leads_to(one, taken)]
-        if taken is not None and self._is_new(taken):
+        if taken is not None:
             self._own.append(taken)
+            self._seen.add(taken.path)
 
     def _load_own(self, path: str, kind: InstructionKind, level: int) -> LoadedFile | None:
         """Return an instruction file with its text or its problem; None where there is none of that name."""
@@ -193,24 +194,25 @@ class _Walk:
 
     def with_includes(self) -> Iterator[LoadedFile]:
         """Yield the files, each followed by what it includes."""
-        for file in self._own:
-            yield file
+        own = [(file, self._once(file)) for file in self._own]
+        for file, shown in own:
+            yield shown
             yield from self._walk_includes(file, 1, (file.path,))
 
-    def _is_new(self, file: LoadedFile) -> bool:
-        """Note a file; False where the same text is there already."""
+    def _once(self, file: LoadedFile) -> LoadedFile:
+        """Return a file, without its text where another one says the same already."""
         self._seen.add(file.path)
-        digest = file.source.sha256 if file.source is not None else file.path
-        is_new = digest not in self._digests
-        self._digests.add(digest)
-        return is_new
+        if file.source is None or file.source.sha256 not in self._digests:
+            self._digests |= {file.source.sha256} if file.source is not None else set()
+            return file
+        return file._replace(source=None, problem="repeated")
 
     def _walk_includes(self, by: LoadedFile, depth: int, trail: tuple[str, ...]) -> Iterator[LoadedFile]:
         for token in by.source.tokens if by.source is not None else ():
             found = self._include(by, token, depth, trail)
             if found is None:
                 continue
-            yield found
+            yield self._once(found)
             if found.source is not None:
                 yield from self._walk_includes(found, depth + 1, (*trail, found.path))
 
@@ -224,8 +226,7 @@ class _Walk:
             return None if is_name else refused
         if source is None:
             return None
-        loaded = LoadedFile(path, "include", by.level, source, None, by.path)
-        return loaded if self._is_new(loaded) else None
+        return LoadedFile(path, "include", by.level, source, None, by.path)
 
     def _load(
         self, by: LoadedFile, token: IncludeToken, depth: int, trail: tuple[str, ...]

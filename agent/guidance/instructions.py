@@ -36,6 +36,8 @@ CHARS_PER_TOKEN = 3
 MAX_TOLD = 32
 """Refusals of one turn that are told one by one."""
 MAX_MESSAGE_CHARS = 400
+NEEDS_NO_WORD = (None, "empty", "repeated")
+"""Problems by which a turn lacks nothing: the preview alone shows them."""
 
 
 class Wanted(NamedTuple):
@@ -54,10 +56,12 @@ class Wanted(NamedTuple):
     def start(self) -> str | None:
         """Return the folder to begin at; None where no instruction files are wanted."""
         cwd = self.cwd or self.folder.cwd
-        if self.folder.files == "off" or (self.folder.files is None and cwd is None):
+        if self.folder.files == "off":
             return None
         if self.origin == "task" and self.workspace_root is not None:
             return self.workspace_root
+        if self.folder.files is None and cwd is None:
+            return None
         return cwd or self.workspace_root
 
 
@@ -163,7 +167,7 @@ class InstructionReader:
             cuts = "; ".join(f"{cut.path}: lines {cut.from_line}-{cut.to_line}" for cut in given.fitted.cuts)
             count, chars = len(given.fitted.cuts), sum(cut.chars for cut in given.fitted.cuts)
             found.append(self._build_diagnostic("instructions_cut", cuts, count=count, chars=chars))
-        refused = [file for file in given.chain.files if file.problem not in {None, "empty"}]  # that needs no word
+        refused = [file for file in given.chain.files if file.problem not in NEEDS_NO_WORD]
         found += [self._refusal(file) for file in refused[:MAX_TOLD]]
         if len(refused) > MAX_TOLD:
             found.append(self._build_diagnostic("include_refused", None, count=len(refused) - MAX_TOLD))

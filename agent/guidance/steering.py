@@ -137,7 +137,8 @@ class Guidance:
             if found is None:  # the turn is refused where it would begin
                 return None
             has_folder = params.cwd is not None or found.folder.cwd is not None or found.folder.files == "auto"
-            return found, self._read_wanted(tx, found, params.cwd) if has_folder else None
+            is_asked = has_folder or found.thread.origin == "task"  # a job has the files of its workspace
+            return found, self._read_wanted(tx, found, params.cwd) if is_asked else None
 
         looked = await self._db.read(look)
         if looked is None or (looked[1] is None and looked[0].thread.agent is None):

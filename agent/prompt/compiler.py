@@ -61,6 +61,15 @@ class Compiled(NamedTuple):
     recall: ManifestRecall
     lines: Mapping[str, Sequence[ShownLine]] = {}
 
+    def not_shown(self, recall: ManifestRecall) -> "Compiled":
+        """Return the same for a manifest of a turn whose model saw none of it."""
+        return self._replace(manifest=[], budgets=unspend(self.budgets), recall=recall)
+
+
+def unspend(budgets: Sequence[ManifestBudget]) -> list[ManifestBudget]:
+    """Return budgets of which nothing was used."""
+    return [msgspec.structs.replace(one, used=0) for one in budgets]
+
 
 def render_contexts(contributed: Sequence[Contributed], nonce: str) -> list[RenderedContext]:
     """Return the contexts as blocks, best first, within the budget of all of them together."""

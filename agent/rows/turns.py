@@ -173,6 +173,11 @@ def keep_prepared(tx: Tx, turn: Turn, seq: int) -> None:
     tx.run(SQL["keep_prepared"], {"turn_id": turn.turn_id, "manifest": manifest, "last_seq": seq})
 
 
+def keep_manifest(tx: Tx, turn_id: str, manifest: PromptManifest) -> None:
+    """Keep a turn's manifest, whatever its status."""
+    tx.run(SQL["keep_manifest"], {"turn_id": turn_id, "manifest": to_json(manifest)})
+
+
 class TurnLeft(NamedTuple):
     """The results of a turn at its end, beside its items."""
 

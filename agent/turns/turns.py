@@ -397,7 +397,7 @@ class Turns:
         active.usage = end.usage
         prepared = active.hosted.prepared
         if end.recall is not None:
-            prepared = prepared._replace(compiled=prepared.compiled._replace(recall=end.recall, manifest=[]))
+            prepared = prepared._replace(compiled=prepared.compiled.not_shown(end.recall))
         return await self._life.end(
             active,
             event,

@@ -9,6 +9,7 @@ from typing import Final
 
 from promt.patterns import compile_late
 from protocol.base import ID_TEXT, WITHOUT_NUL
+from protocol.settings import BASE_URL_TEXT, BIND_TEXT, HOST_TEXT, ORIGIN_TEXT
 
 _NAMES: Final = {
     "bool": "true or false",
@@ -51,6 +52,13 @@ ROWS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] 
     (compile_late(rf"{_TYPE} <= (?P<bound>\S+)"), lambda found: f"must be at most {_short(found['bound'])}"),
     (compile_late(rf"{_TYPE} >= (?P<bound>\S+)"), lambda found: f"must be at least {_short(found['bound'])}"),
     (_form_pattern(ID_TEXT), lambda _found: _ID_WORDS),
+    (_form_pattern(BIND_TEXT), lambda _found: "must be an address of this machine, as 127.0.0.1"),
+    (_form_pattern(HOST_TEXT), lambda _found: "must be a host's name or address, as box.example or box.example:8080"),
+    (_form_pattern(ORIGIN_TEXT), lambda _found: "must be the origin of a page, as https://app.example"),
+    (
+        _form_pattern(BASE_URL_TEXT),
+        lambda _found: "must begin with http:// or https://, without credentials, query or blanks",
+    ),
     (_form_pattern(WITHOUT_NUL), lambda _found: "must not hold a NUL character (U+0000): that is no text"),
     (compile_late(r"Expected `str` matching regex .*", re.DOTALL), lambda _found: "must have another form"),
     (compile_late(rf"{_TYPE}, got `(?P<got>[^`]*)`"), _describe_types),

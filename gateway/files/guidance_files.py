@@ -22,7 +22,6 @@ from protocol.settings import AgentFileSettings
 
 MAX_AGENT_FILE_BYTES = 512 * 1024
 """More than the largest budget of such a text."""
-MAX_AGENTS = 256
 MAX_RESOLVED = 2048
 """Paths of some projects; then they are resolved anew."""
 
@@ -155,7 +154,7 @@ class AgentFolders:
             for entry in _entries(root()):
                 if entry.kind in {"folder", "link"} and not entry.name.startswith("."):
                     found[entry.name] = layer
-        return dict(sorted(found.items())[:MAX_AGENTS])
+        return dict(sorted(found.items()))
 
     def read(self, slug: str, texts: Collection[str]) -> AgentFolder | None:
         """Return a definition's folder with the texts of those files; None where no layer has it."""

@@ -3,6 +3,7 @@
 Rule 1: a file is hostile until it is read: a deadline of the processor and a limit of memory end the reader, and what
 it does holds up nobody. It is given bytes and how to read them: no name, no key, no environment of use.
 Rule 2: credentials and context blocks of ours are blanked before terms are made of a text.
+Rule 3: reading waits for whoever is being answered: it takes the processor that is left.
 """
 
 import contextlib
@@ -38,6 +39,12 @@ PDF_ENOUGH = 0.7
 """The part of that time after which no further page is read: what was read is cut and kept."""
 MAX_PDF_CHARS = 8 * 1024 * 1024
 MEMORY_BYTES = 768 * 1024 * 1024
+NICENESS = 10
+"""By how much the reader stands back behind the process that answers requests, where the system has such a number.
+
+On two busy processors a ping beside the first reading of 10,000 files waited, at p95, 27, 26 and 21 ms without it and
+16, 14 and 14 ms with it, in turns: four fifths of that wait were for a processor, not for the interpreter or a lock.
+"""
 HEAD_BYTES = 8192
 GUESSED_BYTES = 65_536
 """The beginning of a text by which its encoding is guessed."""
@@ -318,4 +325,6 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
+    if sys.platform != "win32":
+        os.nice(NICENESS)
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -32,7 +32,6 @@ from protocol.settings import (
     PATCHABLE,
     GatewayConfig,
     Origin,
-    ProviderConfig,
     ProviderView,
     Settings,
     apply_patch,
@@ -82,10 +81,24 @@ def _group(kind: type[G], value: Any, key: str, unknown: list[str]) -> G:
     for name, member in members.items():
         if isinstance(member, float) and math.isnan(member):  # fits every bound, as it is neither above nor below
             raise ConfigError(f"{key}.{name}: must be a number")
+    for info in msgspec.structs.fields(kind):
+        if info.encode_name in members and (inner := _kind_of_tables(info.type)) is not None:
+            place = f"{key}.{info.encode_name}"
+            members[info.encode_name] = _tables(inner, members[info.encode_name], place, unknown)
     try:
         return msgspec.convert(members, kind)
     except msgspec.ValidationError as error:
         raise ConfigError(_problem(kind, key, error)) from None
+
+
+def _kind_of_tables(kind: Any) -> type[msgspec.Struct] | None:
+    """Return the Struct of a type whose value is a table of named tables."""
+    inner = get_args(kind)[1] if get_origin(kind) is dict else None
+    return inner if isinstance(inner, type) and issubclass(inner, msgspec.Struct) else None
+
+
+def _tables(kind: type[G], value: Any, key: str, unknown: list[str]) -> dict[str, G]:
+    return {name: _group(kind, one, f"{key}.{name}", unknown) for name, one in _table(value, key).items()}
 
 
 def read(text: str) -> tuple[GatewayConfig, list[str]]:
@@ -114,14 +127,12 @@ def to_settings(document: dict[str, Any]) -> tuple[GatewayConfig, list[str]]:
     groups: dict[str, Any] = {}
     for name in kinds.keys() & tables.keys():
         key = f"gateway.{name}"
-        if name == "providers":
-            providers = _table(tables[name], key)
-            groups[name] = {
-                called: _group(ProviderConfig, provider, f"{key}.{called}", unknown)
-                for called, provider in providers.items()
-            }
-        else:
-            groups[name] = _group(kinds[name], tables[name], key, unknown)
+        inner = _kind_of_tables(kinds[name])
+        groups[name] = (
+            _tables(inner, tables[name], key, unknown)
+            if inner is not None
+            else _group(kinds[name], tables[name], key, unknown)
+        )
     config = GatewayConfig(**groups)
     if found := problem_of(config):
         raise ConfigError(f"gateway.{found[0]}: {found[1]}")

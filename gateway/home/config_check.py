@@ -5,18 +5,21 @@ Rule 2: a value is never shown.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
+from gateway.base.addresses import OPEN, OWN, find_own_upstream, is_open_unasked
 from gateway.home.config import ConfigError, apply_environment, parse, read, to_settings
-from gateway.home.config_keys import UnknownKey, find_line, find_lines, find_unknown
+from gateway.home.config_keys import UnknownKey, find_line, find_lines, find_unknown, table_of
 from gateway.home.config_layers import read_environment
-from protocol.reference.setting_table import settings
+from protocol.reference.setting_table import settings, settings_of
 from protocol.settings import GatewayConfig
 
 MOST = 100
 """Problems reported of one file."""
 
+_ENTRY = re.compile(r"\[\d+\]$")
+"""The place of an entry in a list."""
 _AT_LINE = re.compile(r"line (\d+)")
 
 
@@ -41,16 +44,29 @@ def find_problems(text: str) -> list[Problem]:
     found: list[Problem] = []
     while len(found) < MOST:
         try:
-            unknown = to_settings(document)[1]
+            config, unknown = to_settings(document)
         except ConfigError as error:
             key, _, problem = str(error).partition(": ")
-            found.append(Problem(find_line(places, key), key, problem, _hint(key)))
+            if key not in {one.key for one in found}:  # else it is required, and was taken out because it is wrong
+                found.append(Problem(find_line(places, _ENTRY.sub("", key)), key, problem, _hint(key)))
             if not _take_out(document, key.split(".")):
                 return found
         else:
             found += map(_problem_of_unknown, find_unknown(unknown, text))
+            found += [
+                Problem(find_line(places, key), key, told, _hint(key)) for key, told in _find_closed_doors(config)
+            ]
             break
     return sorted(found, key=lambda one: one.line or 0)
+
+
+def _find_closed_doors(config: GatewayConfig) -> Iterator[tuple[str, str]]:
+    """Yield the key and the reason of each door that would not open; every other process works with that file."""
+    for name, door in (("http", config.http), ("proxy", config.proxy)):
+        if is_open_unasked(door, door.bind):
+            yield f"gateway.{name}.bind", OPEN
+    if (own := find_own_upstream(config.proxy, config.proxy.port)) is not None:
+        yield f"gateway.proxy.upstreams.{own}.base_url", OWN
 
 
 def find_environment_problems(environ: Mapping[str, str], text: str) -> list[Problem]:
@@ -69,14 +85,12 @@ def _problem_of_unknown(one: UnknownKey) -> Problem:
     return Problem(one.line, one.key, "there is no such setting", hint)
 
 
-def _to_table_key(key: str) -> str:
-    """Return a key of the file as the table of settings names it: all providers are alike."""
-    parts = key.removeprefix("gateway.").split(".")
-    return f"providers.{parts[-1]}" if parts[0] == "providers" and len(parts) > 2 else ".".join(parts)
-
-
 def _hint(key: str) -> str:
-    known = next((setting for setting in settings() if setting.key == _to_table_key(key)), None)
+    bare = _ENTRY.sub("", key.removeprefix("gateway."))
+    if (named := table_of(bare)) is not None:
+        known = next((one for one in settings_of(bare.rpartition(".")[0], named[1]) if one.key == bare), None)
+    else:
+        known = next((one for one in settings() if one.key == bare), None)
     return f"{known.allowed}; default: {known.shown_default}" if known is not None else ""
 
 

@@ -3,15 +3,20 @@
 Rule 1: pure. A value is never looked at, so none can be shown.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+
+import msgspec
 
 from promt.patterns import compile_late
 from protocol.reference.setting_meanings import GROUPS, MEANINGS
+from protocol.settings import ProviderConfig, UpstreamSettings
 
 _TABLE = compile_late(r"\s*\[\s*([^\[\]]+?)\s*\]")
 _KEY = compile_late(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
 _ROOT = "gateway."
+NAMED_TABLES: Mapping[str, type[msgspec.Struct]] = {"providers": ProviderConfig, "proxy.upstreams": UpstreamSettings}
+"""The tables that hold tables with names of a person's own."""
 _VARIABLE = compile_late(r"PIONEER_(?P<table>[A-Z][A-Z0-9_]*?)__(?P<name>[A-Z0-9_]+)")
 
 
@@ -75,12 +80,21 @@ def find_nearest(key: str) -> str | None:
 
 
 def _list_possible_names(bare: str) -> list[str]:
-    """Return every name that could be meant: of a provider its own keys, else all tables and keys."""
-    parts = bare.split(".")
-    if parts[0] == "providers" and len(parts) > 2:
-        own = f"providers.{parts[1]}"
-        return [own + key.removeprefix("providers") for key in MEANINGS if key.startswith("providers.")]
+    """Return every name that could be meant: of a provider or an upstream its own keys, else all tables and keys."""
+    named = table_of(bare)
+    if named is not None:
+        own, kind = named
+        return [f"{own}.{name}" for name in kind.__struct_fields__]
     return [*GROUPS, *MEANINGS]
+
+
+def table_of(bare: str) -> tuple[str, type[msgspec.Struct]] | None:
+    """Return the table with a name of its own that a key stands in, and its type; None for another key."""
+    for tables, kind in NAMED_TABLES.items():
+        name, _, rest = bare.removeprefix(f"{tables}.").rpartition(".")
+        if bare.startswith(f"{tables}.") and name and rest:
+            return f"{tables}.{name}", kind
+    return None
 
 
 def find_unknown(names: Iterable[str], text: str) -> list[UnknownKey]:

@@ -279,6 +279,10 @@ def bare_password(found: RuleMatch) -> Range | None:
     return narrowed if narrowed and narrowed[1] - narrowed[0] >= 6 else None
 
 
+_JOINED = compile_late(r"[^\W\d_]{3,40}\d{1,8}[^\W\d_]{3,40}")
+"""Two words with a number between them: no name of a thing is written so."""
+
+
 def strange(found: RuleMatch) -> Range | None:
     """Return the range of a value that is mixed as passwords are; None for any other.
 
@@ -288,10 +292,12 @@ def strange(found: RuleMatch) -> Range | None:
     value = found.text[start:end]
     if end - start < 6 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value) or _is_fingerprint(value):
         return None
+    value = value.removesuffix("?")  # of the question around it
     kinds = {_kind(c) for c in value} | ({4} if any(c.isalpha() and ord(c) > 127 for c in value) else set[int]())
     if not kinds & {2, 3, 4} or ("/" in value and value == value.lower()):  # no letter; a path
         return None
     mixed = len(kinds - {4}) >= 3 or (len(kinds) == 2 and 1 in kinds and jaggedness(value) >= MIN_JAGGED)
+    mixed = mixed or _JOINED.fullmatch(value) is not None
     return (start, end) if mixed else None
 
 

@@ -18,7 +18,7 @@ AFTER_CHARS = 60
 """As much of a sentence around a number is read."""
 NEAR_CHARS = 48
 """A code is told within so many characters of its name."""
-BESIDE_CHARS = 24
+BESIDE_CHARS = 32
 """So near to a word for it a code stands beside it."""
 ODD_DIGITS = 5
 """As many digits that are not round count nothing: what follows them is no unit."""
@@ -46,6 +46,8 @@ _BESIDE = Pattern(lambda: rf"(?:{pattern_of('locks')})[ \t,]{{1,2}}$")
 _SIGNED = Pattern(r"[:=][ \t]{0,3}[\"'`]?$")
 _TIME = compile_late(r"0[0-9][0-5][0-9]")
 _GROUPED = compile_late(r"[0-9]+(?:[ -][0-9]+)+")
+_SPELLED = compile_late(r"[0-9](?:[ -][0-9])+")
+"""Digit by digit: no date, no telephone is told so."""
 _NUMBERED = Pattern(lambda: rf"(?:{any_word('numbered')})[ \t.#]{{0,3}}$")
 _OTHER_CODE = Pattern(partial(any_word, "not_a_lock"))
 
@@ -79,6 +81,7 @@ def opening_number(found: RuleMatch) -> Range | None:
         return None
     digits = "".join(c for c in found.value if c.isdigit())
     is_grouped = _GROUPED.fullmatch(found.value) is not None
+    is_spelled = _SPELLED.fullmatch(found.value) is not None
     is_time = _TIME.fullmatch(digits) is not None
     is_odd = not (found.value.isdecimal() or is_grouped) or (digits[0] == "0" and not is_time)
     is_given = _GIVEN.occurs(before) or (names_lock and (is_odd or _BESIDE.occurs(before)))
@@ -96,7 +99,7 @@ def opening_number(found: RuleMatch) -> Range | None:
         # A quantity.
         not is_told and _counts(digits, after),
         # Beside a lock alone: a number that is not given as a value, that is long, or that has groups.
-        not is_sure and (not is_given or len(digits) > MOST_DIGITS or is_grouped),
+        not is_sure and (not is_given or len(digits) > MOST_DIGITS or (is_grouped and not is_spelled)),
     )
     return None if any(reasons_against) else (found.start, found.end)
 

@@ -13,10 +13,13 @@ from functools import cache, partial
 from gateway.secrets.checks import Range, RuleMatch
 from gateway.secrets.engine import Pattern
 from gateway.secrets.tables import any_word
+from promt.language.reader import list_words
 
 SIZES = (24, 21, 18, 15, 12)
 WORD_BITS = 11
 TOLD_BY = 4
+LEAST_LISTED = 9
+"""So many of twelve words are of the list where some are misread."""
 NEAR_CHARS = 80
 _WALLETS = Pattern(partial(any_word, "wallets"))
 """Names a wallet, or what it is made again from."""
@@ -57,28 +60,52 @@ def _find_next(text: str, at: int, step: int, passed: str) -> str:
 def bare(found: RuleMatch) -> Range | None:
     """Return the range of twelve to twenty-four words of the list that are a phrase; None where there is none.
 
-    They have the right checksum, a wallet named beside them, or nothing but a line's end or a colon around.
+    They have the right checksum, a wallet or their number named beside them, nothing but a line's end or a colon around,
+    or no word of grammar among them. Beside a name some words that are not of the list are a slip.
     """
     known = _places()
     listed = [word for word in re.findall("[a-z]+", found.value) if word in known]
-    if len(listed) < SIZES[-1] or not _is_varied(listed, SIZES[-1]):
+    if len(listed) < LEAST_LISTED or not _is_varied(listed, LEAST_LISTED):
         return None  # where prose has no marks this is asked at each word, and was most of what reading it takes
+    is_named = _WALLETS.occurs(found.lowered[max(0, found.start - NEAR_CHARS) : found.end + NEAR_CHARS])
+    if len(listed) < SIZES[-1] and not is_named:
+        return None
     words = [(m[0], m.start(), m.end()) for m in re.finditer("[a-z]+", found.value)]
     places = [known.get(word) for word, _, _ in words]
     before = _find_next(found.text, found.start - 1, -1, " \"'`")
     is_alone = before in {"", "\n", ":"} and _find_next(found.text, found.end, 1, " \"'`.") in {"", "\n"}
-    is_named = _WALLETS.occurs(found.lowered[max(0, found.start - NEAR_CHARS) : found.end + NEAR_CHARS])
     for size in SIZES:
         for first in range(len(words) - size + 1):
             run = [place for place in places[first : first + size] if place is not None]
             is_list = len(run) == size and _is_varied(run, size)
-            if is_list and (is_named or (is_alone and len(words) == size) or _has_checksum(run)):
+            is_told = is_named or (is_alone and len(words) == size)
+            is_told = is_told or (len(set(run)) == size and _has_no_grammar(words[first : first + size]))
+            is_slip = is_named and _is_mostly_listed(run, words[first : first + size])
+            if (is_list and (is_told or _has_checksum(run))) or is_slip:
                 return found.start + words[first][1], found.start + words[first + size - 1][2]
     return None
 
 
+def _is_mostly_listed(run: Sequence[int], words: Sequence[tuple[str, int, int]]) -> bool:
+    """Return whether three of four words are of the list, and none is a word of grammar."""
+    is_mostly = 4 * len(run) >= 3 * len(words) and _is_varied(run, len(run))
+    return is_mostly and _has_no_grammar(words)
+
+
+def _has_no_grammar(words: Sequence[tuple[str, int, int]]) -> bool:
+    return _spoken().isdisjoint(word for word, _, _ in words)
+
+
+@cache
+def _spoken() -> frozenset[str]:
+    return frozenset(list_words("stop_words", "words"))
+
+
 def numbered(found: RuleMatch) -> Range | None:
-    """Return the range of a list of seed words, each with its number; None for any other."""
+    """Return the range of a list of seed words, each with its number; None for any other.
+
+    Who copies them by hand may write some that are not of the list.
+    """
     words = re.findall("[a-z]+", found.lowered[found.start : found.end])
-    is_listed = len(words) in SIZES and all(word in _places() for word in words)
-    return (found.start, found.end) if is_listed else None
+    listed = sum(word in _places() for word in words)
+    return (found.start, found.end) if len(words) in SIZES and 4 * listed >= 3 * len(words) else None

@@ -31,6 +31,7 @@ from knowledge.rows.contents import (
     put_card,
 )
 from knowledge.rows.files import (
+    FileMove,
     WaitingFile,
     count_pending,
     count_read,
@@ -40,7 +41,7 @@ from knowledge.rows.files import (
     finish_file,
     has_lost_reader,
     missing_with_content,
-    move_file,
+    move_files,
     next_due,
     path_of,
     waiting_files,
@@ -286,7 +287,7 @@ class FileReader:
                 add_change(tx, known, FileChange("added", path, sha256=read.sha256), now)
             return
         delete_file(tx, read.file.id)
-        move_file(tx, gone[0], read.file.folder, read.file.name, read.file.kind, None)
+        move_files(tx, [FileMove(gone[0], read.file.folder, read.file.name, read.file.kind, None)])
         moved = read.file._replace(id=gone[0])
         self._finish(tx, known, read._replace(file=moved), row, state, reason, words)
         note_version(tx, known.id, path, read.sha256, len(read.data), now)

@@ -1,5 +1,6 @@
 """Rows of the log of changes, and of the versions of a path."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from knowledge.rows.collections import KnownCollection
@@ -25,6 +26,12 @@ def add_change(tx: Tx, known: KnownCollection, change: FileChange, now: int, *, 
         SQL["add_change"],
         values | {"now": now, "collection": None if is_gone else known.id, "name": known.collection_id},
     )
+
+
+def add_changes(tx: Tx, known: KnownCollection, changes: Sequence[FileChange], now: int) -> None:
+    """Write lines of the log of a collection."""
+    own: dict[str, SqlValue] = {"now": now, "collection": known.id, "name": known.collection_id}
+    tx.run_many(SQL["add_change"], [one._asdict() | own for one in changes])
 
 
 def list_changes(tx: Tx, *, name: str, since: int, before: int, limit: int) -> list[KnowledgeChange]:

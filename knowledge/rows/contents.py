@@ -6,7 +6,6 @@ Rule 2: what is stored of a text is ranges, a keyed hash and its terms in the or
 
 import json
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -251,10 +250,29 @@ def put_card(tx: Tx, file: int, owner: int, terms: str, words: WordChanges) -> i
     return int(bool(before))
 
 
-def move_card(tx: Tx, file: int, owner: int, old: Sequence[str], new: Sequence[str], words: WordChanges) -> None:
-    """Exchange the terms of a file's path among those of its names."""
-    kept = Counter(card_of(tx, file).split()) - Counter(old) + Counter(new)
-    put_card(tx, file, owner, " ".join(sorted(kept.elements())), words)
+class PathTerms(NamedTuple):
+    """The terms of the path that a file had, and of the one that it has."""
+
+    old: Sequence[str]
+    new: Sequence[str]
+
+
+def move_cards(tx: Tx, owner: int, moved: Mapping[int, PathTerms], words: WordChanges) -> None:
+    """Exchange the terms of paths among those of the names of some files."""
+    cards: list[dict[str, SqlValue]] = []
+    for file, card in tx.all(SQL["cards_of_files"], {"rows": json.dumps(list(moved))}):
+        before = unpack(card)
+        kept = before.split()
+        for term in moved[file].old:
+            with suppress(ValueError):
+                kept.remove(term)
+        after = " ".join(sorted([*kept, *moved[file].new]))
+        cards.append({"id": file, "card": pack(after)})
+        if before:
+            words.remove("card", file, entry(owner, before))
+        if after:
+            words.add("card", file, entry(owner, after))
+    tx.run_many(SQL["set_card"], cards)
 
 
 def content_of_file(tx: Tx, file: int) -> int | None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from knowledge.rows.links import forget_file, move_file_in_graph
+from knowledge.rows.links import forget_file, move_files_in_graph
 from knowledge.rows.statements import SQL
 from protocol.seams.ports import SqlValue, Tx
 
@@ -120,14 +120,14 @@ def files_of_folder(tx: Tx, collection: int, folder: str) -> dict[str, SeenRow]:
     return {row[1]: SeenRow._make(row) for row in rows}
 
 
-def add_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:
-    """Store a file that was seen for the first time."""
-    tx.run(SQL["add_file"], values)
+def add_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
+    """Store files that were seen for the first time."""
+    tx.run_many(SQL["add_file"], files)
 
 
-def renew_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:
-    """Store that a file is another one than before."""
-    tx.run(SQL["renew_file"], values)
+def renew_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
+    """Store that files are others than before."""
+    tx.run_many(SQL["renew_file"], files)
 
 
 def folders_of(tx: Tx, collection: int) -> set[str]:
@@ -170,24 +170,49 @@ def deep_is_due(tx: Tx, before: int) -> bool:
     return bool(tx.all(SQL["deep_parts_due"], {"before": before}))
 
 
-def twin_of(tx: Tx, collection: int, gone: SeenRow) -> tuple[int, str, str, str, str | None] | None:
-    """Return row, folder, name, kind and language of a new file that has the inode of one that is gone."""
-    values = {
-        "collection": collection,
-        "id": gone.id,
-        "device": gone.device,
-        "inode": gone.inode,
-        "size": gone.size,
-        "mtime_ns": gone.mtime_ns,
-    }
-    row = tx.one(SQL["twin_of_inode"], values)
-    return (row[0], row[1], row[2], row[3], row[4]) if row else None
+class FileTwin(NamedTuple):
+    """A new file that has the inode of one that is gone, whose row is `gone`."""
+
+    gone: int
+    id: int
+    folder: str
+    name: str
+    kind: str
+    language: str | None
 
 
-def move_file(tx: Tx, row: int, folder: str, name: str, kind: str, language: str | None) -> None:
-    """Give a file another path; all that is known of it stays."""
-    tx.run(SQL["move_file"], {"id": row, "folder": folder, "name": name, "kind": kind, "language": language})
-    move_file_in_graph(tx, row)
+class FileMove(NamedTuple):
+    """The place that the file of a row has now."""
+
+    id: int
+    folder: str
+    name: str
+    kind: str
+    language: str | None
+
+
+def twins_of(tx: Tx, collection: int, gone: Sequence[SeenRow]) -> list[FileTwin]:
+    """Return a new file for each of some that are gone, where one has its inode; none is that of two."""
+    asked = json.dumps([(one.id, one.inode, one.device, one.size, one.mtime_ns) for one in gone])
+    twins: dict[int, FileTwin] = {}
+    taken = set[int]()
+    for row in tx.all(SQL["twins_of_inodes"], {"collection": collection, "gone": asked}):
+        twin = FileTwin(*row)
+        if twin.gone not in twins and twin.id not in taken:
+            twins[twin.gone] = twin
+            taken.add(twin.id)
+    return list(twins.values())
+
+
+def drop_unread(tx: Tx, rows: Sequence[int]) -> None:
+    """Remove files that were never read: nothing hangs on them."""
+    tx.run_many(SQL["remove_file"], [{"id": row} for row in rows])
+
+
+def move_files(tx: Tx, moves: Sequence[FileMove]) -> None:
+    """Give files other paths; all that is known of them stays."""
+    tx.run_many(SQL["move_file"], [one._asdict() for one in moves])
+    move_files_in_graph(tx, [one.id for one in moves])
 
 
 def delete_file(tx: Tx, row: int) -> None:

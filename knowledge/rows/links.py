@@ -6,6 +6,7 @@ Rule 2: whoever comes, goes or is called otherwise has every link of that name r
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 import msgspec
@@ -30,19 +31,23 @@ from retrieval.rows.graph import (
 )
 from retrieval.rows.links import (
     KeyedEdge,
+    MovedEntity,
     add_edge,
     aliases_of,
     also_called,
     drop_edge,
     drop_entity,
     drop_kinds,
+    entities_of,
     entity_at,
     entity_of,
+    find_keys,
     find_named_entities,
+    find_stating,
     lead_to,
     links_by_key,
     links_of,
-    move_entity,
+    move_entities,
     subjects_leading_to,
 )
 
@@ -172,9 +177,12 @@ def _key_number(link: RawLink) -> int:
     return _number_of(key_of(link.form, link.target))
 
 
+def _files_of(tx: Tx, rows: Sequence[int]) -> dict[int, LinkedFile]:
+    return {row: LinkedFile(*found) for row, *found in tx.all(SQL["linked_files"], {"rows": encode(rows).decode()})}
+
+
 def _file_of(tx: Tx, row: int) -> LinkedFile | None:
-    found = tx.one(SQL["linked_file"], {"id": row})
-    return LinkedFile(*found) if found else None
+    return _files_of(tx, [row]).get(row)
 
 
 def _to_named(entities: Sequence[Entity]) -> list[Named]:
@@ -349,14 +357,75 @@ def _lead(tx: Tx, place: str, source: str, edge: KeyedEdge) -> None:
         lead_to(tx, edge.id, to_row)
 
 
-def move_file_in_graph(tx: Tx, row: int) -> None:
-    """Give the entity of a file that was moved its new path and name; its id and its links stay."""
-    file = _file_of(tx, row)
-    entity = entity_of(tx, HOUSE, file.file_id) if file is not None else None
-    if file is None or entity is None:
-        return
-    stem = stem_of(file.name)
-    move_entity(tx, HOUSE, file.file_id, file.path, file.name if entity.kind == "code" else stem, stem)
+class _Moving(NamedTuple):
+    """A file that has its new path, and its entity, which has the old one yet."""
+
+    row: int
+    file: LinkedFile
+    entity: Entity
+
+    def names(self, aliases: Mapping[int, list[str]]) -> set[str]:
+        """Return every name by which it was or will be called."""
+        moved = self.entity._replace(name=self.file.name, path=self.file.path)
+        return {*_own_names(self.entity), *_own_names(moved), *aliases.get(self.entity.row, ())}
+
+
+def move_files_in_graph(tx: Tx, rows: Sequence[int]) -> None:
+    """Give the entities of files that were moved their new paths and names; their ids and links stay.
+
+    Most files of a folder that was renamed have no link, folder or name that something hangs on, which few statements
+    tell of all of them.
+    """
+    files = _files_of(tx, rows)
+    entities = entities_of(tx, HOUSE, [file.file_id for file in files.values()])
+    moving = [_Moving(row, file, entities[file.file_id]) for row, file in files.items() if file.file_id in entities]
+    move_entities(tx, HOUSE, [_to_moved_entity(one) for one in moving])
+    for one in _find_linked(tx, moving):
+        _relink_moved(tx, one)
+
+
+def _to_moved_entity(one: _Moving) -> MovedEntity:
+    stem = stem_of(one.file.name)
+    return MovedEntity(one.file.file_id, one.file.path, one.file.name if one.entity.kind == "code" else stem, stem)
+
+
+def _find_linked(tx: Tx, moving: Sequence[_Moving]) -> list[_Moving]:
+    """Return those of some moved files whose move may change an edge or a folder that is an entity."""
+    stating = find_stating(tx, HOUSE, [one.file.file_id for one in moving])
+    code = [one.row for one in moving if one.entity.kind == "code"]
+    importing = {row for (row,) in tx.all(SQL["files_with_references"], {"rows": encode(code).decode()})}
+    aliases = aliases_of(tx, [one.entity.row for one in moving])
+    names = [one.names(aliases) for one in moving]
+    wanted = _find_wanted(tx, set[str]().union(*names))
+
+    @cache
+    def is_entity(place: str, folder: str) -> bool:
+        return entity_at(tx, HOUSE, place, folder) is not None
+
+    def is_linked(one: _Moving, called: set[str]) -> bool:
+        return (
+            one.file.file_id in stating
+            or one.row in importing
+            or not wanted.isdisjoint(called)
+            or is_entity(one.file.place, one.file.path.rpartition("/")[0])
+            or any(list_folders_above(path) or folder_of_index(path) for path in (one.file.path, one.entity.path or ""))
+        )
+
+    return [one for one, called in zip(moving, names, strict=True) if is_linked(one, called)]
+
+
+def _find_wanted(tx: Tx, names: Collection[str]) -> set[str]:
+    """Return those of some names that a link or an import may mean."""
+    folded = {name: fold_name(name) for name in names}
+    numbers = {name: _number_of(name) for name in names}
+    linked = find_keys(tx, set(folded.values()))
+    imported = {key for (key,) in tx.all(SQL["imported_names"], {"keys": encode(sorted(numbers.values())).decode()})}
+    return {name for name in names if folded[name] in linked or numbers[name] in imported}
+
+
+def _relink_moved(tx: Tx, moved: _Moving) -> None:
+    """Resolve the links of a file that was moved, and those of its names, and find its folder."""
+    row, file, entity = moved
     for edge in links_of(tx, HOUSE, file.file_id):
         if edge.kind != IMPORTS:
             _lead(tx, file.place, file.path, edge)
@@ -365,8 +434,7 @@ def move_file_in_graph(tx: Tx, row: int) -> None:
     _put_folders(tx, file, entity, file.at)
     _leave_folder(tx, file, entity.path or "")
     _drop_empty_folders(tx, file.place, entity.path or "")
-    moved = entity._replace(name=file.name, path=file.path)
-    _relink(tx, file.place, {stem, *_names_of(tx, entity), *_own_names(moved)})
+    _relink(tx, file.place, moved.names(aliases_of(tx, [entity.row])))
 
 
 def forget_file(tx: Tx, row: int) -> None:

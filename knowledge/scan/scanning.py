@@ -7,7 +7,7 @@ Rule 3: a file that is gone keeps its row until new files were looked at: it may
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
@@ -18,24 +18,25 @@ import msgspec
 from knowledge.index.vectors import PieceVectors
 from knowledge.notices import ChangeNotices
 from knowledge.ports import KnowledgeMeans
-from knowledge.rows.changes import FileChange, add_change
+from knowledge.rows.changes import FileChange, add_change, add_changes
 from knowledge.rows.collections import KnownCollection, end_scan, find_collection, set_state
-from knowledge.rows.contents import WordChanges, move_card
+from knowledge.rows.contents import PathTerms, WordChanges, move_cards
 from knowledge.rows.files import (
+    FileMove,
     SeenRow,
-    add_file,
+    add_files,
     count_readable,
-    delete_file,
+    drop_unread,
     files_of_folder,
     folders_of,
     miss_file,
     missing_files,
-    move_file,
+    move_files,
     next_due,
     path_of,
     renew_all,
-    renew_file,
-    twin_of,
+    renew_files,
+    twins_of,
 )
 from knowledge.rows.vectors import await_again
 from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_below, is_mass
@@ -149,24 +150,20 @@ class Scanner:
 
     async def _store(self, known: KnownCollection, folder: str, plan: FolderPlan) -> None:
         now = self._means.clock.now()
-        steps: list[Callable[[Tx], None]] = [
-            *(partial(self._add, known=known, folder=folder, seen=seen, now=now) for seen in plan.new),
-            *(partial(_renew, row=row, seen=seen, now=now) for row, seen in plan.changed),
+        own: dict[str, SqlValue] = {
+            "collection": known.id,
+            "folder": folder,
+            "is_baseline": int(known.scanned_at is None),
+        }
+        new = [
+            own | _facts(seen, now) | {"file_id": self._means.ids.new("fil"), "name": seen.entry.name}
+            for seen in plan.new
         ]
-        for first in range(0, len(steps), FILES_AT_ONCE):
-            some = steps[first : first + FILES_AT_ONCE]
-
-            def apply(tx: Tx, some: Sequence[Callable[[Tx], None]] = some) -> None:
-                if find_collection(tx, known.collection_id) is not None:  # it may be removed meanwhile
-                    for step in some:
-                        step(tx)
-
-            await self._means.db.note(apply)
-
-    def _add(self, tx: Tx, known: KnownCollection, folder: str, seen: SeenFile, now: int) -> None:
-        values: dict[str, SqlValue] = {"file_id": self._means.ids.new("fil"), "collection": known.id, "folder": folder}
-        values["is_baseline"] = int(known.scanned_at is None)
-        add_file(tx, values | {"name": seen.entry.name} | _facts(seen, now))
+        changed = [_facts(seen, now) | {"id": row.id} for row, seen in plan.changed]
+        for write, files in ((add_files, new), (renew_files, changed)):
+            for first in range(0, len(files), FILES_AT_ONCE):
+                some = files[first : first + FILES_AT_ONCE]
+                await self._means.db.note(partial(_write_some, known=known, write=write, files=some))
 
     async def look_at(self, collection_id: str, folders: Sequence[str], known_folders: Collection[str]) -> SeenFolders:
         """Compare some folders with their rows, and those below them that are not known; return which are there.
@@ -274,37 +271,27 @@ class Scanner:
         """Give files that are gone the places of new ones that they became; return the others."""
         if find_collection(tx, known.collection_id) is None:
             return []
-        words = WordChanges()
+        places = {row.id: (folder, row) for folder, row, reason in gone if row.content is not None and reason is None}
+        found = twins_of(tx, known.id, [row for _, row in places.values()])
+        twins = [twin for twin in found if twin.kind == places[twin.gone][1].kind]
+        drop_unread(tx, [twin.id for twin in twins])
+        move_files(tx, [FileMove(one.gone, one.folder, one.name, one.kind, one.language) for one in twins])
         terms = cache(self._means.lexicon.index_terms)  # of folders, which many files have
-        left = [one for one in gone if not self._move_to_twin(tx, known, one, counts, words, terms)]
+        changed: dict[int, PathTerms] = {}
+        changes: list[FileChange] = []
+        for twin in twins:
+            folder, row = places[twin.gone]
+            parts = [(folder, twin.folder), *([(row.name, twin.name)] if row.name != twin.name else [])]
+            before, after = ([term for part in some for term in terms(part)] for some in zip(*parts, strict=True))
+            changed[row.id] = PathTerms(before, after)
+            changes.append(FileChange("moved", path_of(twin.folder, twin.name), path_of(folder, row.name)))
+        words = WordChanges()
+        move_cards(tx, known.owner, changed, words)
         words.store(tx)
-        return left
-
-    def _move_to_twin(
-        self,
-        tx: Tx,
-        known: KnownCollection,
-        one: Gone,
-        counts: Counter[str],
-        words: WordChanges,
-        terms: Callable[[str], Sequence[str]],
-    ) -> bool:
-        """Give a file that is gone the place of a new one with its inode; return whether there is one."""
-        folder, row, reason = one
-        twin = twin_of(tx, known.id, row) if row.content is not None and reason is None else None
-        if twin is None or twin[3] != row.kind:
-            return False
-        new, new_folder, name, kind, language = twin
-        delete_file(tx, new)
-        move_file(tx, row.id, new_folder, name, kind, language)
-        path, from_path = path_of(new_folder, name), path_of(folder, row.name)
-        parts = [(folder, new_folder), *([(row.name, name)] if row.name != name else [])]
-        before, after = ([term for part in some for term in terms(part)] for some in zip(*parts, strict=True))
-        move_card(tx, row.id, known.owner, before, after, words)
-        add_change(tx, known, FileChange("moved", path, from_path), self._means.clock.now())
-        counts["moved"] += 1
-        counts["added"] -= 1
-        return True
+        add_changes(tx, known, changes, self._means.clock.now())
+        counts["moved"] += len(twins)
+        counts["added"] -= len(twins)
+        return [one for one in gone if one[1].id not in changed]
 
 
 def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:
@@ -432,5 +419,12 @@ def _facts(seen: SeenFile, now: int) -> dict[str, SqlValue]:
     }
 
 
-def _renew(tx: Tx, row: SeenRow, seen: SeenFile, now: int) -> None:
-    renew_file(tx, {"id": row.id} | _facts(seen, now))
+def _write_some(
+    tx: Tx,
+    known: KnownCollection,
+    write: Callable[[Tx, Sequence[Mapping[str, SqlValue]]], None],
+    files: Sequence[Mapping[str, SqlValue]],
+) -> None:
+    """Write files of a collection, unless it was removed meanwhile."""
+    if find_collection(tx, known.collection_id) is not None:
+        write(tx, files)

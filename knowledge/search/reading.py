@@ -150,6 +150,7 @@ class PlaceReader:
             cut = inner if inner > begin else cut
         shown_to = bisect_right(starts, max(begin, cut - 1)) if starts else 0
         masked = self._mask_part(text, begin, cut)
+        line_end = min(end, starts[shown_to] if shown_to < len(starts) else len(text))
         return KnowledgeReadResult(
             text=masked,
             collection_id=wanted.known.collection_id,
@@ -163,6 +164,7 @@ class PlaceReader:
             state=place.state,
             masked=masked != text[begin:cut],
             outline=outline,
+            cut_chars=max(0, line_end - cut),
         )
 
     def _bytes_of(self, opened: BinaryIO, wanted: _Wanted) -> bytes:

@@ -18,7 +18,7 @@ import msgspec
 
 from memory.extraction.statement_checks import ClauseStatement, beginnings, fits, is_question, is_stated, requests
 from memory.extraction.wordings import Kind, Tongue, build_conjunction, code_of, spoken
-from promt.intents import detect, find_unsaved
+from promt.intents import detect, find_unsavable
 from promt.language.reader import either, tables, whole
 from promt.layout import SENTENCE_END, mask_quotes
 from promt.own_words import mask_material
@@ -156,7 +156,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 def _own_words(text: str) -> str:
     """The text with what is not the user's own, and every quotation, masked; its length is the same."""
-    return mask_quotes(mask_material(text, find_unsaved(text))).replace("’", "'")
+    return mask_quotes(mask_material(text, find_unsavable(text))).replace("’", "'")
 
 
 def _statement(sentence: str, masked: str, tongue: Tongue, start: int = 0) -> ClauseStatement | None:

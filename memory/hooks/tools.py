@@ -195,7 +195,13 @@ class MemoryTools:
         return _failure("memory_write_disabled", "Memory cannot be changed in this turn.")
 
     async def _search(self, context: ToolContext, args: MemorySearchArgs) -> ToolReply:
-        params = SearchParams(query=args.query, scopes=args.scopes, categories=args.categories, limit=args.limit)
+        params = SearchParams(
+            query=args.query,
+            scopes=args.scopes,
+            categories=args.categories,
+            source_agents=args.source_agents,
+            limit=args.limit,
+        )
         hits = (await self._service.search_in_turn(context.turn, params)).hits
 
         def row(i: int, width: int) -> Row:

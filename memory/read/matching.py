@@ -18,8 +18,9 @@ from memory.read.ranking import COSINE_FLOOR, QueryTerms, Score, Scored, rarity,
 from memory.rows.record_terms import words_of
 from memory.rows.records import records_by_row
 from memory.rows.search import RecordCandidate, count_active, count_with, read_candidates, rows_with
-from memory.rows.store import body_terms, gist_of
+from memory.rows.store import body_terms, gist_of, to_column
 from memory.rows.text_scan import rows_of_terms
+from memory.rules.notes import USER_AGENT
 from memory.rules.routes import ANY_KIND, QueryRoute
 from memory.rules.scopes import NEARNESS
 from memory.rules.strength import has_faded
@@ -73,6 +74,15 @@ class Match(NamedTuple):
     memory_id: str
     score: Score
     is_note: bool
+
+
+def agents_asked(filters: Filters, scopes: Mapping[int, Scope]) -> dict[str, str | None]:
+    """Return the values by which statements keep to the agents of a filter, among scopes by their row."""
+    if filters.source_agents is None:
+        return {"source_agents": None, "agent_scopes": None}
+    named = {*filters.source_agents} - {USER_AGENT}
+    own = [row for row, scope in scopes.items() if scope.kind == "agent" and scope.key in named]
+    return {"source_agents": to_column(filters.source_agents), "agent_scopes": to_column(own)}
 
 
 class RecordFinder:
@@ -204,6 +214,7 @@ class RecordFinder:
             "categories": f",{','.join(filters.categories)}," if filters.categories is not None else None,
             "kinds": f",{','.join(filters.kinds)}," if filters.kinds is not None else None,
             "voices": f",{','.join(filters.voices)}," if filters.voices is not None else None,
+            **agents_asked(filters, self._scopes),
         }
         found = read_candidates(self.tx, rows, values)
         return [

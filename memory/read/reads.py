@@ -6,7 +6,7 @@ Rule 3: a query has one order of records: a page of any size is a part of it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -15,7 +15,7 @@ import msgspec
 from anyio import to_thread
 
 from memory.ports import Collaborators
-from memory.read.matching import FULL, Match, RecordFinder, RecordQuery
+from memory.read.matching import FULL, Match, RecordFinder, RecordQuery, agents_asked
 from memory.read.pages import Rankings, mark_of, to_csv
 from memory.read.ranking import SEARCH_FLOOR, Score, snippet
 from memory.rows.listings import places_after, workspaces_with_records
@@ -374,15 +374,23 @@ class RecordReader:
         *start, at, _ = _place(params.cursor, (LAST, LAST, now, mark))
 
         def read(tx: Tx) -> ListResult:
-            view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, params.include_sensitive)
-            page = list(islice(self._list_records(tx, params, view, start, at), params.limit + 1))
+            ids = scope_ids_of(tx, scopes)
+            view = View(frozenset(ids), statuses, now, params.include_sensitive)
+            agents = agents_asked(params, ids)
+            page = list(islice(self._list_records(tx, params, view, agents, start, at), params.limit + 1))
             following = cursor_of(*page[params.limit - 1][1], at, mark) if len(page) > params.limit else None
             return ListResult(records=[record for record, _ in page[: params.limit]], next_cursor=following)
 
         return await self._read(read)
 
     def _list_records(
-        self, tx: Tx, params: ListParams, view: View, place: Sequence[int], began_at: int
+        self,
+        tx: Tx,
+        params: ListParams,
+        view: View,
+        agents: Mapping[str, str | None],
+        place: Sequence[int],
+        began_at: int,
     ) -> Iterator[tuple[Record, tuple[int, int]]]:
         """Yield records after a place with their places, in the order that held when the first page was read."""
         limit = params.limit + 1
@@ -391,6 +399,7 @@ class RecordReader:
             "categories": to_csv(params.categories),
             "kinds": to_csv(params.kinds),
             "voices": to_csv(params.voices),
+            **agents,
             "tags": to_column(params.tags) if params.tags is not None else None,
             "now": view.now,
             "shows_regulated": int(view.shows_regulated),

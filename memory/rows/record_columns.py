@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, Optional, cast, get_args, ge
 
 import msgspec
 
-from memory.rules.notes import find_note_author, voice_of
+from memory.rules.notes import NAMELESS_AGENT, USER_AGENT, find_note_author, voice_of
 from memory.rules.paths import fold_path
 from memory.rules.visibility import WITHHELD, Seen
 from protocol.base import Id, Scope, encode_sorted
@@ -164,6 +164,11 @@ def _format_assignments(names: Iterable[str]) -> str:
     return ", ".join(f"{name} = :{name}" for name in names)
 
 
+_SOURCE_AGENT = (
+    "CASE WHEN is_machine THEN coalesce(nullif(nullif(json_extract(iif(json_valid(provenance), provenance, '{}'),"
+    f" '$.created_by.id'), ''), '{USER_AGENT}'), '{NAMELESS_AGENT}') ELSE '{USER_AGENT}' END"
+)
+"""The source agent of a row, as `memory/rules/notes.py` finds it in the provenance."""
 SQL: Final = Statements(
     "memory",
     {
@@ -176,6 +181,7 @@ SQL: Final = Statements(
         "updated": _format_assignments(UPDATABLE),
         "adopted": _format_assignments(ADOPTED),
         "words": ", ".join(f"CAST({name} AS BLOB)" for name in WORDS),
+        "source_agent": _SOURCE_AGENT,
     },
 )
 """The statements of the house."""

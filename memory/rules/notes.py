@@ -21,6 +21,10 @@ NOTE_LABEL: Final = "unconfirmed note of an agent"
 """The mark of a note that is shown to a model."""
 NAMELESS: Final = ""
 """The author of a note whose agent has no name: no turn is that agent's."""
+USER_AGENT: Final = "user"
+"""The source of what is the user's word, beside the ids of agents."""
+NAMELESS_AGENT: Final = "unknown"
+"""The source of a note whose agent has no name of its own."""
 MAX_IN_PROMPT: Final = 3
 """Notes of its own that a turn is given, after what is the user's."""
 _PROVENANCE: Final = msgspec.json.Decoder(Provenance)
@@ -37,6 +41,14 @@ def find_note_author(provenance: Provenance) -> str | None:
     if voice_of(provenance) == "user":
         return None
     return (provenance.created_by.id if provenance.created_by is not None else None) or NAMELESS
+
+
+def source_agent_of(provenance: Provenance) -> str:
+    """Return the agent that noted a record of that provenance, or `USER_AGENT`."""
+    author = find_note_author(provenance)
+    if author is None:
+        return USER_AGENT
+    return author if author not in {NAMELESS, USER_AGENT} else NAMELESS_AGENT
 
 
 def read_note_author(provenance: bytes) -> str:

@@ -18,11 +18,11 @@ from memory.rules.categories import OBEYED
 from memory.rules.hygiene import NOBODY, find_junk
 from memory.rules.identity import fold_text
 from memory.rules.same_words import denials_in, figures_in
-from promt.handing_over import COLON, KEEPS, begins_request
+from promt.handing_over import BEGINS_QUESTION, KEEPS, begins_request
 from promt.intents import detect, keep_savable
 from promt.language.reader import either, list_words, whole
-from promt.layout import Span, sentences
-from promt.own_words import ASKED_AGAIN, own_words
+from promt.layout import sentences
+from promt.own_words import ASKED_AGAIN
 from promt.patterns import compile_late
 from promt.speaker import is_about_user
 from protocol.memory.values import ReasonCode
@@ -56,13 +56,10 @@ _OF_USER: Final = compile_late(
 )
 _WORD: Final = compile_late(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE: Final = compile_late("['’]s$")
-_ASKS: Final = compile_late(
-    lambda: rf"\W*(?:(?:{either('quotes', 'asks', spaced=True)})\b|{either('quotes', 'asks', spaced=False)})",
-    re.IGNORECASE,
-)
-"""Begins a question."""
 _CLAUSE: Final = compile_late(r"[,;:，、；：—–]\s*")
 _CLAUSE_END: Final = ".!。！ "
+_GOES_ON: Final = ",;，；、 "
+"""A clause that is copied out of its sentence brings its mark along; by itself it is whole."""
 _STOP: Final = compile_late(r"(?<=[.!?])\s+")
 _LABEL: Final = compile_late(r"[:：–—]|^[ \t]*(?:[-*•・·]|\[[ xX]?\]|\(?\d{1,2}[.)])", re.MULTILINE)
 _REMINDER: Final = compile_late(lambda: either("quotes", "reminder"), re.IGNORECASE)
@@ -97,17 +94,8 @@ def fold_quote(text: str) -> str:
 
 @lru_cache(maxsize=ASKED_AGAIN)  # each claim of a turn asks several times of the same message
 def _savable(text: str) -> tuple[str, ...]:
-    """The user's own words that may be kept: not what a question after the past repeats behind a colon."""
-    repeated: list[Span] = []
-    for start, end in own_words(text) if COLON.search(text) else ():
-        for first, until in sentences(text, start, end):
-            colon = COLON.search(text, first, until)
-            if colon is not None and _ASKS.match(text, first, colon.start()) is not None:
-                asked = detect(text[first : colon.start()])
-                if asked.refers_to_history or asked.asks_memory:
-                    repeated.append((colon.end(), end))
-                    break
-    return tuple(keep_savable(text, repeated))
+    """The user's own words that may be kept."""
+    return tuple(keep_savable(text))
 
 
 def find_sentence(quote: str, text: str) -> str | None:
@@ -130,7 +118,7 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
 
     What would say something of a "he" or "it" alone is kept with the sentences before it.
     """
-    borne = _judge_support(claim, text, lexicon)
+    borne = _judge_support(claim._replace(content=claim.content.rstrip(_GOES_ON)), text, lexicon)
     junk = find_junk(borne.content) if isinstance(borne, Borne) else None
     if not isinstance(borne, Borne) or junk is None or junk.name != NOBODY:
         return borne
@@ -249,7 +237,7 @@ def _rests_on(content: str, sentence: str, lexicon: Lexicon) -> bool:
 
     With a number, denial or obligation of its own it is another claim; and a request states nothing of the user.
     """
-    stating = [one for one in _CLAUSE.split(sentence) if not (_ASKS.match(one) or begins_request(one))]
+    stating = [one for one in _CLAUSE.split(sentence) if not (BEGINS_QUESTION.match(one) or begins_request(one))]
     if _alters(content, sentence) or not stating:
         return False
     known = {*lexicon.index_terms(sentence), *pieces_of(sentence)}
@@ -300,9 +288,9 @@ def _states(question: str, quote: str = "") -> bool:
     So does a quote that ends before a clause begins to ask: "The course moved to Friday, does that collide?".
     """
     clauses = _CLAUSE.split(question)
-    if any(is_about_user(clause) and not _ASKS.match(clause) for clause in clauses):
+    if any(is_about_user(clause) and not BEGINS_QUESTION.match(clause) for clause in clauses):
         return True
-    asks = next((at for at, clause in enumerate(clauses) if _ASKS.match(clause)), 0)
+    asks = next((at for at, clause in enumerate(clauses) if BEGINS_QUESTION.match(clause)), 0)
     wanted = fold_quote(quote)
     return bool(asks and wanted) and fold_quote(question).find(wanted) + len(wanted) <= len(
         fold_quote(", ".join(clauses[:asks]))

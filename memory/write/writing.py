@@ -60,15 +60,18 @@ from memory.rows.store import (
 from memory.rules.admission import Proposal
 from memory.rules.identity import identify
 from memory.rules.notes import is_note
+from memory.rules.repeats import HEARD_TEXTS, repeats
 from memory.rules.scopes import default_of
 from memory.rules.write_plan import KnownCandidate, KnownRecord, ProposalSituation, Refined, WritePlan, plan_write
 from memory.write.adopting import adopt, may_adopt, replace_notes
 from memory.write.filing import still_active, take_path
 from memory.write.refining import find_refined
+from promt.intents import detect
+from promt.own_words import awaits_text
 from promt.render import carries_own_block
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
-from protocol.memory.values import Candidate, Decision
+from protocol.memory.values import Candidate, Decision, ReasonCode
 from protocol.memory.writes import WriteResult
 from protocol.notifications import CandidateCreated
 from protocol.record import Record
@@ -150,6 +153,22 @@ class _Write:
     def _is_own_block(self) -> bool:
         text = self._p.content
         return carries_own_block(text) or bool(self._means.echo_spans(self._tx, self._p.workspace_id or "", text))
+
+    def _of_others(self) -> ReasonCode | None:
+        """Return the reason against what was learnt in a turn whose message only brings the words of others.
+
+        It is the text that the message before asked to work on, or repeats what a tool read, or an import said.
+        """
+        p, turn_id = self._p, self._p.provenance.turn_id
+        by = p.provenance.created_by.kind if p.provenance.created_by is not None else "user"
+        if turn_id is None or p.is_note or p.approves is not None or by not in {"extractor", "assistant"}:
+            return None
+        if awaits_text(self._means.asked_before(self._tx, turn_id)):
+            return "not_own_words"
+        said = p.retold or p.content
+        if detect(said).remember:
+            return None  # they ask for it, whoever said it first
+        return "not_own_words" if repeats(said, self._means.said_by_others(self._tx, turn_id, HEARD_TEXTS)) else None
 
     def _meet(self) -> _Known:
         tx, scope_id = self._tx, self._scope_id
@@ -234,7 +253,7 @@ class _Write:
             secret_kinds=self._findings.secret_kinds,
             is_regulated=self._findings.is_regulated or "regulated" in {p.semantic.sensitivity, p.declared},
             intent_forbids=p.semantic.intent in {"explicit_no_memory", "explicit_forget"},
-            write_forbidden=p.forbidden,
+            write_forbidden=p.forbidden or self._of_others(),
             has_scope=has_scope,
             quote_failed=checked.has_failed_quote,
             owner=checked.owner,

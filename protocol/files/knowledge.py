@@ -416,7 +416,11 @@ class OutlineEntry(Wire):
 
 
 class KnowledgeReadResult(Wire):
-    """Lines of a file as they are now, line ends kept. `state` says what became of the place that was asked for."""
+    """Lines of a file as they are now, line ends kept. `state` says what became of the place that was asked for.
+
+    `cut_chars` counts the characters of the last line that are left out, where that line alone has more than
+    `max_chars`: `next_line` is the one behind it.
+    """
 
     text: str
     collection_id: str
@@ -430,3 +434,4 @@ class KnowledgeReadResult(Wire):
     state: ReadState
     masked: bool
     outline: list[OutlineEntry]
+    cut_chars: int = 0

@@ -155,6 +155,7 @@ MEANINGS: Mapping[str, str] = {
     "proxy.bind": "The address of this machine that it listens at.",
     "proxy.allow_remote": "Whether that may be an address that other machines reach.",
     "proxy.allowed_hosts": "Further names under which it may be called.",
+    "proxy.request_seconds": "How many seconds a request's head may take to arrive, and how long its body may pause.",
     "proxy.recall_deadline_ms": "How long a request waits for what memory knows, in milliseconds; then it goes on without.",
     "proxy.placement": "Where recalled text stands: the brief with the system text and the rest with the user's words, or both with one of them.",
     "proxy.learn": "From whose conversations facts are taken: of clients that are known or named, of all, or of none.",

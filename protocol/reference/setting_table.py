@@ -71,15 +71,14 @@ def groups() -> dict[str, type[msgspec.Struct]]:
 def settings() -> Iterator[Setting]:
     """Yield every key, in the order of the declarations."""
     for group, kind in groups().items():
-        for field in msgspec.structs.fields(kind):
-            yield Setting(
-                group,
-                field.name,
-                field.type,
-                describe_allowed(field.type),
-                _default_of(field),
-                field.required,
-            )
+        yield from settings_of(group, kind)
+
+
+def settings_of(group: str, kind: type[msgspec.Struct]) -> Iterator[Setting]:
+    """Yield every key of a table."""
+    for field in msgspec.structs.fields(kind):
+        allowed = describe_allowed(field.type)
+        yield Setting(group, field.name, field.type, allowed, _default_of(field), field.required)
 
 
 def _default_of(field: msgspec.structs.FieldInfo) -> Any:
@@ -102,16 +101,17 @@ def describe_allowed(kind: Any) -> str:
         return ", ".join(json.dumps(value) for value in get_args(kind))
     if origin is Annotated:
         base, *metas = get_args(kind)
-        return f"{describe_allowed(base)}{''.join(_bounds(meta) for meta in metas if isinstance(meta, msgspec.Meta))}"
+        bounds = "".join(_bounds(meta, base) for meta in metas if isinstance(meta, msgspec.Meta))
+        return f"{describe_allowed(base)}{bounds}"
     if origin is dict:
         return f"a table of names, each with: {describe_allowed(get_args(kind)[1])}"
     return {bool: "true or false", int: "whole number", float: "number", str: "text"}[kind]
 
 
-def _bounds(meta: msgspec.Meta) -> str:
+def _bounds(meta: msgspec.Meta, base: Any) -> str:
     low, high = meta.ge, meta.le
     if low is not None or high is not None:
         return f", {low} to {high}"
     if meta.max_length is not None:
-        return f", at most {meta.max_length} characters"
+        return f", at most {meta.max_length} {'entries' if get_origin(base) is list else 'characters'}"
     return ""

@@ -4,7 +4,7 @@ Rule 1: every function works on the transaction it is given and decides nothing.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from protocol.seams.ports import SqlValue, Tx
@@ -71,6 +71,22 @@ def entity_of(tx: Tx, house: GraphHouse, subject: str) -> Entity | None:
     return Entity(*row) if row else None
 
 
+def entities_of(tx: Tx, house: GraphHouse, subjects: Collection[str]) -> dict[str, Entity]:
+    """Return the pages and code that stand for some things, by the thing."""
+    rows = tx.all(SQL["entities_of_subjects"], {"house": house, "subjects": json.dumps(list(subjects))})
+    return {one.subject: one for one in (Entity(*row) for row in rows) if one.subject is not None}
+
+
+def find_stating(tx: Tx, house: GraphHouse, subjects: Collection[str]) -> set[str]:
+    """Return those of some things that state an edge."""
+    return {row for (row,) in tx.all(SQL["stating_subjects"], {"house": house, "subjects": json.dumps(list(subjects))})}
+
+
+def find_keys(tx: Tx, names: Collection[str]) -> set[str]:
+    """Return those of some folded names by which a link of any place is found again."""
+    return {row for (row,) in tx.all(SQL["keys_of_links"], {"names": json.dumps(list(names))})}
+
+
 def find_named_entities(tx: Tx, house: GraphHouse, place: str, name: str) -> list[Entity]:
     """Return pages and code of a name."""
     rows = tx.all(SQL["entities_called"], {"house": house, "place": place, "folded": fold_name(name)})
@@ -91,10 +107,18 @@ def aliases_of(tx: Tx, entities: Collection[int]) -> Mapping[int, list[str]]:
     return found
 
 
-def move_entity(tx: Tx, house: GraphHouse, subject: str, path: str, name: str, key: str) -> None:
-    """Give the page or code that stands for a thing another path and name."""
-    values: dict[str, SqlValue] = {"house": house, "subject": subject, "path": path, "name": name}
-    tx.run(SQL["move_entity"], values | {"folded": fold_name(key)})
+class MovedEntity(NamedTuple):
+    """The new path and name of the page or code that stands for a thing; `key` is the name by which it is found."""
+
+    subject: str
+    path: str
+    name: str
+    key: str
+
+
+def move_entities(tx: Tx, house: GraphHouse, moved: Iterable[MovedEntity]) -> None:
+    """Give the pages and code that stand for some things other paths and names."""
+    tx.run_many(SQL["move_entity"], [one._asdict() | {"house": house, "folded": fold_name(one.key)} for one in moved])
 
 
 def drop_entity(tx: Tx, entity: int) -> None:

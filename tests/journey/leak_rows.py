@@ -235,6 +235,10 @@ ROWS = [
         for more in ({}, {"statuses": ["active", "superseded", "expired", "archived", "deleted"]}, {"tags": ["{tag}"]})
     ),
     *(Row("memory/search", "scoped", {"query": WORDS, "scopes": [scope]}) for scope in SCOPES),
+    *(
+        Row(method, "scoped", {"source_agents": ["{agent}", "user", "unknown"], "limit": 100, **more})
+        for method, more in (("memory/search", {"query": WORDS}), ("memory/list", {}))
+    ),
     Row(
         "memory/list", "scoped", {"statuses": ["active", "superseded", "expired", "archived", "deleted"], "limit": 100}
     ),
@@ -442,6 +446,7 @@ TOOL_ROWS = [
 
 CONTROLS = [
     ("memory_search", {"query": WORDS}),
+    ("memory_search", {"query": WORDS, "source_agents": ["{agent}", "user"]}),
     ("memory_list", {}),
     ("memory_get", {"memory_id": "{memory}"}),
     ("memory_get", {"scope": SCOPES[0], "key": "{key}"}),

@@ -197,6 +197,8 @@ async def test_knowledge_statement_36_soul_and_memory_reach_their_own_top_thread
         assert whole["texts"] == {"soul": "SOUL-OF-ALPHA walrus", "memory": "SEED-OF-ALPHA walrus"}
         failed = await refusal(client, "agents/get", {**parts, "context": {"thread_id": "thr_trn_helper"}})
         assert (failed.reason, failed.code, in_text(failed.data)) == ("forbidden", -32043, [])
+        failed = await refusal(client, "agents/get", {**parts, "context": {"thread_id": "thr_unknown"}})
+        assert (failed.reason, failed.code, in_text(failed.data)) == ("not_found", -32044, [])
         await client.request("turn/finish", {"turn_id": "trn_p", "status": "succeeded"})
         await drain(client)
         assert in_text([str(told) for told in client.received]) == []

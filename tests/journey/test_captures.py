@@ -276,22 +276,40 @@ async def test_what_was_learned_names_the_program_and_not_its_messenger(tmp_path
         ]
 
 
+@pytest.mark.parametrize("ended_by", ["its process", "another", "another, cut short", "nobody, and swept"])
 @journey
-async def test_what_came_too_late_is_taken_back(tmp_path):
-    async with Den(tmp_path).client() as client:
-        await remember(client, BOAT)
+async def test_what_came_too_late_is_taken_back(tmp_path, ended_by):
+    """Whoever ends the turn, nothing says that what its model never saw was shown."""
+    den = Den(tmp_path)
+    async with den.client() as client, den.client() as other:
+        remembered = await remember(client, BOAT)
+        await remember(client, "I am called Mira.", category="identity", scope={"kind": "user", "key": "default"})
         chat = Chat(client)
-        await chat.prepare(ASK)
-        ended = await chat.finish({"turn": None}, "I do not know.", shown=False, recall={"reason": "late"})
-        assert ended["turn"]["status"] == "completed"
-        assert ended["turn"]["prompt_manifest"]["recall"] == {
+        prepared = await chat.prepare(ASK)
+        assert prepared["turn"]["prompt_manifest"]["sections"]
+        if ended_by == "nobody, and swept":
+            client.kill()
+            await client.wait()
+            chat.client = other
+            assert (await chat.prepare())["turn"]["status"] in {"interrupted", "awaiting_host"}
+        elif ended_by != "its process":
+            chat.client = other
+        cut = {"status": "interrupted"} if ended_by == "another, cut short" else {}
+        late = {"shown": False, "recall": {"reason": "late"}, **cut}
+        turn = (await chat.finish({"turn": None}, None if cut else "I do not know.", **late))["turn"]
+        assert turn["status"] == ("interrupted" if cut else "completed")
+        turn = (await other.request("turn/get", {"turn_id": turn["turn_id"]}))["turn"]
+        assert turn["prompt_manifest"]["recall"] == {
             "status": "skipped",
             "reason": "late",
             "memory_ids": [],
             "chunk_ids": [],
             "knowledge_ids": [],
         }
-        assert ended["turn"]["prompt_manifest"]["sections"] == []
+        assert turn["prompt_manifest"]["sections"] == []
+        assert {one["used"] for one in turn["prompt_manifest"]["budgets"]} <= {0}
+        got = await other.request("memory/get", {"memory_id": remembered, "include_evidence": True})
+        assert got["shown_in"] == []
         second = await chat.prepare("And now?")
         assert not [block for block in second["blocks"] if block["index"] == 0]
 

@@ -369,6 +369,11 @@ def test_http_statement_05_sanctums_rows(tmp_path):
             for one in den.ask("GET", "/v1/search", q="build minutes live Graz", agent="user").json["hits"]
         } == {"user"}
         assert den.ask("GET", "/v1/search", q="Graz", agent="stranger").json["hits"] == []
+        for number in range(45):  # more, and better, than are scored together
+            den.ask("POST", "/v1/write", {"content": f"The build of part {number} takes minutes."})
+        for limit in (1, 100):
+            page = den.ask("GET", "/v1/search", q="which build takes minutes", agent="builder", limit=limit).json
+            assert ([one["source_agent"] for one in page["hits"]], page["next_cursor"]) == (["builder"], None), limit
         for query in ('"unbalanced', "NEAR(", "a AND", "*", "col:x", "-", "'; DROP TABLE record; --"):
             assert den.ask("GET", "/v1/search", q=query).status == 200, query
             assert den.ask("GET", "/v1/recall", q=query).status == 200, query

@@ -140,6 +140,30 @@ def test_damage_under_a_running_gateway_is_no_defect(prepared: Path, tmp_path: P
     story()
 
 
+@pytest.mark.parametrize("name", ["vectors missing", "memory: vectors missing"])
+def test_vectors_lost_beside_a_loaded_model_come_back_at_the_start_of_another_process(
+    prepared: Path, tmp_path: Path, name: str
+) -> None:
+    """Who loads a model makes all that is missing; one that is loaded already has to be told by the repair."""
+
+    @journey
+    async def story() -> None:
+        den = copied(prepared, tmp_path)
+        before = derived(den)
+        async with den.client() as client:
+            await drain(client)
+            assert await answers(client) == FOUND  # the model is loaded
+            await drain(client)
+            change(den, DAMAGES[name][1])
+            async with await den.spawn() as other:
+                await hello(other)
+                await drain(other)
+            await drain(client)
+            assert derived(den) == before
+
+    story()
+
+
 async def answers_or_says_so(client: GatewayClient) -> None:
     """No search ends as a defect, and none that lacks something says that it is whole; a damage of words alone is
     noticed later."""

@@ -78,6 +78,7 @@ async def test_knowledge_statement_30_one_file_a_folder_equal_ones_once_and_an_e
         turn = await live(client, den.repo / "in")
         assert paths(manifest_of(turn)) == ["AGENTS.md"]
         assert den.system(turn["turn_id"]).count("same rules") == 1
+        assert told(manifest_of(turn), "instructions_unreadable") == []
         put(den.repo, {name: f"rules of {name}" for name in ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md")})
         wanted = {"default": "AGENTS", "claude": "CLAUDE", "codex": "AGENTS", "gemini": "GEMINI", "qwen": "QWEN"}
         for profile, name in wanted.items():
@@ -244,6 +245,37 @@ async def test_knowledge_statement_34_a_job_has_the_chain_of_its_root_and_both_d
         turn = await take_turn(client, "thr_both", "hello there", "trn_own", cwd=str(den.repo / "in"))
         assert f"## {own['title']}\n\n{own['text']}" in den.system("trn_own")
         assert section(manifest_of(turn)) == section(prepared["prompt_manifest"])
+
+
+@journey
+async def test_knowledge_statement_30_an_equal_file_is_told_and_what_it_includes_is_loaded(tmp_path: Path) -> None:
+    den = GuidedDen(tmp_path)
+    put(den.repo, {".git/": "", "AGENTS.md": "See @more.md", "more.md": "outer rule"})
+    put(den.repo, {"in/AGENTS.md": "See @more.md", "in/more.md": "inner rule"})
+    async with den.client() as client:
+        preview = await client.request("instructions/preview", {"cwd": str(den.repo / "in")})
+        assert [(one["path"], one.get("problem")) for one in preview["files"]] == [
+            ("AGENTS.md", None),
+            ("more.md", None),
+            ("in/AGENTS.md", "repeated"),
+            ("in/more.md", None),
+        ]
+        assert preview["text"].count("See @more.md") == 1
+        assert "inner rule" in preview["text"]
+        assert preview["diagnostics"] == []
+
+
+@journey
+async def test_knowledge_statement_34_a_job_without_a_folder_has_the_chain_of_its_root(tmp_path: Path) -> None:
+    den = GuidedDen(tmp_path)
+    put(den.repo, {".git/": "", "AGENTS.md": "rules of the root"})
+    async with den.client() as client:
+        await client.request("workspace/create", {"workspace_id": "ws_repo", "root_path": str(den.repo)})
+        job = {"workspace_id": "ws_repo", "origin": "task", "task_id": "task_1"}
+        assert paths(manifest_of(await live(client, None, **job))) == ["AGENTS.md"]
+        assert section(manifest_of(await live(client, None, **job, instruction_files="off"))) is None
+        bare = {"origin": "task", "task_id": "task_2"}
+        assert section(manifest_of(await live(client, None, **bare))) is None  # its workspace has no folder
 
 
 @journey

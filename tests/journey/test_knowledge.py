@@ -532,3 +532,4 @@ async def test_knowledge_an_address_gives_back_the_text_that_was_shown_with_it(t
             "knowledge/read", {"collection_id": "notes", "path": "long.md", "from_line": 3, "max_chars": 100}
         )
         assert (cut["text"], cut["next_line"]) == (long_line[:100], 4)
+        assert (begun["cut_chars"], cut["cut_chars"]) == (0, len(long_line) + 1 - 100)  # with the end of its line

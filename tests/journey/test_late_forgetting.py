@@ -61,6 +61,32 @@ async def test_nothing_is_learnt_by_an_extraction_that_a_forgetting_meets(tmp_pa
             assert "source_forgotten" in str(told)
 
 
+@pytest.mark.parametrize("kind", ["turn", "thread"])
+@journey
+async def test_a_model_notes_nothing_in_a_turn_that_was_forgotten(tmp_path, kind):
+    den, word = Den(tmp_path), needle()
+    target = {"turn": {"kind": "turn", "turn_id": "trn_a"}, "thread": {"kind": "thread", "thread_id": "thr_a"}}[kind]
+    async with den.client() as client:
+        await client.request("settings/update", {"update": {"memory": {"agent_notes": "all"}}})
+        await client.request("thread/start", {"thread_id": "thr_a", "workspace_id": "ws_here"})
+        said = [{"type": "text", "text": f"What do you think of {word}?"}]
+        await client.request("turn/prepare", {"thread_id": "thr_a", "turn_id": "trn_a", "input": said})
+
+        async def call(call_id, name, arguments):
+            asked = {"turn_id": "trn_a", "call_id": call_id, "name": name, "arguments": arguments}
+            return (await client.request("turn/tool_call", asked))["result"]
+
+        async def note(call_id, content):
+            await call(call_id, "memory_remember", {"content": content, "category": "project_fact"})
+            return [record["content"] for record in await every(client, "memory/list", "records")]
+
+        await call("c0", "request_tools", {"domains": ["memory"], "reason": "to keep it"})
+        assert await note("c1", "The project has a mast.") == ["The project has a mast."]
+        await client.request("memory/forget", {"target": target})
+        assert await note("c2", f"The project uses {word}.") == []
+        assert await every(client, "memory/candidates/list", "candidates") == []
+
+
 @journey
 async def test_the_same_words_said_after_the_forgetting_are_learnt(tmp_path):
     den = Den(tmp_path, scripted=True)

@@ -287,6 +287,65 @@ async def test_a_client_that_cannot_ask_notes_and_its_user_confirms(tmp_path: Pa
         assert not any(method["name"] == "memory_confirm" for method in await offered(app))
 
 
+CRANES = [f"The harbour crane number {n} is red." for n in range(60)]
+
+
+def contents(found: list[dict[str, Any]]) -> list[str]:
+    return [one.get("record", one)["content"] for one in found]
+
+
+@journey
+async def test_a_search_and_a_list_keep_to_the_agents_that_are_asked_for(tmp_path: Path) -> None:
+    """What an agent noted is found behind any number of better hits, page by page, by each door."""
+    den = McpDen(tmp_path)
+    scope = {"kind": "agent", "key": "agt_pilot"}
+    asked: dict[str, Any] = {"query": "the red harbour crane", "context": {"agent_id": "agt_pilot"}}
+    noted = [f"A crane was repaired in week {n}, said the log of the pilot." for n in range(3)]
+    async with den.client() as client:
+        for content in CRANES:
+            await remember(client, content, scope={"kind": "workspace", "key": "ws_here"})
+        for content in noted:
+            assert (await note(client, content))["status"] == "noted"
+        await note(client, "A crane squeaks.", "agt_other")
+        await note(client, "A crane calls itself the user.", "user")
+        await remember(client, "The pilot may move the crane.", scope=scope, context={"agent_id": "agt_pilot"})
+
+        async def found(*agents: str, **more: Any) -> list[str]:
+            given = {**asked, "source_agents": [*agents], **more}
+            return contents(await every(client, "memory/search", "hits", **given))
+
+        async def listed(*agents: str, **more: Any) -> list[str]:
+            given = {"context": asked["context"], "source_agents": [*agents], **more}
+            return contents(await every(client, "memory/list", "records", **given))
+
+        own = {*noted, "The pilot may move the crane."}
+        (best,) = (await client.request("memory/search", {**asked, "source_agents": ["agt_pilot"], "limit": 1}))["hits"]
+        assert best["record"]["content"] in own
+        for look in (found, listed):
+            for limit in (1, 2, 100):
+                assert sorted(await look("agt_pilot", limit=limit)) == sorted(own), (look, limit)
+            assert await look("agt_other") == ["A crane squeaks."], look
+            assert await look("unknown") == ["A crane calls itself the user."], look
+            assert set(await look("user")) == {*CRANES, "The pilot may move the crane."}, look
+            assert await look("agt_nobody") == await look() == [], look
+            assert set(await look("agt_other", "agt_pilot")) == {*own, "A crane squeaks."}, look
+        for order in ("created_at", "importance", "strength"):
+            assert sorted(await listed("agt_pilot", order=order, limit=2)) == sorted(own), order
+        # whose context has another agent sees the notes, and not what is that agent's own
+        assert set(await found("agt_pilot", context={"agent_id": "agt_other"})) == set(noted)
+        confirmed = (await client.request("memory/search", {**asked, "source_agents": ["agt_other"]}))["hits"][0]
+        await client.request("memory/confirm", {"memory_id": confirmed["record"]["memory_id"]})
+        assert await found("agt_other") == []
+    printed = run_to_end(
+        [*console_script(), "search", "red crane", "--source-agent", "agt_pilot", "--workspace", "ws_here", "--json"]
+        + ["--home", str(den.home), "--config", str(den.config)]
+    ).stdout
+    assert set(contents(json.loads(printed)["hits"])) == set(noted)
+    async with den.assistant("legacy") as model:
+        hits = (await data_of(model, "memory_search", query="red crane", source_agents=["agt_pilot"]))["hits"]
+        assert {hit["content"] for hit in hits} == set(noted)
+
+
 async def offered(client: GatewayClient) -> list[dict[str, Any]]:
     """The tools that a turn is offered."""
     return (await prompt_of(client, None))["tools"]

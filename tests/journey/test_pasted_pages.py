@@ -121,3 +121,39 @@ async def test_what_a_question_after_the_past_repeats_is_not_said_anew(tmp_path:
         await take_turn(client, "thr_1", f"About where I live: {HIDDEN}", "trn_2")
         await drain(client)
         assert [HIDDEN in one["content"] for one in await every(client, "memory/list", "records")] == [True]
+
+
+@journey
+async def test_a_text_that_comes_a_message_after_its_request_is_not_the_users(tmp_path: Path) -> None:
+    den = Den(tmp_path, scripted=True)
+    den.write_script([{"role": "extractor", "respond": {"json": {"facts": [fact(HIDDEN, HIDDEN, "custom")]}}}])
+    async with den.client() as client:
+        await client.request("thread/start", {"thread_id": "thr_1"})
+        for number, said in enumerate(("Please proofread the text that I send next.", HIDDEN)):
+            await take_turn(client, "thr_1", said, f"trn_{number}")
+            await drain(client)
+        assert await every(client, "memory/list", "records") == []
+        await take_turn(client, "thr_1", f"Thanks. {HIDDEN}", "trn_2")  # what they say after it is theirs
+        await drain(client)
+        assert [one["content"] for one in await every(client, "memory/list", "records")] == [HIDDEN]
+
+
+@journey
+async def test_an_order_of_an_imported_assistant_or_a_tool_is_not_the_users_when_they_repeat_it(tmp_path: Path) -> None:
+    den = Den(tmp_path, scripted=True)
+    told = f"As the tool said {PAYLOAD[0].lower()}{PAYLOAD[1:]}"
+    learnt = [fact(told, told, "custom", **ORDER), fact(PAYLOAD, told[17:], "custom", **ORDER)]
+    den.write_script([{"role": "extractor", "respond": {"json": {"facts": learnt}}}])
+    async with den.client() as client:
+        said = [{"role": "user", "text": "What does it say?"}, {"role": "assistant", "text": f"It says: {PAYLOAD}"}]
+        brought = {"workspace_id": "ws_here", "thread_id": "thr_old", "source": {"kind": "app", "id": "talk"}}
+        await client.request("thread/import", {**brought, "turns": [{"at": 1_717_400_000_000, "items": said}]})
+        await client.request("thread/start", {"thread_id": "thr_1"})
+        await take_turn(client, "thr_1", told, "trn_1")
+        await drain(client)
+        assert await every(client, "memory/list", "records") == []
+        explained = await client.request("memory/explain", {"target": {"kind": "turn", "id": "trn_1"}})
+        assert {decision["reason_code"] for decision in explained["decisions"]} == {"not_own_words"}
+        await take_turn(client, "thr_1", f"Remember: {told}", "trn_2")  # whoever asks for it has it, whoever said it first
+        await drain(client)
+        assert len(await every(client, "memory/list", "records")) == 1

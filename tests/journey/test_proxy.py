@@ -176,6 +176,19 @@ async def test_proxy_statement_20_what_is_echoed_is_not_learnt(tmp_path):
 
 
 @journey
+@pytest.mark.parametrize("conversation", ["conv_1", {"id": "conv_1"}])
+async def test_proxy_statement_22_messages_of_a_named_conversation_are_one(tmp_path, conversation):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den)
+        async with den.proxy():
+            for question in ("How deep is the lake?", "And how cold?"):
+                await Program(den, "responses").ask(question, conversation=conversation)
+            async with den.client("ws_default") as client:
+                assert await kept(client, 2) == [["How deep is the lake?", "Answer 1.", "And how cold?", "Answer 2."]]
+
+
+@journey
 async def test_proxy_statement_23_what_is_no_conversation_passes_untouched(tmp_path):
     async with fake_model() as model:
         den = den_of(tmp_path, model)

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 from proxy_stage import Program, fake_model, fetch
 from spawned import clean_environment, journey, run_to_end
-from test_proxy import den_of
+from test_proxy import SLOW, den_of
 
 from gateway.doors.proxy.app import MAX_READ_BYTES
 
@@ -104,6 +105,36 @@ async def test_a_client_that_leaves_in_the_middle_of_its_request_sends_none(tmp_
             assert await den.stop() == 0
             assert den.process.stderr is not None
             assert b"incident" not in await den.process.stderr.read()
+
+
+@journey
+async def test_a_request_that_stops_is_answered_and_left(tmp_path):
+    """A head, bodies that memory would read, and some that go straight on, of which the upstream has seen a part."""
+    async with fake_model() as model:
+        den = den_of(tmp_path, model, settings=SLOW + "request_seconds = 1\n")
+        async with den.proxy():
+
+            async def begin(rest: bytes) -> tuple[int, dict[str, Any]]:
+                """The answer to a request that stops after `rest`: its code and its body, read to the line's end."""
+                reader, writer = await asyncio.open_connection("127.0.0.1", den.port)
+                writer.write(b"POST /t/%b%b" % (den.token.encode(), rest))
+                status = int((await reader.readline()).split()[1])
+                said = json.loads((await reader.read()).partition(b"\r\n\r\n")[2])
+                writer.close()
+                return status, said
+
+            head = b" HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 1000\r\n\r\n" % den.port
+            paths = [WITH_BODY, "/v1/embeddings", "/v1/messages", "/v1/messages/count_tokens"]
+            stopped = [begin(path.encode() + head + BODY) for path in paths]
+            *answers, (status, _) = await asyncio.gather(*stopped, begin(b"/v1/chat"))
+            assert status == 408
+            for path, (status, said) in zip(paths, answers, strict=True):
+                assert (status, said["error"]["type"], said["error"]["code"]) == (408, "pioneer_error", "too_slow"), (
+                    path
+                )
+                assert said.get("type") == ("error" if "messages" in path else None), path
+            assert model.seen == []
+            assert (await Program(den).ask("Are you there?")).status == 200
 
 
 @journey

@@ -43,6 +43,24 @@ async def test_proxy_statement_17_a_killed_child_costs_memory_only(tmp_path):
 
 
 @journey
+async def test_proxy_statement_17_18_a_child_that_dies_with_an_answer_undelivered_holds_no_chat(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model, settings=QUICK)
+        await fill(den, BOAT)
+        async with den.proxy():
+            child = den.child()
+            os.kill(child, signal.SIGSTOP)
+            program = Program(den)
+            assert (await program.ask("What waits in the spool?")).memory == "late"
+            os.kill(child, signal.SIGKILL)
+            assert (await program.ask("And what comes behind it?")).status == 200
+            await den.wait_for_health("ok")
+            async with den.client("ws_default") as client:
+                said_then = ["What waits in the spool?", "Answer 1.", "And what comes behind it?", "Answer 2."]
+                assert await kept(client, 2) == [said_then]
+
+
+@journey
 async def test_proxy_statement_17_18_a_hung_child_is_not_waited_for(tmp_path):
     async with fake_model() as model:
         den = den_of(tmp_path, model, settings=QUICK)

@@ -116,37 +116,43 @@ def blocks_of(model: FakeModel) -> list[int]:
 PROGRAMS = Path(__file__).parents[1] / "samples" / "programs"
 """Requests of programs in the form in which a version of each sent them to a recording upstream, with words of our own.
 """
-CALLS = {
-    "claude-code": ("Read", {"file_path": "boat.txt"}),
-    "codex": ("exec_command", {"cmd": "cat boat.txt"}),
-    "langchain-openai": ("read_file", {"path": "boat.txt"}),
+READ_BOAT = ("read_file", {"path": "boat.txt"})
+RECORDED = {
+    "claude_code": ("messages", ("Read", {"file_path": "boat.txt"})),
+    "codex": ("responses", ("exec_command", {"cmd": "cat boat.txt"})),
+    "langchain_openai": ("chat", READ_BOAT),
+    "litellm_chat": ("chat", READ_BOAT),
+    "litellm_messages": ("messages", READ_BOAT),
+    "pydantic_ai_chat": ("chat", READ_BOAT),
+    "pydantic_ai_messages": ("messages", READ_BOAT),
+    "pydantic_ai_responses": ("responses", READ_BOAT),
 }
-DIALECT_OF = {"claude-code": "messages", "codex": "responses", "langchain-openai": "chat"}
-PRINTED_FOR = {"langchain-openai": "openai"}
-"""The client whose printed lines a library reads."""
+"""Each recording's dialect, and the call that its model makes."""
+PRINTED_FOR = {"claude_code": ["claude-code"], "codex": ["codex"], "aider": ["aider"]}
+"""The client whose printed lines a program reads; libraries are given an address."""
+LIBRARY = {"chat": ["openai"], "responses": ["openai"], "messages": list[str]()}
 
 
-def printed_address(den: ProxyDen, program: str) -> str:
+def printed_address(den: ProxyDen, program: str, dialect: str = "chat") -> str:
     """The path of the address in the lines that `pioneer proxy url` prints for a program."""
-    printed = run_to_end(
-        [*den.proxy_command("url", PRINTED_FOR.get(program, program), "--port", str(den.port))], env=clean_environment()
-    ).stdout
+    client = PRINTED_FOR.get(program, LIBRARY[dialect])
+    printed = run_to_end([*den.proxy_command("url", *client, "--port", str(den.port))], env=clean_environment()).stdout
     return re.findall(rb"http://127\.0\.0\.1:\d+(/[^\s\"]*)", printed)[0].decode()
 
 
-@pytest.mark.parametrize("program", sorted(CALLS))
+@pytest.mark.parametrize("program", sorted(RECORDED))
 @journey
 async def test_proxy_statement_28_recorded_requests_complete_a_turn_with_a_call_of_a_tool(tmp_path, program):
-    recorded = json.loads((PROGRAMS / f"{program.replace('-', '_')}.json").read_text(encoding="utf-8"))
-    dialect = DIALECT_OF[program]
+    recorded = json.loads((PROGRAMS / f"{program}.json").read_text(encoding="utf-8"))
+    dialect, call = RECORDED[program]
     async with fake_model() as model:
         den = den_of(tmp_path, model)
         await fill(den, BOAT)
         came = {}
         async with den.proxy(), den.client("ws_default") as client:
-            base = printed_address(den, program)
+            base = printed_address(den, program, dialect)
             for one in recorded["requests"]:
-                model.replies.append(Reply(said(dialect, one["is"], CALLS[program] if one["is"] == "call" else None)))
+                model.replies.append(Reply(said(dialect, one["is"], call if one["is"] == "call" else None)))
                 body = json.dumps(one["body"]).encode()
                 came[one["is"]] = await fetch(den.port, "POST", base + one["path"], body, one["headers"])
                 if one["is"] == "title":

@@ -168,8 +168,10 @@ def serve(gate: socket.socket) -> Ask | None:
         told, tells = os.pipe()
         between = os.fork()
         if not between:
-            pid = os.fork()
+            maker, pid = os.getpid(), os.fork()
             if not pid:
+                while os.getppid() == maker:  # a command that saw its parent change would take itself for an orphan
+                    os.sched_yield()
                 return _begin(Ask(*json.loads(sent)), pipes)
             os.write(tells, b"%d" % pid)
             os._exit(0)  # the process is an orphan now

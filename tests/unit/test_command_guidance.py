@@ -6,6 +6,8 @@ import pytest
 from command_line import run
 from guidance_stage import agent, put
 
+from agent.guidance.agents import MOST_LISTED
+
 
 @pytest.fixture(autouse=True)
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -43,6 +45,15 @@ def test_files_are_switched_off_and_on(repo: Path) -> None:
     assert run("instructions", "--on").code == 0
     assert run("instructions").code == 0
     assert run("instructions", str(repo / "gone")).code == 64
+
+
+def test_agents_beyond_those_of_one_list_are_counted_and_shown_by_name(tmp_path: Path) -> None:
+    files = [agent(f"a{number:03}") for number in range(MOST_LISTED + 2)]
+    put(tmp_path / "home" / "agents", {name: text for some in files for name, text in some.items()})
+    listed = run("agents", "--json")
+    assert listed.json["left_out"] == 2
+    assert "2 more are not listed" in run("agents").err
+    assert run("agents", "show", f"a{MOST_LISTED + 1}").code == 0
 
 
 def test_agents_are_listed_and_shown_part_by_part(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import json
 import os
 import tomllib
 from pathlib import Path
@@ -8,9 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.home.config import ConfigError, ConfigStore, read, strip_url_credentials
+from gateway.home.config_check import find_problems
 from gateway.home.config_keys import UnknownKey, find_nearest
 from protocol.errors import CallerError, Unavailable
-from protocol.settings import GatewayConfig, MemorySettings, SettingsUpdateParams
+from protocol.settings import (
+    GatewayConfig,
+    HttpSettings,
+    MemorySettings,
+    ProxySettings,
+    SettingsUpdateParams,
+    UpstreamSettings,
+)
 
 PROVIDER = '[gateway.providers.local]\nkind = "openai"\n'
 
@@ -381,3 +390,92 @@ def test_a_variable_that_names_no_setting_is_told_with_the_nearest(tmp_path):
         UnknownKey("PIONEER_MEMRY__ENABLED", "PIONEER_MEMORY__ENABLED", None),
         UnknownKey("PIONEER_PROVIDERS__MODEL", "gateway.providers.model", None),
     ]
+
+
+UPSTREAM = '[gateway.proxy.upstreams.local]\ndialect = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n'
+DOORS = {
+    "http.port": ("70000", "at most 65535"),
+    "http.bind": ('"nosuch host"', "an address of this machine"),
+    "http.allow_remote": ('"yes"', "true or false"),
+    "http.allowed_hosts": ('["http://box/"]', "box.example:8080"),
+    "http.allowed_origins": ('["https://app.example/page"]', "https://app.example"),
+    "http.max_body_bytes": ("1", "at least 65536"),
+    "http.request_seconds": ("0", "at least 1"),
+    "http.requests_per_second": ("1.5", "a whole number"),
+    "http.max_streams": ("257", "at most 256"),
+    "http.session_hours": ("0", "at least 1"),
+    "http.ingest_learns": ("1", "true or false"),
+    "proxy.port": ('"x"', "a whole number"),
+    "proxy.bind": ('"0.0.0.0"', "needs allow_remote = true and allowed_hosts"),
+    "proxy.allow_remote": ("1", "true or false"),
+    "proxy.allowed_hosts": ("[1]", "must be text"),
+    "proxy.request_seconds": ("301", "at most 300"),
+    "proxy.recall_deadline_ms": ("5001", "at most 5000"),
+    "proxy.placement": ('"spilt"', "one of split, user, system"),
+    "proxy.learn": ('"everyone"', "one of known_clients, all, none"),
+    "proxy.replay_chars": ("-1", "at least 0"),
+    "proxy.memory_mode": ('"off"', "one of normal, read_only, ignored"),
+    "proxy.drain_seconds": ("601", "at most 600"),
+    "proxy.response_headers": ('"no"', "true or false"),
+    "proxy.upstreams": ('"local"', "must be a table"),
+    "limits.max_in_flight": ("0", "at least 1"),
+    "proxy.upstreams.local.dialect": ('"gemini"', "one of openai, anthropic"),
+    "proxy.upstreams.local.base_url": ('"http://ann:key@127.0.0.1/v1"', "without credentials, query or blanks"),
+    "proxy.upstreams.local.api_key_env": ('""', "must not be empty"),
+    "proxy.upstreams.local.connect_timeout_ms": ("1", "at least 10"),
+    "proxy.upstreams.local.idle_timeout_ms": ("3600001", "at most 3600000"),
+    "proxy.upstreams.local.default": ("1", "true or false"),
+}
+"""A wrong value of each setting of the doors, and words that say what would be right."""
+
+
+def test_every_setting_of_the_doors_has_a_wrong_value_here():
+    tables = {"http": HttpSettings, "proxy": ProxySettings, "proxy.upstreams.local": UpstreamSettings}
+    names = {f"{table}.{name}" for table, kind in tables.items() for name in kind.__struct_fields__}
+    assert names == DOORS.keys() - {"limits.max_in_flight"}
+
+
+@pytest.mark.parametrize("key", DOORS)
+def test_a_wrong_value_of_a_door_is_told_once_with_its_line_and_what_would_be_right(key):
+    value, words = DOORS[key]
+    table, _, name = key.rpartition(".")
+    lines = [line for line in UPSTREAM.splitlines() if not line.startswith(name)] if "local" in key else []
+    text = "\n".join([*(lines or [f"[gateway.{table}]"]), f"{name} = {value}\n"])
+    (problem,) = find_problems(text)
+    assert problem.key.removesuffix("[0]") == f"gateway.{key}"
+    assert words in problem.problem
+    assert problem.line == text.count("\n")
+    assert problem.hint
+    assert "key@" not in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("more", "key", "words"),
+    [
+        ('api_key = "sk-1"\n', "local.api_key", "did you mean gateway.proxy.upstreams.local.api_key_env?"),
+        ('[gateway.proxy.upstreams.c]\nbase_url = "http://c"\n', "c.dialect", "is required"),
+        ('[gateway.proxy.upstreams.c]\ndialect = "anthropic"\nbase_url = "http://c/v1/"\n', "c.base_url", "end in /v1"),
+        ('[gateway.proxy.upstreams."c/d"]\ndialect = "openai"\nbase_url = "http://c"\n', "c/d", "letters, digits"),
+        ('[gateway.proxy.upstreams.c]\ndialect = "openai"\nbase_url = "http://localhost:4040"\n', "c.base_url", "own"),
+    ],
+)
+def test_a_wrong_upstream_is_told_by_its_name(more, key, words):
+    (problem,) = find_problems(UPSTREAM + more)
+    assert problem.key == f"gateway.proxy.upstreams.{key}"
+    assert words in problem.problem + problem.hint
+    assert "sk-1" not in str(problem)
+
+
+def test_what_doors_take_is_taken():
+    hosts = ["box", "box.example:8080", "[::1]:80", "10.0.0.3", "xn--bcher-kva.example"]
+    origins = ["https://app.example", "http://localhost:3000/", "chrome-extension://abcdef", "tauri://localhost"]
+    bases = ["http://127.0.0.1:11434/v1", "https://api.example/v1beta/openai/", "http://[::1]:9", "https://api.example"]
+    binds = ["127.0.0.1", "localhost", "::1", "[::1]", "fe80::1%eth0"]
+    allowed = "allow_remote = true\nallowed_hosts = {}\nallowed_origins = {}\n".format(
+        *map(json.dumps, (hosts, origins))
+    )
+    for bind in binds:
+        text = f'[gateway.http]\nbind = "{bind}"\n{allowed}'
+        for number, base in enumerate(bases):
+            text += f'[gateway.proxy.upstreams.u{number}]\ndialect = "openai"\nbase_url = "{base}"\n'
+        assert find_problems(text) == [], bind

@@ -9,7 +9,7 @@ import pytest
 from spawned import on_posix
 
 from gateway.files.front_matter import read_front_matter
-from gateway.files.text_child import _Reader, find_headings
+from gateway.files.text_child import NICENESS, _Reader, find_headings
 from gateway.files.text_reader import text_reader
 from knowledge.structure import ReaderEndedError, ReadRequest, TextStructure
 from protocol.files.knowledge import FileKind
@@ -115,6 +115,17 @@ def test_terms_are_sorted_and_hold_no_secret():
     assert terms == sorted(terms)
     assert "zebra" in terms
     assert not any("akiaq7" in term for term in terms)
+
+
+@on_posix
+def test_the_reader_stands_back_behind_the_process_that_answers():
+    async def story() -> None:
+        async with text_reader() as reader:
+            await reader(ReadRequest(kind="text", size=6, max_pieces=10), b"walrus")
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            assert os.getpriority(os.PRIO_PROCESS, reader.pid) == min(19, own + NICENESS)
+
+    asyncio.run(story())
 
 
 @on_posix

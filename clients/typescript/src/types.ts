@@ -321,6 +321,7 @@ export type InstructionProblem =
   | "link"
   | "missing"
   | "outside"
+  | "repeated"
   | "secret_file"
   | "too_deep"
   | "too_large"
@@ -642,11 +643,17 @@ export interface AgentsListParams {
   cursor?: string | null;
 }
 
-/** By slug; `invalid` is whole on every page. */
+/**
+ * By slug; `invalid` is whole on every page. `left_out` counts the definitions that are not read for a
+ * list.
+ *
+ * Each of them acts, and `agents/get` knows it.
+ */
 export interface AgentsListResult {
   agents: Array<Agent>;
   invalid: Array<InvalidAgent>;
   next_cursor: string | null;
+  left_out: number;
 }
 
 /** `artifact/delete`. */
@@ -1838,6 +1845,7 @@ export interface HooksRunsResult {
 /** `[gateway.http]`: the door of `pioneer http` and `serve --http`. */
 export interface HttpSettings {
   port: number;
+  /** An address of this machine, such as 127.0.0.1. */
   bind: string;
   allow_remote: boolean;
   allowed_hosts: Array<string>;
@@ -2266,6 +2274,10 @@ export interface KnowledgeReadParams {
 /**
  * Lines of a file as they are now, line ends kept. `state` says what became of the place that was
  * asked for.
+ *
+ * `cut_chars` counts the characters of the last line that are left out, where that line alone has more
+ * than
+ * `max_chars`: `next_line` is the one behind it.
  */
 export interface KnowledgeReadResult {
   text: string;
@@ -2280,6 +2292,7 @@ export interface KnowledgeReadResult {
   state: ReadState;
   masked: boolean;
   outline: Array<OutlineEntry>;
+  cut_chars: number;
 }
 
 /** `knowledge/retry`: one file, or all files of a collection that failed. */
@@ -2438,6 +2451,8 @@ export interface ListParams {
   tags?: Array<string> | null;
   statuses?: Array<Status> | null;
   voices?: Array<Voice> | null;
+  /** What these agents noted or is in their scope; `user`: what is the user's word. */
+  source_agents?: Array<string> | null;
   /** Default: false. */
   include_sensitive?: boolean;
   /** At most this many, 1 to 100. Default: 20. */
@@ -3076,9 +3091,11 @@ export interface ProviderView {
 /** `[gateway.proxy]`: the chat proxy of `pioneer proxy`. */
 export interface ProxySettings {
   port: number;
+  /** An address of this machine, such as 127.0.0.1. */
   bind: string;
   allow_remote: boolean;
   allowed_hosts: Array<string>;
+  request_seconds: number;
   recall_deadline_ms: number;
   placement: Placing;
   learn: Learn;
@@ -3484,6 +3501,8 @@ export interface SearchParams {
   tags?: Array<string> | null;
   statuses?: Array<Status> | null;
   voices?: Array<Voice> | null;
+  /** What these agents noted or is in their scope; `user`: what is the user's word. */
+  source_agents?: Array<string> | null;
   /** Default: false. */
   include_sensitive?: boolean;
   /** At most this many, 1 to 100. Default: 20. */
@@ -4293,6 +4312,7 @@ export interface UpdateResult {
 /** `[gateway.proxy.upstreams.NAME]`: a model's address. A key itself is never in the file. */
 export interface UpstreamSettings {
   dialect: Dialect;
+  /** An address of http:// or https://, without credentials and query. */
   base_url: string;
   api_key_env: string | null;
   connect_timeout_ms: number;

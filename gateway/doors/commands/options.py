@@ -152,6 +152,9 @@ def add_filters(to: argparse.ArgumentParser) -> None:
         help="default: active; repeatable",
     )
     to.add_argument("--notes", action="store_true", help="only what agents noted and nobody confirmed")
+    to.add_argument(
+        "--source-agent", action="append", metavar="ID", help="what that agent noted, or `user` said; repeatable"
+    )
     to.add_argument("--sensitive", action="store_true", help="with what is only shown when it is asked for")
 
 
@@ -198,6 +201,7 @@ def filters_of(given: argparse.Namespace) -> dict[str, Any]:
         statuses=given.status,
         scopes=scopes_of(given),
         voices=["machine"] if given.notes else None,
+        source_agents=given.source_agent,
         include_sensitive=given.sensitive or None,
     )
 

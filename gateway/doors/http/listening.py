@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from gateway.base.addresses import OPEN, is_open_unasked
 from gateway.base.exit_codes import CONFIG, UNAVAILABLE
 from gateway.home.run_files import living_doors
 from gateway.home.starting import UnusableError
@@ -45,14 +46,11 @@ def place_of(wish: HttpOptions, settings: HttpSettings | ProxySettings, door: st
     bind = wish.bind or settings.bind
     bind = "127.0.0.1" if bind == "localhost" else bind.strip("[]")
     try:
-        address = ip_address(bind)
+        ip_address(bind)
     except ValueError:
         raise UnusableError(CONFIG, f"gateway.{door}.bind: must be an address of this machine, as 127.0.0.1") from None
-    if not address.is_loopback and not (settings.allow_remote and settings.allowed_hosts):
-        raise UnusableError(
-            CONFIG,
-            f"an address that others reach needs gateway.{door}.allow_remote = true and gateway.{door}.allowed_hosts",
-        )
+    if is_open_unasked(settings, bind):
+        raise UnusableError(CONFIG, f"gateway.{door}.bind: {OPEN}")
     return DoorAddress(bind=bind, port=settings.port if wish.port is None else wish.port)
 
 

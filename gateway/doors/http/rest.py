@@ -11,25 +11,21 @@ import msgspec
 
 from gateway.doors.http.rpc import Asking, Methods
 from gateway.wire.rpc import decode, refusal_of
+from memory.rules.notes import USER_AGENT, source_agent_of
 from memory.write.answers import refusal
 from protocol import http as h
 from protocol import methods as m
-from protocol.base import DAY_MS, Scope
+from protocol.base import DAY_MS
 from protocol.errors import CallerError
 from protocol.files.knowledge import KnowledgeFound, KnowledgeReadArgs, KnowledgeSearchArgs
-from protocol.memory.reads import Hit, SearchResult
 from protocol.memory.values import Decision, Relation
 from protocol.record import Record
 from protocol.seams.ports import Clock
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-USER = "user"
-"""The agent that is the user."""
 SAID = frozenset({"user", "assistant"})
 """The roles of a transcript that say something."""
-SEARCHED_PAGES = 10
-"""Pages that a search for an agent's memories reads until one of them holds any."""
 Verb: TypeAlias = Literal["GET", "POST", "DELETE"]
 
 
@@ -85,12 +81,6 @@ def body_of(data: bytes) -> Any:
     return cast("Any", members)
 
 
-def agent_of(record: Record) -> str:
-    """Return who a record's word is: `user`, or the agent that noted it."""
-    author = record.provenance.created_by
-    return (author.id if author is not None else None) or "unknown" if record.voice == "machine" else USER
-
-
 async def memory_of(means: Means, asking: Asking, record: Record, score: float | None = None) -> dict[str, Any]:
     """Return the members of a memory, as Sanctum's clients know them."""
     return {
@@ -101,7 +91,7 @@ async def memory_of(means: Means, asking: Asking, record: Record, score: float |
         "tags": record.tags,
         "importance": record.importance,
         "confidence": record.confidence,
-        "source_agent": agent_of(record),
+        "source_agent": source_agent_of(record.provenance),
         "scope": record.scope,
         "score": score,
         "created_at": await _first_written(means, asking, record),
@@ -131,7 +121,7 @@ def pick_given(**members: Any) -> dict[str, Any]:
 
 async def recall(means: Means, asking: Asking, query: h.RecallQuery) -> RestReply:
     """Search with `q`; without it, list the strongest memories."""
-    agent_id = query.agent if query.agent != USER else None
+    agent_id = query.agent if query.agent != USER_AGENT else None
     members = pick_given(kinds=[query.type] if query.type else None, limit=query.limit, cursor=query.cursor)
     members["context"] = pick_given(agent_id=agent_id, workspace_id=query.workspace_id)
     if query.q:
@@ -146,31 +136,16 @@ async def recall(means: Means, asking: Asking, query: h.RecallQuery) -> RestRepl
 
 
 async def search(means: Means, asking: Asking, query: h.SearchQuery) -> RestReply:
-    """Search; with an agent, go on to the first page that holds something of it."""
+    """Search; with an agent, among what it wrote and what is in its scope."""
     members = pick_given(query=query.q, limit=query.limit, cursor=query.cursor)
-    if query.agent not in {None, USER}:
-        members["context"] = {"agent_id": query.agent}
-    found, kept = await _page(means, asking, members, query.agent)
-    for _ in range(SEARCHED_PAGES - 1):
-        if kept or found.next_cursor is None:
-            break
-        members["cursor"] = found.next_cursor
-        found, kept = await _page(means, asking, members, query.agent)
-    hits = [h.MemoryHit(**await memory_of(means, asking, hit.record, hit.score), snippet=hit.snippet) for hit in kept]
-    return RestReply(200, h.FoundAnswer(hits=hits, next_cursor=found.next_cursor))
-
-
-async def _page(
-    means: Means, asking: Asking, members: Mapping[str, Any], agent_id: str | None
-) -> tuple[SearchResult, list[Hit]]:
-    """Return a page of a search, and its hits that are an agent's, or all."""
+    if query.agent is not None:
+        members["source_agents"] = [query.agent]
+        members["context"] = {"agent_id": query.agent} if query.agent != USER_AGENT else {}
     found = await means.methods.ask(asking, m.MEMORY_SEARCH, members)
-    return found, [hit for hit in found.hits if agent_id is None or is_of(hit.record, agent_id)]
-
-
-def is_of(record: Record, agent_id: str) -> bool:
-    """Return whether an agent wrote a record, or has it in its scope."""
-    return agent_of(record) == agent_id or record.scope == Scope(kind="agent", key=agent_id)
+    hits = [
+        h.MemoryHit(**await memory_of(means, asking, hit.record, hit.score), snippet=hit.snippet) for hit in found.hits
+    ]
+    return RestReply(200, h.FoundAnswer(hits=hits, next_cursor=found.next_cursor))
 
 
 async def write(means: Means, asking: Asking, body: h.WriteBody) -> RestReply:
@@ -185,7 +160,7 @@ async def write(means: Means, asking: Asking, body: h.WriteBody) -> RestReply:
         expires_at=expires_at,
         scope=msgspec.to_builtins(body.scope),
     )
-    if body.agent in {None, USER}:
+    if body.agent in {None, USER_AGENT}:
         kept = await means.methods.ask(asking, m.MEMORY_REMEMBER, members)
         was_there = not kept.created or (body.path is not None and kept.superseded_memory_id is not None)
         written = Written(kept.record, kept.relation, kept.decision, was_there=was_there)
@@ -222,13 +197,13 @@ async def read(means: Means, asking: Asking, query: h.ReadQuery) -> RestReply:
 
 def front_matter(record: Record) -> dict[str, Any]:
     """Return a record's details as a note of Sanctum has them in its front matter; what is absent has its default."""
-    agent_id = agent_of(record)
+    agent_id = source_agent_of(record.provenance)
     return pick_given(
         id=record.memory_id,
         type=record.kind,
         category=record.category,
-        source=USER if agent_id == USER else "agent",
-        agent=agent_id if agent_id != USER else None,
+        source=USER_AGENT if agent_id == USER_AGENT else "agent",
+        agent=agent_id if agent_id != USER_AGENT else None,
         created=_format_time(record.created_at),
         updated=_format_time(record.updated_at),
         expires=_format_time(record.expires_at),
@@ -273,12 +248,12 @@ async def ingest(means: Means, asking: Asking, body: h.IngestBody) -> RestReply:
     for message in body.messages:
         if message.role not in SAID:
             continue
-        if message.role == USER or not turns:
+        if message.role == USER_AGENT or not turns:
             turns.append(pick_given(messages=[], at=message.at))
         turns[-1]["messages"].append({"role": message.role, "text": message.content})
     if not turns:
         raise CallerError.at("$.messages", "Nobody says anything in them")
-    agent_id = body.agent if body.agent != USER else None
+    agent_id = body.agent if body.agent != USER_AGENT else None
     workspace_id = body.workspace_id or asking.client.workspace_id
     source = pick_given(agent_id=agent_id, session_id=body.session_id, workspace_id=workspace_id)
     params = {"source": {"door": "ingest", "client": body.agent[:64], **source}, "turns": turns, "live": body.live}

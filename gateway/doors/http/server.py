@@ -22,8 +22,6 @@ BACKLOG = 128
 MAX_CONNECTIONS = 512
 """Half of what a process may usually open: the home's files need room beside them."""
 KEEP_ALIVE_SECONDS = 30
-HEAD_SECONDS = 30
-"""The time for a request's head, where the door says nothing else."""
 CLOSE_SECONDS = 1
 """The time for last bytes once every request was answered."""
 SEND_BYTES = 128 * 1024
@@ -114,7 +112,7 @@ class DoorServer(Server):
         app: Any,
         listener: socket.socket,
         end: Callable[[], Awaitable[None]],
-        head_seconds: Callable[[], float] = lambda: HEAD_SECONDS,
+        head_seconds: Callable[[], float],
     ) -> None:
         super().__init__(
             Config(

@@ -228,7 +228,7 @@ class InspectPages:
             "notice": self._notices.pop(session.name, None),
             "has_keys": session.has_keys,
             "times": visit.times,
-            "token": session.form_token,
+            "ui": rendering.PageParts(visit.base, session.form_token, visit.labels),
             "query": visit.query,
             "labels": visit.labels,
             "reason_sentence": reason_sentence,

@@ -5,24 +5,22 @@ Rule 2: a text keeps its letters; marks in it that no eye sees are named beside 
 """
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, LiteralString
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from gateway.doors.terminal.screen import size, words
 
 FOLDER = Path(__file__).parent
 SHOWN_CHARS = 6000
 """Characters of one text on a page: what is longer is read part by part."""
-_BEFORE_TEXT, _AFTER_TEXT = Markup('<bdi dir="auto">'), Markup("</bdi>")
-_BEFORE_TIME, _AFTER_ATTRIBUTE, _AFTER_TIME = Markup('<time datetime="'), Markup('">'), Markup("</time>")
-"""The parts around escaped text: adding to a `Markup` escapes, in a fifth of the time of `Markup.format`."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSEEN = frozenset("\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -49,12 +47,22 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "\u2026"
 
 
+def fill(form: LiteralString, *parts: object) -> Markup:
+    """Return markup of our own with parts in the places of `%s`, escaped where they are no markup themselves.
+
+    It takes a fifth of the time of `Markup.format`, and a third of that of a template's macro.
+    """
+    return Markup(form % tuple(map(escape, parts)))  # noqa: S704  # no part comes in unescaped
+
+
 def render_text(text: object, most: int = SHOWN_CHARS) -> Markup:
     """Return a stored text as it was said: by itself, so that its direction turns nothing around it."""
     shown = cut(str(text), most)
+    said = fill('<bdi dir="auto">%s</bdi>', readable(shown))
     marks = marks_in(shown)
-    told = Markup("").join(Markup(' <span class="mark">hidden mark {}</span>').format(mark) for mark in marks[:5])
-    return _BEFORE_TEXT + readable(shown) + _AFTER_TEXT + told
+    if not marks:
+        return said
+    return said + Markup("").join(fill(' <span class="mark">hidden mark %s</span>', mark) for mark in marks[:5])
 
 
 def percent(part: float) -> int:
@@ -70,6 +78,54 @@ def figure(value: object) -> str:
 def path_part(name: object) -> str:
     """Return an id as a part of a path."""
     return quote(str(name), safe="")
+
+
+class PageParts:
+    """The parts that stand many times on a page, for one session: forms, links to memories, names of places.
+
+    A macro of a template costs three times as much.
+    """
+
+    def __init__(self, base: str, token: Callable[[str], str], labels: Mapping[str, str]) -> None:
+        self._base, self._token, self._labels = base, token, labels
+
+    def hidden(self, action: str, fields: Mapping[str, object]) -> Markup:
+        """Return the hidden fields of a form that does an action; the token is that of its action."""
+        given = {"token": self._token(action), **{name: one for name, one in fields.items() if one is not None}}
+        return Markup("").join(fill('<input type="hidden" name="%s" value="%s">', *one) for one in given.items())
+
+    def act(
+        self,
+        action: str,
+        label: str,
+        fields: Mapping[str, object] = MappingProxyType({}),
+        look: str = "",
+        about: str = "",
+    ) -> Markup:
+        """Return a form of one button; `about` is read aloud alone."""
+        return fill(
+            '<form class="inline" method="post" action="%s%s">%s<button class="%s">%s%s</button></form>',
+            self._base,
+            action,
+            self.hidden(action, fields),
+            look,
+            label,
+            fill('<span class="unseen"> %s</span>', about) if about else "",
+        )
+
+    def memory_link(self, memory_id: str, scope: str, label: str, fragment: str = "") -> Markup:
+        """Return a link to a memory."""
+        place = (self._base, path_part(memory_id), quote(scope), fragment)
+        return fill('<a href="%smemories/%s?scope=%s%s">%s</a>', *place, label)
+
+    def place(self, name: str) -> Markup:
+        """Return a place in the words by which the person knows it."""
+        if name == "user":
+            return Markup("You")
+        if name in self._labels:
+            return render_text(self._labels[name], 60)
+        kind, _, key = name.partition(":")
+        return fill("%s <bdi>%s</bdi>", kind, cut(key, 60))
 
 
 class PageTimes:
@@ -102,7 +158,7 @@ class PageTimes:
         if found is None:
             return Markup('<span class="quiet">at no known time</span>')
         shown = found.strftime(form.replace("%-d", str(found.day)))
-        return _BEFORE_TIME + found.isoformat(timespec="seconds") + _AFTER_ATTRIBUTE + shown + _AFTER_TIME
+        return fill('<time datetime="%s">%s</time>', found.isoformat(timespec="seconds"), shown)
 
     def clock(self, at: int) -> Markup:
         """Return the time of a day."""

@@ -214,7 +214,7 @@ class OutlineRow(Wire):
 
 
 class KnowledgeReadAnswer(Wire):
-    """Lines of a file as they are now; `next_line` goes on."""
+    """Lines of a file as they are now; `next_line` goes on, and `cut_chars` of the last line are left out."""
 
     text: str
     collection_id: str
@@ -228,6 +228,7 @@ class KnowledgeReadAnswer(Wire):
     state: Literal["same", "moved", "changed", "gone"]
     masked: bool
     outline: list[OutlineRow]
+    cut_chars: int
     note: str
 
 
@@ -398,8 +399,10 @@ def _knowledge_read(data: Mapping[str, Any], view: ClientView) -> str:
     if data["state"] == "gone":
         return "That file is not there any more."
     told = {"moved": "It stands at other lines now. ", "changed": "The file says something else there now. "}
+    cut = f"{data['cut_chars']} characters of the last line are left out. " if data["cut_chars"] else ""
     more = f"It goes on at line {data['next_line']} of {data['total_lines']}." if data["next_line"] else ""
-    return "\n\n".join(part for part in (view.lines(data), f"{told.get(data['state'], '')}{more}".strip()) if part)
+    said = f"{told.get(data['state'], '')}{cut}{more}".strip()
+    return "\n\n".join(part for part in (view.lines(data), said) if part)
 
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {

@@ -69,11 +69,16 @@ UNAUTHORIZED = OwnError(401, "unauthorized", "The address has no token of this p
 LOOP = OwnError(508, "loop", "The request came back to this proxy: its upstream leads here.")
 TOO_LARGE = OwnError(431, "too_large", "The head of the request is too long.")
 DOUBLE_LENGTH = OwnError(400, "invalid_request", "A request has one length.")
+STALLED = OwnError(408, "too_slow", "The body of the request stopped before its end.")
 UPGRADE = OwnError(426, "not_supported", "This proxy speaks HTTP only.")
 UNREACHABLE = OwnError(502, "upstream_unreachable", "The upstream cannot be reached.")
 TIMEOUT = OwnError(504, "upstream_timeout", "The upstream did not answer in time.")
 DEFECT = OwnError(500, "internal", "A defect of the proxy; its log names the place.")
 NOT_FOUND = OwnError(404, "not_found", "There is no such path or upstream.")
+
+
+class Stalled(Exception):
+    """The client pauses too long in the middle of its request."""
 
 
 class ProxyMeans(NamedTuple):
@@ -173,13 +178,23 @@ class ProxyDoor:
             await _send(exchange, dialect, NOT_FOUND)
             return "-"
         asked = _Asked(scope["method"], scope["query_string"], scope["headers"], headers, address, upstream)
+        try:
+            return await self._serve(asked, exchange, receive, send)
+        except Stalled:
+            await _send(exchange, dialect, STALLED)
+            return "-"
+
+    async def _serve(self, asked: _Asked, exchange: Exchange, receive: Any, send: Any) -> str:
+        """Pass a request on, with what memory knows where it is understood; return its route's name."""
+        headers, address = asked.headers, asked.address
         language = LANGUAGES.get(address.path) if asked.verb == "POST" else None
         is_own = is_right(_first(headers, INTERNAL), self._means.internal.current()) if INTERNAL in headers else False
-        if language is None or is_own or language[1] != upstream.settings.dialect:
-            rest = _rest_of(receive, exchange) if exchange.has_more else None
+        parts = _parts_of(receive, exchange, self._means.settings().request_seconds)
+        if language is None or is_own or language[1] != asked.upstream.settings.dialect:
+            rest = parts if exchange.has_more else None
             await self._pass_on(asked, exchange, send, rest, None, is_understood=False)
             return "passed"
-        body = await _read(exchange, receive)
+        body = await _read(parts)
         if not isinstance(body, bytes):
             await self._pass_on(asked, exchange, send, body, RecalledRequest(b"", "skipped"), is_understood=True)
             return address.path
@@ -322,32 +337,37 @@ async def _send(exchange: Exchange, dialect: Dialect, refused: OwnError) -> None
     await exchange.send(Answer(refused.status, encode(error_body(dialect, refused.code, refused.message))))
 
 
-async def _read(exchange: Exchange, receive: Any) -> bytes | AsyncIterator[bytes]:
-    """Return a body; one that is too long to be read as what has come and what follows.
-
-    Raises `Gone` where the client leaves before its end: half a request is none.
-    """
-    parts: list[bytes] = []
+async def _read(parts: AsyncIterator[bytes]) -> bytes | AsyncIterator[bytes]:
+    """Return a body; one that is too long to be read as what has come and what follows."""
+    read: list[bytes] = []
     size = 0
-    while exchange.has_more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        parts.append(message["body"])
-        size += len(message["body"])
-        if not message["more_body"]:
-            exchange.note_read()
+    async for part in parts:
+        read.append(part)
+        size += len(part)
         if size > MAX_READ_BYTES:
-            return _rest_of(receive, exchange, parts)
-    return b"".join(parts)
+            return _chain(read, parts)
+    return b"".join(read)
 
 
-async def _rest_of(receive: Any, exchange: Exchange, parts: Sequence[bytes] = ()) -> AsyncIterator[bytes]:
-    """Yield a body as it comes. Raises `Gone` where the client leaves before its end: its upstream is left, too."""
-    for part in parts:
+async def _chain(read: Sequence[bytes], rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    for part in read:
         yield part
+    async for part in rest:
+        yield part
+
+
+async def _parts_of(receive: Any, exchange: Exchange, seconds: float) -> AsyncIterator[bytes]:
+    """Yield a body as it comes.
+
+    Raises `Gone` where the client leaves before its end, and `Stalled` where it pauses for so long: half a request is
+    none, and its upstream is left, too.
+    """
     while exchange.has_more:
-        message = await receive()
+        try:
+            async with asyncio.timeout(seconds):
+                message = await receive()
+        except TimeoutError:
+            raise Stalled from None
         if message["type"] == "http.disconnect":
             raise Gone
         if not message["more_body"]:

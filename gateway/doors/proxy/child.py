@@ -172,6 +172,8 @@ class Child:
         try:
             found = await client.request(method, params)
         except ConnectionClosed:
+            if client is self._client:
+                self.live.clear()  # the task that notices its end waits for who asks again at once
             raise Down from None
         except CallFailed as failed:
             self._hear(failed)

@@ -12,13 +12,12 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
 
 from gateway.base import logs
-from gateway.base.addresses import is_loopback
+from gateway.base.addresses import OWN, find_own_upstream
 from gateway.base.exit_codes import CONFIG, OK
 from gateway.base.process_signals import wait_for_signal
 from gateway.doors.http.listening import DoorAddress, HttpOptions, listen_at, place_of
@@ -35,6 +34,8 @@ from gateway.home.starting import Options, UnusableError, raising_unusable, run_
 from gateway.home.tokens import FOLDER, INTERNAL, Token, token_path
 from gateway.wire.client import console_script
 from protocol.settings import ProxySettings
+
+log = logs.Log("proxy")
 
 BEGIN_SECONDS = 15.0
 """The longest wait for memory: for its first answer at the start, for the delivery of the spool at the end."""
@@ -54,10 +55,9 @@ def child_command(options: Options, home: Path) -> list[str]:
 
 def refuse_own_address(settings: ProxySettings, place: DoorAddress) -> None:
     """Raise `UnusableError` where an upstream is the proxy itself."""
-    for name, upstream in settings.upstreams.items():
-        parts = urlsplit(upstream.base_url)
-        if is_loopback(upstream.base_url) and parts.port == place.port:
-            raise UnusableError(CONFIG, f"gateway.proxy.upstreams.{name}.base_url: is this proxy's own address")
+    name = find_own_upstream(settings, place.port)
+    if name is not None:
+        raise UnusableError(CONFIG, f"gateway.proxy.upstreams.{name}.base_url: {OWN}")
 
 
 class _Proxy:
@@ -110,6 +110,9 @@ async def _open_proxy(options: Options, wish: HttpOptions) -> AsyncGenerator[tup
         home = Home(options.home)
         config = ConfigStore(options.config or home.root / "config.toml", is_named=options.config is not None)
         logs.configure(home.logs, options.log_level, lambda text: text, uses_stderr=options.uses_stderr)
+        for one in config.unknown_keys:  # its child says so of the home; what is the proxy's own is said here
+            more = {"key": one.key, "nearest": one.nearest, "line": one.line}
+            log.warning("config_degraded", reason="unknown_key", **more)
         token, internal = Token(token_path(home.root, "proxy")), Token(home.root / FOLDER / INTERNAL)
         token.current()
         internal.current()
@@ -135,7 +138,7 @@ async def _open_proxy(options: Options, wish: HttpOptions) -> AsyncGenerator[tup
         )
         door = ProxyDoor(means, proxy.place.port, proxy.place.bind)
         try:
-            yield proxy, DoorServer(door, listener, door.end), door
+            yield proxy, DoorServer(door, listener, door.end, lambda: proxy.settings().request_seconds), door
         finally:
             run_file.unlink(missing_ok=True)
     lock.unlink(missing_ok=True)

@@ -5,12 +5,13 @@ Rule 2: relations between keys are checked in one function, at load and at updat
 """
 
 import math
+import re
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
-from pioneer_client.protocol.base import Id, Params, Unit, Wire
+from pioneer_client.protocol.base import ID_TEXT, Id, Params, Unit, Wire, matching
 
 AgentNotes: TypeAlias = Literal["off", "doors", "all"]
 Aging: TypeAlias = Literal["reinforced", "literal", "off"]
@@ -22,7 +23,22 @@ Dialect: TypeAlias = Literal["openai", "anthropic"]
 Placing: TypeAlias = Literal["split", "user", "system"]
 Learn: TypeAlias = Literal["known_clients", "all", "none"]
 ProxyMode: TypeAlias = Literal["normal", "read_only", "ignored"]
-HttpNames: TypeAlias = Annotated[list[Annotated[str, Meta(min_length=1, max_length=255)]], Meta(max_length=100)]
+_HOST = r"(\[[0-9A-Fa-f:.]+\]|[^\s/?#@\\:\[\]]+)(:[0-9]{1,5})?"
+HOST_TEXT = _HOST
+ORIGIN_TEXT = rf"[A-Za-z][A-Za-z0-9+.-]*://{_HOST}/?"
+BASE_URL_TEXT = rf"https?://{_HOST}(/[^\s?#]*)?"
+BIND_TEXT = r"(localhost|\[?[0-9A-Fa-f.:]+(%[A-Za-z0-9._-]+)?\]?)"
+_Short: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
+Bind: TypeAlias = Annotated[_Short, matching(BIND_TEXT, "An address of this machine, such as 127.0.0.1.")]
+HttpHost: TypeAlias = Annotated[_Short, matching(HOST_TEXT, "A host's name or address, with or without a port.")]
+HttpOrigin: TypeAlias = Annotated[_Short, matching(ORIGIN_TEXT, "The origin of a page, such as https://app.example.")]
+HttpHosts: TypeAlias = Annotated[list[HttpHost], Meta(max_length=100)]
+HttpOrigins: TypeAlias = Annotated[list[HttpOrigin], Meta(max_length=100)]
+BaseUrl: TypeAlias = Annotated[
+    str,
+    Meta(max_length=4096),
+    matching(BASE_URL_TEXT, "An address of http:// or https://, without credentials and query."),
+]
 
 MIB = 1024 * 1024
 
@@ -246,10 +262,10 @@ class HttpSettings(Params):
     """`[gateway.http]`: the door of `pioneer http` and `serve --http`."""
 
     port: Annotated[int, Meta(ge=0, le=65_535)] = 42_069
-    bind: Annotated[str, Meta(min_length=1, max_length=255)] = "127.0.0.1"
+    bind: Bind = "127.0.0.1"
     allow_remote: bool = False
-    allowed_hosts: HttpNames = []
-    allowed_origins: HttpNames = []
+    allowed_hosts: HttpHosts = []
+    allowed_origins: HttpOrigins = []
     max_body_bytes: Annotated[int, Meta(ge=64 * 1024, le=64 * MIB)] = 8 * MIB
     request_seconds: Annotated[int, Meta(ge=1, le=300)] = 30
     requests_per_second: Annotated[int, Meta(ge=1, le=10_000)] = 100
@@ -262,7 +278,7 @@ class UpstreamSettings(Params):
     """`[gateway.proxy.upstreams.NAME]`: a model's address. A key itself is never in the file."""
 
     dialect: Dialect
-    base_url: Annotated[str, Meta(min_length=1, max_length=4096)]
+    base_url: BaseUrl
     api_key_env: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
     connect_timeout_ms: Annotated[int, Meta(ge=10, le=600_000)] = 10_000
     idle_timeout_ms: Annotated[int, Meta(ge=10, le=3_600_000)] = 600_000
@@ -273,9 +289,10 @@ class ProxySettings(Params):
     """`[gateway.proxy]`: the chat proxy of `pioneer proxy`."""
 
     port: Annotated[int, Meta(ge=0, le=65_535)] = 4040
-    bind: Annotated[str, Meta(min_length=1, max_length=255)] = "127.0.0.1"
+    bind: Bind = "127.0.0.1"
     allow_remote: bool = False
-    allowed_hosts: HttpNames = []
+    allowed_hosts: HttpHosts = []
+    request_seconds: Annotated[int, Meta(ge=1, le=300)] = 30
     recall_deadline_ms: Annotated[int, Meta(ge=0, le=5000)] = 250
     placement: Placing = "split"
     learn: Learn = "known_clients"
@@ -424,10 +441,15 @@ def contradiction(config: GatewayConfig) -> tuple[str, str] | None:
     for name, provider in config.providers.items():
         if (provider.max_output_tokens or 0) >= (provider.context_tokens or math.inf):
             return f"providers.{name}.max_output_tokens", "must be less than context_tokens"
-    return _second_default(config.proxy)
+    return _wrong_upstream(config.proxy)
 
 
-def _second_default(proxy: ProxySettings) -> tuple[str, str] | None:
+def _wrong_upstream(proxy: ProxySettings) -> tuple[str, str] | None:
+    for name, one in proxy.upstreams.items():
+        if not re.fullmatch(ID_TEXT, name):
+            return f"proxy.upstreams.{name}", "its name stands in addresses: letters, digits and _ . : - alone"
+        if one.dialect == "anthropic" and one.base_url.rstrip("/").endswith("/v1"):
+            return f"proxy.upstreams.{name}.base_url", "of Anthropic's dialect it does not end in /v1"
     for dialect in ("openai", "anthropic"):
         defaults = [name for name, one in proxy.upstreams.items() if one.dialect == dialect and one.default]
         if len(defaults) > 1:

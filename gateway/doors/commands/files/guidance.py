@@ -125,6 +125,8 @@ def _list(given: argparse.Namespace) -> int:
             show_table(["agent", "name", "description", "without effect"], rows)
         for one in result.invalid:
             hint(f"not valid: {plain(one.slug)}: {_problems(one.problems)}")
+        if result.left_out:
+            hint(f"{result.left_out:,} more are not listed; each acts, and `pioneer agents show SLUG` shows it")
         if not result.agents and not result.invalid:
             hint("no agents are defined: docs/guidance.md says how")
     return OK if result.agents else NEGATIVE

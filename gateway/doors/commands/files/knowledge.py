@@ -217,7 +217,8 @@ def _read(given: argparse.Namespace) -> int:
         for line in result.text.splitlines():
             say(plain(line))
         lines = f"lines {result.from_line} to {result.to_line} of {result.total_lines}"
-        hint(f"{plain(result.path)}, {lines}: {result.state}")
+        cut = f"; {result.cut_chars:,} characters of the last line are left out" if result.cut_chars else ""
+        hint(f"{plain(result.path)}, {lines}: {result.state}{cut}")
     return NEGATIVE if result.state == "gone" else OK
 
 

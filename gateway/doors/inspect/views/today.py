@@ -72,11 +72,13 @@ async def today(visit: Visit) -> Outcome:
     wanted = visit.query.get("scope", "")
     places = await list_places(visit)
     calls = await lookups(visit, places, wanted)
-    found = await _changes(visit, calls, begin, until)
+    read = await _changes(visit, calls, until)
+    found = [one for one in read if one.at >= begin]
     page = _page_of(found)
     groups = await _groups(visit, page)
     counts = [(EVENTS[event], sum(one.event == event for one in page)) for event in EVENTS]
-    earlier = await _day_before(visit, calls, begin)
+    older = page[-1].at if len(found) > len(page) else None
+    earlier = _day_before(visit, read[len(found) :]) if older is None else None
     return FilledTemplate(
         "today.html",
         "Today" if day == visit.times.today() else _format_day(day),
@@ -92,7 +94,7 @@ async def today(visit: Visit) -> Outcome:
             "day_after": day + timedelta(days=1),
             "earlier": earlier,
             "earlier_named": _format_day(earlier) if earlier else None,
-            "older": page[-1].at if len(found) > len(page) else None,
+            "older": older,
             "back": "today?" + urlencode({"day": day.isoformat(), **({"scope": wanted} if wanted else {})}),
         },
     )
@@ -117,9 +119,12 @@ def _day_of(visit: Visit, wanted: str) -> date:
     return day
 
 
-async def _changes(visit: Visit, calls: Sequence[Lookup], begin: int, until: int) -> list[MemoryChange]:
-    """Return the newest changes of the places, newest first: at least one more than a page, where there are so many."""
-    asked = {"since_at": max(0, begin), "until_at": max(0, until), "limit": PAGE + 5}
+async def _changes(visit: Visit, calls: Sequence[Lookup], until: int) -> list[MemoryChange]:
+    """Return the newest changes of the places before a moment, newest first: more than a page, where there are so many.
+
+    Those of a day come with the last one of an earlier day, unless they fill the page.
+    """
+    asked = {"since_at": 0, "until_at": max(0, until), "limit": PAGE + 5}
     found: list[MemoryChange] = []
     for call in calls:
         found += (await visit.ask(m.MEMORY_CHANGES, asked | call.params())).changes
@@ -132,13 +137,9 @@ def _page_of(found: Sequence[MemoryChange]) -> list[MemoryChange]:
     return [*page, *(one for one in found[PAGE:] if page and one.at == page[-1].at)]
 
 
-async def _day_before(visit: Visit, calls: Sequence[Lookup], begin: int) -> date | None:
-    """Return the last day before a moment on which something changed in the places."""
-    newest: list[int] = []
-    for call in calls:
-        asked = {"since_at": 0, "until_at": max(0, begin), "limit": 1} | call.params()
-        newest += [one.at for one in (await visit.ask(m.MEMORY_CHANGES, asked)).changes]
-    found = visit.times.local(max(newest)) if newest else None
+def _day_before(visit: Visit, earlier: Sequence[MemoryChange]) -> date | None:
+    """Return the day of the newest of the changes before a day."""
+    found = visit.times.local(earlier[0].at) if earlier else None
     return found.date() if found is not None else None
 
 

@@ -40,8 +40,15 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
                 found.append(one)
             else:
                 system_texts += one
-    names = names_in(body, top, ("prompt_cache_key", "conversation", "previous_response_id"))
+    names = names_in(body, top, ("prompt_cache_key", "previous_response_id")) | _conversation(body, top)
     return ChatRequest(found, system_texts, _system(body, top), names)
+
+
+def _conversation(body: bytes, top: dict[str, ByteSpan]) -> dict[str, str]:
+    """Return the name of the conversation that a request belongs to, which is a text or an object with an id."""
+    given = value_at(body, top["conversation"]) if "conversation" in top else None
+    name = text_of(given) or text_of(table_of(given).get("id"))
+    return {"conversation": name} if name else {}
 
 
 def _system(body: bytes, top: dict[str, ByteSpan]) -> InsertPoint | None:

@@ -1,12 +1,16 @@
 """Searches, reads and lists of durable memory, and its statistics."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, field
 
 from pioneer_client.protocol.base import At, Cursor, Diagnostic, EdgeOrigin, Elsewhere, Id, Limit, Params, Query, Scope, Unit, Wire
 from pioneer_client.protocol.memory.values import Context, EntityType, Key, Order, SearchMode, SemanticState
 from pioneer_client.protocol.record import Category, Kind, Record, RecordPath, RouteKind, SourceKind, Status, Tags, Voice
+
+SourceAgents: TypeAlias = Annotated[
+    list[Id], Meta(description="What these agents noted or is in their scope; `user`: what is the user's word.")
+]
 
 
 class Filters(Params):
@@ -19,6 +23,7 @@ class Filters(Params):
     tags: Tags | None = None
     statuses: list[Status] | None = None
     voices: list[Voice] | None = None
+    source_agents: SourceAgents | None = None
     include_sensitive: bool = False
     limit: Limit = 20
     cursor: Cursor | None = None

@@ -1,0 +1,45 @@
+"""Knows a sentence that only repeats what somebody else said before: a tool, an assistant of an imported conversation.
+
+Rule 1: pure. Words in a row count, however the sentence around them introduces them.
+Rule 2: an order is short, so that few of its words are enough; a fact may by chance share some with any page.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from memory.rules.quotes import OBLIGES, fold_quote
+from promt.patterns import compile_late
+
+ORDER_WORDS: Final = 4
+FACT_WORDS: Final = 7
+"""So many words in a row are repeated, with a word of duty among them or without."""
+UNSPACED_TIMES: Final = 2
+"""A word of a script without blanks is about two characters."""
+HEARD_TEXTS: Final = 200
+"""So many texts of others, newest first, are compared."""
+HEARD_CHARS: Final = 200_000
+"""As much of a text is compared."""
+
+_TOKEN: Final = compile_late("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|[^\\W_]+")
+
+
+def repeats(said: str, heard: Iterable[str]) -> bool:
+    """Return whether a sentence repeats one of the texts of others."""
+    runs = list(_runs(_TOKEN.findall(fold_quote(said))))
+    if not runs:
+        return False
+    for text in heard:
+        known = f" {' '.join(_TOKEN.findall(fold_quote(text[:HEARD_CHARS])))} "
+        if any(f" {run} " in known for run in runs):
+            return True
+    return False
+
+
+def _runs(tokens: list[str]) -> Iterator[str]:
+    """Yield the rows of words that tell a repetition."""
+    times = UNSPACED_TIMES if all(len(token) == 1 for token in tokens) else 1
+    for size, needs_duty in ((ORDER_WORDS * times, True), (FACT_WORDS * times, False)):
+        for start in range(len(tokens) - size + 1):
+            run = " ".join(tokens[start : start + size])
+            if not needs_duty or OBLIGES.search(run) or OBLIGES.search(run.replace(" ", "")):
+                yield run
