@@ -111,7 +111,7 @@ SELECT generation FROM turn WHERE turn_id = :turn_id
 -- name: get_turn
 -- A turn by id, with its workspace.
 SELECT turn.turn_id, turn.thread_id, thread.workspace_id, turn.driver, turn.mode, turn.status, turn.started_at, turn.completed_at, turn.error_reason,
-    turn.error_retryable, turn.rounds, turn.usage, turn.manifest, turn.input_hash, turn.options, turn.last_seq, turn.post_completed, turn.position, turn.owner, turn.tool_events, turn.memory_mode, turn.superseded_by
+    turn.error_retryable, turn.rounds, turn.usage, turn.manifest, turn.input_hash, turn.options, turn.last_seq, turn.position, turn.owner, turn.tool_events, turn.memory_mode, turn.superseded_by
 FROM turn JOIN thread USING (thread_id) WHERE turn.turn_id = :turn_id
 
 -- name: turns_of_thread

@@ -45,7 +45,7 @@ from agent.rows.captures import (
 )
 from agent.rows.injections import remove_injections
 from agent.rows.items import add_item, items_of_turn, read_items, turn_items
-from agent.rows.threads import StoredThread, add_thread, add_workspace, get_thread, get_workspace
+from agent.rows.threads import add_thread, add_workspace, get_thread, get_workspace, new_thread
 from agent.rows.turns import TurnLeft, end_turn, get_turn, keep_manifest, running_turn, supersede_turn
 from agent.states import TURNS, TurnEvent
 from agent.turns.turns import FINISHED, ITEM_STATUS, CapturedEnd
@@ -60,7 +60,7 @@ from protocol.capture.calls import (
 )
 from protocol.conversation.items import Item
 from protocol.conversation.manifests import ManifestRecall
-from protocol.conversation.threads import Thread, ThreadFork
+from protocol.conversation.threads import ThreadFork
 from protocol.conversation.turns import TextInput, Turn, TurnStartParams
 from protocol.conversation.values import MemoryMode
 from protocol.errors import CallerError, Refused
@@ -257,23 +257,7 @@ class Captures:
             return
         now = self._means.clock.now()
         add_workspace(tx, workspace_id, now)
-        thread = Thread(
-            thread_id=thread_id,
-            workspace_id=workspace_id,
-            agent_id=agent_id,
-            parent_thread_id=None,
-            name=None,
-            mode="agent",
-            memory_mode="normal",
-            origin="user",
-            task_id=None,
-            archived=False,
-            turn_count=0,
-            created_at=now,
-            updated_at=now,
-            forked_from=fork,
-        )
-        add_thread(tx, StoredThread(thread, None, None, None, 0))
+        add_thread(tx, new_thread(thread_id, workspace_id, now, agent_id=agent_id, forked_from=fork))
 
     def _quotes_turn(self, tx: Tx, workspace_id: str, text: str, now: int) -> bool:
         """Return whether a message quotes a turn of the last minutes whole: a program asks for a title or a summary."""

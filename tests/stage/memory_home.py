@@ -182,7 +182,7 @@ class MemoryHome:
         return self.clock.at
 
     def tell(self) -> list[tuple[str, str | None]]:
-        """What was told since the last call, by method and kind of change."""
+        """Return the notifications since the last call: the method and the kind of change of each."""
         told, self.told[:] = list(self.told), []
         return [(one.method, getattr(one.params, "change_kind", None)) for one in told]
 

@@ -330,7 +330,7 @@ T = TypeVar("T")
 
 
 async def until(look: Callable[[], Awaitable[T | None]]) -> T:
-    """What a look finds, once it finds something: what another process does sends this one no event."""
+    """Return what a look finds, once it finds something: another process sends this one no event."""
     while not (found := await look()):  # noqa: ASYNC110
         await asyncio.sleep(0.02)
     return found
@@ -350,7 +350,7 @@ class Came(NamedTuple):
 
     @property
     def memory(self) -> str:
-        """What memory did, by the header."""
+        """Return the header's word for what memory did."""
         return self.headers.get("x-pioneer-memory", "").partition(";")[0]
 
 
@@ -506,7 +506,7 @@ class Program:
 
 
 async def kept(client: GatewayClient, count: int) -> list[list[str]]:
-    """What was said in each conversation, the oldest first, once so many turns have ended."""
+    """Return the texts of each conversation, the oldest first, once so many turns have ended."""
 
     async def look() -> list[list[str]] | None:
         threads = (await client.request("thread/list", {"limit": 100}))["threads"][::-1]
