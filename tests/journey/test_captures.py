@@ -223,6 +223,55 @@ async def test_proxy_statement_23_a_subagent_sees_no_user_scope_and_leaves_nothi
 
 
 @journey
+@pytest.mark.parametrize("answer", [None, "Marigold."], ids=["open", "answered"])
+@pytest.mark.parametrize("session", [None, "s1"])
+async def test_proxy_statement_23_a_subagent_that_asks_what_its_user_asked_sees_no_user_scope(tmp_path, answer, session):
+    async with Den(tmp_path).client() as client:
+        await remember(client, BOAT)
+        await remember(client, "Always answer in German.", category="recurring_instruction")
+        await drain(client)
+        main = Chat(client, **({"session_id": session} if session else {}))
+        opened = await main.prepare(ASK)
+        assert "Marigold" in str(opened["blocks"]), opened
+        if answer is not None:
+            await main.finish(opened, answer)
+        for named in ({}, {"thread_id": thread_of(opened)}):
+            helper = Chat(client, role="subagent", **main.source, **named)
+            found = await helper.prepare(ASK)
+            assert (found["turn"], found["brief"], found["blocks"]) == (None, None, [])
+            await helper.finish(found, "Marigold.")
+            again = await helper.prepare("And again: what is my sailing boat called?")
+            assert (again["turn"], again["brief"], again["blocks"]) == (None, None, [])
+        if answer is None:
+            assert (await main.prepare())["blocks"] == opened["blocks"]
+            await main.finish(opened, "Marigold.")
+        after = await main.prepare("Thank you for the boat.")
+        assert thread_of(after) == thread_of(opened)
+        assert (after["brief"], after["blocks"][:1]) == (opened["brief"], opened["blocks"])
+        assert [thread["forked_from"] for thread in await every(client, "thread/list", "threads")] == [None]
+
+
+@journey
+async def test_proxy_statement_23_every_subagent_of_a_session_is_one(tmp_path):
+    """A program that names no role starts several of them in one turn, and goes on with each."""
+    async with Den(tmp_path).client() as client:
+        await remember(client, BOAT)
+        main = Chat(client, session_id="s1")
+        opened = await main.prepare("Find out about the sailing boat.")
+        for text in ("Look up the sailing boat.", "Ask others about the sailing boat."):
+            helper = Chat(client, session_id="s1")
+            for said in (text, "Look up the name of the sailing boat as well."):
+                found = await helper.prepare(said)
+                assert (found["turn"], "Marigold" in str(found)) == (None, False)
+                await helper.finish(found, "Nothing was found.")
+        await main.finish(opened, "Marigold.")
+        main.said = [("user", "A summary of all that was said so far."), ("assistant", "Understood.")]
+        assert thread_of(await main.say("And how long is it?", "I do not know.")) == thread_of(opened)
+        (thread,) = await every(client, "thread/list", "threads")
+        assert thread["turn_count"] == 2
+
+
+@journey
 async def test_proxy_statement_24_ignored_leaves_no_trace_and_read_only_keeps_nothing(tmp_path):
     async with Den(tmp_path).client() as client:
         await remember(client, BOAT)
