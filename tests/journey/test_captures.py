@@ -85,6 +85,31 @@ async def test_proxy_statement_15_what_was_forgotten_is_in_no_block(tmp_path):
     assert b"lies in Brest" not in b"".join(den_files(tmp_path))
 
 
+@journey
+@pytest.mark.parametrize("way", ["memory/update", "memory/remember"])
+async def test_proxy_statement_15_what_was_corrected_is_in_no_block(tmp_path, way):
+    async with Den(tmp_path).client() as client:
+        old = await remember(client, BOAT)
+        place = await remember(client, "The user's sailing boat lies in Brest.")
+        await drain(client)
+        chat = Chat(client)
+        question = "What is my sailing boat called, and where does the sailing boat lie?"
+        first = (await chat.say(question, "It is a boat."))["blocks"][0]["text"]
+        assert "Marigold" in first
+        assert "Brest" in first
+        await client.request("memory/update", {"memory_id": place, "tags": ["sea"]})
+        new = "The user's sailing boat is called Rosebud."
+        corrections: dict[str, Any] = {
+            "memory/update": {"memory_id": old, "content": new},
+            "memory/remember": {"content": new, "supersedes": old},
+        }
+        await client.request(way, corrections[way])
+        second = await chat.prepare(f"Again: {question}")
+        lines = [line for line in first.split("\n") if "Marigold" not in line]
+        assert second["blocks"][0]["text"] == "\n".join(lines)
+        assert "Marigold" not in str(second)
+
+
 def den_files(folder):
     return [path.read_bytes() for path in (folder / "home").rglob("*") if path.is_file()]
 
