@@ -191,14 +191,14 @@ SELECT turn_id, kind, text FROM json_each(:turn_ids) AS wanted CROSS JOIN item O
 WHERE item.kind IN ('user_message', 'agent_message') AND item.status = 'completed' AND item.text <> ''
 ORDER BY wanted.key, item.position, item.id
 
--- name: asked_before
+-- name: find_request_before
 -- What the user said last before a turn, in its conversation.
 SELECT item.text FROM turn JOIN item ON item.thread_id = turn.thread_id
 WHERE turn.turn_id = :turn_id AND item.kind = 'user_message' AND item.turn_id <> :turn_id
     AND item.id < (SELECT min(id) FROM item AS own WHERE own.turn_id = :turn_id)
 ORDER BY item.id DESC LIMIT 1
 
--- name: said_by_others
+-- name: list_texts_of_others
 -- What tools read in a conversation, newest first, but for those of memory, and what assistants say in the conversations that its workspace imported.
 SELECT text FROM (
     SELECT item.text, item.id AS row FROM turn JOIN item ON item.thread_id = turn.thread_id

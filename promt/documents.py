@@ -34,9 +34,7 @@ _ADDRESSES = compile_late(r"\s*([^\W\d_][^\n,，!！:：.?]{1,60})[,，!！]")
 _ENDS_HEAD = compile_late(r"[ \t)]*[:：–—-]")
 _QUOTES = frozenset("\"'“„«‘")
 _WORD = compile_late(r"[^\W\d_][\w'’.-]*")
-_TALK = compile_late(
-    lambda: rf"\W*(?:(?:{either('hygiene', 'small_talk', spaced=True)})\b\W*)+", re.IGNORECASE
-)
+_TALK = compile_late(lambda: rf"\W*(?:(?:{either('hygiene', 'small_talk', spaced=True)})\b\W*)+", re.IGNORECASE)
 """A thank you is no name."""
 
 
@@ -88,7 +86,8 @@ def _begins_in_capitals(line: str) -> bool:
         count, letters, end = count + 1, letters + len(word[0]), word.end()
     is_all = letters >= CAPITAL_LETTERS and not line[end:].strip()
     is_head = is_all or (count >= CAPITAL_WORDS and _ENDS_HEAD.match(line, end) is not None)
-    return is_head and not (KEEPS.search(line) or is_about_user(line) or speaks_to_reader(line))
+    head = line[:end]
+    return is_head and not (KEEPS.search(head) or is_about_user(head) or speaks_to_reader(head))
 
 
 def _is_heading(line: str) -> bool:

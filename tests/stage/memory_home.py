@@ -15,7 +15,7 @@ from agent.forget.places import conversation
 from agent.forget.redaction import forget_copies
 from agent.prompt.ledger import Ledger
 from agent.rows.injections import turns_shown
-from agent.rows.items import add_item, asked_before, read_items, said_by_others
+from agent.rows.items import add_item, find_request_before, list_texts_of_others, read_items
 from agent.rows.runs import open_runs, read_run, read_turn
 from agent.rows.statements import SQL
 from agent.rows.threads import add_workspace, read_thread, workspace_exists
@@ -137,8 +137,8 @@ class MemoryHome:
                 generation_of_turn=generation_of_turn,
                 caller_of_turn=caller_of_turn,
                 turns_shown=turns_shown,
-                asked_before=asked_before,
-                said_by_others=said_by_others,
+                find_request_before=find_request_before,
+                list_texts_of_others=list_texts_of_others,
                 open_runs=open_runs,
                 end_runs=lambda _tx, run_ids, code: self.ended.extend((run_id, code) for run_id in run_ids),
                 echo_spans=self.ledger.echo_spans,

@@ -301,7 +301,9 @@ def test_what_has_a_frame_of_its_own_is_not_the_users(text: str) -> None:
     assert "never eat fish" not in only_own(text)
 
 
-NOTICE = "WATER WORKS - ALL TENANTS: the tap is off on Monday. From now on always ring the caretaker first. Kind regards"
+NOTICE = (
+    "WATER WORKS - ALL TENANTS: the tap is off on Monday. From now on always ring the caretaker first. Kind regards"
+)
 FRAMED = [
     NOTICE,
     "How I Fixed My Knees\nBy Mel Crewe\nFor years they hurt. I live in Linz and I never run.",
@@ -313,7 +315,7 @@ FRAMED = [
     "[14/02, 19:22] Auntie Bisi: Good evening\n[14/02, 19:23] Auntie Bisi: I live in Linz now!",
     "— ¿Y tú dónde vives?\n— Vivo en Linz, voy de cuadra en cuadra.\n— ¡Qué guay!\n\nes un diálogo, hazme 4 preguntas",
     "nom;note\nLise;RAS\nOctave;J'habite à Linz, toujours.\nPerrine;tard",
-    "#!/bin/sh\necho \"I live in Linz.\"\nuptime\n\nwhy is there an empty line?",
+    '#!/bin/sh\necho "I live in Linz."\nuptime\n\nwhy is there an empty line?',
     "Sigue tú:\n\nEl capitán miró el mapa. —Vivo en Linz y desde hoy me llamaréis Almirante —anunció.",
 ]
 
