@@ -118,7 +118,8 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "vectors of another partition": (
         "vectors",
         sql(
-            "INSERT INTO segment (workspace, position, state) VALUES (1, 50, 'sealed')",
+            # a number that no partition had: under that of a lost one it would be that one, sealed too early
+            "INSERT INTO segment (id, workspace, position, state) VALUES (5050, 1, 50, 'sealed')",
             "UPDATE chunk_vec SET segment = last_insert_rowid()",
         ),
     ),
