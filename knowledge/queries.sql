@@ -156,8 +156,11 @@ ORDER BY wanted.key, f.id
 
 -- name: move_file
 -- A file has another path; all that is known of it stays.
-UPDATE knowledge_file SET folder = :folder, name = :name, kind = :kind, language = :language, state = iif(state = 'missing', 'pending', state)
-WHERE id = :id
+UPDATE knowledge_file SET folder = :folder, name = :name, kind = :kind, language = :language WHERE id = :id
+
+-- name: find_file_again
+-- A file that was missing waits to be read.
+UPDATE knowledge_file SET state = 'pending' WHERE id = :id AND state = 'missing'
 
 -- name: remove_file
 -- A file is gone.

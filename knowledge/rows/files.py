@@ -209,6 +209,11 @@ def drop_unread(tx: Tx, rows: Sequence[int]) -> None:
     tx.run_many(SQL["remove_file"], [{"id": row} for row in rows])
 
 
+def find_file_again(tx: Tx, row: int) -> None:
+    """Let a file that was missing wait to be read."""
+    tx.run(SQL["find_file_again"], {"id": row})
+
+
 def move_files(tx: Tx, moves: Sequence[FileMove]) -> None:
     """Give files other paths; all that is known of them stays."""
     tx.run_many(SQL["move_file"], [one._asdict() for one in moves])
