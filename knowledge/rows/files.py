@@ -125,6 +125,11 @@ def add_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
     tx.run_many(SQL["add_file"], files)
 
 
+def release_files(tx: Tx, collection: int) -> None:
+    """Have new files read that were held back until it was known which of them only moved."""
+    tx.run(SQL["release_files"], {"collection": collection})
+
+
 def renew_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
     """Store that files are others than before."""
     tx.run_many(SQL["renew_file"], files)
