@@ -43,6 +43,9 @@ PHASES: tuple[Phase, ...] = (
 
 HOOK_CONTRACT_VERSION = 1
 DEFAULT_TIMEOUT_MS = 1000
+HAND_OVER_MS = 50
+"""Kept of its time by a hook that looks for something, to hand over what was found by then: one that is cut off gives
+nothing."""
 
 
 # -- input of a hook ------------------------------------------------------------------------------------------

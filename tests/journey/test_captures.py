@@ -250,7 +250,9 @@ async def test_proxy_statement_23_a_subagent_sees_no_user_scope_and_leaves_nothi
 @journey
 @pytest.mark.parametrize("answer", [None, "Marigold."], ids=["open", "answered"])
 @pytest.mark.parametrize("session", [None, "s1"])
-async def test_proxy_statement_23_a_subagent_that_asks_what_its_user_asked_sees_no_user_scope(tmp_path, answer, session):
+async def test_proxy_statement_23_a_subagent_that_asks_what_its_user_asked_sees_no_user_scope(
+    tmp_path, answer, session
+):
     async with Den(tmp_path).client() as client:
         await remember(client, BOAT)
         await remember(client, "Always answer in German.", category="recurring_instruction")

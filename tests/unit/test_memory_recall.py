@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 from memory_home import HERE, MemoryHome
@@ -18,7 +19,7 @@ from memory.read.recall import CACHED, Given, choose, query_of
 from protocol.base import Scope
 from protocol.errors import Unavailable
 from protocol.memory.reads import Hit, SearchParams
-from protocol.settings import RecallFloors
+from protocol.settings import RecallDeadlines, RecallFloors, RecallSettings
 
 TEA = "I drink oolong tea in the afternoon."
 
