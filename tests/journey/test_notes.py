@@ -336,8 +336,12 @@ async def test_a_search_and_a_list_keep_to_the_agents_that_are_asked_for(tmp_pat
         confirmed = (await client.request("memory/search", {**asked, "source_agents": ["agt_other"]}))["hits"][0]
         await client.request("memory/confirm", {"memory_id": confirmed["record"]["memory_id"]})
         assert await found("agt_other") == []
-    asked_for = ("search", "red crane", "--source-agent", "agt_pilot", "--workspace", "ws_here", "--json")
-    printed = run_to_end([*console_script(), *asked_for, "--home", str(den.home), "--config", str(den.config)]).stdout
+    printed = run_to_end(
+        [
+            *(*console_script(), "search", "red crane", "--source-agent", "agt_pilot", "--workspace", "ws_here"),
+            *("--json", "--home", str(den.home), "--config", str(den.config)),
+        ]
+    ).stdout
     assert set(contents(json.loads(printed)["hits"])) == set(noted)
     async with den.assistant("legacy") as model:
         hits = (await data_of(model, "memory_search", query="red crane", source_agents=["agt_pilot"]))["hits"]
