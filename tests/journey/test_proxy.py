@@ -1,12 +1,14 @@
 """The chat proxy: what it passes on, what it inserts, and what it never does."""
 
 import asyncio
+import gzip
 import json
+import zlib
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from proxy_stage import JSON, PATHS, Program, ProxyDen, Reply, ended, fake_model, fetch, kept, said, until
+from proxy_stage import JSON, PATHS, SSE, Program, ProxyDen, Reply, ended, fake_model, fetch, kept, said, until, user
 from sizes import size
 from spawned import clean_environment, every, journey, remember, run_to_end
 
@@ -77,6 +79,48 @@ async def test_proxy_statement_13_with_the_system_text(tmp_path, dialect):
             await Program(den, dialect).ask(ASK)
             assert words_of(dialect, model.bodies[0]) == [ASK]
             assert system_of(dialect, model.bodies[0]).startswith("You are a helper.\n\n<recalled_memory nonce=")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("system", ["", None])
+@journey
+async def test_proxy_statement_13_an_empty_system_text_becomes_the_brief(tmp_path, dialect, system):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, "Always answer in German.", category="recurring_instruction")
+        async with den.proxy():
+            await Program(den, dialect, system=system).ask(ASK)
+            assert system_of(dialect, model.bodies[0]).startswith("<standing_memory>\n")
+            assert words_of(dialect, model.bodies[0]) == [ASK]
+
+
+@pytest.mark.parametrize("packing", ["gzip", "deflate", "br"])
+@journey
+async def test_an_answer_that_nobody_asked_to_be_packed_is_kept(tmp_path, packing):
+    """It reaches its program as it is. How `br` is unpacked is not known here: of that the words are not kept."""
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy(), den.client("ws_default") as client:
+            data = b"".join(said("chat", "It is called Marigold."))
+            packed = {"gzip": gzip.compress(data), "deflate": zlib.compress(data), "br": b"packed otherwise"}[packing]
+            model.replies.append(Reply([packed[:20], packed[20:]], headers=(*SSE, ("content-encoding", packing))))
+            program = Program(den)
+            program.said.append(user("chat", ASK))
+            came = await fetch(den.port, "POST", program.path(), json.dumps(program.body()).encode(), program.headers)
+            assert (came.body, came.headers["content-encoding"]) == (packed, packing)
+            turn_id = came.headers["x-pioneer-turn"]
+            assert (await ended(client, turn_id))["status"] == "completed"
+            texts = [item["text"] for item in (await client.request("turn/items", {"turn_id": turn_id}))["items"]]
+            assert texts == ([ASK] if packing == "br" else [ASK, "It is called Marigold."])
+
+
+@journey
+async def test_who_reads_the_line_of_a_proxy_finds_its_run_file(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy():
+            entry = json.loads((den.home / "run" / f"proxy-{den.process.pid}.json").read_bytes())
+            assert (entry["url"], entry["capture"]) == (f"http://127.0.0.1:{den.port}", den.state)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -296,10 +340,11 @@ async def test_proxy_statement_26_no_recursion(tmp_path):
             came = await Program(den, x_pioneer_internal=own).ask(ASK)
             assert (came.status, "x-pioneer-memory" in came.headers) == (200, False)
             assert model.seen[-1].header("x-pioneer-internal") is None
-        den.config.write_text(f"[gateway.proxy]\nport = {den.port}\n" + model.config(den.port))
-        ended = run_to_end(den.proxy_command("--port", str(den.port)), env=clean_environment())
-        assert ended.returncode == 78
-        assert b"own address" in ended.stderr
+        for host in ("127.0.0.1", "0.0.0.0", "127.1", "[::ffff:127.0.0.1]", "[::]"):  # noqa: S104  # nobody binds it
+            upstreams = model.config(den.port).replace("127.0.0.1", host)
+            den.config.write_text(f"[gateway.proxy]\nport = {den.port}\n" + upstreams)
+            ended = run_to_end(den.proxy_command("--port", str(den.port)), env=clean_environment())
+            assert (ended.returncode, b"own address" in ended.stderr) == (78, True), host
 
 
 @journey

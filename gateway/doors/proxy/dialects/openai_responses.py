@@ -55,8 +55,6 @@ def _system(body: bytes, top: dict[str, ByteSpan]) -> InsertPoint | None:
     place = top.get("instructions")
     if place is None:
         return member_point(body, top, "instructions")
-    if place.of(body) == b"null":
-        return InsertPoint("value", place.start, place.end, "%s")
     return system_point(body, place)
 
 
