@@ -87,6 +87,8 @@ class CaptureFinishParams(Params):
     assistant_text: Text | None = None
     answer_hash: ChainHash | None = None
     """The hash of the conversation with the answer."""
+    answer_name: ChainHash | None = None
+    """The first hash of a request that goes on from this answer by its name alone."""
     tool_events: Annotated[list[ToolEvent], Meta(max_length=256)] = []
     usage: Usage | None = None
     recall: NotShown | None = None

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 import zlib
 from itertools import pairwise
 from typing import Any
@@ -230,6 +231,52 @@ async def test_proxy_statement_22_messages_of_a_named_conversation_are_one(tmp_p
                 await Program(den, "responses").ask(question, conversation=conversation)
             async with den.client("ws_default") as client:
                 assert await kept(client, 2) == [["How deep is the lake?", "Answer 1.", "And how cold?", "Answer 2."]]
+
+
+@journey
+async def test_proxy_statement_22_a_request_that_names_an_answer_goes_on_from_it(tmp_path):
+    """It says only what is new: the vendor has the rest, with what memory gave. The second life of a proxy knows it, too."""
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, "Always answer in German.", category="recurring_instruction")
+        await fill(den, BOAT)
+        turns: list[str] = []
+
+        async def ask(program: Program, **more: Any) -> str:
+            came = await program.send(**more)
+            turns.append(came.headers["x-pioneer-turn"])
+            (name,) = set(re.findall(r'"id": "(rm[0-9a-f]+)"', came.body.decode()))
+            program.said.clear()
+            return name
+
+        program = Program(den, "responses")
+        async with den.proxy():
+            program.said.append(user("responses", ASK))
+            model.replies.append(Reply(said("responses", "Let me look.", ("look_up", {"name": "boat"}))))
+            name = await ask(program)
+            assert "Marigold" in words_of("responses", model.bodies[0])[0]
+            program.give_result("Nothing.")
+            name = await ask(program, previous_response_id=name)
+            assert turns[0] == turns[1]
+            program.said.append(user("responses", "And how long is the sailing boat?"))
+            name = await ask(program, previous_response_id=name)
+        async with den.proxy(), den.client("ws_default") as client:
+            program.said.append(user("responses", "Thank you, that is all."))
+            await ask(program, previous_response_id=name)
+            texts = await kept(client, 3)
+            assert texts == [
+                [
+                    ASK,
+                    "Answer 2.",
+                    "And how long is the sailing boat?",
+                    "Answer 3.",
+                    "Thank you, that is all.",
+                    "Answer 4.",
+                ]
+            ]
+        assert len({body["instructions"] for body in model.bodies}) == 1
+        assert "Always answer in German." in model.bodies[1]["instructions"]
+        assert "Marigold" not in json.dumps(model.bodies[1])
 
 
 @journey

@@ -905,6 +905,8 @@ export interface CaptureFinishParams {
   assistant_text?: string | null;
   /** Of a conversation up to a message, by `protocol/capture/chain.py`. */
   answer_hash?: string | null;
+  /** Of a conversation up to a message, by `protocol/capture/chain.py`. */
+  answer_name?: string | null;
   /** Default: []. */
   tool_events?: Array<ToolEvent>;
   usage?: Usage | null;
