@@ -5,8 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from protocol.base import WITHOUT_NUL, Id, Millis, Params, Wire, matching
-from protocol.conversation.host_turns import ToolEvent
-from protocol.conversation.turns import Turn, Usage
+from protocol.conversation.turns import ToolEvent, Turn, Usage
 from protocol.conversation.values import FinishStatus, MemoryMode, RecallStatus, Text
 
 CaptureDoor: TypeAlias = Literal["proxy", "hook", "ingest"]

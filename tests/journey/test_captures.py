@@ -61,6 +61,8 @@ async def test_a_tool_loop_is_one_turn_with_its_block_in_each_request(tmp_path):
             second, "Marigold.", tool_events=events, usage={"input_tokens": 7, "output_tokens": 2, "cached_tokens": 3}
         )
         assert ended["turn"]["status"] == "completed"
+        assert [event["name"] for event in ended["turn"]["tool_events"]] == ["look_up"]
+        assert await client.request("turn/get", {"turn_id": ended["turn"]["turn_id"]}) == ended
         assert ended["turn"]["usage"] == {"input_tokens": 7, "output_tokens": 2, "cached_tokens": 3}
         assert await chat.finish(first, None) == ended
         assert await texts_of(client, thread_of(first)) == [ASK, "Marigold."]

@@ -4159,6 +4159,7 @@ export interface Turn {
   prompt_manifest: PromptManifest | null;
   not_stored: NotStored | null;
   superseded_by: string | null;
+  tool_events: Array<ToolEvent>;
 }
 
 /** The failure of a turn: a reason for programs, and a sentence for the person who asked. */
