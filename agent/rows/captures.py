@@ -35,8 +35,9 @@ class KnownCapture(NamedTuple):
 
 
 def _to_known_capture(row: Row) -> KnownCapture:
-    *found, is_superseded, is_newest, recall, is_of_subagent = row
-    return KnownCapture(*found, bool(is_superseded), bool(is_newest), recall, bool(is_of_subagent))
+    thread, turn, session, root, user, answer, name, status, is_superseded, is_newest, recall, is_of_subagent = row[1:]
+    said = (row[0], thread, turn, session, root, user, answer, name, status)
+    return KnownCapture(*said, bool(is_superseded), bool(is_newest), recall, bool(is_of_subagent))
 
 
 class ShownCapture(NamedTuple):

@@ -33,7 +33,7 @@ class Tee:
         self._events: EventReader | None = None
         self._streamed: AnswerReader = DIALECTS[language].begin_answer()
         self._unpacked = 0
-        self._unpacker: zlib._Decompress | None = None
+        self._unpacker: Any = None
         self._is_unreadable = False
 
     def begin(self, *, is_stream: bool, encoding: bytes = b"") -> None:
