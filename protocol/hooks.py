@@ -12,9 +12,9 @@ from msgspec import Struct, field
 from msgspec import field as member
 
 from protocol.base import Diagnostic, Wire
-from protocol.conversation.host_turns import ToolEvent, ToolReply, ToolSpec
+from protocol.conversation.host_turns import ToolReply, ToolSpec
 from protocol.conversation.manifests import ManifestBudget, SourceRef, TurnPolicy
-from protocol.conversation.turns import Turn, TurnOptions
+from protocol.conversation.turns import ToolEvent, Turn, TurnOptions
 from protocol.conversation.values import (
     Domain,
     Driver,
