@@ -34,6 +34,8 @@ _ADDRESSES = compile_late(r"\s*([^\W\d_][^\n,，!！:：.?]{1,60})[,，!！]")
 _ENDS_HEAD = compile_late(r"[ \t)]*[:：–—-]")
 _QUOTES = frozenset("\"'“„«‘")
 _WORD = compile_late(r"[^\W\d_][\w'’.-]*")
+_INITIAL = compile_late(r"(?<=\b[^\W\d_])\.$")
+"""The full stop of a name that is cut to its first letter."""
 _TALK = compile_late(lambda: rf"\W*(?:(?:{either('hygiene', 'small_talk', spaced=True)})\b\W*)+", re.IGNORECASE)
 """A thank you is no name."""
 
@@ -60,10 +62,12 @@ def find_documents(text: str, blocks: Sequence[TextBlock]) -> list[Span]:
     headed = [block for block, said in prose if _is_headed(said)]
     found = [(block.start, block.end) for block in (headed if len(headed) == 1 else ())]
     opened: int | None = None
-    for block, said in prose:
-        if _is_addressed(said) and (opened is None or _is_greeted(said)):
+    for block in blocks:
+        said = text[block.start : block.end]
+        is_signed = _is_signed(said)
+        if not block.is_formed and _is_addressed(said) and (opened is None or (_is_greeted(said) and not is_signed)):
             opened = block.start
-        if opened is not None and _is_signed(said):
+        if opened is not None and is_signed:
             found.append((opened, block.end))
             opened = None
     return sorted(found)
@@ -136,7 +140,7 @@ def _behind_sentences(line: str) -> str:
 
 def _is_name(words: str, *, least: float) -> bool:
     """Return whether words are a signature: short, no sentence, a capital at the last, and thanks alone are none."""
-    words = words.strip()
+    words = _INITIAL.sub("", words.strip())
     found = _WORD.findall(words)
     if not found or len(words) > SIGNED_CHARS or _ENDS_SENTENCE.search(words[-1:]) or _OPEN_END.search(words):
         return False

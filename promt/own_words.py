@@ -163,11 +163,11 @@ def _hands_over(text: str, first: TextBlock) -> bool:
     """Return whether a message begins by asking for work on what stands below, and says little else."""
     if first.end - first.start > STEERED_CHARS:
         return False
+    asks = QUESTION.search(text, first.start, first.end) is not None
     for start, end in sentences(text, first.start, first.end):
         said = text[start:end]
         is_theirs = SUBJECT.search(said) or (_UNSPACED.search(said) and is_about_user(said))
-        has_colon = said.endswith((":", "：")) or QUESTION.search(said) is not None
-        if names_text(said, first, has_colon=has_colon):
+        if names_text(said, first, has_colon=asks or said.endswith((":", "："))):
             return True
         if REWORKS.search(said) and find_works().search(said) and not is_theirs:
             return True
@@ -205,7 +205,8 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
             continue  # what was handed over has a form of its own, which ends before the rest
         size = sum(blocks[one].end - blocks[one].start for one in following)
         is_on_the_way = not is_inside and bool(rest)  # whoever goes on speaking has not yet handed over anything
-        if not cover.is_sure and (size <= ASIDE_CHARS or is_on_the_way):
+        is_handed = cover.is_sure or (number == 0 and len(following) == 1 and _hands_over(text, block))
+        if not is_handed and (size <= ASIDE_CHARS or is_on_the_way):
             continue
         before = [blocks[one] for one in prose[:number]]
         if number and following and _only_asks(text, blocks[prose[-1]]):
