@@ -171,7 +171,7 @@ class Captures:
         asked = self.to_asked_message(params)
         workspace_id = self.workspace_of(tx, params.source)
         answers = [answer] if answer is not None else []
-        known = self._known_to(tx, workspace_id, asked, asked.newest(NEAR), answers)
+        known = self._find_known(tx, workspace_id, asked, asked.newest(NEAR), answers)
         if answer is not None:
             done = [one for one in known if one.user_hash == asked.user_hash and one.answer_hash == answer]
             if done:
@@ -180,7 +180,7 @@ class Captures:
             return None
         near = set(asked.newest(NEAR))
         if asked.user_index >= NEAR and not any(one.user_hash in near or one.answer_hash in near for one in known):
-            known = self._known_to(tx, workspace_id, asked, asked.newest(len(asked.chain)), answers)
+            known = self._find_known(tx, workspace_id, asked, asked.newest(len(asked.chain)), answers)
         place = find_place(asked, known)
         if isinstance(place, Continues):
             renew_capture(tx, place.known.row, now)
@@ -201,7 +201,7 @@ class Captures:
             place,
         )
 
-    def _known_to(
+    def _find_known(
         self, tx: Tx, workspace_id: str, asked: AskedMessage, said: Collection[bytes], answers: Collection[bytes]
     ) -> list[KnownCapture]:
         found = find_captures(tx, workspace_id, said, answers, name=asked.chain[0], session=asked.session)

@@ -549,6 +549,7 @@ async def test_a_turn_shows_what_the_model_was_given_and_a_memory_who_was_shown_
         memory_id = found["record"]["memory_id"]
         await client.request("thread/start", {"thread_id": "thr_tea"})
         await take_turn(client, "thr_tea", "What is my favourite tea?", "trn_tea")
+        await client.request("thread/start", {"thread_id": "thr_host"})
         asked = {
             "thread_id": "thr_host",
             "turn_id": "trn_host",

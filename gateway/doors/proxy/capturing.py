@@ -96,7 +96,7 @@ class Capturing:
         """Turns whose answers are under way."""
         self._rounds: dict[str, Usage] = {}
         self._called: dict[str, Before] = {}
-        """What was said up to answers that call tools, by their names."""
+        """Conversations up to answers that call tools, by the names of those."""
         self.usage = Usage()
         self.last_turn_at: int | None = None
 
