@@ -298,9 +298,10 @@ def _section(anchor: str, outline: Sequence[OutlineEntry]) -> tuple[int, int]:
 def _find_heading(anchor: str, outline: Sequence[OutlineEntry], within: range) -> int | None:
     """Return the place of the heading that an anchor names, or the last one of `Heading#Heading below it`."""
     above = Counter[str]()
-    for place, entry in enumerate(outline):
-        slug = slug_of(entry.heading)
-        if place in within and is_anchor_of(anchor, entry.heading, above[slug]):
+    for place in within:
+        heading = outline[place].heading
+        slug = slug_of(heading)
+        if is_anchor_of(anchor, heading, above[slug]):
             return place
         above[slug] += 1
     outer, sign, inner = anchor.partition("#")

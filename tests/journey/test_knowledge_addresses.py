@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from spawned import Den, drain, every, journey, refusal
 from test_knowledge import add, paths, search, write
+from test_knowledge_meaning import meant
+from tiny_model import make_tiny_model
 
 from gateway.wire.client import GatewayClient, console_script
 
@@ -184,9 +186,9 @@ async def test_knowledge_evidence_follows_its_file_and_an_erase_names_every_file
 
 
 def test_knowledge_statement_16_the_command_line_finds_by_meaning_as_every_other_door(tmp_path: Path) -> None:
-    folder = write(tmp_path / "notes", {"dogs.md": "# Dogs\n\nThe puppy barked.\n", "cars.md": "# Cars\n\nOil.\n"})
-    den = Den(tmp_path / "den")
-    den.config.write_text('[gateway.embedding]\nmodel = ""\n', encoding="utf-8")
+    car = "An old automobile stands behind the shed.\n"
+    folder = write(tmp_path / "notes", {"car.md": car, "tea.md": "Oolong in the afternoon.\n"})
+    den = Den(tmp_path / "den", model=make_tiny_model(tmp_path / "model", seed=1))
 
     def run(*words: str) -> dict[str, Any]:
         place = ["--home", str(den.home), "--config", str(den.config), "--workspace", "ws_here", "--json"]
@@ -194,17 +196,19 @@ def test_knowledge_statement_16_the_command_line_finds_by_meaning_as_every_other
         return json.loads(done.stdout)
 
     run("add", str(folder))
-    alone = run("search", "small canine animal", "--source", "file")  # no gateway ever ran in this home
-    assert (alone["semantic"], paths(alone)) == ("ready", ["dogs.md"])
-    write(folder, {"snow.md": "# Frost\n\nA blizzard covered the village.\n"})
-    assert paths(run("search", "snow storm", "--source", "file"))[0] == "snow.md"
+    alone = run("search", "vehicle", "--source", "file")  # no gateway ever ran in this home
+    assert (alone["semantic"], paths(alone)[:1]) == ("ready", ["car.md"])
+    assert alone["hits"][0]["breakdown"]["meaning"] > 0
+    write(folder, {"new.md": car * 2})
+    assert "new.md" in paths(run("search", "vehicle", "--source", "file"))
 
     @journey
     async def beside() -> None:
         async with den.client() as client:
             await drain(client)
-            found = await search(client, "small canine animal")
-            printed = run("search", "small canine animal", "--source", "file")
+            found = await meant(client, "vehicle")
+            printed = run("search", "vehicle", "--source", "file")
+            assert found["hits"]
             assert [(hit["address"], hit["score"]) for hit in printed["hits"]] == [
                 (hit["address"], hit["score"]) for hit in found["hits"]
             ]
