@@ -194,6 +194,7 @@ CREATE TABLE capture (
     answer_hash  BLOB,
     recall       TEXT, -- how its recall ended; NULL until then
     is_shown     INTEGER NOT NULL DEFAULT 1 CHECK (is_shown IN (0, 1)),
+    is_of_subagent INTEGER NOT NULL DEFAULT 0 CHECK (is_of_subagent IN (0, 1)),
     seen_at      INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX capture_by_user ON capture (user_hash);

@@ -30,12 +30,12 @@ class KnownCapture(NamedTuple):
     is_newest: bool
     """No later message of its thread is known."""
     recall: RecallStatus | None
+    is_of_subagent: bool
 
 
 def _to_known_capture(row: Row) -> KnownCapture:
-    thread, turn, session, root, user, answer, status, is_superseded, is_newest, recall = row[1:]
-    found = (row[0], thread, turn, session, root, user, answer, status, bool(is_superseded), bool(is_newest), recall)
-    return KnownCapture(*found)
+    *found, is_superseded, is_newest, recall, is_of_subagent = row
+    return KnownCapture(*found, bool(is_superseded), bool(is_newest), recall, bool(is_of_subagent))
 
 
 class ShownCapture(NamedTuple):
@@ -55,6 +55,7 @@ class NewCapture(NamedTuple):
     session: bytes | None
     root: bytes
     user_hash: bytes
+    is_of_subagent: bool = False
 
 
 def add_capture(tx: Tx, new: NewCapture, now: int) -> int:

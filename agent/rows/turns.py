@@ -32,7 +32,6 @@ class StoredTurn(NamedTuple):
     input_hash: bytes | None
     options: TurnOptions
     last_seq: int
-    is_post_completed: bool
     position: int
     owner: str | None
     tool_events: list[ToolEvent]
@@ -56,11 +55,11 @@ def _turn_of(row: Row) -> StoredTurn:
         rounds=row[10],
         usage=_USAGE.decode(row[11]) if row[11] else None,
         prompt_manifest=_MANIFEST.decode(row[12]) if row[12] else None,
-        superseded_by=row[21],
+        superseded_by=row[20],
     )
     options = _OPTIONS.decode(row[14])
-    events = _EVENTS.decode(row[19])
-    return StoredTurn(turn, row[13], options, row[15], bool(row[16]), row[17], row[18], events, row[20])
+    events = _EVENTS.decode(row[18])
+    return StoredTurn(turn, row[13], options, row[15], row[16], row[17], events, row[19])
 
 
 def get_turn(tx: Tx, turn_id: str) -> StoredTurn | None:

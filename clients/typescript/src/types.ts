@@ -126,8 +126,6 @@ export type ChangeEvent =
 
 export type ChangeKind = "archived" | "created" | "deleted" | "expired" | "restored" | "superseded" | "updated";
 
-export type ChunkState = "excluded" | "failed" | "indexed" | "pending" | "retired";
-
 export type CollectionScope = "user" | "workspace";
 
 export type CollectionState = "live" | "new" | "over_limit" | "polling" | "scanning" | "unavailable";

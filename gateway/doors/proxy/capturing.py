@@ -212,12 +212,15 @@ class Capturing:
 
     # -- the answer ----------------------------------------------------------------------------------------------------
 
-    async def finish(self, capture: Capture, tee: Tee, status: Status) -> None:
-        """Keep an answer; one that ends in calls of tools leaves its turn open for the next request."""
+    async def finish(self, capture: Capture, tee: Tee, status: Status, note_written: Callable[[], None]) -> None:
+        """Keep an answer; one that ends in calls of tools leaves its turn open for the next request.
+
+        `note_written` is called once it outlives this process.
+        """
         finish = self._finish_of(capture, tee.answer(), status)
         if finish is not None:
             self.last_turn_at = round(time.time() * 1000)
-            await self._spool.add(finish)
+            await self._spool.add(finish, note_written)
 
     def _finish_of(self, capture: Capture, answer: ChatAnswer, status: Status) -> dict[str, Any] | None:
         """Return the parameters of `capture/finish`; None where the turn goes on."""
