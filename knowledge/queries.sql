@@ -381,10 +381,10 @@ SELECT seq, event, path FROM knowledge_change WHERE collection = :collection AND
     AND event IN ('moved', 'removed', 'ignored') AND seq > :after ORDER BY seq LIMIT 1
 
 -- name: find_move_below
--- How a file below a folder moved last.
+-- How a file below a folder moved last. The signs keep the planner at the index by paths: the log may be long.
 SELECT seq, coalesce(from_path, path), path FROM knowledge_change WHERE collection = :collection
     AND coalesce(from_path, path) >= :folder || '/' AND coalesce(from_path, path) < :folder || '0'
-    AND event = 'moved' AND seq > :after ORDER BY seq DESC LIMIT 1
+    AND event = 'moved' AND +seq > :after ORDER BY +seq DESC LIMIT 1
 
 -- name: last_version
 -- The newest content of a path that is known.
