@@ -523,14 +523,15 @@ INSERT INTO capture (workspace_id, thread_id, turn_id, session, root, user_hash,
 VALUES (:workspace_id, :thread_id, :turn_id, :session, :root, :user_hash, :is_of_subagent, :now)
 
 -- name: captures_of_chain
--- The captured messages of a workspace that one of some digests ends with, or whose answer does; and the newest of a session that is no subagent's. Newest first.
-SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, turn.status, turn.superseded_by IS NOT NULL,
+-- The captured messages of a workspace that one of some digests ends with, or whose answer does or is named so; and the newest of a session that is no subagent's. Newest first.
+SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, answer_name, turn.status, turn.superseded_by IS NOT NULL,
     NOT EXISTS (SELECT 1 FROM capture AS later WHERE later.thread_id = capture.thread_id AND later.id > capture.id), recall, is_of_subagent
 FROM capture LEFT JOIN turn USING (turn_id)
 WHERE workspace_id = :workspace_id AND capture.id IN (
     SELECT one.id FROM json_each(:said) AS wanted CROSS JOIN capture AS one ON one.user_hash = unhex(wanted.value)
     UNION SELECT one.id FROM json_each(:said) AS wanted CROSS JOIN capture AS one ON one.answer_hash = unhex(wanted.value)
     UNION SELECT one.id FROM json_each(:answers) AS wanted CROSS JOIN capture AS one ON one.answer_hash = unhex(wanted.value)
+    UNION SELECT one.id FROM capture AS one WHERE one.answer_name = :name
     UNION SELECT max(id) FROM capture AS one WHERE one.session = :session AND one.is_of_subagent = 0
 ) ORDER BY capture.id DESC LIMIT :limit
 
@@ -543,7 +544,7 @@ ORDER BY id DESC LIMIT :limit
 
 -- name: get_capture
 -- A captured message by its row.
-SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, turn.status, turn.superseded_by IS NOT NULL, 0, recall, is_of_subagent
+SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, answer_name, turn.status, turn.superseded_by IS NOT NULL, 0, recall, is_of_subagent
 FROM capture LEFT JOIN turn USING (turn_id) WHERE capture.id = :row
 
 -- name: capture_of_turn
@@ -563,8 +564,8 @@ UPDATE capture SET recall = :recall WHERE id = :row
 UPDATE capture SET is_shown = 0, recall = :recall WHERE id = :row
 
 -- name: answer_capture
--- The digest of a conversation with the answer.
-UPDATE capture SET answer_hash = :answer_hash, seen_at = max(seen_at, :now) WHERE id = :row
+-- The digest of a conversation with the answer, and of the answer's name.
+UPDATE capture SET answer_hash = :answer_hash, answer_name = :answer_name, seen_at = max(seen_at, :now) WHERE id = :row
 
 -- name: first_shown_capture
 -- The first message of a thread that went out with what it was given.
@@ -627,7 +628,7 @@ SELECT :to, block, source_kind, source_id, source_turn, mark, text FROM shown_li
 
 -- name: captures_of_thread
 -- A thread's captured messages in order.
-SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, turn.status, turn.superseded_by IS NOT NULL, 0, recall, is_of_subagent
+SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, answer_name, turn.status, turn.superseded_by IS NOT NULL, 0, recall, is_of_subagent
 FROM capture LEFT JOIN turn USING (turn_id) WHERE capture.thread_id = :thread_id ORDER BY capture.id
 
 -- name: newest_of_session

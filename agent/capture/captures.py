@@ -204,7 +204,7 @@ class Captures:
     def _known_to(
         self, tx: Tx, workspace_id: str, asked: AskedMessage, said: Collection[bytes], answers: Collection[bytes]
     ) -> list[KnownCapture]:
-        found = find_captures(tx, workspace_id, said, answers, asked.session)
+        found = find_captures(tx, workspace_id, said, answers, name=asked.chain[0], session=asked.session)
         return [one for one in found if may_meet(asked, one)]
 
     def _make(self, tx: Tx, params: CapturePrepareParams, found: FoundMessage, place: Place) -> FoundMessage:
@@ -338,6 +338,7 @@ class Captures:
         reason = params.recall.reason if params.recall is not None else "late"
         recall = ManifestRecall(status="skipped", reason=reason, memory_ids=[], chunk_ids=[])
         recall = None if params.shown else recall
+        name = self.digest(bytes.fromhex(params.answer_name)) if params.answer_name is not None else None
 
         def settle(tx: Tx) -> Turn | None:
             """Keep what was shown and answered, unless that is known; return the turn as it was."""
@@ -353,7 +354,7 @@ class Captures:
                     manifest = msgspec.structs.replace(manifest, sections=[], budgets=budgets, recall=recall)
                     keep_manifest(tx, stored.turn.turn_id, manifest)
             if answer is not None:
-                answer_capture(tx, row, answer, self._means.clock.now())
+                answer_capture(tx, row, answer, self._means.clock.now(), name)
             return stored.turn if stored is not None else None
 
         turn = await self._means.db.write(settle)
@@ -392,8 +393,8 @@ class Captures:
             )
             add_item(tx, item, len(known))
         events = self._means.turns.mask_events(end.events)
-        left = msgspec.structs.replace(stored.turn, usage=end.usage or stored.turn.usage)
-        end_turn(tx, turn_id, before, event, now, TurnLeft(left, stored.last_seq, events))
+        left = msgspec.structs.replace(stored.turn, usage=end.usage or stored.turn.usage, tool_events=events)
+        end_turn(tx, turn_id, before, event, now, TurnLeft(left, stored.last_seq))
         facts = read_items(tx, turn_items(tx, [turn_id])[turn_id]).values()
         self._means.neighbours.on_items(tx, [fact for fact in facts if fact.indexable])
         self._means.background.queue(tx, stored.turn.thread_id, turn_id)

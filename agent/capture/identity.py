@@ -126,7 +126,8 @@ def _longest_prefix(asked: AskedMessage, known: Sequence[KnownCapture]) -> Known
     places = {digest: place for place, digest in enumerate(asked.chain[: asked.user_index])}
     last, best = -1, list[KnownCapture]()
     for one in known:
-        place = max(places.get(one.user_hash, -1), places.get(one.answer_hash or b"", -1))
+        digests = (one.user_hash, one.answer_hash, one.answer_name)
+        place = max(places.get(digest or b"", -1) for digest in digests)
         if place > last:
             last, best = place, [one]
         elif place == last and place >= 0:

@@ -10,6 +10,8 @@ from agent.capture.captures import NEAR
 
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
+SLOW = "[gateway.recall]\ndeadline_ms = { turn = 60000 }\n"
+"""Tests run on busy machines."""
 
 
 def thread_of(prepared: dict[str, Any]) -> str:
@@ -59,6 +61,8 @@ async def test_a_tool_loop_is_one_turn_with_its_block_in_each_request(tmp_path):
             second, "Marigold.", tool_events=events, usage={"input_tokens": 7, "output_tokens": 2, "cached_tokens": 3}
         )
         assert ended["turn"]["status"] == "completed"
+        assert [event["name"] for event in ended["turn"]["tool_events"]] == ["look_up"]
+        assert await client.request("turn/get", {"turn_id": ended["turn"]["turn_id"]}) == ended
         assert ended["turn"]["usage"] == {"input_tokens": 7, "output_tokens": 2, "cached_tokens": 3}
         assert await chat.finish(first, None) == ended
         assert await texts_of(client, thread_of(first)) == [ASK, "Marigold."]
@@ -88,7 +92,7 @@ async def test_proxy_statement_15_what_was_forgotten_is_in_no_block(tmp_path):
 @journey
 @pytest.mark.parametrize("way", ["memory/update", "memory/remember"])
 async def test_proxy_statement_15_what_was_corrected_is_in_no_block(tmp_path, way):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         old = await remember(client, BOAT)
         place = await remember(client, "The user's sailing boat lies in Brest.")
         await drain(client)
@@ -250,8 +254,10 @@ async def test_proxy_statement_23_a_subagent_sees_no_user_scope_and_leaves_nothi
 @journey
 @pytest.mark.parametrize("answer", [None, "Marigold."], ids=["open", "answered"])
 @pytest.mark.parametrize("session", [None, "s1"])
-async def test_proxy_statement_23_a_subagent_that_asks_what_its_user_asked_sees_no_user_scope(tmp_path, answer, session):
-    async with Den(tmp_path).client() as client:
+async def test_proxy_statement_23_a_subagent_that_asks_what_its_user_asked_sees_no_user_scope(
+    tmp_path, answer, session
+):
+    async with Den(tmp_path, config=SLOW).client() as client:
         await remember(client, BOAT)
         await remember(client, "Always answer in German.", category="recurring_instruction")
         await drain(client)
@@ -279,7 +285,7 @@ async def test_proxy_statement_23_a_subagent_that_asks_what_its_user_asked_sees_
 @journey
 async def test_proxy_statement_23_every_subagent_of_a_session_is_one(tmp_path):
     """A program that names no role starts several of them in one turn, and goes on with each."""
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await remember(client, BOAT)
         main = Chat(client, session_id="s1")
         opened = await main.prepare("Find out about the sailing boat.")

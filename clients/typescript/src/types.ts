@@ -903,6 +903,8 @@ export interface CaptureFinishParams {
   assistant_text?: string | null;
   /** Of a conversation up to a message, by `protocol/capture/chain.py`. */
   answer_hash?: string | null;
+  /** Of a conversation up to a message, by `protocol/capture/chain.py`. */
+  answer_name?: string | null;
   /** Default: []. */
   tool_events?: Array<ToolEvent>;
   usage?: Usage | null;
@@ -4155,6 +4157,7 @@ export interface Turn {
   prompt_manifest: PromptManifest | null;
   not_stored: NotStored | null;
   superseded_by: string | null;
+  tool_events: Array<ToolEvent>;
 }
 
 /** The failure of a turn: a reason for programs, and a sentence for the person who asked. */

@@ -268,8 +268,8 @@ class ProxyDoor:
                         status = "provider_failure"
                         await _send(exchange, upstream.settings.dialect, answering)
                         return
-                    if keeping is not None and answering.is_stream:
-                        keeping.tee.begin_stream()
+                    if keeping is not None:
+                        keeping.tee.begin(is_stream=answering.is_stream, encoding=answering.encoding)
                     exchange.status = answering.status
                     own = self._own_headers(recalled, is_stream=answering.is_stream)
                     await self._send_back(answering, send, own, keeping)
