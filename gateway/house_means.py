@@ -4,7 +4,7 @@ Rule 1: nothing is decided here; `gateway.wiring` says in which order the houses
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent.capture.captures import Captures
@@ -136,13 +136,17 @@ class LaterFiles:
     def __init__(self, house: Callable[[], KnowledgeService]) -> None:
         self._house = house
 
+    async def stands_there(self, place: FilePlace, context: Context) -> bool:
+        """Return whether the words stand at a place, in the very file whose digest it names."""
+        return await self._house().evidence.stands_there(place, context)
+
     async def state_of(self, place: FilePlace, context: Context) -> PlaceState:
         """Return the state of a place in a file, as the house of files sees it."""
         return await self._house().evidence.state_of(place, context)
 
-    async def still_holding(self, places: list[FilePlace]) -> list[FilePlace]:
-        """Return those of the places whose files still say what was taken from them."""
-        return await self._house().evidence.still_holding(places)
+    async def still_holding(self, places: Sequence[FilePlace], context: Context | None) -> list[FilePlace]:
+        """Return every file that still says what was taken from the places."""
+        return await self._house().evidence.still_holding(places, context)
 
 
 def files_gate(config: GatewayConfig) -> tuple[str, str] | None:

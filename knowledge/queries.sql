@@ -370,6 +370,22 @@ VALUES (:now, :collection, :name, :event, :path, :from_path, :sha256, :files)
 SELECT seq, at, event, name, path, from_path, sha256, count FROM knowledge_change
 WHERE seq < :before AND at >= :since AND (:name = '' OR name = :name) ORDER BY seq DESC LIMIT :limit
 
+-- name: list_path_ends
+-- How files ceased to have a path, the newest first.
+SELECT seq, event, path FROM knowledge_change WHERE collection = :collection AND coalesce(from_path, path) = :path
+    AND event IN ('moved', 'removed', 'ignored') ORDER BY seq DESC LIMIT :limit
+
+-- name: next_path_end
+-- How the file that had a path at a time ceased to have it.
+SELECT seq, event, path FROM knowledge_change WHERE collection = :collection AND coalesce(from_path, path) = :path
+    AND event IN ('moved', 'removed', 'ignored') AND seq > :after ORDER BY seq LIMIT 1
+
+-- name: find_move_below
+-- How a file below a folder moved last. The signs keep the planner at the index by paths: the log may be long.
+SELECT seq, coalesce(from_path, path), path FROM knowledge_change WHERE collection = :collection
+    AND coalesce(from_path, path) >= :folder || '/' AND coalesce(from_path, path) < :folder || '0'
+    AND event = 'moved' AND +seq > :after ORDER BY +seq DESC LIMIT 1
+
 -- name: last_version
 -- The newest content of a path that is known.
 SELECT id, sha256 FROM file_version WHERE collection = :collection AND path = :path ORDER BY id DESC LIMIT 1
@@ -515,6 +531,10 @@ SELECT DISTINCT content FROM knowledge_file WHERE collection = :collection AND c
 -- The pieces of a content wait for no vector.
 UPDATE knowledge_chunk SET index_state = 'indexed' WHERE content = :content
 
+-- name: count_waiting
+-- How many pieces wait for their vector.
+SELECT count(*) FROM knowledge_chunk WHERE index_state = 'pending'
+
 -- name: has_waiting
 -- Whether a piece of some owners waits for its vector.
 SELECT 1 FROM knowledge_chunk AS k INDEXED BY knowledge_chunk_awaiting_vector JOIN knowledge_content AS n ON n.id = k.content
@@ -576,6 +596,10 @@ WHERE own.file_id = :file_id
 SELECT 1 FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection
 WHERE c.collection_id = :place AND (f.folder = :folder OR (f.folder >= :folder || '/' AND f.folder < :folder || '0'))
     AND iif(f.folder = '', '', f.folder || '/') || f.name <> :path LIMIT 1
+
+-- name: has_files_below
+-- Whether a file lies below a folder.
+SELECT 1 FROM knowledge_file WHERE collection = :collection AND (folder = :folder OR (folder >= :folder || '/' AND folder < :folder || '0')) LIMIT 1
 
 -- name: count_below
 -- How many files lie below a folder.

@@ -168,6 +168,8 @@ CREATE TABLE knowledge_change (
     count      INTEGER
 ) STRICT;
 CREATE INDEX knowledge_change_collection ON knowledge_change (collection, seq);
+-- The lines by the path that a file had before: an old address is followed by it.
+CREATE INDEX knowledge_change_path ON knowledge_change (collection, coalesce(from_path, path));
 CREATE TRIGGER knowledge_change_is_kept BEFORE UPDATE ON knowledge_change BEGIN
     SELECT raise(ABORT, 'the log of changes is only added to');
 END;

@@ -47,7 +47,8 @@ from knowledge.search.addresses import read_address
 from knowledge.search.entities import EntityReader
 from knowledge.search.evidence import EvidenceReader
 from knowledge.search.finding import RankedPiece
-from knowledge.search.reading import READABLE, PlaceReader
+from knowledge.search.readable_files import READABLE
+from knowledge.search.reading import PlaceReader
 from knowledge.search.searching import KnowledgeSearcher
 from knowledge.search.visible import thread_of
 from knowledge.turns.planning import propose_files

@@ -120,7 +120,7 @@ class MemoryService:
         source = place_of(provenance, params.content)
         if source is not None:
             files = self._means.files
-            is_there = files is not None and await files.state_of(source, params.context) == "same"
+            is_there = files is not None and await files.stands_there(source, params.context)
             wish = quoting(wish, is_there=is_there)
         proposed = await self.vectors.add_vector(msgspec.structs.replace(wish, began=place.began))
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
@@ -173,7 +173,8 @@ class MemoryService:
             return self._forgetter.targets(tx, params, place.scopes)
 
         is_wanted = params.include_sources and params.mode == "erase"
-        return await self._eraser.forget(check, targets if is_wanted else None, is_dry=params.dry_run)
+        sources = targets if is_wanted else None
+        return await self._eraser.forget(check, sources, is_dry=params.dry_run, context=params.context)
 
     async def restore(self, params: RestoreParams) -> RestoreResult:
         """Undo a forgetting."""

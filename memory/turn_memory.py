@@ -35,6 +35,7 @@ from protocol.hooks import ShownLine, TurnContext
 from protocol.memory.facts import Fact
 from protocol.memory.forgetting import ForgetParams, ForgetResult
 from protocol.memory.reads import GetParams, GetResult, ListParams, ListResult, SearchParams, SearchResult
+from protocol.memory.values import Context
 from protocol.memory.writes import RememberParams, WriteResult
 from protocol.record import Actor
 from protocol.seams.ports import Lexicon, Tx
@@ -220,4 +221,6 @@ class TurnMemory:
         def forget(tx: Tx) -> ForgottenRecords:
             return self._forgetter.forget(tx, params, scopes, actor)
 
-        return await self._eraser.forget(forget, is_dry=params.dry_run)
+        is_main = turn.parent_thread_id is None
+        context = Context(workspace_id=turn.workspace_id, thread_id=turn.thread_id) if is_main else None
+        return await self._eraser.forget(forget, is_dry=params.dry_run, context=context)

@@ -33,7 +33,7 @@ class IncludeToken(NamedTuple):
     @property
     def names_a_path(self) -> bool:
         """Return whether it can only be a path: a bare word may as well be somebody's name."""
-        return "/" in self.written or "." in self.written or self.written.startswith("~")
+        return any(mark in self.written for mark in "/\\.") or self.written.startswith("~")
 
 
 class SourceText(NamedTuple):

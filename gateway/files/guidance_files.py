@@ -5,6 +5,7 @@ Rule 2: of a definition no link is read, neither a folder nor a file.
 """
 
 import hashlib
+import ntpath
 import os
 import stat
 import sys
@@ -75,7 +76,9 @@ class InstructionFiles:
         """Return the path below the root that a path written in a file of `folder` means. Raises `UnreadFile`."""
         if written.startswith("~"):
             raise UnreadFile("home")
-        if written[0] in "/\\" or (os.name == "nt" and os.path.splitdrive(written)[0]):
+        # a project's files are the same on every system, and so is what they may name
+        is_absolute = written[0] in "/\\" or ntpath.isabs(written)
+        if is_absolute or (os.name == "nt" and os.path.splitdrive(written)[0]):
             raise UnreadFile("absolute")
         try:
             real = self._resolve(f"{root}{os.sep}{folder}{os.sep}{written}")

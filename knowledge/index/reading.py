@@ -282,7 +282,8 @@ class FileReader:
         state = "partial" if left_from is not None else "indexed"
         if gone is None:
             self._finish(tx, known, read, row, state, reason, words)
-            if note_version(tx, known.id, path, read.sha256, len(read.data), now):
+            has_moved = read.file.content not in {None, row}  # its new path has no version yet
+            if note_version(tx, known.id, path, read.sha256, len(read.data), now) or has_moved:
                 add_change(tx, known, FileChange("changed", path, sha256=read.sha256), now)
             elif read.file.content is None and not read.file.is_baseline:
                 add_change(tx, known, FileChange("added", path, sha256=read.sha256), now)

@@ -52,6 +52,36 @@ def list_changes(tx: Tx, *, name: str, since: int, before: int, limit: int) -> l
     ]
 
 
+class PathEnd(NamedTuple):
+    """The end of a file's time at a path: `moved` to the path that is named, `removed` or `ignored`."""
+
+    seq: int
+    event: FileEvent
+    path: str
+
+
+MOST_ENDS = 16
+"""Files that had one path, one after the other, and are looked for."""
+
+
+def list_path_ends(tx: Tx, collection: int, path: str) -> list[PathEnd]:
+    """Return how files ceased to have a path, the newest first."""
+    values: dict[str, SqlValue] = {"collection": collection, "path": path, "limit": MOST_ENDS}
+    return [PathEnd(*row) for row in tx.all(SQL["list_path_ends"], values)]
+
+
+def next_path_end(tx: Tx, collection: int, path: str, after: int) -> PathEnd | None:
+    """Return how the file that had a path at a line of the log ceased to have it; None where it has it still."""
+    row = tx.one(SQL["next_path_end"], {"collection": collection, "path": path, "after": after})
+    return PathEnd(*row) if row is not None else None
+
+
+def find_move_below(tx: Tx, collection: int, folder: str, after: int) -> tuple[int, str, str] | None:
+    """Return the last move of a file below a folder since a line of the log: that line, the old and the new path."""
+    row = tx.one(SQL["find_move_below"], {"collection": collection, "folder": folder, "after": after})
+    return (row[0], row[1], row[2]) if row is not None else None
+
+
 def note_version(tx: Tx, collection: int, path: str, sha256: bytes, size: int, now: int) -> bool:
     """Note what a path says now; return whether it said something else before."""
     values: dict[str, SqlValue] = {"collection": collection, "path": path}

@@ -328,6 +328,11 @@ def some_files(tx: Tx, collection: int, limit: int) -> list[int]:
     return [row for (row,) in tx.all(SQL["some_files"], {"collection": collection, "limit": limit})]
 
 
+def has_files_below(tx: Tx, collection: int, folder: str) -> bool:
+    """Return whether a file lies below a folder."""
+    return tx.one(SQL["has_files_below"], {"collection": collection, "folder": folder}) is not None
+
+
 def count_below(tx: Tx, collection_id: str, folder: str) -> int:
     """Return how many files lie below a folder of a collection."""
     return tx.all(SQL["count_below"], {"place": collection_id, "folder": folder})[0][0]

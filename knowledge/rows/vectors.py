@@ -94,6 +94,11 @@ def await_again(tx: Tx, collection: int) -> bool:
     return tx.run(SQL["await_vectors_again"], {"collection": collection}) > 0
 
 
+def count_waiting(tx: Tx) -> int:
+    """Return how many pieces wait for their vector; what that costs grows with their number alone."""
+    return tx.all(SQL["count_waiting"])[0][0]
+
+
 def has_waiting(tx: Tx, owners: Sequence[int]) -> bool:
     """Return whether a piece of some owners waits for its vector."""
     return tx.one(SQL["has_waiting"], {"owners": encode(list(owners)).decode()}) is not None

@@ -55,8 +55,8 @@ def read_address(text: str) -> Address | None:
     found = _LINES.fullmatch(place)
     if found is None:
         return address._replace(anchor=place)
-    first = int(found[1])
-    return address._replace(from_line=first, to_line=int(found[2] or first), text_hash=found[3])
+    first, last = int(found[1]), int(found[2] or found[1])
+    return address._replace(from_line=first, to_line=last, text_hash=found[3]) if first <= last else None
 
 
 def slug_of(heading: str) -> str:

@@ -13,6 +13,7 @@ from knowledge.rows.collections import KnownCollection
 from knowledge.rows.files import count_below
 from knowledge.rows.links import HOUSE, TAGGED, form_and_line, resolve_link
 from knowledge.search.addresses import quote_path
+from knowledge.search.readable_files import follow_path
 from knowledge.search.visible import Part, chosen, part_of, visible_collections
 from protocol.base import EdgeOrigin
 from protocol.cursors import cursor_of, place_of
@@ -57,8 +58,8 @@ def find_entities(tx: Tx, collections: Sequence[KnownCollection], text: str) -> 
     by_id = entity_by_id(tx, text)
     if by_id is not None:
         return [by_id] if by_id.house == HOUSE and by_id.place in places else []
-    part = part_of(text)
-    if part is not None and part.collection_id in places:
+    part = _find_place(tx, collections, text)
+    if part is not None:
         found = entity_at(tx, HOUSE, part.collection_id, part.path)
         return [found] if found is not None else []
     by_path = [one for place in places if (one := entity_at(tx, HOUSE, place, text.strip("/"))) is not None]
@@ -69,6 +70,13 @@ def find_entities(tx: Tx, collections: Sequence[KnownCollection], text: str) -> 
         details = {"path": "$.entity", "problem": problem, "candidates": candidates[:MOST_CANDIDATES]}
         raise CallerError("invalid_params", f"{problem} - at `$.entity`", details=details)
     return found
+
+
+def _find_place(tx: Tx, collections: Sequence[KnownCollection], text: str) -> Part | None:
+    """Return the file or folder that `COLLECTION:PATH` names, at the path that it has now; None for any other name."""
+    part = part_of(text)
+    known = next((one for one in collections if part is not None and one.collection_id == part.collection_id), None)
+    return part._replace(path=follow_path(tx, known, part.path)) if part is not None and known is not None else None
 
 
 def _find_named(tx: Tx, places: Sequence[str], name: str) -> list[Entity]:
@@ -83,8 +91,8 @@ def _full_name(entity: Entity) -> str:
 
 def find_part(tx: Tx, collections: Sequence[KnownCollection], text: str) -> Part | None:
     """Return the files that an entity stands for; None for what nothing is called. Raises `CallerError`."""
-    part = part_of(text)
-    if part is not None and any(known.collection_id == part.collection_id for known in collections):
+    part = _find_place(tx, collections, text)
+    if part is not None:
         return part
     entities = find_entities(tx, collections, text)
     if not entities:

@@ -2,11 +2,13 @@
 
 Rule 1: words are compared without case, line ends, blanks and the marks of Markdown: a quotation has none of them.
 Rule 2: only what is indexed and visible is looked at, by the one safe way of opening files.
+Rule 3: a file that moved is still the evidence; its copies, and other files with the same words, hold them as well.
 """
 
+import hashlib
 import re
 from collections.abc import Sequence
-from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -15,24 +17,27 @@ from knowledge.index.cutting import line_starts
 from knowledge.index.hidden import decode_part
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection, find_collection
-from knowledge.rows.files import FileRow, find_file
-from knowledge.search.reading import READABLE
-from knowledge.search.verifying import read_range
+from knowledge.search.finding import FileQuestion, find_pieces
+from knowledge.search.readable_files import ReadableFile, Whereabouts, find_readable, locate, read_bytes
 from knowledge.search.visible import visible_collections
 from promt.patterns import compile_late
+from protocol.files.knowledge import KnowledgeSearchArgs
 from protocol.memory.values import Context
 from protocol.seams.file_evidence import FilePlace, PlaceState
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError
 from protocol.unicode_forms import normalize
 
+MOST_SUSPECTS = 200
+"""Files with words of a quotation that are read in search of it, the most alike first."""
+
 _MARKS = compile_late(r"[*_`#>~|\[\]\\]+|^\s*(?:[-+]|\d+[.)])\s", re.MULTILINE)
 _BLANKS = compile_late(r"\s+")
 
 
-class _Found(NamedTuple):
-    known: KnownCollection
-    file: FileRow
+class _Said(NamedTuple):
+    text: str
+    sha256: str
 
 
 def fold_quotation(text: str) -> str:
@@ -61,39 +66,96 @@ class EvidenceReader:
     def __init__(self, means: KnowledgeMeans) -> None:
         self._means = means
 
+    async def stands_there(self, place: FilePlace, context: Context) -> bool:
+        """Return whether the words stand at a place, in the very file whose digest it names."""
+
+        def look(tx: Tx) -> ReadableFile | None:
+            known = self._find_visible(tx, place, context)
+            return find_readable(tx, known, place.path) if known is not None else None
+
+        file = await self._means.db.read(look)
+        said = await anyio.to_thread.run_sync(self._read, file) if file is not None else None
+        if said is None or place.sha256 not in {None, said.sha256}:
+            return False
+        return state_in(said.text, place) == "same"
+
     async def state_of(self, place: FilePlace, context: Context) -> PlaceState:
         """Return the state of a place; `gone` too for what is not visible in that context."""
 
-        def look(tx: Tx) -> _Found | None:
-            visible = {known.collection_id: known for known in visible_collections(tx, self._means, context)}
-            return _find_readable(tx, visible.get(place.collection_id), place)
+        def look(tx: Tx) -> list[ReadableFile]:
+            known = self._find_visible(tx, place, context)
+            return _list_files(locate(tx, known, place.path)) if known is not None else []
 
-        found = await self._means.db.read(look)
-        return "gone" if found is None else await anyio.to_thread.run_sync(partial(self._state, found, place))
+        files = await self._means.db.read(look)
+        return await anyio.to_thread.run_sync(self._state, place, files)
 
-    async def still_holding(self, places: list[FilePlace]) -> list[FilePlace]:
-        """Return those places whose files still hold the words, wherever in them."""
+    async def still_holding(self, places: Sequence[FilePlace], context: Context | None) -> list[FilePlace]:
+        """Return every file that still holds the words of one of the places, the places' own files first.
 
-        def look(tx: Tx) -> Sequence[_Found | None]:
-            return [_find_readable(tx, find_collection(tx, place.collection_id), place) for place in places]
+        Others are looked for in the collections that are visible in the context; without one, in those of the places.
+        """
+        terms = [self._means.lexicon.query_terms(place.quote) for place in places]
 
-        kept: list[FilePlace] = []
-        for place, found in zip(places, await self._means.db.read(look), strict=True):
-            if found is not None:
-                state = await anyio.to_thread.run_sync(partial(self._state, found, place))
-                kept += [place] if state in {"same", "moved"} else []
-        return kept
+        def look(tx: Tx) -> list[list[ReadableFile]]:
+            seen = visible_collections(tx, self._means, context) if context is not None else []
+            return [self._list_suspects(tx, place, words, seen) for place, words in zip(places, terms, strict=True)]
 
-    def _state(self, found: _Found, place: FilePlace) -> PlaceState:
+        suspects = await self._means.db.read(look)
+        return await anyio.to_thread.run_sync(self._list_holding, places, suspects)
+
+    def _find_visible(self, tx: Tx, place: FilePlace, context: Context) -> KnownCollection | None:
+        visible = {known.collection_id: known for known in visible_collections(tx, self._means, context)}
+        return visible.get(place.collection_id)
+
+    def _list_suspects(
+        self, tx: Tx, place: FilePlace, terms: Sequence[str], seen: Sequence[KnownCollection]
+    ) -> list[ReadableFile]:
+        """Return the files that a place means, and those that have most of its words."""
+        own = find_collection(tx, place.collection_id)
+        searched = {known.collection_id: known for known in (own, *seen) if known is not None}
+        asked = KnowledgeSearchArgs(query=place.quote)
+        ranked = find_pieces(tx, FileQuestion(terms), self._means.meaning, list(searched.values()), None, asked)
+        places = dict.fromkeys((at.collection_id, at.path) for one in ranked for at in one.places)
+        found = [find_readable(tx, searched[name], path) for name, path in islice(places, MOST_SUSPECTS)]
+        return [
+            *(_list_files(locate(tx, own, place.path)) if own is not None else ()),
+            *(one for one in found if one is not None),
+        ]
+
+    def _list_holding(self, places: Sequence[FilePlace], suspects: Sequence[list[ReadableFile]]) -> list[FilePlace]:
+        kept: dict[tuple[str, str], FilePlace] = {}
+        for place, files in zip(places, suspects, strict=True):
+            for one in files:
+                key = (one.known.collection_id, one.file.path)
+                if key in kept:
+                    continue
+                said = self._read(one)
+                if said is not None and state_in(said.text, place) in {"same", "moved"}:
+                    kept[key] = place._replace(collection_id=key[0], path=key[1])
+        return list(kept.values())
+
+    def _state(self, place: FilePlace, files: Sequence[ReadableFile]) -> PlaceState:
+        """Return the state of a place in the first of some files that has its words, else in the first of all."""
+        states: list[PlaceState] = []
+        for one in files:
+            said = self._read(one)
+            state = state_in(said.text, place) if said is not None else "gone"
+            if state in {"same", "moved"}:
+                return state if one.file.path == place.path else "moved"
+            states.append(state)
+        return states[0] if states else "gone"
+
+    def _read(self, one: ReadableFile) -> _Said | None:
+        """Return what a file says now; None where it cannot be read."""
         try:
-            with self._means.open_root(found.known.path) as root, root.open_file(found.file.path) as opened:
-                data = read_range(opened, 0, self._means.settings().max_file_bytes)
+            with self._means.open_root(one.known.path) as root, root.open_file(one.file.path) as opened:
+                data = read_bytes(self._means, opened, one)
         except (UnsafeFileError, OSError):
-            return "gone"
-        return state_in(decode_part(data, found.file.encoding or "utf-8"), place)
+            return None
+        is_pdf = one.file.kind == "pdf" and one.file.sha256 is not None
+        digest = one.file.sha256 if is_pdf and one.file.sha256 is not None else hashlib.sha256(data).digest()
+        return _Said(decode_part(data, one.file.encoding or "utf-8"), digest.hex())
 
 
-def _find_readable(tx: Tx, known: KnownCollection | None, place: FilePlace) -> _Found | None:
-    file = find_file(tx, known.id, place.path) if known is not None else None
-    is_there = file is not None and file.state in READABLE and file.content is not None
-    return _Found(known, file) if known is not None and file is not None and is_there else None
+def _list_files(there: Whereabouts) -> list[ReadableFile]:
+    return [*([there.current] if there.current is not None else ()), *there.earlier]

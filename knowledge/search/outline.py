@@ -53,7 +53,10 @@ def find_outline(lines: Sequence[str]) -> list[FoundHeading]:
         if fence or raw.startswith(("    ", "\t")):
             line = ""
         elif 1 <= level <= 6 and line[level : level + 1] in {" ", "\t"}:
-            found.append(FoundHeading(line[level:].strip().rstrip("#").strip(), level, number))
+            words = line[level:].strip()
+            closed = words.rstrip("#")  # marks at the end close a heading only behind a blank: `C#` is a word
+            heading = words if closed and closed[-1] not in " \t" else closed.strip()
+            found.append(FoundHeading(heading, level, number))
             line = ""
         elif before and line and line in {"=" * len(line), "-" * len(line)}:
             found.append(FoundHeading(before, 1 if line[0] == "=" else 2, number - 1))

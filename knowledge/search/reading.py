@@ -1,7 +1,9 @@
 """`knowledge/read`: lines of an indexed file as they are now, and what became of the place that was asked for.
 
 Rule 1: only a file that is indexed can be read; everything else is not found, whatever lies on the disk.
-Rule 2: a place is found again by its hash; where it is gone, the lines are given as they are now, and that is said.
+Rule 2: a place is found again by its hash, also in the file that its file became; where it is gone, the lines are given
+as they are now, and that is said.
+Rule 3: lines that a file does not have are never replaced by others.
 """
 
 import hashlib
@@ -9,23 +11,24 @@ import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import anyio.to_thread
+import msgspec
 
 from knowledge.index.cutting import line_starts
 from knowledge.index.hidden import decode_part, find_hidden, replace_parts
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
-from knowledge.rows.collections import KnownCollection
-from knowledge.rows.contents import PlacedPiece, pieces_of, read_packed_text, unpack_text
-from knowledge.rows.files import FileRow, find_file, hurry_files
+from knowledge.rows.contents import PlacedPiece, pieces_of
+from knowledge.rows.files import hurry_files
 from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address, slug_of
 from knowledge.search.current_rules import CurrentRules
 from knowledge.search.outline import find_outline, is_opted_out
-from knowledge.search.verifying import digest_of_file, read_range
+from knowledge.search.readable_files import ReadableFile, locate, read_bytes
 from knowledge.search.visible import visible_collections
 from promt.own_blocks import find_blocks
 from protocol.errors import CallerError
@@ -34,17 +37,21 @@ from protocol.hooks import TurnContext
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError
 
-READABLE = frozenset({"indexed", "partial", "pending"})
 LINES_SHOWN = 400
 """Of a file without a place: its beginning."""
 
 
 class _Wanted(NamedTuple):
-    known: KnownCollection
-    file: FileRow
+    place: ReadableFile
     pieces: list[PlacedPiece]
-    packed: bytes | None
-    """The packed text of a PDF; None of any other kind."""
+
+
+class _Found(NamedTuple):
+    """The file that an address means, those that may hold its piece as well, and whether it was deleted."""
+
+    current: _Wanted | None
+    earlier: list[_Wanted]
+    is_gone: bool
 
 
 class _Place(NamedTuple):
@@ -71,27 +78,46 @@ class PlaceReader:
         address = self._address(params)
         means = self._means
 
-        def look(tx: Tx) -> _Wanted | None:
+        def look(tx: Tx) -> _Found | None:
             visible = {known.collection_id: known for known in visible_collections(tx, means, params.context, turn)}
             known = visible.get(address.collection_id)
-            file = find_file(tx, known.id, address.path) if known is not None else None
-            if known is None or file is None or file.state not in READABLE or file.content is None:
+            if known is None:
                 return None
-            packed = read_packed_text(tx, file.content) if file.kind == "pdf" else None
-            return _Wanted(known, file, pieces_of(tx, file.content), packed)
+            there = locate(tx, known, address.path)
+            current, *earlier = [
+                _Wanted(one, pieces_of(tx, one.content)) if one is not None else None
+                for one in (there.current, *(there.earlier if address.text_hash is not None else ()))
+            ]
+            return _Found(current, [one for one in earlier if one is not None], there.is_gone)
 
-        wanted = await means.db.read(look)
-        if wanted is None:
+        found = await means.db.read(look)
+        if found is None:
             raise CallerError.missing("indexed file")
-        result = await anyio.to_thread.run_sync(partial(self._read, wanted, address, params))
-        if result.state in {"changed", "gone"}:
-            now = means.clock.now()
+        result = await anyio.to_thread.run_sync(partial(self._read_first, found, address, params))
+        if found.current is not None and (result.state == "changed" or result.sha256 is None):
+            file, now = found.current.place, means.clock.now()
 
             def hurry(tx: Tx) -> None:
-                hurry_files(tx, [wanted.file.id], now)
-                means.jobs.enqueue(tx, "scan", wanted.known.collection_id)
+                hurry_files(tx, [file.file.id], now)
+                means.jobs.enqueue(tx, "scan", file.known.collection_id)
 
             await means.db.jot(hurry)
+        return result
+
+    def _read_first(self, found: _Found, address: Address, params: KnowledgeReadParams) -> KnowledgeReadResult:
+        """Return the place in the file that an address means, or in the first of the others that has its piece."""
+        result = self._read(found.current, address, params) if found.current is not None else None
+        if result is not None and result.state not in {"changed", "gone"}:
+            return result
+        for one in found.earlier:
+            with suppress(CallerError):  # it is left out by now
+                other = self._read(one, address, params)
+                if other.state in {"same", "moved"}:
+                    return other
+        if result is None and found.is_gone:
+            return _build_gone(address.collection_id, address.path)
+        if result is None:
+            raise CallerError.missing("indexed file")
         return result
 
     @staticmethod
@@ -100,34 +126,24 @@ class PlaceReader:
             address = read_address(params.address)
             if address is None:
                 raise CallerError.at("$.address", "This is no address of a file")
+            for name, given in (("collection_id", params.collection_id), ("path", params.path)):
+                if given is not None and given != getattr(address, name):
+                    raise CallerError.at(f"$.{name}", "The address names another one")
             return address
         if params.collection_id is None or params.path is None:
             raise CallerError.at("$.address", "Name an address, or a collection and a path")
         return Address(params.collection_id, params.path)
 
     def _read(self, wanted: _Wanted, address: Address, params: KnowledgeReadParams) -> KnowledgeReadResult:
-        file = wanted.file
+        known, file = wanted.place.known, wanted.place.file
         try:
-            with self._means.open_root(wanted.known.path) as root, root.open_file(file.path) as opened:
-                if CurrentRules([wanted.known]).leave_out(root, wanted.known.id, file.path):
+            with self._means.open_root(known.path) as root, root.open_file(file.path) as opened:
+                if CurrentRules([known]).leave_out(root, known.id, file.path):
                     raise CallerError.missing("indexed file")
-                data = self._bytes_of(opened, wanted)
+                data = read_bytes(self._means, opened, wanted.place)
                 changed_at = os.fstat(opened.fileno()).st_mtime_ns // 1_000_000
         except (UnsafeFileError, OSError):
-            return KnowledgeReadResult(
-                text="",
-                collection_id=wanted.known.collection_id,
-                path=file.path,
-                from_line=0,
-                to_line=0,
-                total_lines=0,
-                next_line=None,
-                sha256=None,
-                changed_at=None,
-                state="gone",
-                masked=False,
-                outline=[],
-            )
+            return _build_gone(known.collection_id, file.path)
         encoding = file.encoding or "utf-8"
         text = decode_part(data, encoding)
         if file.kind == "markdown" and is_opted_out(text):
@@ -138,8 +154,17 @@ class PlaceReader:
             for one in (find_outline(_lines(text, starts)) if file.kind == "markdown" else ())
         ]
         place = self._place(wanted, address, params, data, encoding, outline)
-        last = min(place.last, len(starts))
-        first = min(place.first, max(1, len(starts)))
+        sha256 = file.sha256.hex() if file.kind == "pdf" and file.sha256 else hashlib.sha256(data).hexdigest()
+        first, last = place.first, min(place.last, len(starts))
+        if first > max(1, len(starts)):
+            return msgspec.structs.replace(
+                _build_gone(known.collection_id, file.path),
+                state="changed" if place.state == "changed" else "gone",
+                total_lines=len(starts),
+                sha256=sha256,
+                changed_at=changed_at,
+                outline=outline,
+            )
         end = starts[last] if last < len(starts) else len(text)
         begin = starts[first - 1] if starts else 0
         if place.piece is not None:  # an address gives back what was shown with it, to the letter
@@ -153,29 +178,19 @@ class PlaceReader:
         line_end = min(end, starts[shown_to] if shown_to < len(starts) else len(text))
         return KnowledgeReadResult(
             text=masked,
-            collection_id=wanted.known.collection_id,
+            collection_id=known.collection_id,
             path=file.path,
             from_line=first,
             to_line=shown_to,
             total_lines=len(starts),
             next_line=_next_line(starts, first, cut, len(text)),
-            sha256=file.sha256.hex() if file.kind == "pdf" and file.sha256 else hashlib.sha256(data).hexdigest(),
+            sha256=sha256,
             changed_at=changed_at,
-            state=place.state,
+            state="moved" if place.state == "same" and file.path != address.path else place.state,
             masked=masked != text[begin:cut],
             outline=outline,
             cut_chars=max(0, line_end - cut),
         )
-
-    def _bytes_of(self, opened: BinaryIO, wanted: _Wanted) -> bytes:
-        """Return the bytes of a file; of a PDF its text, if the file did not change. Raises `UnsafeFileError`."""
-        settings = self._means.settings()
-        if wanted.file.kind != "pdf":
-            return read_range(opened, 0, settings.max_file_bytes)
-        text = unpack_text(wanted.packed)
-        if text is None or digest_of_file(opened) != wanted.file.sha256:
-            raise UnsafeFileError("unreadable")  # it is read again first
-        return text
 
     def _mask_part(self, text: str, begin: int, end: int) -> str:
         """Return a part without credentials and context blocks of ours, also those that its edges cut."""
@@ -204,7 +219,9 @@ class PlaceReader:
             first, last, piece = params.from_line, params.to_line or params.from_line + LINES_SHOWN, None
         elif params.to_line is not None:
             last, piece = params.to_line, None
-        return _Place(first, max(first, last), state, piece)
+        if last < first:
+            raise CallerError.at("$.to_line", "That is before the first line")
+        return _Place(first, last, state, piece)
 
     def _find(self, pieces: Sequence[PlacedPiece], address: Address, data: bytes, encoding: str) -> _Place:
         """Return where the piece of an address stands now."""
@@ -238,6 +255,24 @@ class PlaceReader:
         return hash_of(self._means, part).hex()[:HASH_DIGITS] == address.text_hash
 
 
+def _build_gone(collection_id: str, path: str) -> KnowledgeReadResult:
+    """Return the answer where there is nothing to be read."""
+    return KnowledgeReadResult(
+        text="",
+        collection_id=collection_id,
+        path=path,
+        from_line=0,
+        to_line=0,
+        total_lines=0,
+        next_line=None,
+        sha256=None,
+        changed_at=None,
+        state="gone",
+        masked=False,
+        outline=[],
+    )
+
+
 def _lines(text: str, starts: Sequence[int]) -> list[str]:
     return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
@@ -253,11 +288,30 @@ def _next_line(starts: Sequence[int], first: int, cut: int, whole: int) -> int |
 
 def _section(anchor: str, outline: Sequence[OutlineEntry]) -> tuple[int, int]:
     """Return the lines of the section that an anchor names. Raises `CallerError` where there is none."""
+    place = _find_heading(anchor, outline, range(len(outline)))
+    if place is None:
+        raise CallerError.missing("heading in that file")
+    end = _end_of_section(outline, place)
+    return outline[place].from_line, outline[end].from_line - 1 if end < len(outline) else 2**31
+
+
+def _find_heading(anchor: str, outline: Sequence[OutlineEntry], within: range) -> int | None:
+    """Return the place of the heading that an anchor names, or the last one of `Heading#Heading below it`."""
     above = Counter[str]()
-    for place, entry in enumerate(outline):
-        slug = slug_of(entry.heading)
-        if is_anchor_of(anchor, entry.heading, above[slug]):
-            ends = (one.from_line - 1 for one in outline[place + 1 :] if one.level <= entry.level)
-            return entry.from_line, next(ends, 2**31)
+    for place in within:
+        heading = outline[place].heading
+        slug = slug_of(heading)
+        if is_anchor_of(anchor, heading, above[slug]):
+            return place
         above[slug] += 1
-    raise CallerError.missing("heading in that file")
+    outer, sign, inner = anchor.partition("#")
+    place = _find_heading(outer, outline, within) if sign else None
+    if place is None:
+        return None
+    return _find_heading(inner, outline, range(place + 1, _end_of_section(outline, place)))
+
+
+def _end_of_section(outline: Sequence[OutlineEntry], place: int) -> int:
+    """Return the place of the first heading that is not below another one."""
+    level = outline[place].level
+    return next((n for n in range(place + 1, len(outline)) if outline[n].level <= level), len(outline))

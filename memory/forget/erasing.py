@@ -27,6 +27,7 @@ from memory.rules.identity import value_text
 from memory.write.idempotency import notify_after_commit
 from protocol.errors import Unavailable
 from protocol.memory.forgetting import ForgetResult, LeftFile, LeftPlace, Receipt, SourceItem, SourcePlace
+from protocol.memory.values import Context
 from protocol.notifications import MemoryErased
 from protocol.record import Actor
 from protocol.saying import Saying
@@ -147,10 +148,12 @@ class Eraser:
         with_sources_of: Callable[[Tx], Sequence[Stored]] | None = None,
         *,
         is_dry: bool = False,
+        context: Context | None = None,
     ) -> ForgetResult:
         """Run a forgetting and tell it; after an erase the receipt says what is left, and whether every byte is gone.
 
-        The words of what `with_sources_of` finds are taken out of every place that says them.
+        The words of what `with_sources_of` finds are taken out of every place that says them. Files that still say
+        them are looked for in the collections that are visible in `context`.
         """
         include_sources = with_sources_of is not None
         plan = await self._plan_redaction(with_sources_of) if with_sources_of is not None else NOTHING
@@ -167,9 +170,9 @@ class Eraser:
 
         if is_dry:
             forgotten = await rehearse(self._means.db, forget_and_notify, is_vital=True)
-            return await self._build_rehearsal_result(forgotten, plan if include_sources else None)
+            return await self._build_rehearsal_result(forgotten, plan if include_sources else None, context)
         result, _, said, places = await self._means.db.write(forget_and_notify, is_vital=True)
-        result = await self._with_files(result, places)
+        result = await self._with_files(result, places, context)
         if result.receipt is None:
             return result
         left = await self._rest(said, include_sources=include_sources)
@@ -181,20 +184,24 @@ class Eraser:
         )
         return msgspec.structs.replace(result, receipt=receipt)
 
-    async def _with_files(self, result: ForgetResult, places: Sequence[FilePlace]) -> ForgetResult:
+    async def _with_files(
+        self, result: ForgetResult, places: Sequence[FilePlace], context: Context | None
+    ) -> ForgetResult:
         """Return the result with the files of the user that still say what was erased."""
         if result.receipt is None or not places or self._means.files is None:
             return result
-        still = await self._means.files.still_holding(list(places))
+        still = await self._means.files.still_holding(places, context)
         files = [LeftFile(collection_id=one.collection_id, path=one.path) for one in still]
         remaining = msgspec.structs.replace(result.receipt.remaining, files=files)
         receipt = msgspec.structs.replace(result.receipt, remaining=remaining)
         return msgspec.structs.replace(result, receipt=receipt)
 
-    async def _build_rehearsal_result(self, forgotten: ForgottenRecords, plan: RedactionPlan | None) -> ForgetResult:
+    async def _build_rehearsal_result(
+        self, forgotten: ForgottenRecords, plan: RedactionPlan | None, context: Context | None
+    ) -> ForgetResult:
         """The result of a rehearsal, with what would stay."""
         result, _, said, places = forgotten
-        result = await self._with_files(result, places)
+        result = await self._with_files(result, places, context)
         receipt = result.receipt
         if receipt is None or said is None:
             return result

@@ -3,6 +3,7 @@
 Rule 1: durable memory knows no file; who searches files says whether words stand there.
 """
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from protocol.memory.values import Context
@@ -26,10 +27,17 @@ class FilePlace(NamedTuple):
 class FileEvidence(Protocol):
     """Looks whether files say what memory took from them."""
 
+    async def stands_there(self, place: FilePlace, context: Context) -> bool:
+        """Return whether the words stand at a place, in the very file whose digest it names."""
+        ...
+
     async def state_of(self, place: FilePlace, context: Context) -> PlaceState:
         """Return the state of a place; `gone` too for what is not visible in that context."""
         ...
 
-    async def still_holding(self, places: list[FilePlace]) -> list[FilePlace]:
-        """Return those places whose files still hold the words, wherever in them."""
+    async def still_holding(self, places: Sequence[FilePlace], context: Context | None) -> list[FilePlace]:
+        """Return every file that still holds the words of one of the places, the places' own files first.
+
+        Others are looked for in the collections that are visible in the context; without one, in those of the places.
+        """
         ...

@@ -103,7 +103,7 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
     den = GuidedDen(tmp_path)
     deep = {f"d{n}.md": f"depth {n}\n@d{n + 1}.md\n" for n in range(1, 7)}
     root = (
-        "Read @docs/rules.md first, (also @docs/more.md).\n@../../secret @../secret.md @~/x @/etc/passwd @out.md\n"
+        "Read @docs/rules.md first, (also @docs/more.md).\n@../../secret @../secret.md @~/x @/etc/passwd @out.md @C:\\rules.md\n"
         "`@docs/span.md`\n\n```\n@docs/fenced.md\n```\nmail a@docs/mail.md, ask @alice\n@gone.md @bin.dat @.env @d1.md\n"
     )
     put(tmp_path, {"secret.md": "top secret", "user/x": "of the home", "repo/.git/": ""})
@@ -145,6 +145,7 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
             "@../secret.md": "outside",
             "@~/x": "home",
             "@/etc/passwd": "absolute",
+            "@C:\\rules.md": "absolute",
             "@out.md": "outside",
             "@docs/span.md": "in_code",
             "@gone.md": "missing",

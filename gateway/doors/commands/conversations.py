@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.door import MADE_AT_ONCE, HomeMethods, through_door
 from gateway.doors.commands.options import add_place, add_words, number, positive, present, text_of, time_of
 from gateway.doors.terminal.screen import hint, plain, show_json, show_table, when, words
 from protocol import methods as m
@@ -22,8 +22,6 @@ SAYINGS = {
     "recall_disabled": "recall of conversations is switched off in the settings",
 }
 """Diagnostics of a search, in plain words."""
-MADE_AT_ONCE = 5000
-"""Vectors that a search makes before it looks: that takes seconds with the static model."""
 
 
 async def find_said(door: HomeMethods, params: dict[str, Any]) -> ThreadSearchResult:

@@ -60,6 +60,8 @@ LEAVE_SECONDS = 2.0
 NO_HOME = "there is no home yet: `pioneer remember` makes one, --home names another"
 PASS_MS = 3_600_000
 """As long as a command waits for the pass that it runs."""
+MADE_AT_ONCE = 5000
+"""Vectors that a search makes before it looks: that takes seconds with the static model."""
 COMPARE_SECONDS = 5.0
 """As long as a command compares folders of files before it answers."""
 CATCH_UP_SECONDS = 10.0
@@ -125,11 +127,18 @@ class HomeMethods:
             tasks.cancel_scope.cancel()
 
     async def compare_files(self) -> bool:
-        """Compare collections with their folders for some seconds; return whether something is left to be read."""
+        """Compare collections with their folders for some seconds; return whether something is left to be done.
+
+        Where a model is in memory, pieces of files get their vectors as well, unless there are too many.
+        """
+        from knowledge.rows.vectors import count_waiting  # noqa: PLC0415
+
         if self._core.base.home.is_read_only:
             return False
         await self.app.knowledge.look()
-        self.app.runner.keep_to(("scan", "read"))
+        makes = self.embedding.get_searched_space() is not None
+        makes = makes and await self._core.base.database.read(count_waiting) <= MADE_AT_ONCE
+        self.app.runner.keep_to(("scan", "read", "embed") if makes else ("scan", "read"))
         is_idle = False
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.app.runner.run)

@@ -397,7 +397,8 @@ def _knowledge_search(data: Mapping[str, Any], view: ClientView) -> str:
 
 def _knowledge_read(data: Mapping[str, Any], view: ClientView) -> str:
     if data["state"] == "gone":
-        return "That file is not there any more."
+        lines = f"That file has {data['total_lines']} lines, and not those."
+        return lines if data["total_lines"] else "That file is not there any more."
     told = {"moved": "It stands at other lines now. ", "changed": "The file says something else there now. "}
     cut = f"{data['cut_chars']} characters of the last line are left out. " if data["cut_chars"] else ""
     more = f"It goes on at line {data['next_line']} of {data['total_lines']}." if data["next_line"] else ""

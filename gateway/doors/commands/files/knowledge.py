@@ -63,7 +63,7 @@ def _search(given: argparse.Namespace) -> int:
             sys.stderr.write("pioneer: not every file could be compared in time; the rest is found later\n")
         return await door.call(m.KNOWLEDGE_SEARCH, params)
 
-    result = through_door(given, work)
+    result = through_door(given, work, "write")
     show(given, result, _show_hits)
     return OK if result.hits else NEGATIVE
 
@@ -82,6 +82,7 @@ def _show_hits(result: KnowledgeSearchResult) -> None:
     ]
     show_table(["score", "where", "heading", "text"], rows)
     told = [words(one.code) for one in result.diagnostics if one.code not in {"semantic_off", "no_match"}]
+    told += ["some files have no vector yet, and only words find them"] if result.semantic == "pending" else []
     if not result.hits:
         hint("; ".join(["nothing found", *told]))
     elif told:
@@ -120,7 +121,7 @@ def _why(given: argparse.Namespace) -> int:
     async def work(door: HomeMethods) -> Any:
         return await door.call(m.KNOWLEDGE_EXPLAIN, params)
 
-    result = through_door(given, work)
+    result = through_door(given, work, "ask" if is_query else "off")
     if given.json:
         show_json(result)
     elif is_query:
