@@ -6,23 +6,30 @@ Rule 2: a search compares the folders first, for a few seconds, so that it does 
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.door import HomeMethods, config_of, has_home, home_of, through_door
 from gateway.doors.commands.options import add_place, path, present, text_of
+from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
+from protocol.base import Elsewhere
+from protocol.errors import CallerError
 from protocol.files.collections import Collection, CollectionAddResult, Preview
 from protocol.files.graph import EdgesResult, FileEdge
 from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchArgs, KnowledgeSearchResult
 
 COLLECTION_CHOICES = ("include", "exclude")
 SWITCHES = ("follow_gitignore", "watch", "recall", "enrich")
+MOST_HITS = 50
 SHORT = {"topics": "--topic", "include_related": "--related"}
 """Shorter names of options that are typed often, beside their own."""
 
@@ -70,6 +77,14 @@ def _show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) 
         lines(result)
 
 
+def _show_rows(given: argparse.Namespace, result: Any, head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Show the rows of a result, or say that there are none; return the exit code."""
+    _show(given, result, lambda _: show_table(head, rows))
+    if not rows and not given.json:
+        hint("nothing found")
+    return OK if rows else NEGATIVE
+
+
 def _add(given: argparse.Namespace) -> int:
     params = {
         "path": str(given.path.absolute()),
@@ -90,8 +105,23 @@ def _add(given: argparse.Namespace) -> int:
             return CollectionAddResult(collection=fresh.collection)
         return result
 
-    _show(given, through_door(given, work, makes_home=True), _show_added)
+    with _previewing_home(given):
+        _show(given, through_door(given, work, makes_home=True), _show_added)
     return OK
+
+
+@contextmanager
+def _previewing_home(given: argparse.Namespace) -> Generator[None]:
+    """Let a preview have a home of its own for its time where there is none: it makes no other."""
+    if not given.dry_run or has_home(given):
+        yield
+        return
+    home = home_of(given).absolute()
+    above = next(folder for folder in home.parents if folder.is_dir())  # where the same folders are refused
+    config = config_of(given)
+    with TemporaryDirectory(prefix=".pioneer-preview-", dir=above) as folder:
+        given.home, given.config = Path(folder), config if config.exists() else None
+        yield
 
 
 def _show_added(result: CollectionAddResult) -> None:
@@ -155,6 +185,8 @@ def _show_collections(found: list[Collection]) -> None:
         for one in found
     ]
     show_table(["collection", "state", "indexed", "waiting", "failed", "compared", "folder"], rows)
+    if not rows:
+        hint("there is no collection here: `pioneer knowledge add DIR` makes one")
 
 
 def _status(given: argparse.Namespace) -> int:
@@ -173,11 +205,30 @@ def _search(given: argparse.Namespace) -> int:
     async def work(door: HomeMethods) -> KnowledgeSearchResult:
         if await door.compare_files():
             sys.stderr.write("pioneer: not every file could be compared in time; the rest is found later\n")
-        return await door.call(m.KNOWLEDGE_SEARCH, params)
+        result = await door.call(m.KNOWLEDGE_SEARCH, params)
+        if not result.hits:
+            await door.hint_at(await _count_elsewhere(door, given, params))
+        return result
 
     result = through_door(given, work)
     _show(given, result, _show_hits)
     return OK if result.hits else NEGATIVE
+
+
+async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace, params: Mapping[str, Any]) -> list[Elsewhere]:
+    """Return the hits that other workspaces have for a search, up to those of one answer, by number."""
+    found = list[Elsewhere]()
+    for other in (await collect_pages(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
+        if other.workspace_id == given.workspace:
+            continue
+        there = {**params, "max_results": MOST_HITS, "context": {"workspace_id": other.workspace_id}}
+        try:
+            hits = (await door.call(m.KNOWLEDGE_SEARCH, there)).hits
+        except CallerError:  # several there have the name that `entity` says
+            continue
+        if hits:
+            found.append(Elsewhere(workspace_id=other.workspace_id, count=len(hits)))
+    return sorted(found, key=lambda one: -one.count)
 
 
 def _show_hits(result: KnowledgeSearchResult) -> None:
@@ -225,9 +276,8 @@ def _read(given: argparse.Namespace) -> int:
 def _why(given: argparse.Namespace) -> int:
     collection_id, colon, below = given.place.partition(":")
     is_query = not colon or any(mark.isspace() for mark in collection_id)
-    params: dict[str, Any] = {"collection_id": collection_id, "path": below}
-    if is_query:
-        params = {"query": given.place, "context": {"workspace_id": given.workspace}}
+    asked = {"query": given.place} if is_query else {"collection_id": collection_id, "path": below}
+    params = {**asked, "context": {"workspace_id": given.workspace}}
 
     async def work(door: HomeMethods) -> Any:
         return await door.call(m.KNOWLEDGE_EXPLAIN, params)
@@ -261,8 +311,7 @@ def _files(given: argparse.Namespace) -> int:
 
     result = through_door(given, work)
     rows = [[one.state, words(one.reason or ""), str(one.lines), plain(one.path)] for one in result.files]
-    _show(given, result, lambda _: show_table(["state", "reason", "lines", "file"], rows))
-    return OK if result.files else NEGATIVE
+    return _show_rows(given, result, ["state", "reason", "lines", "file"], rows)
 
 
 def _entities(given: argparse.Namespace) -> int:
@@ -280,8 +329,7 @@ def _entities(given: argparse.Namespace) -> int:
         [plain(one.name), words(one.kind), str(one.files), plain(one.path or ""), plain(", ".join(one.aliases))]
         for one in result.entities
     ]
-    _show(given, result, lambda _: show_table(["name", "kind", "files", "path", "also called"], rows))
-    return OK if result.entities else NEGATIVE
+    return _show_rows(given, result, ["name", "kind", "files", "path", "also called"], rows)
 
 
 def _edges(given: argparse.Namespace) -> int:
@@ -323,8 +371,7 @@ def _edges(given: argparse.Namespace) -> int:
         ]
         for one in result.edges
     ]
-    _show(given, result, lambda _: show_table(["from", "kind", "to", "strength", "where"], rows))
-    return OK if result.edges else NEGATIVE
+    return _show_rows(given, result, ["from", "kind", "to", "strength", "where"], rows)
 
 
 def _changes(given: argparse.Namespace) -> int:
@@ -335,8 +382,7 @@ def _changes(given: argparse.Namespace) -> int:
 
     result = through_door(given, work)
     rows = [[when(one.at), words(one.event), one.collection_id, plain(one.path or "")] for one in result.events]
-    _show(given, result, lambda _: show_table(["when", "what", "collection", "file"], rows))
-    return OK if result.events else NEGATIVE
+    return _show_rows(given, result, ["when", "what", "collection", "file"], rows)
 
 
 def _scan(given: argparse.Namespace) -> int:
