@@ -3,6 +3,8 @@
 from knowledge.index.cutting import line_starts
 
 HEAD_BYTES = 8192
+FRONT_CHARS = 16_384
+"""Of a text, that its front matter may take: a longer one is none."""
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 MOST_MEAN_LINE = 500
 """Characters: what a person writes has shorter lines, but for prose, which has whole paragraphs in them."""

@@ -12,14 +12,13 @@ from typing import NamedTuple
 import anyio
 import anyio.to_thread
 
-from knowledge.index.judging import is_binary, is_generated
+from knowledge.index.judging import FRONT_CHARS, is_binary, is_generated
 from knowledge.index.reading import ReadBytes, read_file
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.files import WaitingFile, path_of
 from knowledge.scan.scanning import MAX_BAD, limits_of, walk_of
 from knowledge.scan.walking import SeenFile, Walk
-from knowledge.search.outline import FRONT_CHARS
 from knowledge.structure import ReaderEndedError, ReadRequest, ReadText, Unread
 from protocol.files.collections import LargeFile, Preview
 from protocol.files.knowledge import FileKind

@@ -179,12 +179,10 @@ class Scanner:
                 sights = []
             finally:
                 root.close()
-        plans, present = await means.db.read(
-            lambda tx: (_compare_all(tx, known.id, sights), count_readable(tx, known.id))
-        )
+        plans = await means.db.read(partial(_compare_all, collection=known.id, sights=sights))
         gone = [(sight.folder, row, reason) for sight, plan in plans for row, reason in plan.gone]
-        new = sum(len(plan.new) for _, plan in plans)
-        is_over = new > 0 and present + new - len(gone) > settings.max_files
+        more = sum(len(plan.new) for _, plan in plans) - len(gone)
+        is_over = more > 0 and more + await means.db.read(lambda tx: count_readable(tx, known.id)) > settings.max_files
         is_bare = any(not (sight.folder or sight.files or sight.left_out) for sight in sights) and bool(gone)
         if not sights or len(gone) > MASS or is_bare or is_over:
             await means.db.jot(lambda tx: self.queue(tx, collection_id))
