@@ -6,24 +6,22 @@ Rule 2: a search compares the folders first, for a few seconds, so that it does 
 
 import argparse
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import HomeMethods, config_of, has_home, home_of, through_door
+from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.files.previews import previewing_home, show_added
 from gateway.doors.commands.options import add_place, path, present, text_of
 from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.base import Elsewhere
 from protocol.errors import CallerError
-from protocol.files.collections import Collection, CollectionAddResult, Preview
+from protocol.files.collections import Collection, CollectionAddResult
 from protocol.files.graph import EdgesResult, FileEdge
 from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchArgs, KnowledgeSearchResult
 
@@ -105,60 +103,9 @@ def _add(given: argparse.Namespace) -> int:
             return CollectionAddResult(collection=fresh.collection)
         return result
 
-    with _previewing_home(given):
-        _show(given, through_door(given, work, makes_home=True), _show_added)
+    with previewing_home(given):
+        _show(given, through_door(given, work, makes_home=True), show_added)
     return OK
-
-
-@contextmanager
-def _previewing_home(given: argparse.Namespace) -> Generator[None]:
-    """Let a preview have a home of its own for its time where there is none: it makes no other."""
-    if not given.dry_run or has_home(given):
-        yield
-        return
-    home = home_of(given).absolute()
-    above = next(folder for folder in home.parents if folder.is_dir())  # where the same folders are refused
-    config = config_of(given)
-    with TemporaryDirectory(prefix=".pioneer-preview-", dir=above) as folder:
-        given.home, given.config = Path(folder), config if config.exists() else None
-        yield
-
-
-def _show_added(result: CollectionAddResult) -> None:
-    if result.preview is not None:
-        _show_preview(result.preview)
-        return
-    files = result.collection.files
-    told = f"{_count(files.indexed + files.partial)} files indexed"
-    if files.pending or result.collection.scanned_at is None:
-        told = (
-            f"indexing {_count(files.pending)} files in the background; `pioneer knowledge status` tells how far it is"
-        )
-    say(f"{result.collection.collection_id}\t{told}", "green")
-
-
-def _count(number: int) -> str:
-    return f"{number:,}"
-
-
-def _size(size: int) -> str:
-    """Return a number of bytes for a person."""
-    units = (("MB", 1_000_000), ("kB", 1000))
-    return next((f"{size / one:.1f} {unit}" for unit, one in units if size >= one), f"{size} bytes")
-
-
-def _counts(counted: Mapping[str, int]) -> str:
-    """Return counts by their names, the largest first."""
-    ordered = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
-    return ", ".join(f"{name} {_count(count)}" for name, count in ordered) or "none"
-
-
-def _show_preview(preview: Preview) -> None:
-    least = "at least " if preview.partial else ""
-    size = f"{least}{_count(preview.files)} files, {_size(preview.bytes)} would be indexed"
-    say(f"{size}: {_counts(preview.by_kind)}. Skipped: {_counts(preview.skipped)}.")
-    for bad in preview.bad_patterns:
-        say(f"no pattern: {plain(bad.file)} line {bad.line}, {plain(bad.pattern)}")
 
 
 def _list(given: argparse.Namespace) -> int:
