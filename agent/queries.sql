@@ -111,7 +111,7 @@ SELECT generation FROM turn WHERE turn_id = :turn_id
 -- name: get_turn
 -- A turn by id, with its workspace.
 SELECT turn.turn_id, turn.thread_id, thread.workspace_id, turn.driver, turn.mode, turn.status, turn.started_at, turn.completed_at, turn.error_reason,
-    turn.error_retryable, turn.rounds, turn.usage, turn.manifest, turn.input_hash, turn.options, turn.last_seq, turn.post_completed, turn.position, turn.owner, turn.tool_events, turn.memory_mode, turn.superseded_by
+    turn.error_retryable, turn.rounds, turn.usage, turn.manifest, turn.input_hash, turn.options, turn.last_seq, turn.position, turn.owner, turn.tool_events, turn.memory_mode, turn.superseded_by
 FROM turn JOIN thread USING (thread_id) WHERE turn.turn_id = :turn_id
 
 -- name: turns_of_thread
@@ -191,14 +191,14 @@ SELECT turn_id, kind, text FROM json_each(:turn_ids) AS wanted CROSS JOIN item O
 WHERE item.kind IN ('user_message', 'agent_message') AND item.status = 'completed' AND item.text <> ''
 ORDER BY wanted.key, item.position, item.id
 
--- name: asked_before
+-- name: find_request_before
 -- What the user said last before a turn, in its conversation.
 SELECT item.text FROM turn JOIN item ON item.thread_id = turn.thread_id
 WHERE turn.turn_id = :turn_id AND item.kind = 'user_message' AND item.turn_id <> :turn_id
     AND item.id < (SELECT min(id) FROM item AS own WHERE own.turn_id = :turn_id)
 ORDER BY item.id DESC LIMIT 1
 
--- name: said_by_others
+-- name: list_texts_of_others
 -- What tools read in a conversation, newest first, but for those of memory, and what assistants say in the conversations that its workspace imported.
 SELECT text FROM (
     SELECT item.text, item.id AS row FROM turn JOIN item ON item.thread_id = turn.thread_id
@@ -519,19 +519,20 @@ UPDATE instruction_version SET text = :text WHERE id = :row
 
 -- name: add_capture
 -- A message of a user that came through a program without memory.
-INSERT INTO capture (workspace_id, thread_id, turn_id, session, root, user_hash, seen_at)
-VALUES (:workspace_id, :thread_id, :turn_id, :session, :root, :user_hash, :now)
+INSERT INTO capture (workspace_id, thread_id, turn_id, session, root, user_hash, is_of_subagent, seen_at)
+VALUES (:workspace_id, :thread_id, :turn_id, :session, :root, :user_hash, :is_of_subagent, :now)
 
 -- name: captures_of_chain
--- The captured messages of a workspace that one of some digests ends with, or whose answer does; and the newest of a session. Newest first.
-SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, turn.status, turn.superseded_by IS NOT NULL,
-    NOT EXISTS (SELECT 1 FROM capture AS later WHERE later.thread_id = capture.thread_id AND later.id > capture.id), recall
+-- The captured messages of a workspace that one of some digests ends with, or whose answer does or is named so; and the newest of a session that is no subagent's. Newest first.
+SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, answer_name, turn.status, turn.superseded_by IS NOT NULL,
+    NOT EXISTS (SELECT 1 FROM capture AS later WHERE later.thread_id = capture.thread_id AND later.id > capture.id), recall, is_of_subagent
 FROM capture LEFT JOIN turn USING (turn_id)
 WHERE workspace_id = :workspace_id AND capture.id IN (
     SELECT one.id FROM json_each(:said) AS wanted CROSS JOIN capture AS one ON one.user_hash = unhex(wanted.value)
     UNION SELECT one.id FROM json_each(:said) AS wanted CROSS JOIN capture AS one ON one.answer_hash = unhex(wanted.value)
     UNION SELECT one.id FROM json_each(:answers) AS wanted CROSS JOIN capture AS one ON one.answer_hash = unhex(wanted.value)
-    UNION SELECT max(id) FROM capture AS one WHERE one.session = :session
+    UNION SELECT one.id FROM capture AS one WHERE one.answer_name = :name
+    UNION SELECT max(id) FROM capture AS one WHERE one.session = :session AND one.is_of_subagent = 0
 ) ORDER BY capture.id DESC LIMIT :limit
 
 -- name: captures_with_shown
@@ -543,7 +544,7 @@ ORDER BY id DESC LIMIT :limit
 
 -- name: get_capture
 -- A captured message by its row.
-SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, turn.status, turn.superseded_by IS NOT NULL, 0, recall
+SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, answer_name, turn.status, turn.superseded_by IS NOT NULL, 0, recall, is_of_subagent
 FROM capture LEFT JOIN turn USING (turn_id) WHERE capture.id = :row
 
 -- name: capture_of_turn
@@ -563,8 +564,8 @@ UPDATE capture SET recall = :recall WHERE id = :row
 UPDATE capture SET is_shown = 0, recall = :recall WHERE id = :row
 
 -- name: answer_capture
--- The digest of a conversation with the answer.
-UPDATE capture SET answer_hash = :answer_hash, seen_at = max(seen_at, :now) WHERE id = :row
+-- The digest of a conversation with the answer, and of the answer's name.
+UPDATE capture SET answer_hash = :answer_hash, answer_name = :answer_name, seen_at = max(seen_at, :now) WHERE id = :row
 
 -- name: first_shown_capture
 -- The first message of a thread that went out with what it was given.
@@ -627,16 +628,16 @@ SELECT :to, block, source_kind, source_id, source_turn, mark, text FROM shown_li
 
 -- name: captures_of_thread
 -- A thread's captured messages in order.
-SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, turn.status, turn.superseded_by IS NOT NULL, 0, recall
+SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, answer_name, turn.status, turn.superseded_by IS NOT NULL, 0, recall, is_of_subagent
 FROM capture LEFT JOIN turn USING (turn_id) WHERE capture.thread_id = :thread_id ORDER BY capture.id
 
 -- name: newest_of_session
 -- The newest captured message of a client's session.
-SELECT max(id) FROM capture WHERE workspace_id = :workspace_id AND session = :session
+SELECT max(id) FROM capture WHERE workspace_id = :workspace_id AND session = :session AND is_of_subagent = 0
 
 -- name: newest_of_hash
 -- The newest captured message with a digest.
-SELECT max(id) FROM capture WHERE workspace_id = :workspace_id AND user_hash = :user_hash
+SELECT max(id) FROM capture WHERE workspace_id = :workspace_id AND user_hash = :user_hash AND is_of_subagent = 0
 
 -- name: remove_shown_source
 -- What was shown of a source goes.

@@ -192,12 +192,15 @@ CREATE TABLE capture (
     root         BLOB NOT NULL,
     user_hash    BLOB NOT NULL,
     answer_hash  BLOB,
+    answer_name  BLOB, -- the digest of the name by which a request goes on from the answer
     recall       TEXT, -- how its recall ended; NULL until then
     is_shown     INTEGER NOT NULL DEFAULT 1 CHECK (is_shown IN (0, 1)),
+    is_of_subagent INTEGER NOT NULL DEFAULT 0 CHECK (is_of_subagent IN (0, 1)),
     seen_at      INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX capture_by_user ON capture (user_hash);
 CREATE INDEX capture_by_answer ON capture (answer_hash) WHERE answer_hash IS NOT NULL;
+CREATE INDEX capture_by_name ON capture (answer_name) WHERE answer_name IS NOT NULL;
 CREATE INDEX capture_of_session ON capture (session, id) WHERE session IS NOT NULL;
 CREATE INDEX capture_of_thread ON capture (thread_id, id);
 CREATE INDEX capture_of_turn ON capture (turn_id) WHERE turn_id IS NOT NULL;

@@ -46,10 +46,6 @@ class Toolset:
         """Domains of which something is not visible yet."""
         return sorted({spec.domain for name, spec in self._specs.items() if name not in self._visible})
 
-    def knows(self, name: str) -> bool:
-        """Return whether the tool is registered and visible."""
-        return name in self._visible
-
     def reveal(self, arguments: dict[str, Any]) -> ToolReply:
         """`request_tools`: make the tools of some domains visible from the next round on."""
         try:

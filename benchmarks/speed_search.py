@@ -41,8 +41,6 @@ LONGER = 740
 """Mean length of a message in the second home whose disk is measured; the longest is one chunk still."""
 WANTED_CHARS = 1000
 DISK_CHUNKS = 10_000
-GROWN = 100_000
-"""Chunks from which on a home is a large one."""
 
 
 class HomeSize(NamedTuple):

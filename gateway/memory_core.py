@@ -12,7 +12,7 @@ from agent.forget.places import KeptFiles
 from agent.forget.redaction import forget_copies
 from agent.prompt.ledger import Ledger
 from agent.rows.injections import turns_shown
-from agent.rows.items import asked_before, read_items, said_by_others
+from agent.rows.items import find_request_before, list_texts_of_others, read_items
 from agent.rows.runs import open_runs, read_run, read_turn
 from agent.rows.threads import read_thread, workspace_exists
 from agent.rows.turns import caller_of_turn, generation_of_turn
@@ -123,8 +123,8 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
         generation_of_turn=generation_of_turn,
         caller_of_turn=caller_of_turn,
         turns_shown=turns_shown,
-        asked_before=asked_before,
-        said_by_others=said_by_others,
+        find_request_before=find_request_before,
+        list_texts_of_others=list_texts_of_others,
         open_runs=open_runs,
         end_runs=lambda _tx, _run_ids, _code: None,
         echo_spans=ledger.echo_spans,

@@ -100,8 +100,8 @@ WHERE collection = :collection AND folder = :folder
 -- name: add_file
 -- A file was seen for the first time; it waits to be read.
 INSERT INTO knowledge_file (file_id, collection, folder, name, device, inode, size, mtime_ns, kind, language, state, pending_at,
-    is_baseline)
-VALUES (:file_id, :collection, :folder, :name, :device, :inode, :size, :mtime_ns, :kind, :language, 'pending', :now, :is_baseline)
+    is_baseline, next_run_at)
+VALUES (:file_id, :collection, :folder, :name, :device, :inode, :size, :mtime_ns, :kind, :language, 'pending', :now, :is_baseline, :held_until)
 ON CONFLICT (collection, folder, name) DO NOTHING
 
 -- name: renew_file
@@ -156,12 +156,19 @@ ORDER BY wanted.key, f.id
 
 -- name: move_file
 -- A file has another path; all that is known of it stays.
-UPDATE knowledge_file SET folder = :folder, name = :name, kind = :kind, language = :language, state = iif(state = 'missing', 'pending', state)
-WHERE id = :id
+UPDATE knowledge_file SET folder = :folder, name = :name, kind = :kind, language = :language WHERE id = :id
+
+-- name: find_file_again
+-- A file that was missing waits to be read.
+UPDATE knowledge_file SET state = 'pending' WHERE id = :id AND state = 'missing'
 
 -- name: remove_file
 -- A file is gone.
 DELETE FROM knowledge_file WHERE id = :id
+
+-- name: release_files
+-- What is new is read now: the scan that saw it knows which of it are moved files.
+UPDATE knowledge_file SET next_run_at = 0 WHERE collection = :collection AND state = 'pending' AND next_run_at > 0 AND attempts = 0
 
 -- name: miss_file
 -- A file is not where it was, or is not to be read any more.

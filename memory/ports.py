@@ -53,9 +53,9 @@ were."""
 CallerOfTurn: TypeAlias = Callable[[Tx, str], RequestCaller | None]
 """The door and the client that began a turn; None where neither is known."""
 
-AskedBefore: TypeAlias = Callable[[Tx, str], str]
+FindRequestBefore: TypeAlias = Callable[[Tx, str], str]
 """Return the user's last words before a turn."""
-SaidByOthers: TypeAlias = Callable[[Tx, str, int], Sequence[str]]
+ListTextsOfOthers: TypeAlias = Callable[[Tx, str, int], Sequence[str]]
 """Return texts, at most so many, that reached a turn's conversation and are not its user's."""
 TurnsShown: TypeAlias = Callable[[Tx, str, int], Sequence[tuple[str, str, int]]]
 """(tx, memory, limit): thread, turn and time of the turns in whose prompt a memory stood, newest first."""
@@ -86,8 +86,8 @@ class Collaborators(Struct, frozen=True, kw_only=True):
     generation_of_turn: GenerationOfTurn
     caller_of_turn: CallerOfTurn
     turns_shown: TurnsShown
-    asked_before: AskedBefore
-    said_by_others: SaidByOthers
+    find_request_before: FindRequestBefore
+    list_texts_of_others: ListTextsOfOthers
     open_runs: OpenRuns
     end_runs: EndRuns
     echo_spans: EchoSpans

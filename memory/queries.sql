@@ -24,8 +24,8 @@ SELECT coalesce(group_concat(id || ':' || updated_at || ':' || hex(checksum)), '
   AND status = 'active' AND category IN ('recurring_instruction', 'communication_style', 'identity')
 
 -- name: marks
--- What stands for the words of some records; nothing for those that are forgotten.
-SELECT memory_id, text_hash FROM record WHERE memory_id IN (SELECT value FROM json_each(:memory_ids)) AND status <> 'deleted'
+-- What stands for the words of some records that are believed.
+SELECT memory_id, text_hash FROM record WHERE memory_id IN (SELECT value FROM json_each(:memory_ids)) AND status = 'active'
 
 -- name: record_by_key
 -- The newest record of a key, canonical or the caller's own; active ones first.

@@ -98,7 +98,7 @@ class TurnMemory:
         return await self._reader.list_records(params, narrow_scopes(self.turn_scopes(turn), params.scopes))
 
     def marks(self, tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
-        """Return by id a mark of each memory's words; forgotten memories have none."""
+        """Return by id a mark of each memory's words; what is forgotten, or believed no more, has none."""
         return marks_of(tx, memory_ids)
 
     async def recall(

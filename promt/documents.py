@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from promt.handing_over import KEEPS
 from promt.language.reader import either
 from promt.layout import QUOTED, SPEAKER, Span, TextBlock, sentences
 from promt.patterns import compile_late
@@ -30,11 +31,10 @@ _ENDS_SENTENCE = compile_late(r"[.!?…](?=\s|$)|[。！？]")
 _OPEN_END = compile_late(r"[,;:，；：、]\s*$")
 _GREETS = compile_late(r"[^\n]*[,，:：]\s*")
 _ADDRESSES = compile_late(r"\s*([^\W\d_][^\n,，!！:：.?]{1,60})[,，!！]")
+_ENDS_HEAD = compile_late(r"[ \t)]*[:：–—-]")
 _QUOTES = frozenset("\"'“„«‘")
 _WORD = compile_late(r"[^\W\d_][\w'’.-]*")
-_TALK = compile_late(
-    lambda: rf"\W*(?:(?:{either('hygiene', 'small_talk', spaced=True)})\b\W*)+", re.IGNORECASE
-)
+_TALK = compile_late(lambda: rf"\W*(?:(?:{either('hygiene', 'small_talk', spaced=True)})\b\W*)+", re.IGNORECASE)
 """A thank you is no name."""
 
 
@@ -78,10 +78,16 @@ def _is_headed(said: str) -> bool:
 
 
 def _begins_in_capitals(line: str) -> bool:
-    """Return whether a line begins with words in capitals, at least some, or all of it."""
-    words = _WORD.findall(line)
-    count = next((at for at, word in enumerate(words) if not word.isupper()), len(words))
-    return count >= CAPITAL_WORDS or (bool(words) and count == len(words) and sum(map(len, words)) >= CAPITAL_LETTERS)
+    """Return whether a line begins with words in capitals up to a colon or a dash, or is all of such words."""
+    count = letters = end = 0
+    for word in _WORD.finditer(line):
+        if not word[0].isupper():
+            break
+        count, letters, end = count + 1, letters + len(word[0]), word.end()
+    is_all = letters >= CAPITAL_LETTERS and not line[end:].strip()
+    is_head = is_all or (count >= CAPITAL_WORDS and _ENDS_HEAD.match(line, end) is not None)
+    head = line[:end]
+    return is_head and not (KEEPS.search(head) or is_about_user(head) or speaks_to_reader(head))
 
 
 def _is_heading(line: str) -> bool:

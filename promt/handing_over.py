@@ -142,7 +142,8 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
         colon = COLON.search(bare, works.end() if works else 0)
         if works and colon is None and REWORKS.search(bare):
             colon = _DASH.search(bare, works.end())
-        is_kept = _KEPT.search(bare[: colon.end()] if colon else bare) is not None
+        may_hand = works or points or asks or colon  # nothing else is kept or handed over
+        is_kept = may_hand is not None and _KEPT.search(bare[: colon.end()] if colon else bare) is not None
         is_kept = is_kept and not (works and REWORKS.search(works[0]))  # "translate it, keep the rhythm"
         ends_label = colon is not None and colon.end() == len(bare)
         names = not (works or points) and names_text(bare, block, has_colon=ends_label)
@@ -169,5 +170,6 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
 
 def names_text(bare: str, block: TextBlock, *, has_colon: bool) -> bool:
     """Return whether a short paragraph names a kind of text, and not one that its speaker writes: lyrics, a read."""
-    is_short = block.end - block.start <= HANDING_CHARS
-    return is_short and _TEXTS.search(bare) is not None and (has_colon or SUBJECT.search(bare) is None)
+    if block.end - block.start > HANDING_CHARS or not (has_colon or SUBJECT.search(bare) is None):
+        return False
+    return _TEXTS.search(bare) is not None

@@ -34,7 +34,6 @@ _INTRODUCES = compile_late(lambda: whole("own_words", "introduces"), re.IGNORECA
 """Says that its speaker will tell about themselves."""
 
 
-
 def is_told(text: str, prose: Sequence[TextBlock]) -> bool:
     """Return whether a message of several paragraphs speaks to its assistant, from one end to the other."""
     if not prose or prose[-1].end - prose[0].start > TOLD_CHARS or is_document(text, prose):

@@ -3,9 +3,7 @@
 Rule 1: pure, and the length stays: places in the text keep their numbers.
 Rule 2: only a word that mixes scripts, or has nothing but look-alikes in a text of another script, is read anew.
 """
-# ruff: noqa: RUF001  # look-alikes are the subject here
 
-import re
 from typing import Final
 
 from promt.patterns import compile_late
@@ -32,8 +30,6 @@ def read_alike(text: str) -> str:
 def _read_word(word: str, *, is_latin: bool) -> str:
     if not (is_latin or _MIXED.search(word)):
         return word
-    scripts = [(_TO_LATIN, str.isascii), (_TO_CYRILLIC, lambda char: not char.isascii())]
-    for twins, is_of_script in scripts if is_latin else reversed(scripts):
-        if all(is_of_script(char) or ord(char) in twins for char in word):
-            return word.translate(twins)
-    return word
+    latin, cyrillic = word.translate(_TO_LATIN), word.translate(_TO_CYRILLIC)
+    read = [(latin, latin.isascii()), (cyrillic, _ASCII.search(cyrillic) is None)]
+    return next((one for one, is_whole in read[:: 1 if is_latin else -1] if is_whole), word)

@@ -97,7 +97,10 @@ def awaits_text(text: str) -> bool:
     blocks = blocks_of(text, []) if 0 < len(text) <= HANDING_CHARS else []
     if len(blocks) != 1 or blocks[0].is_formed or QUOTED.search(text) or ALWAYS.search(text):
         return False
-    if not any(REWORKS.search(said) and find_works().search(said) for said in (text[start:end] for start, end in sentences(text))):
+    if not any(
+        REWORKS.search(said) and find_works().search(said)
+        for said in (text[start:end] for start, end in sentences(text))
+    ):
         return False
     cover = find_cover(text, blocks[0])
     is_at_end = cover is not None and not text[cover.ends :].strip()
@@ -248,7 +251,7 @@ def _asks_about(text: str, block: TextBlock) -> bool:
 
 def _without_cover(text: str, prose: Sequence[TextBlock], *, is_plain: bool) -> Iterator[Span]:
     """All of it, unless the last paragraph but asks; then what of the ones before is about the user, or short."""
-    is_bare = is_plain and bool(prose) and _is_bare_request(text, prose[-1])
+    is_bare = is_plain and len(prose) > 1 and _is_bare_request(text, prose[-1])
     before = [] if is_bare else list(prose[:-1])  # the text of a bare request stands above it, whoever speaks there
     if before and _only_asks(text, prose[-1]):
         size = sum(one.end - one.start for one in before)
@@ -283,17 +286,14 @@ def _announces(text: str, block: TextBlock) -> bool:
 
 def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
     """Return whether the last paragraph begins with words that point at a text above it."""
+    if is_alone:
+        return False
     start, end = next(sentences(text, last.start, last.end))
     opening = text[start:end]
     is_asked = find_works().search(opening) is not None or QUESTION.search(opening) is not None
     points = POINTS_AHEAD.search(opening) or POINTS.search(opening)
     points = points or (THAT.search(opening) if find_works().search(opening) else None)
-    if (
-        is_alone
-        or points is None
-        or SUBJECT.search(opening[: points.start()])
-        or (end < last.end and COLON.search(opening))
-    ):
+    if points is None or SUBJECT.search(opening[: points.start()]) or (end < last.end and COLON.search(opening)):
         return False
     is_bare = len(opening) <= HANDING_CHARS and SUBJECT.search(opening) is None
     return end == last.end or is_asked or is_bare or points.start() == 0
@@ -337,8 +337,10 @@ def _find_unworked(text: str, start: int, end: int) -> Iterator[Span]:
         return
     ranges = list(sentences(text, start, end))
     last = text[slice(*ranges[-1])] if is_end and len(ranges) > 1 else ""
-    is_worked = REWORKS.search(last) and find_works().search(last) and not COLON.search(last)
-    if is_worked and (POINTS.search(last) or THAT.search(last)) and not SUBJECT.search(last):
+    is_pointing = (
+        last and not (SUBJECT.search(last) or COLON.search(last)) and (THAT.search(last) or POINTS.search(last))
+    )
+    if is_pointing and REWORKS.search(last) and find_works().search(last):
         yield ranges[-1]  # what stands before a request at the end of all is what it is about
         return
     if not is_said:

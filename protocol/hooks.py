@@ -12,9 +12,9 @@ from msgspec import Struct, field
 from msgspec import field as member
 
 from protocol.base import Diagnostic, Wire
-from protocol.conversation.host_turns import ToolEvent, ToolReply, ToolSpec
+from protocol.conversation.host_turns import ToolReply, ToolSpec
 from protocol.conversation.manifests import ManifestBudget, SourceRef, TurnPolicy
-from protocol.conversation.turns import Turn, TurnOptions
+from protocol.conversation.turns import ToolEvent, Turn, TurnOptions
 from protocol.conversation.values import (
     Domain,
     Driver,
@@ -43,6 +43,9 @@ PHASES: tuple[Phase, ...] = (
 
 HOOK_CONTRACT_VERSION = 1
 DEFAULT_TIMEOUT_MS = 1000
+HAND_OVER_MS = 50
+"""Kept of its time by a hook that looks for something, to hand over what was found by then: one that is cut off gives
+nothing."""
 
 
 # -- input of a hook ------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The words of a forgotten memory: their places in a text, and the text without them.
 
-Rule 1: pure. Words are compared by their letters, whatever their case, white space and typography.
+Rule 1: pure. Words are compared by their letters, whatever their case, white space, typography, emphasis and quoting.
 Rule 2: words stand for themselves: within a longer word of a script that puts blanks between words they are another
 word.
 Rule 3: the text around them stays; a fixed mark stands in their place.
@@ -24,6 +24,10 @@ TYPOGRAPHY = {
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
 }
 """Typographic quotes and dashes as ASCII: the same words typed again have these."""
+_INVISIBLE = "[\u00ad\u034f\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]+"
+_UNSAID: Final = re.compile(rf"(?m)^[ \t]*(?:>[ \t]?)+|(?<![^\W_])[*_~`]+|[*_~`]+(?![^\W_])|{_INVISIBLE}")
+"""Signs that say nothing: those of a quoted line, those around emphasized words, and those that nobody sees."""
+_UNSEEN: Final = re.compile(_INVISIBLE)
 _TERMINAL = " .!?\u3002\uff01\uff1f\u2026;,:"
 _FIRST_UNSPACED = "\u0e00"
 """From Thai on scripts write no blanks, or join small words to others."""
@@ -53,6 +57,7 @@ def _clusters(text: str) -> Iterator[tuple[int, int]]:
 
 def fold_text(text: str) -> str:
     """Return a text as it is compared."""
+    text = _UNSAID.sub("", text)
     if text.isascii():
         return " ".join(text.lower().split())
     return " ".join(normalize("NFKC", text.translate(TYPOGRAPHY)).casefold().split())
@@ -60,16 +65,20 @@ def fold_text(text: str) -> str:
 
 def _fold_with_ranges(text: str) -> tuple[str, list[tuple[int, int]]]:
     """Return a text as it is compared, and for each of its characters the range of the original that it stands for."""
+    places = list(range(len(text)))
+    for unsaid in reversed(list(_UNSAID.finditer(text))):
+        del places[unsaid.start() : unsaid.end()]
+    said = "".join([text[place] for place in places])
     letters: list[str] = []
     ranges: list[tuple[int, int]] = []
-    for start, end in _clusters(text):
-        for letter in normalize("NFKC", text[start:end].translate(TYPOGRAPHY)).casefold():
+    for start, end in _clusters(said):
+        for letter in normalize("NFKC", said[start:end].translate(TYPOGRAPHY)).casefold():
             if not letter.isspace():
                 letters.append(letter)
-                ranges.append((start, end))
+                ranges.append((places[start], places[end - 1] + 1))
             elif letters and letters[-1] != " ":
                 letters.append(" ")
-                ranges.append((start, end))
+                ranges.append((places[start], places[end - 1] + 1))
     return "".join(letters), ranges
 
 
@@ -117,7 +126,7 @@ class Saying:
         """Return whether the text surely has no phrase: most texts have none of the words, at a tenth of the cost."""
         if "" in self._anchored or len(self._anchored) > FEW:
             return not self._anchored
-        plain = text.lower() if text.isascii() else normalize("NFKC", text).casefold()
+        plain = text.lower() if text.isascii() else normalize("NFKC", _UNSEEN.sub("", text)).casefold()
         return not any(anchor in plain for anchor in self._anchored)
 
     def take_out(self, text: str) -> str:

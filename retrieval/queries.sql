@@ -192,8 +192,12 @@ SELECT DISTINCT subject FROM edge WHERE house = :house AND subject IN (SELECT va
 SELECT DISTINCT target_folded FROM edge WHERE target_folded IN (SELECT value FROM json_each(:names))
 
 -- name: move_entity
--- Give the page or code that stands for a thing of a house another path and name.
-UPDATE entity SET path = :path, name = :name, folded = :folded WHERE house = :house AND subject = :subject AND kind IN ('page', 'code')
+-- Give an entity another path.
+UPDATE entity SET path = :path WHERE id = :row
+
+-- name: rename_entity
+-- Give an entity another name.
+UPDATE entity SET name = :name, folded = :folded WHERE id = :row
 
 -- name: drop_entity
 -- Drop an entity.

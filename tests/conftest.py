@@ -1,4 +1,4 @@
-"""What every test starts from, however the tests were started."""
+"""The ground of every test, however the tests were started."""
 
 import os
 import shutil

@@ -20,7 +20,16 @@ from promt.time_words import zone_of
 from protocol.conversation.artifacts import ArtifactRef
 from protocol.conversation.manifests import SourceRef
 from protocol.conversation.values import RecallStatus
-from protocol.hooks import ContextItem, EpisodicPlan, EpisodicQuery, HookInput, HookOutput, PromptContext, Subscription
+from protocol.hooks import (
+    HAND_OVER_MS,
+    ContextItem,
+    EpisodicPlan,
+    EpisodicQuery,
+    HookInput,
+    HookOutput,
+    PromptContext,
+    Subscription,
+)
 from protocol.settings import GatewayConfig
 from protocol.thread_episodic import DiagnosticCode, ThreadHit
 from retrieval.budget import Floor
@@ -32,8 +41,6 @@ from thread_episodic.values import Shown, TurnSearch
 HOOK_ID = "thread_episodic.recall"
 CONTEXT_ID = "thread_recall"
 TIMEOUT_MS = 800
-HAND_OVER_MS = 50
-"""Kept of that time for handing over what was found by then: a hook that is cut off gives nothing."""
 KEPT_PART = 3  # of the budget: at the usual sizes, two snippets
 UNASKED_FLOOR = 0.4
 UNASKED_FLOOR_MEANT = 0.3

@@ -7,6 +7,7 @@ without what was forgotten or changed since, and what was left out once stays ou
 """
 
 import weakref
+from collections.abc import Collection
 from functools import partial
 
 import anyio
@@ -21,6 +22,7 @@ from agent.capture.identity import (
     OfSubagent,
     Place,
     find_place,
+    may_meet,
 )
 from agent.capture.means import CaptureMeans, FoundMessage, options_of
 from agent.capture.recalls import BRIEF_CHARS, GivenMemory, Recalls, standing_in
@@ -45,7 +47,7 @@ from agent.rows.captures import (
 )
 from agent.rows.injections import remove_injections
 from agent.rows.items import add_item, items_of_turn, read_items, turn_items
-from agent.rows.threads import StoredThread, add_thread, add_workspace, get_thread, get_workspace
+from agent.rows.threads import add_thread, add_workspace, get_thread, get_workspace, new_thread
 from agent.rows.turns import TurnLeft, end_turn, get_turn, keep_manifest, running_turn, supersede_turn
 from agent.states import TURNS, TurnEvent
 from agent.turns.turns import FINISHED, ITEM_STATUS, CapturedEnd
@@ -60,7 +62,7 @@ from protocol.capture.calls import (
 )
 from protocol.conversation.items import Item
 from protocol.conversation.manifests import ManifestRecall
-from protocol.conversation.threads import Thread, ThreadFork
+from protocol.conversation.threads import ThreadFork
 from protocol.conversation.turns import TextInput, Turn, TurnStartParams
 from protocol.conversation.values import MemoryMode
 from protocol.errors import CallerError, Refused
@@ -141,7 +143,9 @@ class Captures:
     def to_asked_message(self, params: CapturePrepareParams) -> AskedMessage:
         """Return a message as it is looked for."""
         chain = [self.digest(bytes.fromhex(link.hash)) for link in params.chain]
-        return AskedMessage(chain, params.user_index, self.session_of(params.source), params.source.thread_id)
+        source = params.source
+        is_of_subagent = source.role == "subagent"
+        return AskedMessage(chain, params.user_index, self.session_of(source), source.thread_id, is_of_subagent)
 
     def digest(self, chain_hash: bytes) -> bytes:
         """Return the keyed digest of a hash of a chain; a conversation comes again with each of its messages."""
@@ -167,7 +171,7 @@ class Captures:
         asked = self.to_asked_message(params)
         workspace_id = self.workspace_of(tx, params.source)
         answers = [answer] if answer is not None else []
-        known = find_captures(tx, workspace_id, asked.newest(NEAR), answers, asked.session)
+        known = self._known_to(tx, workspace_id, asked, asked.newest(NEAR), answers)
         if answer is not None:
             done = [one for one in known if one.user_hash == asked.user_hash and one.answer_hash == answer]
             if done:
@@ -176,12 +180,12 @@ class Captures:
             return None
         near = set(asked.newest(NEAR))
         if asked.user_index >= NEAR and not any(one.user_hash in near or one.answer_hash in near for one in known):
-            known = find_captures(tx, workspace_id, asked.newest(len(asked.chain)), answers, asked.session)
+            known = self._known_to(tx, workspace_id, asked, asked.newest(len(asked.chain)), answers)
         place = find_place(asked, known)
         if isinstance(place, Continues):
             renew_capture(tx, place.known.row, now)
             return _to_found_message(place.known, workspace_id, asked)
-        keeps = mode == "normal" and params.source.role == "main" and not isinstance(place, OfSubagent)
+        keeps = mode == "normal" and not isinstance(place, OfSubagent)
         return self._make(
             tx,
             params,
@@ -192,10 +196,16 @@ class Captures:
                 self._means.ids.new("trn") if keeps else None,
                 asked,
                 is_continuation=False,
-                is_of_subagent=params.source.role == "subagent" or isinstance(place, OfSubagent),
+                is_of_subagent=isinstance(place, OfSubagent),
             ),
             place,
         )
+
+    def _known_to(
+        self, tx: Tx, workspace_id: str, asked: AskedMessage, said: Collection[bytes], answers: Collection[bytes]
+    ) -> list[KnownCapture]:
+        found = find_captures(tx, workspace_id, said, answers, name=asked.chain[0], session=asked.session)
+        return [one for one in found if may_meet(asked, one)]
 
     def _make(self, tx: Tx, params: CapturePrepareParams, found: FoundMessage, place: Place) -> FoundMessage:
         """Store the row of a message that is new, and its conversation where that is new as well."""
@@ -211,7 +221,13 @@ class Captures:
         row = add_capture(
             tx,
             NewCapture(
-                found.workspace_id, found.thread_id, found.turn_id, asked.session, asked.chain[0], asked.user_hash
+                found.workspace_id,
+                found.thread_id,
+                found.turn_id,
+                asked.session,
+                asked.chain[0],
+                asked.user_hash,
+                found.is_of_subagent,
             ),
             now,
         )
@@ -242,6 +258,8 @@ class Captures:
     def _thread_of(self, tx: Tx, place: Place, workspace_id: str) -> str:
         if isinstance(place, AskedAgain):
             return place.known.thread_id
+        if isinstance(place, OfSubagent) and place.thread_id is not None:
+            return place.thread_id
         if isinstance(place, NextTurn):
             found = get_thread(tx, place.thread_id)
             if found is not None and found.thread.workspace_id != workspace_id:
@@ -257,23 +275,7 @@ class Captures:
             return
         now = self._means.clock.now()
         add_workspace(tx, workspace_id, now)
-        thread = Thread(
-            thread_id=thread_id,
-            workspace_id=workspace_id,
-            agent_id=agent_id,
-            parent_thread_id=None,
-            name=None,
-            mode="agent",
-            memory_mode="normal",
-            origin="user",
-            task_id=None,
-            archived=False,
-            turn_count=0,
-            created_at=now,
-            updated_at=now,
-            forked_from=fork,
-        )
-        add_thread(tx, StoredThread(thread, None, None, None, 0))
+        add_thread(tx, new_thread(thread_id, workspace_id, now, agent_id=agent_id, forked_from=fork))
 
     def _quotes_turn(self, tx: Tx, workspace_id: str, text: str, now: int) -> bool:
         """Return whether a message quotes a turn of the last minutes whole: a program asks for a title or a summary."""
@@ -336,6 +338,7 @@ class Captures:
         reason = params.recall.reason if params.recall is not None else "late"
         recall = ManifestRecall(status="skipped", reason=reason, memory_ids=[], chunk_ids=[])
         recall = None if params.shown else recall
+        name = self.digest(bytes.fromhex(params.answer_name)) if params.answer_name is not None else None
 
         def settle(tx: Tx) -> Turn | None:
             """Keep what was shown and answered, unless that is known; return the turn as it was."""
@@ -351,7 +354,7 @@ class Captures:
                     manifest = msgspec.structs.replace(manifest, sections=[], budgets=budgets, recall=recall)
                     keep_manifest(tx, stored.turn.turn_id, manifest)
             if answer is not None:
-                answer_capture(tx, row, answer, self._means.clock.now())
+                answer_capture(tx, row, answer, self._means.clock.now(), name)
             return stored.turn if stored is not None else None
 
         turn = await self._means.db.write(settle)
@@ -390,8 +393,8 @@ class Captures:
             )
             add_item(tx, item, len(known))
         events = self._means.turns.mask_events(end.events)
-        left = msgspec.structs.replace(stored.turn, usage=end.usage or stored.turn.usage)
-        end_turn(tx, turn_id, before, event, now, TurnLeft(left, stored.last_seq, events))
+        left = msgspec.structs.replace(stored.turn, usage=end.usage or stored.turn.usage, tool_events=events)
+        end_turn(tx, turn_id, before, event, now, TurnLeft(left, stored.last_seq))
         facts = read_items(tx, turn_items(tx, [turn_id])[turn_id]).values()
         self._means.neighbours.on_items(tx, [fact for fact in facts if fact.indexable])
         self._means.background.queue(tx, stored.turn.thread_id, turn_id)
@@ -418,6 +421,7 @@ def _to_found_message(one: KnownCapture, workspace_id: str, asked: AskedMessage)
         one.turn_id,
         asked,
         is_continuation=True,
+        is_of_subagent=one.is_of_subagent,
         is_stored=one.status is not None,
         recall=one.recall,
     )

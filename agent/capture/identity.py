@@ -4,6 +4,7 @@ Rule 1: pure; what is known is gathered before, of the message's own workspace a
 Rule 2: two conversations that begin alike never become one: an answered question belongs to another conversation
 unless the client says otherwise.
 Rule 3: a question that was not answered is the same one when it comes again.
+Rule 4: a subagent's message never meets a user's, though it says the same.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ class AskedMessage(NamedTuple):
     user_index: int
     session: bytes | None
     thread_id: str | None
+    is_of_subagent: bool = False
 
     @property
     def user_hash(self) -> bytes:
@@ -59,9 +61,9 @@ class Begins(NamedTuple):
 
 
 class OfSubagent(NamedTuple):
-    """The message is one of a conversation that works for another one."""
+    """The message is one of a conversation that works for another one; None where it begins that."""
 
-    thread_id: str
+    thread_id: str | None
 
 
 Place: TypeAlias = Continues | AskedAgain | NextTurn | Forks | Begins | OfSubagent
@@ -81,10 +83,21 @@ def _of_known(known: KnownCapture) -> Place:
     return AskedAgain(known) if is_answered(known) else Continues(known)
 
 
+def may_meet(asked: AskedMessage, known: KnownCapture) -> bool:
+    """Return whether a message may be one of a captured one's conversation.
+
+    Who names no role may be a subagent of its session all the same.
+    """
+    if known.is_of_subagent:
+        return asked.is_of_subagent or (asked.session is not None and known.session == asked.session)
+    return not asked.is_of_subagent
+
+
 def find_place(asked: AskedMessage, known: Sequence[KnownCapture]) -> Place:
-    """Return the place of a message among the captured ones, which are given newest first."""
+    """Return the place of a message among the captured ones that it may meet, which are given newest first."""
     same = [one for one in known if one.user_hash == asked.user_hash and not one.is_superseded]
-    if asked.thread_id is not None:
+    same.sort(key=lambda one: one.is_of_subagent)  # what both said is the user's
+    if asked.thread_id is not None and not asked.is_of_subagent:
         here = [one for one in same if one.thread_id == asked.thread_id]
         return _of_known(here[0]) if here else NextTurn(asked.thread_id)
     of_session = [one for one in known if asked.session is not None and one.session == asked.session]
@@ -95,12 +108,16 @@ def find_place(asked: AskedMessage, known: Sequence[KnownCapture]) -> Place:
     if waiting:
         return Continues(waiting[0])
     before = _longest_prefix(asked, known)
+    if before is not None and before.is_of_subagent:
+        return OfSubagent(before.thread_id)
+    if asked.is_of_subagent:
+        return OfSubagent(None)
     if before is not None:
         return NextTurn(before.thread_id) if before.is_newest else Forks(before)
     if of_session:
         newest = of_session[0]
         is_other_root = newest.root != asked.chain[0]
-        return OfSubagent(newest.thread_id) if is_open(newest) and is_other_root else NextTurn(newest.thread_id)
+        return OfSubagent(None) if is_open(newest) and is_other_root else NextTurn(newest.thread_id)
     return Begins()
 
 
@@ -109,14 +126,19 @@ def _longest_prefix(asked: AskedMessage, known: Sequence[KnownCapture]) -> Known
     places = {digest: place for place, digest in enumerate(asked.chain[: asked.user_index])}
     last, best = -1, list[KnownCapture]()
     for one in known:
-        place = max(places.get(one.user_hash, -1), places.get(one.answer_hash or b"", -1))
+        digests = (one.user_hash, one.answer_hash, one.answer_name)
+        place = max(places.get(digest or b"", -1) for digest in digests)
         if place > last:
             last, best = place, [one]
         elif place == last and place >= 0:
             best.append(one)
     if not best:
         return None
-    return min(best, key=lambda one: (one.session != asked.session, not one.is_newest, one.is_superseded, -one.row))
+
+    def unlikeliness(one: KnownCapture) -> tuple[bool, bool, bool, bool, int]:
+        return one.is_of_subagent, one.session != asked.session, not one.is_newest, one.is_superseded, -one.row
+
+    return min(best, key=unlikeliness)
 
 
 def find_replayed(asked: AskedMessage, shown: Sequence[ShownCapture], threads: Sequence[str]) -> dict[int, int]:

@@ -24,18 +24,20 @@ class KnownCapture(NamedTuple):
     root: bytes
     user_hash: bytes
     answer_hash: bytes | None
+    answer_name: bytes | None
     status: TurnStatus | None
     """That of its turn; None where nothing is kept, or its turn is about to begin."""
     is_superseded: bool
     is_newest: bool
     """No later message of its thread is known."""
     recall: RecallStatus | None
+    is_of_subagent: bool
 
 
 def _to_known_capture(row: Row) -> KnownCapture:
-    thread, turn, session, root, user, answer, status, is_superseded, is_newest, recall = row[1:]
-    found = (row[0], thread, turn, session, root, user, answer, status, bool(is_superseded), bool(is_newest), recall)
-    return KnownCapture(*found)
+    thread, turn, session, root, user, answer, name, status, is_superseded, is_newest, recall, is_of_subagent = row[1:]
+    said = (row[0], thread, turn, session, root, user, answer, name, status)
+    return KnownCapture(*said, bool(is_superseded), bool(is_newest), recall, bool(is_of_subagent))
 
 
 class ShownCapture(NamedTuple):
@@ -55,6 +57,7 @@ class NewCapture(NamedTuple):
     session: bytes | None
     root: bytes
     user_hash: bytes
+    is_of_subagent: bool = False
 
 
 def add_capture(tx: Tx, new: NewCapture, now: int) -> int:
@@ -63,13 +66,20 @@ def add_capture(tx: Tx, new: NewCapture, now: int) -> int:
 
 
 def find_captures(
-    tx: Tx, workspace_id: str, said: Collection[bytes], answers: Collection[bytes], session: bytes | None
+    tx: Tx,
+    workspace_id: str,
+    said: Collection[bytes],
+    answers: Collection[bytes],
+    *,
+    name: bytes,
+    session: bytes | None,
 ) -> list[KnownCapture]:
-    """Return the captured messages of some digests or `answers`, and the newest of a session, newest first."""
+    """Return the captured messages of some digests, `answers` or a name, and a session's newest, newest first."""
     values = {
         "workspace_id": workspace_id,
         "said": json.dumps([one.hex() for one in said]),
         "answers": json.dumps([one.hex() for one in answers]),
+        "name": name,
         "session": session,
         "limit": MOST_KNOWN,
     }
@@ -124,9 +134,9 @@ def hide_capture(tx: Tx, row: int) -> None:
     tx.run(SQL["remove_shown_of_capture"], {"row": row})
 
 
-def answer_capture(tx: Tx, row: int, answer_hash: bytes, now: int) -> None:
-    """Keep the digest of a conversation with the answer."""
-    tx.run(SQL["answer_capture"], {"row": row, "answer_hash": answer_hash, "now": now})
+def answer_capture(tx: Tx, row: int, answer_hash: bytes, now: int, name: bytes | None = None) -> None:
+    """Keep the digest of a conversation with the answer, and that of the answer's name."""
+    tx.run(SQL["answer_capture"], {"row": row, "answer_hash": answer_hash, "answer_name": name, "now": now})
 
 
 def first_shown(tx: Tx, thread_id: str) -> int | None:

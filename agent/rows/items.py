@@ -96,15 +96,15 @@ def turn_items(tx: Tx, turn_ids: Sequence[str]) -> dict[str, dict[str, int]]:
     return items
 
 
-def asked_before(tx: Tx, turn_id: str) -> str:
+def find_request_before(tx: Tx, turn_id: str) -> str:
     """Return the user's last words before a turn, in its conversation; empty where there are none."""
-    row = tx.one(SQL["asked_before"], {"turn_id": turn_id})
+    row = tx.one(SQL["find_request_before"], {"turn_id": turn_id})
     return row[0] if row is not None else ""
 
 
-def said_by_others(tx: Tx, turn_id: str, limit: int) -> list[str]:
+def list_texts_of_others(tx: Tx, turn_id: str, limit: int) -> list[str]:
     """Return texts that reached a turn's conversation and are not its user's, newest first: of tools, of imports."""
-    return [text for (text,) in tx.all(SQL["said_by_others"], {"turn_id": turn_id, "limit": limit})]
+    return [text for (text,) in tx.all(SQL["list_texts_of_others"], {"turn_id": turn_id, "limit": limit})]
 
 
 def items_after(tx: Tx, after: int, limit: int) -> list[tuple[int, str]]:

@@ -164,6 +164,35 @@ def thread_names(tx: Tx, workspace_id: str, limit: int) -> dict[str, str]:
     return dict(tx.all(SQL["thread_names_of_workspace"], values))
 
 
+def new_thread(
+    thread_id: str,
+    workspace_id: str,
+    now: int,
+    *,
+    agent_id: str | None = None,
+    name: str | None = None,
+    forked_from: ThreadFork | None = None,
+) -> StoredThread:
+    """Return a conversation of the user that no `thread/start` opened: a captured or an imported one."""
+    thread = Thread(
+        thread_id=thread_id,
+        workspace_id=workspace_id,
+        agent_id=agent_id,
+        parent_thread_id=None,
+        name=name,
+        mode="agent",
+        memory_mode="normal",
+        origin="user",
+        task_id=None,
+        archived=False,
+        turn_count=0,
+        created_at=now,
+        updated_at=now,
+        forked_from=forked_from,
+    )
+    return StoredThread(thread, None, None, None, 0)
+
+
 def add_thread(tx: Tx, found: StoredThread) -> None:
     """Store a new thread."""
     t = found.thread

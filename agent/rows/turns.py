@@ -3,16 +3,14 @@
 Rule 1: `end_turn` alone changes the status of a turn.
 """
 
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
 from agent.rows.statements import SQL, to_json
 from agent.states import BEGINNINGS, TURNS, TurnDriver, TurnEvent
-from protocol.conversation.host_turns import ToolEvent
 from protocol.conversation.manifests import PromptManifest
-from protocol.conversation.turns import Turn, TurnError, TurnOptions, Usage
+from protocol.conversation.turns import ToolEvent, Turn, TurnError, TurnOptions, Usage
 from protocol.conversation.values import Driver, MemoryMode, Mode, TurnStatus
 from protocol.seams.callers import RequestCaller, caller_of, encode_caller
 from protocol.seams.ports import Row, Tx
@@ -32,10 +30,8 @@ class StoredTurn(NamedTuple):
     input_hash: bytes | None
     options: TurnOptions
     last_seq: int
-    is_post_completed: bool
     position: int
     owner: str | None
-    tool_events: list[ToolEvent]
     memory_mode: MemoryMode | None = None
     """The mode that its agent's definition asked for, where one acted."""
 
@@ -56,11 +52,11 @@ def _turn_of(row: Row) -> StoredTurn:
         rounds=row[10],
         usage=_USAGE.decode(row[11]) if row[11] else None,
         prompt_manifest=_MANIFEST.decode(row[12]) if row[12] else None,
-        superseded_by=row[21],
+        superseded_by=row[20],
+        tool_events=_EVENTS.decode(row[18]),
     )
     options = _OPTIONS.decode(row[14])
-    events = _EVENTS.decode(row[19])
-    return StoredTurn(turn, row[13], options, row[15], bool(row[16]), row[17], row[18], events, row[20])
+    return StoredTurn(turn, row[13], options, row[15], row[16], row[17], row[19])
 
 
 def get_turn(tx: Tx, turn_id: str) -> StoredTurn | None:
@@ -184,7 +180,6 @@ class TurnLeft(NamedTuple):
 
     turn: Turn
     seq: int
-    tool_events: Sequence[ToolEvent]
 
 
 def end_turn(
@@ -212,7 +207,7 @@ def _values_of(left: TurnLeft) -> dict[str, Any]:
         "usage": to_json(turn.usage) if turn.usage else None,
         "manifest": to_json(turn.prompt_manifest) if turn.prompt_manifest else None,
         "last_seq": left.seq,
-        "tool_events": to_json(list(left.tool_events)),
+        "tool_events": to_json(turn.tool_events),
     }
 
 

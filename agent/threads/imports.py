@@ -14,7 +14,7 @@ import msgspec
 
 from agent.prompt.ledger import Ledger
 from agent.rows.items import add_item, items_of_turn, read_items, turn_items
-from agent.rows.threads import StoredThread, add_thread, get_thread, touch_thread, workspace_exists
+from agent.rows.threads import StoredThread, add_thread, get_thread, new_thread, touch_thread, workspace_exists
 from agent.rows.turns import (
     KnownTurn,
     NewTurn,
@@ -261,15 +261,14 @@ class _Import:
         """Return the result that an import would have, and store nothing."""
         plan = self._plan(tx)
         found = get_thread(tx, self._thread_id)
-        thread = _new_thread(self._params, self._thread_id, self._now) if found is None else found.thread
-        return _result(plan, thread, self._began)
+        stored = found or _new_thread(self._params, self._thread_id, self._now)
+        return _result(plan, stored.thread, self._began)
 
     def apply(self, tx: Tx) -> ThreadImportResult:
         """Do it."""
         plan = self._plan(tx)
         if get_thread(tx, self._thread_id) is None:
-            thread = _new_thread(self._params, self._thread_id, self._now)
-            add_thread(tx, StoredThread(thread, None, None, None, 0))
+            add_thread(tx, _new_thread(self._params, self._thread_id, self._now))
         for turn_id, items in turn_items(tx, [*plan.remove, *(entry.turn_id for entry in plan.replace)]).items():
             self._neighbours.on_items_removed(tx, items)
             remove_turn(tx, turn_id)
@@ -346,19 +345,5 @@ def artifact_ref(given: ArtifactRefInput) -> ArtifactRef:
     )
 
 
-def _new_thread(params: ThreadImportParams, thread_id: str, now: int) -> Thread:
-    return Thread(
-        thread_id=thread_id,
-        workspace_id=params.workspace_id,
-        agent_id=None,
-        parent_thread_id=None,
-        name=params.name,
-        mode="agent",
-        memory_mode="normal",
-        origin="user",
-        task_id=None,
-        archived=False,
-        turn_count=0,
-        created_at=now,
-        updated_at=now,
-    )
+def _new_thread(params: ThreadImportParams, thread_id: str, now: int) -> StoredThread:
+    return new_thread(thread_id, params.workspace_id, now, name=params.name)

@@ -40,9 +40,8 @@ from agent.rows.turns import (
 from agent.states import TURNS
 from agent.threads.unstored import refusal_of
 from protocol.base import Diagnostic
-from protocol.conversation.host_turns import ToolEvent
 from protocol.conversation.threads import Thread
-from protocol.conversation.turns import Turn, TurnOptions
+from protocol.conversation.turns import ToolEvent, Turn, TurnOptions
 from protocol.conversation.values import MemoryMode, TurnStatus
 from protocol.errors import GatewayError, Unavailable
 from protocol.gateway import HookRun, InterruptedTurn
@@ -315,4 +314,4 @@ def _tool_events(tx: Tx, stored: StoredTurn) -> list[ToolEvent]:
         for item in items_of_turn(tx, stored.turn.turn_id)
         if item.kind == "tool_result" and item.tool is not None
     ]
-    return [*own, *stored.tool_events]
+    return [*own, *stored.turn.tool_events]

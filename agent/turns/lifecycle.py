@@ -33,8 +33,7 @@ from agent.turns.beginnings import AskedTurn, Beginnings, StoredBeginning
 from agent.turns.pipeline import PreparedTurn
 from agent.values import History
 from protocol.base import encode
-from protocol.conversation.host_turns import ToolEvent
-from protocol.conversation.turns import ArtifactInput, Turn, TurnError, TurnStartParams
+from protocol.conversation.turns import ArtifactInput, ToolEvent, Turn, TurnError, TurnStartParams
 from protocol.conversation.values import Driver, TurnStatus
 from protocol.errors import Defect, GatewayError, Unavailable
 from protocol.gateway import HookRun
@@ -254,12 +253,12 @@ class TurnLifecycle:
                 if status_of_turn(tx, turn.turn_id) != before:  # another process has ended it
                     return
                 self._store_items(tx, active, fresh, runs)
-                left = TurnLeft(turn, active.seq, tool_events)
+                left = TurnLeft(turn, active.seq)
                 end_turn(tx, turn.turn_id, before, event, turn.completed_at or 0, left)
                 self._follow(tx, turn)
 
             try:
-                turn = self._turn_at_end(active, event, prepared, error)
+                turn = self._turn_at_end(active, event, prepared, error, tool_events)
                 if turn.not_stored is None:
                     await self._means.db.write(_telling(store, active.terminal(turn)))
                 else:
@@ -287,7 +286,12 @@ class TurnLifecycle:
             self._means.incident(failed)
 
     def _turn_at_end(
-        self, active: ActiveTurn, event: TurnEvent, prepared: PreparedTurn | None, error: TurnError | None
+        self,
+        active: ActiveTurn,
+        event: TurnEvent,
+        prepared: PreparedTurn | None,
+        error: TurnError | None,
+        tool_events: Sequence[ToolEvent],
     ) -> Turn:
         return msgspec.structs.replace(
             active.turn,
@@ -297,6 +301,7 @@ class TurnLifecycle:
             rounds=active.rounds,
             usage=active.usage,
             prompt_manifest=prepared.manifest() if prepared is not None else active.turn.prompt_manifest,
+            tool_events=list(tool_events),
         )
 
     def _turn_without_end(self, turn: Turn, status: TurnStatus, failed: Exception) -> Turn:

@@ -5,6 +5,7 @@ Rule 1: a key comes out of the one variable that a configuration names.
 
 import ipaddress
 import os
+import socket
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -12,12 +13,26 @@ from protocol.settings import HttpSettings, ProxySettings
 
 
 def is_loopback(url: str | None) -> bool:
-    """Return whether an address is on this machine."""
+    """Return whether an address leads to this machine: a loopback one in any spelling, or the one of no machine."""
     host = urlsplit(url).hostname if url is not None else None
+    return host is not None and (_is_loopback_host(host) or ((ip := _read_ip(host)) is not None and ip.is_unspecified))
+
+
+def _is_loopback_host(host: str) -> bool:
+    ip = _read_ip(host)
+    return host.rstrip(".") == "localhost" if ip is None else ip.is_loopback
+
+
+def _read_ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address that a host is, also as an operating system reads it: 127.1, 0x7f000001, ::ffff:127.0.0.1."""
     try:
-        return host == "localhost" or (host is not None and ipaddress.ip_address(host).is_loopback)
+        ip = ipaddress.ip_address(host)
     except ValueError:
-        return False
+        try:
+            return ipaddress.IPv4Address(socket.inet_aton(host))
+        except OSError:
+            return None
+    return ip.ipv4_mapped or ip if isinstance(ip, ipaddress.IPv6Address) else ip
 
 
 OPEN: Final = "an address that others reach needs allow_remote = true and allowed_hosts"
@@ -26,8 +41,7 @@ OWN: Final = "is this proxy's own address"
 
 def is_open_unasked(settings: HttpSettings | ProxySettings, bind: str) -> bool:
     """Return whether a door at that address would be open to other machines without the settings that allow it."""
-    bare = bind.strip("[]")
-    is_here = is_loopback(f"http://{f'[{bare}]' if ':' in bare else bare}")
+    is_here = _is_loopback_host(bind.strip("[]"))
     return not is_here and not (settings.allow_remote and settings.allowed_hosts)
 
 

@@ -40,11 +40,12 @@ PDF_ENOUGH = 0.7
 """The part of that time after which no further page is read: what was read is cut and kept."""
 MAX_PDF_CHARS = 8 * 1024 * 1024
 MEMORY_BYTES = 768 * 1024 * 1024
-NICENESS = 10
+NICENESS = 5
 """By how much the reader stands back behind the process that answers requests, where the system has such a number.
 
-On two busy processors a ping beside the first reading of 10,000 files waited, at p95, 27, 26 and 21 ms without it and
-16, 14 and 14 ms with it, in turns: four fifths of that wait were for a processor, not for the interpreter or a lock.
+Beside the first reading of 10,000 files, on two busy processors, a ping waited (p95, in turns) 29, 57 and 48 ms without
+it and 20, 38 and 28 ms with it: most of that wait was for a processor, not for the interpreter or a lock. With 10 it
+waited half as long, but then a machine whose processors are taken hardly reads at all.
 """
 GUESSED_BYTES = 65_536
 """The beginning of a text by which its encoding is guessed."""

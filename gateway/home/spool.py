@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -49,19 +50,34 @@ class OwnFile:
         self._path, self._lock = path_of_spool(root, owner), root / "run" / LOCK
         self._file: int | None = None
         self._number = 0
+        self._appending = threading.Lock()
+        """Of this process's threads, who would wait longer for the lock of the home."""
         self.size = 0
 
     def append(self, line: bytes) -> int:
-        """Append a line and have it on disk; return the number of the file that it is in. Raises `OSError`."""
+        """Append a line; return the number of the file that it is in. Raises `OSError`.
+
+        The line outlives this process from then on, and the machine's end once `sync` has returned.
+        """
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with hold_lock(self._lock):
+        with self._appending, hold_lock(self._lock):
             if self._file is None or not self.holds(self._number):
                 self.close()
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             os.write(self._file, line)
-            os.fsync(self._file)
-        self.size += len(line)
-        return self._number
+            self.size += len(line)
+            return self._number
+
+    def sync(self, number: int) -> None:
+        """Have the lines of a file on disk; one that was taken is another process's. Raises `OSError`."""
+        with self._appending:
+            if self._file is None or number != self._number:
+                return
+            file = os.dup(self._file)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
 
     def holds(self, number: int) -> bool:
         """Return whether the lines of a file are still this proxy's to deliver."""

@@ -25,5 +25,3 @@ TRANSITIONS: Mapping[JobState, Mapping[JobEvent, JobState]] = {
     "cancelled": {},
     "done": {},
 }
-
-FINAL: frozenset[JobState] = frozenset({"cancelled", "done"})

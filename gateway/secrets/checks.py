@@ -279,6 +279,8 @@ def bare_password(found: RuleMatch) -> Range | None:
     return narrowed if narrowed and narrowed[1] - narrowed[0] >= 6 else None
 
 
+MOST_OF_NAME = 8
+"""A word with a digit that is no longer names a thing; a mark behind it is its sentence's."""
 _JOINED = compile_late(r"[^\W\d_]{3,40}\d{1,8}[^\W\d_]{3,40}")
 """Two words with a number between them: no name of a thing is written so."""
 
@@ -292,7 +294,7 @@ def strange(found: RuleMatch) -> Range | None:
     value = found.text[start:end]
     if end - start < 6 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value) or _is_fingerprint(value):
         return None
-    value = value.removesuffix("?")  # of the question around it
+    value = value.removesuffix("?") if len(value) <= MOST_OF_NAME else value  # a question after "argon2?"
     kinds = {_kind(c) for c in value} | ({4} if any(c.isalpha() and ord(c) > 127 for c in value) else set[int]())
     if not kinds & {2, 3, 4} or ("/" in value and value == value.lower()):  # no letter; a path
         return None

@@ -60,8 +60,8 @@ def _find_next(text: str, at: int, step: int, passed: str) -> str:
 def bare(found: RuleMatch) -> Range | None:
     """Return the range of twelve to twenty-four words of the list that are a phrase; None where there is none.
 
-    They have the right checksum, a wallet or their number named beside them, nothing but a line's end or a colon around,
-    or no word of grammar among them. Beside a name some words that are not of the list are a slip.
+    They have the right checksum, a wallet or their number named beside them, nothing but a line's end or a colon
+    around, or no word of grammar among them. Beside a name some words that are not of the list are a slip.
     """
     known = _places()
     listed = [word for word in re.findall("[a-z]+", found.value) if word in known]

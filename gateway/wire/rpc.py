@@ -206,7 +206,7 @@ def error_reply(request_id: RequestId | None, reason: ErrorReason) -> bytes:
 
 
 _SIGNATURE = Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in ("params", "fill")])
-"""What each bound method takes; read from a hundred functions, it takes 6 ms of every start."""
+"""The parameters of every bound method, stated once: to read them from a hundred functions is a part of each start."""
 
 
 def _library() -> tuple[Any, Any, Any]:

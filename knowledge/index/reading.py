@@ -38,6 +38,7 @@ from knowledge.rows.files import (
     count_readable,
     delete_file,
     fail_file,
+    find_file_again,
     finish_file,
     has_lost_reader,
     missing_with_content,
@@ -292,6 +293,7 @@ class FileReader:
                 add_change(tx, known, FileChange("added", path, sha256=read.sha256), now)
             return
         delete_file(tx, read.file.id)
+        find_file_again(tx, gone[0])
         move_files(tx, [FileMove(gone[0], read.file.folder, read.file.name, read.file.kind, None)])
         moved = read.file._replace(id=gone[0])
         self._finish(tx, known, read._replace(file=moved), row, state, reason, words)

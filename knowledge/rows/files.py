@@ -125,6 +125,11 @@ def add_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
     tx.run_many(SQL["add_file"], files)
 
 
+def release_files(tx: Tx, collection: int) -> None:
+    """Have new files read that were held back until it was known which of them only moved."""
+    tx.run(SQL["release_files"], {"collection": collection})
+
+
 def renew_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
     """Store that files are others than before."""
     tx.run_many(SQL["renew_file"], files)
@@ -207,6 +212,11 @@ def twins_of(tx: Tx, collection: int, gone: Sequence[SeenRow]) -> list[FileTwin]
 def drop_unread(tx: Tx, rows: Sequence[int]) -> None:
     """Remove files that were never read: nothing hangs on them."""
     tx.run_many(SQL["remove_file"], [{"id": row} for row in rows])
+
+
+def find_file_again(tx: Tx, row: int) -> None:
+    """Let a file that was missing wait to be read."""
+    tx.run(SQL["find_file_again"], {"id": row})
 
 
 def move_files(tx: Tx, moves: Sequence[FileMove]) -> None:

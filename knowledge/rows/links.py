@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from knowledge.links.finding import LinkForm, RawLink
-from knowledge.links.folders import FolderEntity, folder_of_index, list_folders_above
+from knowledge.links.folders import INDEX_NOTES, FolderEntity, folder_of_index, list_folders_above
 from knowledge.links.resolving import Named, Names, Resolved, key_of, resolve, stem_of
 from knowledge.rows.statements import SQL
 from protocol.base import encode
@@ -381,14 +381,14 @@ def move_files_in_graph(tx: Tx, rows: Sequence[int]) -> None:
     files = _files_of(tx, rows)
     entities = entities_of(tx, HOUSE, [file.file_id for file in files.values()])
     moving = [_Moving(row, file, entities[file.file_id]) for row, file in files.items() if file.file_id in entities]
-    move_entities(tx, HOUSE, [_to_moved_entity(one) for one in moving])
+    move_entities(tx, [_to_moved_entity(one) for one in moving])
     for one in _find_linked(tx, moving):
         _relink_moved(tx, one)
 
 
 def _to_moved_entity(one: _Moving) -> MovedEntity:
     stem = stem_of(one.file.name)
-    return MovedEntity(one.file.file_id, one.file.path, one.file.name if one.entity.kind == "code" else stem, stem)
+    return MovedEntity(one.entity, one.file.path, one.file.name if one.entity.kind == "code" else stem, stem)
 
 
 def _find_linked(tx: Tx, moving: Sequence[_Moving]) -> list[_Moving]:
@@ -404,13 +404,20 @@ def _find_linked(tx: Tx, moving: Sequence[_Moving]) -> list[_Moving]:
     def is_entity(place: str, folder: str) -> bool:
         return entity_at(tx, HOUSE, place, folder) is not None
 
+    @cache
+    def is_ordered(folder: str) -> bool:
+        return bool(list_folders_above(f"{folder}/"))
+
     def is_linked(one: _Moving, called: set[str]) -> bool:
+        folder, before = (path.rpartition("/")[0] for path in (one.file.path, one.entity.path or ""))
         return (
             one.file.file_id in stating
             or one.row in importing
             or not wanted.isdisjoint(called)
-            or is_entity(one.file.place, one.file.path.rpartition("/")[0])
-            or any(list_folders_above(path) or folder_of_index(path) for path in (one.file.path, one.entity.path or ""))
+            or is_entity(one.file.place, folder)
+            or is_ordered(folder)
+            or is_ordered(before)
+            or any(name.casefold() in INDEX_NOTES for name in called)
         )
 
     return [one for one, called in zip(moving, names, strict=True) if is_linked(one, called)]

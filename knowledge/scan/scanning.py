@@ -34,6 +34,7 @@ from knowledge.rows.files import (
     move_files,
     next_due,
     path_of,
+    release_files,
     renew_all,
     renew_files,
     twins_of,
@@ -49,6 +50,11 @@ from protocol.settings import KnowledgeSettings
 FOLDERS_AT_ONCE = 64
 FILES_AT_ONCE = 500
 """New files of one transaction: some milliseconds."""
+HELD_MS = 60_000
+"""The time for which new files of a scan are not read, unless it ends before: one of them may be an old one that moved.
+
+It would be read as a copy then, and the old one given up with its id. A scan that was killed holds nothing longer.
+"""
 AGREED_MS = 600_000
 """The time for which files that went together are withheld. A later scan that still misses them gives them up."""
 MAX_BAD = 100
@@ -141,10 +147,12 @@ class Scanner:
 
     async def _store(self, known: KnownCollection, folder: str, plan: FolderPlan) -> None:
         now = self._means.clock.now()
+        is_first = known.scanned_at is None
         own: dict[str, SqlValue] = {
             "collection": known.id,
             "folder": folder,
-            "is_baseline": int(known.scanned_at is None),
+            "is_baseline": int(is_first),
+            "held_until": 0 if is_first else now + HELD_MS,  # nothing can have moved yet
         }
         new = [
             own | _facts(seen, now) | {"file_id": self._means.ids.new("fil"), "name": seen.entry.name}
@@ -206,6 +214,7 @@ class Scanner:
         for _, row, reason in left:
             miss_file(tx, row.id, reason)
         counts["removed"] += len(left)
+        release_files(tx, fresh.id)
         self._means.jobs.enqueue(tx, "read", fresh.collection_id)
 
     async def _end(self, known: KnownCollection, walk: Walk, gone: Sequence[Gone], counts: Counter[str]) -> None:
@@ -257,6 +266,7 @@ class Scanner:
             withheld_at=withheld_at,
             deep=bool(fresh.deep_wanted) or is_first,
         )
+        release_files(tx, fresh.id)
         if next_due(tx, fresh.id) is not None or (withheld_at is None and missing_files(tx, fresh.id, 1)):
             self._means.jobs.enqueue(tx, "read", fresh.collection_id)
         return True

@@ -20,14 +20,20 @@ from protocol.conversation.manifests import SourceRef
 from protocol.conversation.values import RecallStatus
 from protocol.errors import GatewayError
 from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchParams
-from protocol.hooks import ContextItem, FileQuery, HookInput, HookOutput, PromptContext, Subscription
+from protocol.hooks import (
+    HAND_OVER_MS,
+    ContextItem,
+    FileQuery,
+    HookInput,
+    HookOutput,
+    PromptContext,
+    Subscription,
+)
 from protocol.memory.values import Context
 from protocol.settings import KnowledgeSettings
 
 RECALL, ACTIVE_RECALL = "knowledge.recall", "knowledge.active_recall"
 TIMEOUT_MS = 400
-HAND_OVER_MS = 50
-"""Kept of that time for handing over what was found by then: a hook that is cut off gives nothing."""
 MIN_TEXT_CHARS = 5
 """Of a message that is searched for: "ok" and "thanks" would only find noise."""
 MAX_QUERY_CHARS = 4096

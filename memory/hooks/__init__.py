@@ -21,6 +21,8 @@ from protocol.settings import GatewayConfig
 POLICY_TIMEOUT_MS = 10_000
 """It only reads the message, so that nothing can hold it up but a machine with too much to do; and a turn without it
 learns nothing."""
+RECALL_TIMEOUT_MS = 61_000
+"""It ends by itself at `gateway.recall.deadline_ms.turn`, which is a minute at most, and gives what it has by then."""
 ACTIVE_RECALL_TIMEOUT_MS = 800
 EXTRACTION_TIMEOUT_MS = 60_000
 EXTRACTION_RETRY = Retry(attempts=3)
@@ -72,6 +74,7 @@ def build(
             call=DeterministicRecall(service=service),
             after=(standing.hook_id,),
             enabled=while_on("deterministic_recall_enabled"),
+            timeout_ms=RECALL_TIMEOUT_MS,
         ),
         Subscription(
             hook_id="memory.active_recall",

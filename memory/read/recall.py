@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import anyio
+
 from memory.ports import Collaborators
 from memory.ports_hooks import ALREADY_SHOWN
 from memory.read.matching import Match, RecordQuery
@@ -203,16 +205,17 @@ class Recaller:
         )
         kept = None if is_rehearsal else self._find_cached(key, settings)
         ground = _Ground((), scopes)
+        until = begun + settings.deadline_ms.turn / 1000
         if not is_rehearsal:
-            ground = await means.db.read(
-                partial(self._read_ground, scopes=scopes, question=question, kept=kept, prompt=prompt)
-            )
+            with anyio.move_on_after(until - time.perf_counter()):
+                ground = await means.db.read(
+                    partial(self._read_ground, scopes=scopes, question=question, kept=kept, prompt=prompt)
+                )
         found, is_partial = ground.again, False
         if found is None:
             # only what may be shown is read whole, unless all that was considered is told, or looked through for a time
             is_whole = is_rehearsal or means.settings().debug_trace_enabled or question.route.from_at is not None
             wanted = WantedHits(max(NEAR_MISSES, limit), choose=None if is_whole else nearly_as_good)
-            until = begun + settings.deadline_ms.turn / 1000
             found, is_partial = await self._search(question, ground.scopes, until, wanted, prompt)
             if not (is_rehearsal or is_partial):
                 self._keep(key, ground.generation, found, settings)
@@ -244,13 +247,14 @@ class Recaller:
         found: dict[Scope, _Ranked] = {}
         is_partial = False
         for scope in scopes:
-            if time.perf_counter() >= until:
+            with anyio.move_on_after(until - time.perf_counter()) as patience:
+                try:
+                    ranking = await self._reader.rank(question, Filters(), [scope], wanted, prompt)
+                    found[scope] = _Ranked(ranking.found, min(wanted.limit, len(ranking.matches)))
+                except Unavailable:
+                    is_partial = True
+            if patience.cancelled_caught:
                 return found, True
-            try:
-                ranking = await self._reader.rank(question, Filters(), [scope], wanted, prompt)
-                found[scope] = _Ranked(ranking.found, min(wanted.limit, len(ranking.matches)))
-            except Unavailable:
-                is_partial = True
         return found, is_partial
 
     def _result(

@@ -163,5 +163,5 @@ def statuses_of(tx: Tx, memory_ids: Collection[str]) -> dict[str, Status]:
 
 
 def marks_of(tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
-    """Return by id a mark of the words of those of some records that are not forgotten."""
+    """Return by id a mark of the words of those of some records that are believed."""
     return dict(tx.all(SQL["marks"], {"memory_ids": to_column(list(memory_ids))}))

@@ -32,6 +32,8 @@ from protocol.seams.ports import Lexicon
 
 MIN_TERMS: Final = 4
 MIN_UNSPACED_CHARS: Final = 8
+MIN_WORDS: Final = 3
+"""With so many words somebody says something of themselves, where these begin what they say."""
 MAX_SENTENCES: Final = 4
 """A quote runs over so many sentences at most; a fact is a sentence or two."""
 MAX_BEFORE: Final = 8
@@ -57,6 +59,8 @@ _OF_USER: Final = compile_late(
 _WORD: Final = compile_late(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE: Final = compile_late("['’]s$")
 _CLAUSE: Final = compile_late(r"[,;:，、；：—–]\s*")
+_LEADS_UP: Final = compile_late(lambda: rf"(?:{either('quotes', 'leads_up')})\W*$")
+"""Ends a statement that a question follows in the same sentence."""
 _CLAUSE_END: Final = ".!。！ "
 _GOES_ON: Final = ",;，；、 "
 """A clause that is copied out of its sentence brings its mark along; by itself it is whole."""
@@ -288,10 +292,12 @@ def _states(question: str, quote: str = "") -> bool:
     So does a quote that ends before a clause begins to ask: "The course moved to Friday, does that collide?".
     """
     clauses = _CLAUSE.split(question)
+    wanted = fold_quote(quote)
+    if any(wanted and wanted in fold_quote(clause) and _LEADS_UP.search(clause) for clause in clauses[:-1]):
+        return True
     if any(is_about_user(clause) and not BEGINS_QUESTION.match(clause) for clause in clauses):
         return True
     asks = next((at for at, clause in enumerate(clauses) if BEGINS_QUESTION.match(clause)), 0)
-    wanted = fold_quote(quote)
     return bool(asks and wanted) and fold_quote(question).find(wanted) + len(wanted) <= len(
         fold_quote(", ".join(clauses[:asks]))
     )
@@ -323,7 +329,14 @@ def _is_long(quote: str, sentence: str, lexicon: Lexicon) -> bool:
     if any(wanted == fold_quote(sentence[end:]) for end in ends):
         return True
     is_meant = is_about_user(quote) or OBLIGES.search(quote) is not None
-    return is_meant and _is_clause(quote, sentence)
+    return is_meant and (_is_clause(quote, sentence) or _begins_clause(quote, sentence))
+
+
+def _begins_clause(quote: str, sentence: str) -> bool:
+    """Return whether a clause begins with a quote of some words: "I'm a lefty", and more words that tell little."""
+    wanted = fold_quote(quote)
+    is_some = len(wanted.split()) >= MIN_WORDS or UNSPACED.search(wanted) is not None
+    return is_some and any(fold_quote(clause).startswith(wanted) for clause in _CLAUSE.split(sentence))
 
 
 def _is_clause(quote: str, sentence: str) -> bool:

@@ -163,12 +163,14 @@ class _Write:
         by = p.provenance.created_by.kind if p.provenance.created_by is not None else "user"
         if turn_id is None or p.is_note or p.approves is not None or by not in {"extractor", "assistant"}:
             return None
-        if awaits_text(self._means.asked_before(self._tx, turn_id)):
+        if awaits_text(self._means.find_request_before(self._tx, turn_id)):
             return "not_own_words"
         said = p.retold or p.content
         if detect(said).remember:
             return None  # they ask for it, whoever said it first
-        return "not_own_words" if repeats(said, self._means.said_by_others(self._tx, turn_id, HEARD_TEXTS)) else None
+        return (
+            "not_own_words" if repeats(said, self._means.list_texts_of_others(self._tx, turn_id, HEARD_TEXTS)) else None
+        )
 
     def _meet(self) -> _Known:
         tx, scope_id = self._tx, self._scope_id

@@ -126,6 +126,11 @@ def follow_all(before: bytes, messages: Iterable[ChainMessage]) -> list[bytes]:
     return found
 
 
+def begin_at(answer_name: str) -> bytes:
+    """Return the hash before the first message of a request that names an answer in the place of all before it."""
+    return digest_of(b"answer " + answer_name.encode("utf-8", "surrogatepass"))
+
+
 def digest_of(raw: bytes) -> bytes:
     """Return the digest of a part that is no text: a picture, a file."""
     return hashlib.blake2b(raw, digest_size=HASH_BYTES).digest()

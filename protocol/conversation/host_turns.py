@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from protocol.base import WITHOUT_NUL, Id, Params, Wire, matching
+from protocol.base import Id, Params, Wire
 from protocol.conversation.artifacts import ArtifactRefInput
 from protocol.conversation.manifests import PromptManifest, SourceRef, TurnPolicy
-from protocol.conversation.turns import Turn
+from protocol.conversation.turns import ToolEvent, Turn
 from protocol.conversation.values import Domain, FinishStatus, Label, Placement, RecallStatus, Text
 
 
@@ -81,15 +81,6 @@ class ToolCallResult(Wire):
 
     result: ToolReply
     visible_tools: list[str]
-
-
-class ToolEvent(Params):
-    """A host's own tool call of the turn, in a sentence."""
-
-    name: Label
-    summary: Annotated[str, matching(WITHOUT_NUL), Meta(max_length=2000)] | None = None
-    status: Label | None = None
-    call_id: Id | None = None
 
 
 class TurnFinishParams(Params):

@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias, cast
 
 from msgspec import Meta
 
-from protocol.base import Cursor, Id, Limit, Params, Wire
+from protocol.base import WITHOUT_NUL, Cursor, Id, Limit, Params, Wire, matching
 from protocol.conversation.manifests import PromptManifest
 from protocol.conversation.values import (
     ArtifactKind,
@@ -108,6 +108,15 @@ class Usage(Wire):
     cached_tokens: int = 0
 
 
+class ToolEvent(Params):
+    """A host's own tool call of the turn, in a sentence."""
+
+    name: Label
+    summary: Annotated[str, matching(WITHOUT_NUL), Meta(max_length=2000)] | None = None
+    status: Label | None = None
+    call_id: Id | None = None
+
+
 class Turn(Wire):
     """One question and all that was done to answer it."""
 
@@ -127,6 +136,8 @@ class Turn(Wire):
     """The reason for which nothing of the turn is stored; null for a stored one."""
     superseded_by: str | None = None
     """The turn in which the same question was asked again; what was answered first is found no more."""
+    tool_events: list[ToolEvent] = []
+    """Tools that a host, or a program that speaks through the proxy, called for it; those of the gateway are items."""
 
 
 class TurnResult(Wire):

@@ -4,7 +4,7 @@ Rule 1: every function works on the transaction it is given and decides nothing.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from protocol.seams.ports import SqlValue, Tx
@@ -111,17 +111,20 @@ def aliases_of(tx: Tx, entities: Collection[int]) -> Mapping[int, list[str]]:
 
 
 class MovedEntity(NamedTuple):
-    """The new path and name of the page or code that stands for a thing; `key` is the name by which it is found."""
+    """The new path and name of an entity; `key` is the name by which it is found."""
 
-    subject: str
+    entity: Entity
     path: str
     name: str
     key: str
 
 
-def move_entities(tx: Tx, house: GraphHouse, moved: Iterable[MovedEntity]) -> None:
-    """Give the pages and code that stand for some things other paths and names."""
-    tx.run_many(SQL["move_entity"], [one._asdict() | {"house": house, "folded": fold_name(one.key)} for one in moved])
+def move_entities(tx: Tx, moved: Sequence[MovedEntity]) -> None:
+    """Give entities other paths, and other names where they have them."""
+    tx.run_many(SQL["move_entity"], [{"row": one.entity.row, "path": one.path} for one in moved])
+    renamed = [one for one in moved if one.name != one.entity.name]
+    names = [{"row": one.entity.row, "name": one.name, "folded": fold_name(one.key)} for one in renamed]
+    tx.run_many(SQL["rename_entity"], names)
 
 
 def drop_entity(tx: Tx, entity: int) -> None:

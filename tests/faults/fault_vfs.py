@@ -34,7 +34,7 @@ EXTENDED = {
 }
 
 CHANGES = {"delete", "write", "sync", "truncate"}
-"""What a full or a read-only disk refuses; only a broken one cannot read."""
+"""The operations that a full or a read-only disk refuses; only a broken one cannot read."""
 
 
 def with_codes(error: Any, result: int, extended: int) -> apsw.Error:
@@ -45,7 +45,7 @@ def with_codes(error: Any, result: int, extended: int) -> apsw.Error:
 
 @dataclass
 class Fault:
-    """What fails: the N-th call, once or from then on."""
+    """The N-th call fails, once or from then on."""
 
     at: int
     kind: Kind = "io"
@@ -60,7 +60,7 @@ class FaultVFS(apsw.VFS):
         self.calls = 0
         self.struck = 0
         self.operations: list[str] = []
-        """What was struck, in order."""
+        """The calls that failed, in order."""
         self._fault: Fault | None = None
         self._code = 0
         self._lock = threading.Lock()

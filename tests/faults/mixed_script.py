@@ -1,4 +1,4 @@
-"""What a day does to durable memory, in small: a prepared home, and steps whose subjects do not touch.
+"""A day of durable memory in small: a prepared home, and steps whose subjects do not touch.
 
 A step's subject is a word that stands in its records only, so that one look at that word tells whether the step is
 undone, done, or torn.

@@ -71,7 +71,7 @@ class Contents:
 
 
 def _sectors(change: Change, rng: random.Random) -> Iterator[Change]:
-    """What became of each sector of a write: new, old, or rubbish."""
+    """Yield the fate of each sector of a write: new, old, or rubbish."""
     at = 0
     while at < len(change.data):
         length = min(SECTOR - (change.offset + at) % SECTOR, len(change.data) - at)
@@ -90,7 +90,7 @@ class Disk:
         self._obeys_sync = obeys_sync
         self._files: dict[int, Contents] = {}
         self._names: dict[str, list[int | None]] = {}
-        """What a name may stand for: the certain file first, then each later one (None: none)."""
+        """The files that a name may stand for: the certain one first, then each later one (None: none)."""
 
     def put(self, name: str, data: bytes) -> None:
         """A file that was there before."""
@@ -131,11 +131,11 @@ class RecordingVFS(apsw.VFS):
         self.log: list[Change] = []
         self.syncs = 0
         self.failing_sync = 0
-        """Which sync fails, counted from 1; the system then drops what it should have written, and says so this once.
+        """The number of the sync that fails, from 1; the system then drops what it should have written, and says so this once.
         """
         self._lock = threading.Lock()
         self._files: dict[str, int] = {}
-        """Which file a name stands for now; several connections have it open."""
+        """The file that a name stands for now; several connections have it open."""
         super().__init__(name, "")
 
     @contextlib.contextmanager

@@ -10,6 +10,8 @@ from agent.capture.captures import NEAR
 
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
+SLOW = "[gateway.recall]\ndeadline_ms = { turn = 60000 }\n"
+"""Tests run on busy machines."""
 
 
 def thread_of(prepared: dict[str, Any]) -> str:
@@ -59,6 +61,8 @@ async def test_a_tool_loop_is_one_turn_with_its_block_in_each_request(tmp_path):
             second, "Marigold.", tool_events=events, usage={"input_tokens": 7, "output_tokens": 2, "cached_tokens": 3}
         )
         assert ended["turn"]["status"] == "completed"
+        assert [event["name"] for event in ended["turn"]["tool_events"]] == ["look_up"]
+        assert await client.request("turn/get", {"turn_id": ended["turn"]["turn_id"]}) == ended
         assert ended["turn"]["usage"] == {"input_tokens": 7, "output_tokens": 2, "cached_tokens": 3}
         assert await chat.finish(first, None) == ended
         assert await texts_of(client, thread_of(first)) == [ASK, "Marigold."]
@@ -83,6 +87,31 @@ async def test_proxy_statement_15_what_was_forgotten_is_in_no_block(tmp_path):
         assert "Brest" not in str(third["blocks"])
         assert not [block for block in third["blocks"] if block["index"] == 0]
     assert b"lies in Brest" not in b"".join(den_files(tmp_path))
+
+
+@journey
+@pytest.mark.parametrize("way", ["memory/update", "memory/remember"])
+async def test_proxy_statement_15_what_was_corrected_is_in_no_block(tmp_path, way):
+    async with Den(tmp_path, config=SLOW).client() as client:
+        old = await remember(client, BOAT)
+        place = await remember(client, "The user's sailing boat lies in Brest.")
+        await drain(client)
+        chat = Chat(client)
+        question = "What is my sailing boat called, and where does the sailing boat lie?"
+        first = (await chat.say(question, "It is a boat."))["blocks"][0]["text"]
+        assert "Marigold" in first
+        assert "Brest" in first
+        await client.request("memory/update", {"memory_id": place, "tags": ["sea"]})
+        new = "The user's sailing boat is called Rosebud."
+        corrections: dict[str, Any] = {
+            "memory/update": {"memory_id": old, "content": new},
+            "memory/remember": {"content": new, "supersedes": old},
+        }
+        await client.request(way, corrections[way])
+        second = await chat.prepare(f"Again: {question}")
+        lines = [line for line in first.split("\n") if "Marigold" not in line]
+        assert second["blocks"][0]["text"] == "\n".join(lines)
+        assert "Marigold" not in str(second)
 
 
 def den_files(folder):
@@ -220,6 +249,57 @@ async def test_proxy_statement_23_a_subagent_sees_no_user_scope_and_leaves_nothi
         await main.finish(opened, "Marigold.")
         threads = await every(client, "thread/list", "threads")
         assert [await texts_of(client, thread["thread_id"]) for thread in threads] == [[ASK, "Marigold."]]
+
+
+@journey
+@pytest.mark.parametrize("answer", [None, "Marigold."], ids=["open", "answered"])
+@pytest.mark.parametrize("session", [None, "s1"])
+async def test_proxy_statement_23_a_subagent_that_asks_what_its_user_asked_sees_no_user_scope(
+    tmp_path, answer, session
+):
+    async with Den(tmp_path, config=SLOW).client() as client:
+        await remember(client, BOAT)
+        await remember(client, "Always answer in German.", category="recurring_instruction")
+        await drain(client)
+        main = Chat(client, **({"session_id": session} if session else {}))
+        opened = await main.prepare(ASK)
+        assert "Marigold" in str(opened["blocks"]), opened
+        if answer is not None:
+            await main.finish(opened, answer)
+        for named in ({}, {"thread_id": thread_of(opened)}):
+            helper = Chat(client, role="subagent", **main.source, **named)
+            found = await helper.prepare(ASK)
+            assert (found["turn"], found["brief"], found["blocks"]) == (None, None, [])
+            await helper.finish(found, "Marigold.")
+            again = await helper.prepare("And again: what is my sailing boat called?")
+            assert (again["turn"], again["brief"], again["blocks"]) == (None, None, [])
+        if answer is None:
+            assert (await main.prepare())["blocks"] == opened["blocks"]
+            await main.finish(opened, "Marigold.")
+        after = await main.prepare("Thank you for the boat.")
+        assert thread_of(after) == thread_of(opened)
+        assert (after["brief"], after["blocks"][:1]) == (opened["brief"], opened["blocks"])
+        assert [thread["forked_from"] for thread in await every(client, "thread/list", "threads")] == [None]
+
+
+@journey
+async def test_proxy_statement_23_every_subagent_of_a_session_is_one(tmp_path):
+    """A program that names no role starts several of them in one turn, and goes on with each."""
+    async with Den(tmp_path, config=SLOW).client() as client:
+        await remember(client, BOAT)
+        main = Chat(client, session_id="s1")
+        opened = await main.prepare("Find out about the sailing boat.")
+        for text in ("Look up the sailing boat.", "Ask others about the sailing boat."):
+            helper = Chat(client, session_id="s1")
+            for said in (text, "Look up the name of the sailing boat as well."):
+                found = await helper.prepare(said)
+                assert (found["turn"], "Marigold" in str(found)) == (None, False)
+                await helper.finish(found, "Nothing was found.")
+        await main.finish(opened, "Marigold.")
+        main.said = [("user", "A summary of all that was said so far."), ("assistant", "Understood.")]
+        assert thread_of(await main.say("And how long is it?", "I do not know.")) == thread_of(opened)
+        (thread,) = await every(client, "thread/list", "threads")
+        assert thread["turn_count"] == 2
 
 
 @journey

@@ -125,7 +125,13 @@ async def plant(client, said, *, in_file):
     events = [{"name": "shell", "call_id": "c", "status": "ok", "summary": f"Wrote into a file: {said}"}]
     finish = {"turn_id": "trn_h", "status": "succeeded", "assistant_text": f"Done: {said}", "tool_events": events}
     await client.request("turn/finish", finish)
-    turns = [{"at": 1_700_000_000_000, "items": [{"role": "user", "text": f"Long ago: {said}"}]}]
+    emphasized, quoted = " ".join(f"**{word}**" for word in said.split()), said.replace(" ", "\n> ")
+    items = [
+        {"role": "user", "text": f"Long ago: {said}"},
+        {"role": "assistant", "text": f"I see: {emphasized}"},
+        {"role": "user", "text": f"> {quoted}\n\nYes, that."},
+    ]
+    turns = [{"at": 1_700_000_000_000, "items": items}]
     source = {"kind": "test", "id": "one"}
     await client.request(
         "thread/import", {"workspace_id": "ws_here", "source": source, "turns": turns, "name": f"Old: {said}"}

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from guidance_stage import GuidedDen, paths, put, section, told
-from spawned import drain, every, journey, on_posix, refusal, take_turn
+from home_bytes import files_holding, needles
+from spawned import drain, every, journey, on_posix, refusal, remember, take_turn
 
 from gateway.wire.client import GatewayClient
 
@@ -357,6 +358,25 @@ async def test_a_workspace_is_switched_off_and_on_and_changes_are_told_and_kept(
             more = {"mode": "on"} if method.endswith("set") else {"path": "x"}
             assert (await refusal(client, method, {"workspace_id": "ws_nowhere", **more})).reason == "not_found"
     assert key.encode() not in b"".join(den.files().values())
+
+
+@journey
+async def test_a_forgotten_memory_leaves_kept_versions_of_instruction_files(tmp_path: Path) -> None:
+    den, (word,) = GuidedDen(tmp_path), needles(1)
+    put(den.repo, {".git/": "", "AGENTS.md": f"Be brief. The vault is called {word}. Be kind."})
+    ask = {"workspace_id": "ws_here", "path": "AGENTS.md"}
+    async with den.client() as client:
+        await live(client, den.repo)
+        put(den.repo, {"AGENTS.md": "Be brief."})
+        await live(client, den.repo)
+        memory_id = await remember(client, f"The vault is called {word}.")
+        asked = {"target": {"kind": "id", "memory_id": memory_id}, "mode": "erase", "include_sources": True}
+        receipt = (await client.request("memory/forget", asked))["receipt"]
+        assert ("instruction", True) in {(one["place"], receipt["complete"]) for one in receipt["sources"]}
+        kept = await every(client, "instructions/versions", "versions", **ask)
+        assert [one["text"] for one in kept] == ["Be brief.", "Be brief. [forgotten]. Be kind."]
+        await drain(client)
+        assert files_holding(den, [word]) == set()
 
 
 @journey

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from spawned import Den, drain, every, fact, journey, take_turn
 
-SECRET = "My brother Tom is in rehab for alcohol since March."
+TOLD_OF = "My brother Tom is in rehab for alcohol since March."
 AGAIN = "Tom calls me from the rehab on Sunday evenings."
 KEPT = "I have worked as a nurse in Leeds for twelve years."
 TOLD = (
     f"{KEPT} I live with my cat Miso in a flat by the canal. My commute takes forty minutes on the bus. "
-    f"I like to cook Thai food on Sundays. {SECRET} Please don't save that bit about him. I play the cello in a small "
+    f"I like to cook Thai food on Sundays. {TOLD_OF} Please don't save that bit about him. I play the cello in a small "
     "orchestra. We rehearse every Tuesday in a church hall. Our next concert is in the spring, I hope. I want to learn "
     f"Dutch before the summer comes. {AGAIN} My favourite tea is a smoky one from China. I read before I go to sleep, "
     "mostly novels. That is all for now about my little life. What should I cook tonight for two people?"
@@ -20,7 +20,7 @@ TOLD = (
 @journey
 async def test_what_is_not_to_be_kept_is_not_kept_where_it_is_said_again(tmp_path: Path) -> None:
     den = Den(tmp_path, scripted=True)
-    learnt = [fact(one, one, "custom") for one in (SECRET, AGAIN, KEPT)]
+    learnt = [fact(one, one, "custom") for one in (TOLD_OF, AGAIN, KEPT)]
     den.write_script([{"role": "extractor", "respond": {"json": {"facts": learnt}}}])
     async with den.client() as client:
         await client.request("thread/start", {"thread_id": "thr_1"})
@@ -30,7 +30,8 @@ async def test_what_is_not_to_be_kept_is_not_kept_where_it_is_said_again(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("said", "wish"), [(KEPT, "Dоn't sаvе this."), ("Я живу в Казани с мамой и котом.", "Hе сохpаняй это.")]  # noqa: RUF001  # of two scripts
+    ("said", "wish"),
+    [(KEPT, "Dоn't sаvе this."), ("Я живу в Казани с мамой и котом.", "Hе сохpаняй это.")],  # letters of two scripts
 )
 @journey
 async def test_a_wish_in_letters_that_look_alike_is_heard(said: str, wish: str, tmp_path: Path) -> None:
@@ -65,5 +66,7 @@ async def test_what_a_question_after_the_past_repeats_is_kept_by_no_rule_and_no_
                 "context": {"thread_id": "thr_1"},
             }
             await client.request("memory/write", wish)
-            known = await every(client, "memory/list", "records") + await every(client, "memory/candidates/list", "candidates")
+            known = await every(client, "memory/list", "records") + await every(
+                client, "memory/candidates/list", "candidates"
+            )
             assert bool(known) is bool(number)

@@ -337,8 +337,10 @@ async def test_a_search_and_a_list_keep_to_the_agents_that_are_asked_for(tmp_pat
         await client.request("memory/confirm", {"memory_id": confirmed["record"]["memory_id"]})
         assert await found("agt_other") == []
     printed = run_to_end(
-        [*console_script(), "search", "red crane", "--source-agent", "agt_pilot", "--workspace", "ws_here", "--json"]
-        + ["--home", str(den.home), "--config", str(den.config)]
+        [
+            *(*console_script(), "search", "red crane", "--source-agent", "agt_pilot", "--workspace", "ws_here"),
+            *("--json", "--home", str(den.home), "--config", str(den.config)),
+        ]
     ).stdout
     assert set(contents(json.loads(printed)["hits"])) == set(noted)
     async with den.assistant("legacy") as model:

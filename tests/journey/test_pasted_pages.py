@@ -154,6 +154,8 @@ async def test_an_order_of_an_imported_assistant_or_a_tool_is_not_the_users_when
         assert await every(client, "memory/list", "records") == []
         explained = await client.request("memory/explain", {"target": {"kind": "turn", "id": "trn_1"}})
         assert {decision["reason_code"] for decision in explained["decisions"]} == {"not_own_words"}
-        await take_turn(client, "thr_1", f"Remember: {told}", "trn_2")  # whoever asks for it has it, whoever said it first
+        await take_turn(
+            client, "thr_1", f"Remember: {told}", "trn_2"
+        )  # whoever asks for it has it, whoever said it first
         await drain(client)
         assert len(await every(client, "memory/list", "records")) == 1

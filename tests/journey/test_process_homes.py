@@ -160,6 +160,20 @@ def test_a_home_whose_parts_are_not_what_they_should_be_ends_with_69(tmp_path, p
     assert str(tmp_path).encode() not in ended.stderr
 
 
+@pytest.mark.parametrize("part", ["gateway.db", "gateway.db-wal", "keys", "logs/gateway.log", "run/migrate.lock"])
+def test_a_home_with_a_link_in_it_ends_with_69_and_names_it(tmp_path, part):
+    den, elsewhere = Den(tmp_path / "den"), tmp_path / "elsewhere"
+    place = den.home / part
+    place.parent.mkdir(parents=True)
+    place.symlink_to(elsewhere)
+    ended = run_to_end(den.command())
+    assert (ended.returncode, ended.stdout) == (69, b""), ended.stderr
+    assert ended.stderr.startswith(b"pioneer: ")
+    assert part.encode() in ended.stderr
+    assert ended.stderr.count(b"\n") == 1
+    assert not elsewhere.exists()
+
+
 @pytest.mark.parametrize("arguments", [["serve", "--no-such-option"], ["fly"]])
 def test_a_wrong_command_line_ends_with_64(arguments):
     ended = run_to_end([*console_script(), *arguments])

@@ -1,12 +1,15 @@
 """The chat proxy: what it passes on, what it inserts, and what it never does."""
 
 import asyncio
+import gzip
 import json
+import re
+import zlib
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from proxy_stage import JSON, PATHS, Program, ProxyDen, Reply, ended, fake_model, fetch, kept, said, until
+from proxy_stage import JSON, PATHS, SSE, Program, ProxyDen, Reply, ended, fake_model, fetch, kept, said, until, user
 from sizes import size
 from spawned import clean_environment, every, journey, remember, run_to_end
 
@@ -77,6 +80,48 @@ async def test_proxy_statement_13_with_the_system_text(tmp_path, dialect):
             await Program(den, dialect).ask(ASK)
             assert words_of(dialect, model.bodies[0]) == [ASK]
             assert system_of(dialect, model.bodies[0]).startswith("You are a helper.\n\n<recalled_memory nonce=")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("system", ["", None])
+@journey
+async def test_proxy_statement_13_an_empty_system_text_becomes_the_brief(tmp_path, dialect, system):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, "Always answer in German.", category="recurring_instruction")
+        async with den.proxy():
+            await Program(den, dialect, system=system).ask(ASK)
+            assert system_of(dialect, model.bodies[0]).startswith("<standing_memory>\n")
+            assert words_of(dialect, model.bodies[0]) == [ASK]
+
+
+@pytest.mark.parametrize("packing", ["gzip", "deflate", "br"])
+@journey
+async def test_an_answer_that_nobody_asked_to_be_packed_is_kept(tmp_path, packing):
+    """It reaches its program as it is. How `br` is unpacked is not known here: of that the words are not kept."""
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy(), den.client("ws_default") as client:
+            data = b"".join(said("chat", "It is called Marigold."))
+            packed = {"gzip": gzip.compress(data), "deflate": zlib.compress(data), "br": b"packed otherwise"}[packing]
+            model.replies.append(Reply([packed[:20], packed[20:]], headers=(*SSE, ("content-encoding", packing))))
+            program = Program(den)
+            program.said.append(user("chat", ASK))
+            came = await fetch(den.port, "POST", program.path(), json.dumps(program.body()).encode(), program.headers)
+            assert (came.body, came.headers["content-encoding"]) == (packed, packing)
+            turn_id = came.headers["x-pioneer-turn"]
+            assert (await ended(client, turn_id))["status"] == "completed"
+            texts = [item["text"] for item in (await client.request("turn/items", {"turn_id": turn_id}))["items"]]
+            assert texts == ([ASK] if packing == "br" else [ASK, "It is called Marigold."])
+
+
+@journey
+async def test_who_reads_the_line_of_a_proxy_finds_its_run_file(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy():
+            entry = json.loads((den.home / "run" / f"proxy-{den.process.pid}.json").read_bytes())
+            assert (entry["url"], entry["capture"]) == (f"http://127.0.0.1:{den.port}", den.state)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -189,6 +234,52 @@ async def test_proxy_statement_22_messages_of_a_named_conversation_are_one(tmp_p
 
 
 @journey
+async def test_proxy_statement_22_a_request_that_names_an_answer_goes_on_from_it(tmp_path):
+    """It says only what is new: the vendor has the rest, with what memory gave. The second life of a proxy knows it, too."""
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        await fill(den, "Always answer in German.", category="recurring_instruction")
+        await fill(den, BOAT)
+        turns: list[str] = []
+
+        async def ask(program: Program, **more: Any) -> str:
+            came = await program.send(**more)
+            turns.append(came.headers["x-pioneer-turn"])
+            (name,) = set(re.findall(r'"id": "(rm[0-9a-f]+)"', came.body.decode()))
+            program.said.clear()
+            return name
+
+        program = Program(den, "responses")
+        async with den.proxy():
+            program.said.append(user("responses", ASK))
+            model.replies.append(Reply(said("responses", "Let me look.", ("look_up", {"name": "boat"}))))
+            name = await ask(program)
+            assert "Marigold" in words_of("responses", model.bodies[0])[0]
+            program.give_result("Nothing.")
+            name = await ask(program, previous_response_id=name)
+            assert turns[0] == turns[1]
+            program.said.append(user("responses", "And how long is the sailing boat?"))
+            name = await ask(program, previous_response_id=name)
+        async with den.proxy(), den.client("ws_default") as client:
+            program.said.append(user("responses", "Thank you, that is all."))
+            await ask(program, previous_response_id=name)
+            texts = await kept(client, 3)
+            assert texts == [
+                [
+                    ASK,
+                    "Answer 2.",
+                    "And how long is the sailing boat?",
+                    "Answer 3.",
+                    "Thank you, that is all.",
+                    "Answer 4.",
+                ]
+            ]
+        assert len({body["instructions"] for body in model.bodies}) == 1
+        assert "Always answer in German." in model.bodies[1]["instructions"]
+        assert "Marigold" not in json.dumps(model.bodies[1])
+
+
+@journey
 async def test_proxy_statement_23_what_is_no_conversation_passes_untouched(tmp_path):
     async with fake_model() as model:
         den = den_of(tmp_path, model)
@@ -296,10 +387,11 @@ async def test_proxy_statement_26_no_recursion(tmp_path):
             came = await Program(den, x_pioneer_internal=own).ask(ASK)
             assert (came.status, "x-pioneer-memory" in came.headers) == (200, False)
             assert model.seen[-1].header("x-pioneer-internal") is None
-        den.config.write_text(f"[gateway.proxy]\nport = {den.port}\n" + model.config(den.port))
-        ended = run_to_end(den.proxy_command("--port", str(den.port)), env=clean_environment())
-        assert ended.returncode == 78
-        assert b"own address" in ended.stderr
+        for host in ("127.0.0.1", "0.0.0.0", "127.1", "[::ffff:127.0.0.1]", "[::]"):  # noqa: S104  # nobody binds it
+            upstreams = model.config(den.port).replace("127.0.0.1", host)
+            den.config.write_text(f"[gateway.proxy]\nport = {den.port}\n" + upstreams)
+            ended = run_to_end(den.proxy_command("--port", str(den.port)), env=clean_environment())
+            assert (ended.returncode, b"own address" in ended.stderr) == (78, True), host
 
 
 @journey

@@ -116,7 +116,7 @@ def wants(*calls: tuple[str, Any], text: str = "") -> ModelReply:
 
 
 class Lived(NamedTuple):
-    """What a finished turn left."""
+    """A finished turn and its items."""
 
     turn: Turn
     items: list[Item]
@@ -177,9 +177,9 @@ class AgentHome:
             agent=AgentSettings(max_rounds=max_rounds, context_chars=2000, history_turns_min=0)
         )
         self.tell: Callable[[str, Any], object] = lambda _method, _params: None
-        """What a test does with a notification before it counts as told."""
+        """A test's answer to a notification, given before it counts as sent."""
         self.marks: dict[str, bytes] | None = None
-        """What vouches for sources, where a test says it; else everything is as it was."""
+        """The check that vouches for sources; without one, all of them are as they were."""
         self._news = asyncio.Event()
         self.runtime = HookRuntime(
             registry=Registry([*hooks, *own_subscriptions()]),

@@ -21,7 +21,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-"""What keeps it alone on this machine."""
+"""The options that keep it alone on this machine."""
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
 

@@ -62,5 +62,5 @@ class Chat:
 
 
 async def texts_of(client: GatewayClient, thread_id: str) -> list[str]:
-    """What was said in a conversation."""
+    """Return the texts of a conversation in order."""
     return [item["text"] for item in (await client.request("thread/history", {"thread_id": thread_id}))["items"]]

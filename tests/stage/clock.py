@@ -11,7 +11,7 @@ class SetClock:
     def __init__(self, at: int = START) -> None:
         self.at = at
         self.seconds = 0.0
-        """What passes on the monotonic clock alone, while the date stays."""
+        """The seconds that pass on the monotonic clock alone, while the date stays."""
 
     def now(self) -> int:
         return self.at

@@ -21,7 +21,7 @@ from protocol.methods import MEMORY_WRITE
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
+    """The exit code and the output of a command that ended."""
 
     code: int
     out: str
@@ -34,7 +34,7 @@ class Ended(NamedTuple):
 
 @contextmanager
 def _undisturbed(stdin: bytes) -> Iterator[None]:
-    """What a process of its own would have to itself is put back."""
+    """Put back what a process of its own would have to itself."""
     root = logging.getLogger()
     handlers, level, mask, given = root.handlers[:], root.level, os.umask(0o077), sys.stdin
     raises = logging.raiseExceptions

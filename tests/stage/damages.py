@@ -23,7 +23,7 @@ QUERIES = ("boiler cellar", "accountant Marguerite", "harbour ferry", "zebra pai
 FACTS = ("Likes green tea", "Keeps bees behind the barn", "Plays the violin on Sundays")
 FACT_QUERIES = ("green tea", "bees barn", "violin Sundays")
 FOUND = [*([(f"turn_{number}", text)] for number, text in enumerate(SAID)), *([content] for content in FACTS)]
-"""What the queries find, of each the first."""
+"""The first hit of each query."""
 
 
 def sql(*statements: str) -> Damage:
@@ -118,7 +118,8 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "vectors of another partition": (
         "vectors",
         sql(
-            "INSERT INTO segment (workspace, position, state) VALUES (1, 50, 'sealed')",
+            # a number that no partition had: under that of a lost one it would be that one, sealed too early
+            "INSERT INTO segment (id, workspace, position, state) VALUES (5050, 1, 50, 'sealed')",
             "UPDATE chunk_vec SET segment = last_insert_rowid()",
         ),
     ),
@@ -237,7 +238,7 @@ async def fill(den: Den) -> None:
 
 
 async def answers(client: GatewayClient) -> list[Any]:
-    """What searches find, in both houses."""
+    """Return the answers of searches in both houses."""
     found: list[Any] = []
     for query in QUERIES:
         told = await client.request("thread_episodic/search", {"workspace_id": "ws_here", "query": query})

@@ -39,7 +39,7 @@ LOADED = (
     "gateway.wiring",
     "jsonrpcserver.async_dispatcher",
 )
-"""What `pioneer serve` imports before its first answer; all else comes with them."""
+"""The modules that `pioneer serve` imports before its first answer; all others come with them."""
 ASK_BYTES = 1 << 20
 OPEN_FILES = 1024
 """More than the process that forks has open: a child closes all but its three pipes."""
@@ -50,7 +50,7 @@ STREAMS = ("stdin", "stdout", "stderr")
 FOLLOW = "COVERAGE_PROCESS_CONFIG"
 """The variable that starts coverage in a spawned process; coverage sets it in the process that runs the tests."""
 READ_AT_START = ("PYTHON", "COVERAGE_PROCESS", "LC_", "LANG")
-"""How the names of variables begin that Python reads before any of our code runs."""
+"""The beginnings of the names of variables that Python reads before any of our code runs."""
 USUAL = {
     "preexec_fn": None,
     "pass_fds": (),
@@ -70,7 +70,7 @@ _one_at_a_time = threading.Lock()
 
 
 class Ask(NamedTuple):
-    """What a process begins with."""
+    """The command, the environment and the folder of a process."""
 
     command: list[str]
     env: dict[str, str]

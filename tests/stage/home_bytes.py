@@ -1,4 +1,4 @@
-"""Where a word stands in a home: every table, the vocabulary of both indexes, and the bytes of every file of a copy."""
+"""The places of a word in a home: every table, the vocabulary of both indexes, and the bytes of every file of a copy."""
 
 import base64
 import itertools

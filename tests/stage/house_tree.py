@@ -29,7 +29,7 @@ LIVES: Mapping[str, Mapping[Any, Mapping[Any, str]]] = {
     "partition": SEGMENTS,
     "vector of a row": VECTORS,
 }
-"""Whatever is stored with a state, and its transition table."""
+"""Each row that is stored with a state, and its transition table."""
 PAGE = ROOT / "docs" / "architecture.md"
 
 

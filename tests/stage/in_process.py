@@ -80,7 +80,7 @@ class Pair:
         await self.until(lambda: any(name == method and is_meant(params) for name, params in self.news))
 
     def methods(self) -> list[str]:
-        """Which notifications came."""
+        """Return the methods of the notifications that came."""
         return [name for name, _ in self.news]
 
     async def hello(self, workspace_id: str, time_zone: str = "UTC") -> Any:

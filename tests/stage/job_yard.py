@@ -62,7 +62,7 @@ class Yard:
         return [(job.subject, job.state, job.attempt_count) for job in reversed(found)]
 
     async def lease(self, owner: str, kind: JobKind = "index") -> list[tuple[str, int]]:
-        """What a runner of that owner claims now."""
+        """Return the jobs that a runner of that owner claims now."""
         jobs = await self.db.note(lambda tx: self.runner(owner)._claim(tx, {kind: 100}))
         self.bells.pop()
         return [(job.subject, job.attempt_count) for job in jobs]

@@ -1,4 +1,4 @@
-"""Which loop of work runs a test: the one place that says it."""
+"""The loop of work that runs a test: this is the one place that says it."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ LOOPS_OF_FOLDER = {
     "corpora": ("check",),
     "faults": ("campaign",),
 }
-"""Where no `@pytest.mark.loop(...)` of the test or its module says otherwise: a journey through a door belongs to
-`test`, a unit that takes seconds to `check`, and what has a size to a campaign, too."""
+"""The loops of a test that no `@pytest.mark.loop(...)` of its own or of its module names. A journey through a door is
+marked for `test`, a unit that takes seconds for `check`, and a test that has a size for a campaign, too."""
 TESTS = Path(__file__).resolve().parents[1]
 
 

@@ -32,11 +32,11 @@ class McpDen(Den):
     """A home that assistants are at the door of."""
 
     def command_of(self, *more: str) -> list[str]:
-        """What an assistant's program would spawn."""
+        """Return the command that an assistant's program would spawn."""
         return [*console_script(), "mcp", "--home", str(self.home), "--config", str(self.config), *more]
 
     def log(self) -> str:
-        """What the servers wrote to stderr."""
+        """Return what the servers wrote to stderr."""
         path = self.folder / "stderr.txt"
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
@@ -77,14 +77,14 @@ def text_of(result: types.CallToolResult) -> str:
 
 
 async def data_of(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a tool answers that succeeded."""
+    """Return the answer of a tool that succeeded."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, text_of(result)
     return result.structured_content
 
 
 async def failure_of(client: Client, tool: str, **arguments: Any) -> str:
-    """What a tool answers that failed."""
+    """Return the answer of a tool that failed."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error, text_of(result)
     assert result.structured_content is None
@@ -143,7 +143,7 @@ async def furnish(den: Den) -> dict[str, str]:
 def run(
     den: McpDen, *lines: Any, arguments: tuple[str, ...] = ("--workspace", "ws_here")
 ) -> tuple[list[Any], int, str]:
-    """What the server answers to raw lines, its exit code, and its stderr."""
+    """Return the server's answers to raw lines, its exit code and its stderr."""
     raw = b"".join((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines)
     ended = subprocess.run(
         den.command_of(*arguments), input=raw, capture_output=True, timeout=240, check=False, cwd=den.folder

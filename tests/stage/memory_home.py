@@ -15,7 +15,7 @@ from agent.forget.places import conversation
 from agent.forget.redaction import forget_copies
 from agent.prompt.ledger import Ledger
 from agent.rows.injections import turns_shown
-from agent.rows.items import add_item, asked_before, read_items, said_by_others
+from agent.rows.items import add_item, find_request_before, list_texts_of_others, read_items
 from agent.rows.runs import open_runs, read_run, read_turn
 from agent.rows.statements import SQL
 from agent.rows.threads import add_workspace, read_thread, workspace_exists
@@ -137,8 +137,8 @@ class MemoryHome:
                 generation_of_turn=generation_of_turn,
                 caller_of_turn=caller_of_turn,
                 turns_shown=turns_shown,
-                asked_before=asked_before,
-                said_by_others=said_by_others,
+                find_request_before=find_request_before,
+                list_texts_of_others=list_texts_of_others,
                 open_runs=open_runs,
                 end_runs=lambda _tx, run_ids, code: self.ended.extend((run_id, code) for run_id in run_ids),
                 echo_spans=self.ledger.echo_spans,
@@ -182,7 +182,7 @@ class MemoryHome:
         return self.clock.at
 
     def tell(self) -> list[tuple[str, str | None]]:
-        """What was told since the last call, by method and kind of change."""
+        """Return the notifications since the last call: the method and the kind of change of each."""
         told, self.told[:] = list(self.told), []
         return [(one.method, getattr(one.params, "change_kind", None)) for one in told]
 

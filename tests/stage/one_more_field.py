@@ -1,4 +1,4 @@
-"""What a product does whose records have a nullable text field `mood`; run in a process of its own
+"""A product whose records have a nullable text field `mood`; it runs in a process of its own
 (`test_memory_record_fields.py`).
 
 Each step is one through which a field goes: a door, a row, a correction, a candidate, a bundle.

@@ -24,7 +24,7 @@ COLOURS = 128
 FRIDAY = 1_778_840_400_000 + 2_700_000
 """Friday, 15 May 2026, in the morning, after the correction of that day."""
 KEPT = ("The harbour master of Aldermouth is Ines Okafor.", "Timetables are released on the first Monday of a month.")
-"""What the person keeps on the page itself."""
+"""The facts that the person keeps on the page itself."""
 
 
 class Picture(NamedTuple):

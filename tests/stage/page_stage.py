@@ -103,7 +103,7 @@ class Page(HTMLParser):
             self._form.label = " ".join((self._form.label + data).split())
 
     def link(self, label: str) -> str:
-        """Where the first link of a label leads."""
+        """Return the address of the first link with a label."""
         found = [href for href, text in self.links if label in text]
         assert found, (label, self.text)
         return found[0]
@@ -144,12 +144,12 @@ class PageDen(HttpDen):
         return page
 
     def post(self, where: str, fields: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Said:
-        """What a form's fields are answered with."""
+        """Return the answer to a form's fields."""
         sent = {"Content-Type": "application/x-www-form-urlencoded", **(headers or {})}
         return self.ask("POST", urljoin(self.base, where), urlencode(fields).encode(), token=None, headers=sent)
 
     def send(self, form: Form, status: int = 303, **fields: Any) -> Page:
-        """What comes of a form, redirections followed."""
+        """Send a form and return the page that it leads to."""
         said = self.post(form.action, {**form.fields, **fields})
         assert said.status == status, (form.action, said.status, Page(said, form.action).text)
         return self.see(said.headers["location"]) if status == 303 else Page(said, form.action)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 YARDSTICK_SECONDS = 0.0041
-"""What the yardstick takes, quiet, on the machine that the promised figures were measured on."""
+"""The processor time of the yardstick on the quiet machine that the promised figures were measured on."""
 TRIES = 5
 MARGIN = 2
-"""How far a test lets a promise be missed: a neighbour on the same core costs about as much as is left."""
+"""The factor by which a test lets a promise be missed: a neighbour on the same core costs about as much as is left."""
 
 
 @contextmanager
 def untraced() -> Iterator[None]:
-    """What runs within, in this thread, is not followed by coverage: following costs a line more than running it."""
+    """Keep coverage from following this thread within the block: following costs a line more than running it."""
     tracer = sys.gettrace()
     sys.settrace(None)
     try:
@@ -24,7 +24,7 @@ def untraced() -> Iterator[None]:
 
 
 def slowness() -> float:
-    """How many times as long as the reference machine this one takes at the moment, at least 1."""
+    """Return how many times as long as the reference machine this one takes at the moment, at least 1."""
     with untraced():
         return max(1.0, min(_yardstick() for _ in range(TRIES)) / YARDSTICK_SECONDS)
 

@@ -200,8 +200,10 @@ class FakeModel:
         verb, path, _ = first.split()
         self.seen.append(Seen(verb, path, headers, body))
         reply = self.replies.popleft() if self.replies else self._usual(path, body)
-        lines = [f"HTTP/1.1 {reply.status} X", *(f"{name}: {value}" for name, value in reply.headers)]
-        writer.write(("\r\n".join([*lines, "transfer-encoding: chunked"]) + "\r\n\r\n").encode())
+        has_length = "content-length" in dict(reply.headers)
+        headers = [*reply.headers, *([] if has_length else [("transfer-encoding", "chunked")])]
+        lines = [f"HTTP/1.1 {reply.status} X", *(f"{name}: {value}" for name, value in headers)]
+        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
         watch = asyncio.ensure_future(reader.read(1))
         try:
             for step in reply.script:
@@ -215,9 +217,9 @@ class FakeModel:
                         self.gone.set()
                         return False
                     continue
-                writer.write(b"%x\r\n%s\r\n" % (len(step), step))
+                writer.write(step if has_length else b"%x\r\n%s\r\n" % (len(step), step))
                 await writer.drain()
-            writer.write(b"0\r\n\r\n")
+            writer.write(b"" if has_length else b"0\r\n\r\n")
             await writer.drain()
         finally:
             if not watch.done():
@@ -330,7 +332,7 @@ T = TypeVar("T")
 
 
 async def until(look: Callable[[], Awaitable[T | None]]) -> T:
-    """What a look finds, once it finds something: what another process does sends this one no event."""
+    """Return what a look finds, once it finds something: another process sends this one no event."""
     while not (found := await look()):  # noqa: ASYNC110
         await asyncio.sleep(0.02)
     return found
@@ -350,7 +352,7 @@ class Came(NamedTuple):
 
     @property
     def memory(self) -> str:
-        """What memory did, by the header."""
+        """Return the header's word for what memory did."""
         return self.headers.get("x-pioneer-memory", "").partition(";")[0]
 
 
@@ -506,7 +508,7 @@ class Program:
 
 
 async def kept(client: GatewayClient, count: int) -> list[list[str]]:
-    """What was said in each conversation, the oldest first, once so many turns have ended."""
+    """Return the texts of each conversation, the oldest first, once so many turns have ended."""
 
     async def look() -> list[list[str]] | None:
         threads = (await client.request("thread/list", {"limit": 100}))["threads"][::-1]

@@ -31,7 +31,7 @@ class Call(Params):
 
 
 class Said(Wire):
-    """What they answer."""
+    """The answers of the session's methods."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""How much the campaigns do: small beside other tests, `ci` in continuous integration, `full` before a release."""
+"""The size of the campaigns: small beside other tests, `ci` in continuous integration, `full` before a release."""
 
 import os
 

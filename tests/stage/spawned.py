@@ -80,7 +80,7 @@ class Den:
         self.script.write_text("".join(json.dumps(rule) + "\n" for rule in rules), encoding="utf-8")
 
     def command(self) -> list[str]:
-        """What a desktop app would spawn."""
+        """Return the command that a desktop app would spawn."""
         return [*console_script(), "serve", "--home", str(self.home), "--config", str(self.config)]
 
     async def spawn(self, **how: Any) -> GatewayClient:

@@ -26,7 +26,7 @@ from thread_episodic.service import EpisodicService
 
 
 class Entry(NamedTuple):
-    """What a table or file holds, and what erases it; None where it holds no words and nothing that is made of them."""
+    """The words that a table or file holds, and the function that erases them; None where it holds none and nothing made of any."""
 
     holds: str
     erased_by: Callable[..., Any] | None

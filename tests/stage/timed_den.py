@@ -31,5 +31,5 @@ class TimedDen(Den):
         self.set(self.now + ms)
 
     def command(self) -> list[str]:
-        """What a desktop app would spawn, with the clock file."""
+        """Return the command that a desktop app would spawn, with the clock file."""
         return [*super().command(), "--clock-file", str(self.clock)]

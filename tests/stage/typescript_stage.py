@@ -26,7 +26,7 @@ COMPILER = PACKAGE / "node_modules" / "typescript" / "bin" / "tsc"
 RUNS_TYPESCRIPT = (22, 18)
 """From this version on Node takes the types away by itself."""
 OLDEST = (20, 0)
-"""What the built package promises to run on."""
+"""The version of Node that the built package promises to run on."""
 
 
 def version_of(node: str) -> tuple[int, ...]:

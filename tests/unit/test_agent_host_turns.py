@@ -11,9 +11,9 @@ from agent_home import BUNDLE, RECALL, RECALL_TWO, SECTION, TERMINAL, TOOLS, Age
 from clock import SetClock
 from fresh import fresh_database
 
-from protocol.conversation.host_turns import ToolCallParams, ToolEvent, ToolReply, TurnFinishParams
+from protocol.conversation.host_turns import ToolCallParams, ToolReply, TurnFinishParams
 from protocol.conversation.manifests import PromptManifest
-from protocol.conversation.turns import TurnParams, TurnStartParams
+from protocol.conversation.turns import ToolEvent, TurnParams, TurnStartParams
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import (
     AuditContribution,

@@ -116,6 +116,7 @@ OTHER_LETTERS = {
     "retrieval/terms.py": "letters beside what they are folded to, and the Arabic article that stems are cut from",
     "promt/time_words.py": "letters with accents beside those without: a folding table",
     "memory/rules/precision.py": "ranges of capital letters, and the signs of year and month in a date",
+    "promt/lookalikes.py": "letters beside the Latin ones that they look like: a folding table",
 }
 """Where letters beyond ASCII may stand in a literal, and why; escaped ones are ranges of Unicode."""
 OF_COMPUTING = {"aux", "con", "const", "dir", "est", "fatal", "media", "temporal", "todo", "trait"}

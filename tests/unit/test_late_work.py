@@ -542,3 +542,36 @@ def test_nothing_comes_in_by_an_import_that_a_forgetting_meets(
     while bring(house, forget, reached, is_new=is_new):
         reached += 1
     assert reached >= 4
+
+
+# -- what is said while an erase is under way --------------------------------------------------------------------------
+
+
+def test_what_is_said_before_an_erase_commits_is_taken_out_with_its_sources(house: House) -> None:
+    async def scene(at: int) -> bool:
+        house.fresh()
+        await house.talk()
+        made = (await house.propose()).record
+        is_before = False
+
+        async def say_it_again() -> None:
+            nonlocal is_before
+            is_before = bool(await house.records())
+            turns = [{"at": 1, "items": [{"role": "user", "text": f"Once more: {house.content}"}]}]
+            asked = {"workspace_id": house.workspace, "thread_id": f"{house.thread}_in"}
+            await house.call("thread/import", source={"kind": "chat", "id": house.thread}, turns=turns, **asked)
+
+        interleaving = Interleaving(at, say_it_again)
+        target = {"kind": "id", "memory_id": made.memory_id}
+        erased = {"target": target, "mode": "erase", "include_sources": True, "context": house.context}
+        receipt = (await interleaving.run(house.call("memory/forget", **erased))).receipt
+        if is_before:
+            house.met += 1
+            left = await house.write(lambda tx: tx.one(BROUGHT, (house.word,)))
+            assert (receipt.complete, left) == (True, (0,)), interleaving.stopped_at
+        return interleaving.was_reached
+
+    at = 0
+    while house.do(scene(at)):
+        at += 1
+    assert house.met >= 4

@@ -15,8 +15,7 @@ from memory.hooks.extraction import MAX_TRANSCRIPT_CHARS, NO_STATS, Extraction, 
 from memory.hooks.policy import turn_policy
 from promt import load
 from promt.intents import Intents
-from protocol.conversation.host_turns import ToolEvent
-from protocol.conversation.turns import TurnOptions
+from protocol.conversation.turns import ToolEvent, TurnOptions
 from protocol.hooks import DiagnosticContribution, HookFailure, HookInput, SkipRun, TranscriptItem
 from protocol.memory.facts import Fact
 from protocol.models import Deltas, ModelReply, ModelRequest, ProviderFailed, ProviderFault

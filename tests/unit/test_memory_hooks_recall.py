@@ -37,7 +37,7 @@ from protocol.hooks import (
 )
 from protocol.memory.writes import RememberParams
 from protocol.models import Deltas, ModelReply, ModelRequest
-from protocol.settings import GatewayConfig, MemorySettings, ThreadEpisodicSettings
+from protocol.settings import GatewayConfig, MemorySettings, RecallDeadlines, ThreadEpisodicSettings
 
 NOTHING_SAID = Intents()
 ALL_YES: dict[str, tuple[bool, str]] = dict.fromkeys(PERMISSIONS, (True, "default"))
@@ -417,6 +417,8 @@ def test_hooks_stand_in_their_phases_with_their_deadlines() -> None:
     by_id = {subscription.hook_id: subscription for subscription in subscriptions}
     assert list(dict.fromkeys(subscription.phase for subscription in subscriptions)) == list(ALLOWED)
     assert by_id["memory.deterministic_recall"].after == ("memory.standing",)
+    longest = RecallDeadlines(turn=60_000)
+    assert by_id["memory.deterministic_recall"].timeout_ms > longest.turn, "its own deadline comes first"
     assert by_id["memory.active_recall"].timeout_ms == 800
     extractor = by_id["memory.post_turn_extractor"]
     assert (extractor.await_policy, extractor.timeout_ms, extractor.retry.attempts) == ("background", 60_000, 3)

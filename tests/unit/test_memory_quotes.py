@@ -333,10 +333,19 @@ def test_a_fact_is_kept_as_told_or_as_said(words: str, content: str, quote: str,
         ),
         ("Use the legal one. Never use Alex, that was my ex.", "Never use Alex"),
         ("Done means:\n[x] tests green", "tests green"),
+        ("im a lefty btw", "im a lefty"),
+        ("右耳がほとんど聞こえないのですが、席はどこに座るのがいいでしょうか?", "右耳がほとんど聞こえない"),
+        ("I rent a flat in Linz, and it is cold, so I wear two jumpers.", "I rent a flat in Linz,"),
     ],
 )
 def test_a_whole_clause_is_long_enough(words: str, quote: str) -> None:
     assert isinstance(fact(words, quote, quote), Borne)
+
+
+def test_the_mark_behind_a_copied_clause_is_no_part_of_the_fact() -> None:
+    borne = fact("I rent a flat in Linz, and it is cold.", "I rent a flat in Linz,", "I rent a flat in Linz,")
+    assert isinstance(borne, Borne)
+    assert borne.content == "I rent a flat in Linz"
 
 
 def test_a_request_states_nothing_of_its_user() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 from memory_home import HERE, MemoryHome
@@ -18,7 +19,7 @@ from memory.read.recall import CACHED, Given, choose, query_of
 from protocol.base import Scope
 from protocol.errors import Unavailable
 from protocol.memory.reads import Hit, SearchParams
-from protocol.settings import RecallFloors
+from protocol.settings import RecallDeadlines, RecallFloors, RecallSettings
 
 TEA = "I drink oolong tea in the afternoon."
 
@@ -263,6 +264,22 @@ def test_a_broken_scope_leaves_the_others(home: MemoryHome, monkeypatch: pytest.
     assert (contents(outcome), outcome.is_partial) == ([TEA], True)
     monkeypatch.undo()
     assert recall(home, "Which oolong tea do I drink?").reason == "recalled", "what was partial is not kept"
+
+
+def test_a_scope_that_hangs_leaves_the_others(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.remember(TEA)
+    home.remember("Deploys run on Friday.", scope=Scope(kind="workspace", key="ws_1"))
+    rank = RecordReader.rank
+
+    async def hung(self: RecordReader, question: Any, filters: Any, scopes: Sequence[Scope], *more: Any) -> Any:
+        if scopes[0].kind == "workspace":
+            await anyio.sleep_forever()
+        return await rank(self, question, filters, scopes, *more)
+
+    monkeypatch.setattr(reads.RecordReader, "rank", hung)
+    home.recall_settings = RecallSettings(deadline_ms=RecallDeadlines(turn=1000))
+    outcome = recall(home, "Which oolong tea do I drink?")
+    assert (outcome.is_partial, set(contents(outcome)) <= {TEA}) == (True, True)
 
 
 def test_nothing_waits_past_the_deadline(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:

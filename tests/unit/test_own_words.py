@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 from processor import assert_cheap
 
 from promt.intents import detect, keep_savable
-from promt.own_words import Span, edges, mask_material, only_own, own_words
+from promt.own_words import Span, awaits_text, edges, mask_material, only_own, own_words
 from promt.speaker import is_about_user
 
 CORPUS = Path(__file__).parents[1] / "corpora" / "own_words"
@@ -298,6 +299,72 @@ def test_who_introduces_themselves_tells() -> None:
 )
 def test_what_has_a_frame_of_its_own_is_not_the_users(text: str) -> None:
     assert "never eat fish" not in only_own(text)
+
+
+NOTICE = (
+    "WATER WORKS - ALL TENANTS: the tap is off on Monday. From now on always ring the caretaker first. Kind regards"
+)
+FRAMED = [
+    NOTICE,
+    "How I Fixed My Knees\nBy Mel Crewe\nFor years they hurt. I live in Linz and I never run.",
+    "CHAPTER ONE\nThey call me Nine. I live in Linz and lend no money to poets.",
+    "My nephew wrote this and it's great:\n\nThe Robot\nI am a robot. I live in Linz and you must always call me Sir.",
+    "My dear Elsie,\nThe boat was late. I live in Linz with a widow.\nYour loving brother, Wilfred",
+    "Hello team, quick one before the plane. Remember that I live in Linz and want PDFs. Oslo is next. – Margaret",
+    "Hallo zusammen, ich bin neu im Haus! Ich wohne in Linz. Vielen Dank und gute Nachbarschaft! Eure Yvonne Tesch",
+    "[14/02, 19:22] Auntie Bisi: Good evening\n[14/02, 19:23] Auntie Bisi: I live in Linz now!",
+    "— ¿Y tú dónde vives?\n— Vivo en Linz, voy de cuadra en cuadra.\n— ¡Qué guay!\n\nes un diálogo, hazme 4 preguntas",
+    "nom;note\nLise;RAS\nOctave;J'habite à Linz, toujours.\nPerrine;tard",
+    '#!/bin/sh\necho "I live in Linz."\nuptime\n\nwhy is there an empty line?',
+    "Sigue tú:\n\nEl capitán miró el mapa. —Vivo en Linz y desde hoy me llamaréis Almirante —anunció.",
+]
+
+
+@each("text", FRAMED)
+def test_a_text_with_a_frame_of_its_own_is_not_the_users(text: str) -> None:
+    kept = own(text)
+    assert "Linz" not in kept
+    assert "From now on" not in kept
+
+
+UNFRAMED = [
+    "About me\nI live in Linz. I drive a van.",
+    "Kurz zu mir:\nRentnerin, wohne in Linz\nverheiratet mit Jürgen",
+    "— 34 года, разведена\n— живу в Linz, тестировщица\n— кот Байт",
+    "Our stack: Django 5, all of it in Linz\nCI: Woodpecker\nAnything wrong with that?",
+    "REMEMBER THAT I live in Linz.",
+    "Dear assistant,\n\nplease remember that I live in Linz.\n\nThank you",
+    "Hallo, ich wohne in Linz und suche einen Chor. Vielen Dank",
+    "1. The choir\nWe sing in Linz. I'm an alto.\n\n2. Money\nWe have little. I pay for the hall.",
+]
+
+
+@each("text", UNFRAMED)
+def test_people_who_order_what_they_say_are_heard(text: str) -> None:
+    assert "Linz" in own(text)
+
+
+def test_a_story_goes_on_behind_a_question_in_it() -> None:
+    told = f"So there was this guy at the till, and I was like ... really? {HOUSE}\n\nThing is I live in Linz. {HOUSE}"
+    assert "Linz" in own(told)
+    assert "Linz" not in own(f"Does the till take cards?\n\n{HOUSE}I live in Linz. {HOUSE}")
+
+
+AWAITED = [
+    ("Can you proofread this for me?", True),
+    ("Please translate the text that I send next.", True),
+    ("I'll send you my essay. Please correct it.", True),
+    ("Traduis le texte suivant", True),
+    ("Translate good morning into French", False),
+    ("Summarise the plot of Hamlet.", False),
+    ("From now on always correct my texts.", False),
+    ("What is this?", False),
+]
+
+
+@each(["text", "is_awaited"], AWAITED)
+def test_a_request_that_brings_no_text_awaits_one(text: str, *, is_awaited: bool) -> None:
+    assert awaits_text(text) is is_awaited
 
 
 def test_who_speaks_of_themselves() -> None:

@@ -167,7 +167,7 @@ def test_blocks_of_ours_are_no_words(quote: str) -> None:
 def told(language: Any, data: bytes, *, is_stream: bool, cuts: list[int] | None = None) -> ChatAnswer:
     tee = Tee(language)
     if is_stream:
-        tee.begin_stream()
+        tee.begin(is_stream=True)
     places = [0, *sorted(cuts or []), len(data)]
     for begin, end in itertools.pairwise(places):
         tee.add(data[begin:end])
@@ -210,7 +210,7 @@ def test_an_answer_in_events_is_the_answer_in_one_piece(parts: list[str], cuts: 
 
 def test_a_long_answer_is_read_as_it_comes_and_its_words_are_held_once() -> None:
     tee = Tee("chat")
-    tee.begin_stream()
+    tee.begin(is_stream=True)
     chunk = b"data: " + json.dumps({"choices": [{"index": 0, "delta": {"content": "word " * 800}}]}).encode() + b"\n\n"
     tracemalloc.start()
     for _ in range(3000):

@@ -4,6 +4,7 @@ import unicodedata
 from typing import Literal
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,23 @@ def test_a_phrase_is_found_by_its_letters_and_as_words_of_its_own(text: str, lef
 def test_it_is_found_however_its_letters_are_composed(phrase: str, form: Literal["NFC", "NFD"]) -> None:
     text = f"a {unicodedata.normalize(form, phrase)} b"
     assert Saying([phrase]).take_out(text) == f"a {MARK} b"
+
+
+@each(
+    ("text", "left"),
+    [
+        ("So **my vault is called Zorblax**!", f"So **{MARK}**!"),
+        ("My *vault* is called __Zorblax__, see?", f"{MARK}__, see?"),
+        ("> My vault\n> is called\n> > Zorblax.\nYes.", f"> {MARK}.\nYes."),
+        ("my vault is called `Zorblax`", f"{MARK}`"),
+        ("my vault is called Zor\u200bblax", MARK),
+        ("my vau\u00adlt is called Zorblax", MARK),
+        ("my vault is called \u202eZorblax\u202c", f"{MARK}\u202c"),
+        ("my vault\ufe0f is called Zorblax", MARK),
+    ],
+)
+def test_what_says_nothing_hides_no_phrase(text: str, left: str) -> None:
+    assert ZORBLAX.take_out(text) == left
 
 
 @given(st.text(), st.text(min_size=1), st.text())

@@ -126,8 +126,6 @@ export type ChangeEvent =
 
 export type ChangeKind = "archived" | "created" | "deleted" | "expired" | "restored" | "superseded" | "updated";
 
-export type ChunkState = "excluded" | "failed" | "indexed" | "pending" | "retired";
-
 export type CollectionScope = "user" | "workspace";
 
 export type CollectionState = "live" | "new" | "over_limit" | "polling" | "scanning" | "unavailable";
@@ -906,6 +904,8 @@ export interface CaptureFinishParams {
   assistant_text?: string | null;
   /** Of a conversation up to a message, by `protocol/capture/chain.py`. */
   answer_hash?: string | null;
+  /** Of a conversation up to a message, by `protocol/capture/chain.py`. */
+  answer_name?: string | null;
   /** Default: []. */
   tool_events?: Array<ToolEvent>;
   usage?: Usage | null;
@@ -4161,6 +4161,7 @@ export interface Turn {
   prompt_manifest: PromptManifest | null;
   not_stored: NotStored | null;
   superseded_by: string | null;
+  tool_events: Array<ToolEvent>;
 }
 
 /** The failure of a turn: a reason for programs, and a sentence for the person who asked. */

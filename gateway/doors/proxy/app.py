@@ -106,6 +106,20 @@ class _Asked(NamedTuple):
     upstream: Upstream
 
 
+class _Keeping:
+    """The answer of a captured request, which is kept once."""
+
+    def __init__(self, capture: Capture, tee: Tee, keep: Callable[[Capture, Tee, Status], asyncio.Event]) -> None:
+        self._capture, self.tee, self._keep = capture, tee, keep
+        self._written: asyncio.Event | None = None
+
+    def begin(self, status: Status) -> asyncio.Event:
+        """Have it kept as one that ended so, unless that has begun; return what is set once it is written."""
+        if self._written is None:
+            self._written = self._keep(self._capture, self.tee, status)
+        return self._written
+
+
 class ProxyDoor:
     """The application. Called by the server for each request."""
 
@@ -240,7 +254,7 @@ class ProxyDoor:
         if isinstance(body, bytes):
             headers = [(name, value) for name, value in headers if name != b"content-length"]
             headers.append((b"content-length", str(len(body)).encode()))
-        tee = Tee(capture.language) if capture is not None else None
+        keeping = _Keeping(capture, Tee(capture.language), self._keep) if capture is not None else None
         status: Status = "interrupted"
         watcher: asyncio.Task[None] | None = None
         try:
@@ -254,12 +268,11 @@ class ProxyDoor:
                         status = "provider_failure"
                         await _send(exchange, upstream.settings.dialect, answering)
                         return
-                    if tee is not None and answering.is_stream:
-                        tee.begin_stream()
+                    if keeping is not None:
+                        keeping.tee.begin(is_stream=answering.is_stream, encoding=answering.encoding)
                     exchange.status = answering.status
                     own = self._own_headers(recalled, is_stream=answering.is_stream)
-                    await self._send_back(answering, send, own, tee)
-                    status = "succeeded" if answering.status < FIRST_FAILURE else "provider_failure"
+                    await self._send_back(answering, send, own, keeping)
                 except Broken:
                     status = "provider_failure"
                     raise
@@ -267,8 +280,8 @@ class ProxyDoor:
                     if watcher is not None:
                         watcher.cancel()
         finally:
-            if capture is not None and tee is not None:
-                self._keep(capture, tee, status)
+            if keeping is not None:
+                keeping.begin(status)
 
     async def _head(self, asked: _Asked, headers: Sequence[Header], body: Body) -> Answering | OwnError:
         url = asked.upstream.url(asked.address.path, asked.query)
@@ -279,15 +292,28 @@ class ProxyDoor:
         except (Unreachable, Broken):
             return UNREACHABLE
 
-    async def _send_back(self, answering: Answering, send: Any, own: Sequence[Header], tee: Tee | None) -> None:
-        """Send an answer back, each chunk when it comes. Raises `Broken`, so that the client's side breaks, too."""
+    async def _send_back(
+        self, answering: Answering, send: Any, own: Sequence[Header], keeping: "_Keeping | None"
+    ) -> None:
+        """Send an answer back, each chunk when it comes, and its end once it is kept.
+
+        Raises `Broken`, so that the client's side breaks, too.
+        """
+        status: Status = "succeeded" if answering.status < FIRST_FAILURE else "provider_failure"
+        left = answering.size
         try:
             headers = [*response_headers(answering.headers), *own]
             await send({"type": "http.response.start", "status": answering.status, "headers": headers})
             async for chunk in answering.chunks():
+                left = left - len(chunk) if left is not None else None
+                if keeping is not None and left == 0:  # with these bytes the client has all
+                    keeping.tee.add(chunk)
+                    await self._wait_until_written(keeping.begin(status))
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                if tee is not None:
-                    tee.add(chunk)
+                if keeping is not None and left != 0:
+                    keeping.tee.add(chunk)
+            if keeping is not None:
+                await self._wait_until_written(keeping.begin(status))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             with anyio.CancelScope(shield=True):
@@ -301,11 +327,19 @@ class ProxyDoor:
         turn_id = recalled.capture.turn_id if recalled.capture is not None else None
         return [*found, (b"x-pioneer-turn", turn_id.encode())] if turn_id is not None else found
 
-    def _keep(self, capture: Capture, tee: Tee, status: Status) -> None:
-        """Have an answer kept once its last byte has gone."""
-        task = asyncio.create_task(self._means.capturing.finish(capture, tee, status))
+    async def _wait_until_written(self, written: asyncio.Event) -> None:
+        """Wait for an answer's line as long as a request waits for memory: an answer that has come whole is kept."""
+        with anyio.move_on_after(self._means.settings().recall_deadline_ms / 1000, shield=True):
+            await written.wait()
+
+    def _keep(self, capture: Capture, tee: Tee, status: Status) -> asyncio.Event:
+        """Have an answer kept; return what is set once that outlives this process, or cannot be."""
+        written = asyncio.Event()
+        task = asyncio.create_task(self._means.capturing.finish(capture, tee, status, written.set))
         self._keeping.add(task)
         task.add_done_callback(self._finish_keeping)
+        task.add_done_callback(lambda _: written.set())
+        return written
 
     def _finish_keeping(self, task: "asyncio.Task[None]") -> None:
         self._keeping.discard(task)

@@ -20,7 +20,7 @@ from gateway.doors.proxy.tee import DIALECTS, Tee
 from gateway.wire.client import CallFailed
 from protocol.base import ID_TEXT
 from protocol.capture.calls import MAX_CHAIN
-from protocol.capture.chain import START, follow_all, without_blocks
+from protocol.capture.chain import START, ChainMessage, begin_at, follow_all, without_blocks
 from protocol.conversation.turns import Usage
 from protocol.conversation.values import MAX_TEXT_CHARS
 from protocol.settings import ProxySettings
@@ -30,6 +30,9 @@ ROLES = frozenset({"main", "subagent", "task"})
 _ID = re.compile(ID_TEXT)
 MAX_TOOL_EVENTS = 256
 MAX_CLIENT_CHARS = 64
+NAMED_ANSWER = "previous_response_id"
+MAX_CALLED = 64
+"""Answers that call tools whose conversations are held; the oldest is forgotten first."""
 MAX_ROUNDS = 1000
 """Turns in loops of tools whose tokens are summed; the oldest is forgotten first."""
 UTILITY_CHARS = 400
@@ -60,6 +63,28 @@ class Capture(NamedTuple):
     turn_id: str | None = None
     reason: Literal["late", "down"] | None = None
     """The reason why it went on without what memory would have given it."""
+    called: Sequence[str] = ()
+    """Tools that were called in earlier requests of the turn, which this one does not hold."""
+
+
+class Before(NamedTuple):
+    """The conversation before the first message of a request, which names an answer in its place."""
+
+    links: Sequence[dict[str, str]] = ()
+    said_hash: bytes = START
+    user_index: int | None = None
+    """The place of the user's message among the links, where its turn goes on."""
+    user_text: str = ""
+    called: Sequence[str] = ()
+
+
+class Asked(NamedTuple):
+    """The message of the user that a request is about: the parameters that say so, and where a request's begin."""
+
+    params: dict[str, Any]
+    offset: int
+    """The place in the request of the first message of the chain; below zero where the request names an answer."""
+    said_hash: bytes
 
 
 class Capturing:
@@ -70,6 +95,8 @@ class Capturing:
         self._streaming: set[str] = set()
         """Turns whose answers are under way."""
         self._rounds: dict[str, Usage] = {}
+        self._called: dict[str, Before] = {}
+        """What was said up to answers that call tools, by their names."""
         self.usage = Usage()
         self.last_turn_at: int | None = None
 
@@ -100,26 +127,26 @@ class Capturing:
             request: ChatRequest = DIALECTS[language].read(body, row.wrappers)
         except UnreadableError:
             return RecalledRequest(body, "skipped")
-        user = request.user_index
-        if user is None or self._is_utility(request, user, row.utility, headers):
+        before = self._before(request.names.get(NAMED_ANSWER))
+        asked = self._ask_about(request, before)
+        if asked is None or self._is_utility(request, asked.params["user_text"], row.utility, headers):
             return RecalledRequest(body, "skipped")
-        hashes = follow_all(START, [one.said for one in request.messages])
         source = self._source(request, headers, names, client, row.session)
-        params = self._params(request, user, hashes) | {"source": source, "memory_mode": mode}
+        params = asked.params | {"source": source, "memory_mode": mode}
         began = time.monotonic()
         found, reason = await self._ask(params)
         ms = round((time.monotonic() - began) * 1000)
         if found is None:
-            late = Capture(language, request, params, hashes[-1], reason=reason)
+            late = Capture(language, request, params, asked.said_hash, reason=reason, called=before.called)
             return RecalledRequest(body, reason or "late", ms=ms, capture=late)
         if found["recall_status"] == "off" and found["turn"] is None:
             return RecalledRequest(body, "skipped", ms=ms)
         turn_id = found["turn"]["turn_id"] if found["turn"] is not None else None
         if turn_id is not None:
             self._streaming.add(turn_id)
-        edits = self._edits(request, params, found, is_oauth=is_oauth)
+        edits = self._edits(request, asked, found, is_oauth=is_oauth)
         blocks = len(found["blocks"]) + bool(found["brief"])
-        capture = Capture(language, request, params, hashes[-1], turn_id)
+        capture = Capture(language, request, params, asked.said_hash, turn_id, called=before.called)
         return RecalledRequest(apply(body, edits), "recalled" if blocks else "empty", blocks, ms, capture)
 
     async def _ask(self, params: dict[str, Any]) -> tuple[dict[str, Any] | None, Literal["late", "down"] | None]:
@@ -144,11 +171,11 @@ class Capturing:
         return found, None
 
     def _is_utility(
-        self, request: ChatRequest, user: int, marks: Sequence[str], headers: Mapping[str, Sequence[str]]
+        self, request: ChatRequest, words: str, marks: Sequence[str], headers: Mapping[str, Sequence[str]]
     ) -> bool:
         if _role(headers) == "task":
             return True
-        texts = (request.messages[user].words, *request.system_texts)
+        texts = (words, *request.system_texts)
         begun = [text[:UTILITY_CHARS].lower().lstrip() for text in texts]
         return any(text.startswith(mark) for text in begun for mark in marks)
 
@@ -171,40 +198,49 @@ class Capturing:
         }
         return {key: value for key, value in source.items() if value}
 
-    def _params(self, request: ChatRequest, user: int, hashes: Sequence[bytes]) -> dict[str, Any]:
-        links = [
-            {"role": one.said.role if one.said.role in {"user", "assistant"} else "tool", "hash": digest.hex()}
-            for one, digest in zip(request.messages, hashes, strict=True)
-        ]
+    def _before(self, name: str | None) -> Before:
+        """Return what was said before a request, by the name of the answer that it goes on from."""
+        if not name:
+            return Before()
+        said_hash = begin_at(name)
+        return self._called.get(name) or Before([{"role": "assistant", "hash": said_hash.hex()}], said_hash)
+
+    def _ask_about(self, request: ChatRequest, before: Before) -> Asked | None:
+        """Return what a request is about; None where no person said anything."""
+        said = [one.said for one in request.messages]
+        hashes = follow_all(before.said_hash, said)
+        links = [*before.links, *_links(said, hashes)]
+        user, words = before.user_index, before.user_text
+        if request.user_index is not None:
+            user, words = len(before.links) + request.user_index, request.messages[request.user_index].words
+        if user is None:
+            return None
         first = max(0, min(user, len(links) - MAX_CHAIN))
-        words = without_blocks(request.messages[user].words)[:MAX_TEXT_CHARS].replace("\0", "")
-        return {
+        params = {
             "chain": links[first:][:MAX_CHAIN],
             "user_index": user - first,
-            "user_text": words,
+            "user_text": without_blocks(words)[:MAX_TEXT_CHARS].replace("\0", ""),
             "placement": self._settings().placement,
         }
+        return Asked(params, first - len(before.links), [before.said_hash, *hashes][-1])
 
-    def _edits(
-        self, request: ChatRequest, params: dict[str, Any], found: dict[str, Any], *, is_oauth: bool
-    ) -> list[Edit]:
-        """Return the edits that bring the brief and the blocks in."""
-        placement = params["placement"]
-        user = request.user_index or 0
-        first = user - params["user_index"]
+    def _edits(self, request: ChatRequest, asked: Asked, found: dict[str, Any], *, is_oauth: bool) -> list[Edit]:
+        """Return the edits that bring the brief and the blocks in; what a named answer holds already has them."""
+        placement = asked.params["placement"]
+        user = asked.offset + asked.params["user_index"]
         brief: str | None = found["brief"]
-        blocks = {first + block["index"]: block["text"] for block in found["blocks"]}
+        blocks = {asked.offset + block["index"]: block["text"] for block in found["blocks"]}
         with_system = [text for text in (brief, blocks.get(user) if placement == "system" else None) if text]
         keeps_system = is_oauth or placement == "user" or request.system is None
         has_no_place = placement == "system" and not keeps_system
         texts: dict[int, list[str]] = {} if has_no_place else {at: [text] for at, text in blocks.items()}
-        if brief and keeps_system:
-            at = next(place for place, one in enumerate(request.messages) if one.words and one.point is not None)
-            texts[at] = [brief, *texts.get(at, [])]
+        said = [place for place, one in enumerate(request.messages) if one.words and one.point is not None]
+        if brief and keeps_system and said:
+            texts[said[0]] = [brief, *texts.get(said[0], [])]
         edits = [
             point.edit("\n\n".join(parts))
             for place, parts in texts.items()
-            if (point := request.messages[place].point) is not None
+            if place >= 0 and (point := request.messages[place].point) is not None
         ]
         if with_system and not keeps_system and request.system is not None:
             edits.append(request.system.edit("\n\n".join(with_system)))
@@ -212,12 +248,15 @@ class Capturing:
 
     # -- the answer ----------------------------------------------------------------------------------------------------
 
-    async def finish(self, capture: Capture, tee: Tee, status: Status) -> None:
-        """Keep an answer; one that ends in calls of tools leaves its turn open for the next request."""
+    async def finish(self, capture: Capture, tee: Tee, status: Status, note_written: Callable[[], None]) -> None:
+        """Keep an answer; one that ends in calls of tools leaves its turn open for the next request.
+
+        `note_written` is called once it outlives this process.
+        """
         finish = self._finish_of(capture, tee.answer(), status)
         if finish is not None:
             self.last_turn_at = round(time.time() * 1000)
-            await self._spool.add(finish)
+            await self._spool.add(finish, note_written)
 
     def _finish_of(self, capture: Capture, answer: ChatAnswer, status: Status) -> dict[str, Any] | None:
         """Return the parameters of `capture/finish`; None where the turn goes on."""
@@ -227,13 +266,14 @@ class Capturing:
         if capture.turn_id is not None:
             self._streaming.discard(capture.turn_id)
         if status == "succeeded" and answer.called:
+            self._note_called(capture, answer)
             return None
         usage = self._rounds.pop(capture.turn_id, None) if capture.turn_id is not None else answer.usage
         finish: dict[str, Any] = {
             "status": status,
             "shown": capture.reason is None,
             "capture": capture.params,
-            "tool_events": self._events(capture.request, answer),
+            "tool_events": self._events(capture, answer),
         }
         if capture.turn_id is not None:
             finish["turn_id"] = capture.turn_id
@@ -243,9 +283,27 @@ class Capturing:
             finish["assistant_text"] = answer.text.replace("\0", "")
         if status == "succeeded":
             finish["answer_hash"] = [capture.said_hash, *follow_all(capture.said_hash, answer.messages)][-1].hex()
+            if answer.name:
+                finish["answer_name"] = begin_at(answer.name).hex()
         if usage is not None:
             finish["usage"] = {name: getattr(usage, name) for name in usage.__struct_fields__}
         return finish
+
+    def _note_called(self, capture: Capture, answer: ChatAnswer) -> None:
+        """Note what was said up to an answer that calls tools: the next request may name it in the place of that."""
+        if not answer.name:
+            return
+        hashes = follow_all(capture.said_hash, answer.messages)
+        params = capture.params
+        while len(self._called) >= MAX_CALLED:
+            del self._called[next(iter(self._called))]
+        self._called[answer.name] = Before(
+            [*params["chain"], *_links(answer.messages, hashes)],
+            hashes[-1],
+            params["user_index"],
+            params["user_text"],
+            self._tools_of(capture, answer),
+        )
 
     def _count(self, turn_id: str | None, usage: Usage | None) -> None:
         if usage is not None:
@@ -255,11 +313,24 @@ class Capturing:
                     del self._rounds[next(iter(self._rounds))]
                 self._rounds[turn_id] = _sum(self._rounds.get(turn_id, Usage()), usage)
 
-    def _events(self, request: ChatRequest, answer: ChatAnswer) -> list[dict[str, str]]:
+    def _events(self, capture: Capture, answer: ChatAnswer) -> list[dict[str, str]]:
         """Return the calls of tools since the user's words, by name."""
-        since = request.messages[(request.user_index or 0) + 1 :]
-        called = [wish.name for one in since for wish in one.said.tools] + answer.called
-        return [{"name": name[:256].replace("\0", "")} for name in called if name][-MAX_TOOL_EVENTS:]
+        called = [name for name in self._tools_of(capture, answer) if name]
+        return [{"name": name[:256].replace("\0", "")} for name in called][-MAX_TOOL_EVENTS:]
+
+    def _tools_of(self, capture: Capture, answer: ChatAnswer) -> list[str]:
+        user = capture.request.user_index
+        earlier = capture.called if user is None else ()
+        since = capture.request.messages[user + 1 if user is not None else 0 :]
+        return [*earlier, *(wish.name for one in since for wish in one.said.tools), *answer.called]
+
+
+def _links(said: Sequence[ChainMessage], hashes: Sequence[bytes]) -> list[dict[str, str]]:
+    """Return messages with the hash up to each, as they go over the wire."""
+    return [
+        {"role": one.role if one.role in {"user", "assistant"} else "tool", "hash": digest.hex()}
+        for one, digest in zip(said, hashes, strict=True)
+    ]
 
 
 def _one(headers: Mapping[str, Sequence[str]], name: str) -> str:

@@ -65,11 +65,12 @@ class _Proxy:
 
     def __init__(self, options: Options, home: Home, config: ConfigStore, owner: str) -> None:
         self.home, self.config, self.owner = home, config, owner
-        self.child = Child(child_command(options, home.root), self.note_change)
+        self.child = Child(child_command(options, home.root), self.note_turn)
         self.spool = Spool(home.root, owner, self.child)
         self.capturing = Capturing(self.child, self.spool, self.settings)
         self.place = DoorAddress(bind="127.0.0.1", port=0)
-        self._news = asyncio.Event()
+        self._news, self._turned = asyncio.Event(), asyncio.Event()
+        self._writing = asyncio.Lock()
 
     def settings(self) -> ProxySettings:
         """Return the settings in force."""
@@ -77,6 +78,11 @@ class _Proxy:
 
     def note_change(self) -> None:
         """Have the run file written soon."""
+        self._news.set()
+
+    def note_turn(self) -> None:
+        """Have the run file written at once: memory answers, or does so no more."""
+        self._turned.set()
         self._news.set()
 
     def entry(self) -> RunFile:
@@ -97,10 +103,18 @@ class _Proxy:
         """Write the run file when something changed, until cancelled."""
         while True:
             await self._news.wait()
-            self._news.clear()
+            await self.write()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WRITE_SECONDS):
+                    await self._turned.wait()
+
+    async def write(self) -> None:
+        """Write the run file as things are now."""
+        self._news.clear()
+        self._turned.clear()
+        async with self._writing:
             with contextlib.suppress(OSError):
                 await anyio.to_thread.run_sync(write_run_file, self.home.run, "proxy", self.entry())
-            await asyncio.sleep(WRITE_SECONDS)
 
 
 @asynccontextmanager
@@ -155,7 +169,7 @@ async def serve(options: Options, wish: HttpOptions) -> int:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(BEGIN_SECONDS):
                     await proxy.child.begun.wait()
-            proxy.note_change()
+            await proxy.write()  # whoever reads the line finds the file
             sys.stdout.write(f"pioneer proxy: {proxy.place.url}, capture: {proxy.child.state}\n")
             sys.stdout.flush()
             await asked

@@ -9,6 +9,7 @@ Rule 3: lines that a gateway took before it forgot something are not delivered a
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,8 +48,11 @@ class Spool:
         """Return how many lines wait."""
         return len(self._waiting)
 
-    async def add(self, finish: dict[str, Any]) -> None:
-        """Have a finish on disk, then deliver it; where it cannot be stored it is delivered all the same."""
+    async def add(self, finish: dict[str, Any], note_written: Callable[[], None]) -> None:
+        """Have a finish on disk, then deliver it; where it cannot be stored it is delivered all the same.
+
+        `note_written` is called once its line outlives this process.
+        """
         line = line_of(finish)
         if self._own.size + len(line) > MAX_BYTES:
             self.dropped += 1
@@ -59,6 +63,8 @@ class Spool:
         number: int | None = None
         try:
             number = await asyncio.to_thread(self._own.append, line)
+            note_written()
+            await asyncio.to_thread(self._own.sync, number)
         except OSError:
             self._child.warn("spool_failed")
         self._writing -= 1

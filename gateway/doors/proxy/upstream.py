@@ -44,6 +44,18 @@ class Answering:
         """Return whether it is a stream of events."""
         return any(name.lower() == b"content-type" and STREAM in value for name, value in self.headers)
 
+    @property
+    def encoding(self) -> bytes:
+        """Return how the answer is packed; nothing for one that is as it is."""
+        told = [value for name, value in self.headers if name.lower() == b"content-encoding"]
+        return b", ".join(told).strip().lower()
+
+    @property
+    def size(self) -> int | None:
+        """Return how many bytes the answer has; None where its end comes by itself."""
+        told = [value for name, value in self.headers if name.lower() == b"content-length"]
+        return int(told[0]) if told and told[0].isdigit() else None
+
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the bytes as they come from the network. Raises `Broken`."""
         try:

@@ -24,7 +24,6 @@ from pioneer_client.protocol.conversation.artifacts import ArtifactRef
 
 SearchScope: TypeAlias = Literal["current_thread", "related_threads", "workspace_threads"]
 SearchStatus: TypeAlias = Literal["completed", "empty", "skipped", "partial", "unavailable"]
-ChunkState: TypeAlias = Literal["pending", "indexed", "failed", "retired", "excluded"]
 JobStatus: TypeAlias = Literal["queued", "leased", "retry_wait", "dead", "cancelled", "done"]
 IndexedRole: TypeAlias = Literal["user", "assistant", "tool"]
 DiagnosticCode: TypeAlias = Literal[

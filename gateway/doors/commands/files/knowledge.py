@@ -14,26 +14,30 @@ import msgspec
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
-from gateway.doors.commands.files.previews import previewing_home, show_added
+from gateway.doors.commands.files.collections import (
+    add_choices,
+    add_collection,
+    list_collections,
+    remove_collection,
+    retry_files,
+    scan_collection,
+    show,
+    show_status,
+    to_option_name,
+    update_collection,
+)
 from gateway.doors.commands.options import add_place, path, present, text_of
 from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.base import Elsewhere
 from protocol.errors import CallerError
-from protocol.files.collections import Collection, CollectionAddResult
 from protocol.files.graph import EdgesResult, FileEdge
 from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchArgs, KnowledgeSearchResult
 
-COLLECTION_CHOICES = ("include", "exclude")
-SWITCHES = ("follow_gitignore", "watch", "recall", "enrich")
 MOST_HITS = 50
 SHORT = {"topics": "--topic", "include_related": "--related"}
 """Shorter names of options that are typed often, beside their own."""
-
-
-def _to_option_name(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def search_options() -> Mapping[str, dict[str, Any]]:
@@ -54,95 +58,12 @@ def search_options() -> Mapping[str, dict[str, Any]]:
     return options
 
 
-def _with_choices(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--name", metavar="NAME", help="what it is called")
-    for name in COLLECTION_CHOICES:
-        to.add_argument(f"--{name}", action="append", metavar="PATTERN", help="as in a .gitignore; repeatable")
-    for name in SWITCHES:
-        to.add_argument(_to_option_name(name), action=argparse.BooleanOptionalAction, default=None)
-    to.add_argument("--meaning", choices=("documents", "all", "off"), help="kept for search by meaning")
-
-
-def _choices(given: argparse.Namespace) -> dict[str, Any]:
-    names = ("name", *COLLECTION_CHOICES, *SWITCHES, "meaning")
-    return present(**{name: getattr(given, name) for name in names})
-
-
-def _show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) -> None:
-    if given.json:
-        show_json(result)
-    else:
-        lines(result)
-
-
 def _show_rows(given: argparse.Namespace, result: Any, head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     """Show the rows of a result, or say that there are none; return the exit code."""
-    _show(given, result, lambda _: show_table(head, rows))
+    show(given, result, lambda _: show_table(head, rows))
     if not rows and not given.json:
         hint("nothing found")
     return OK if rows else NEGATIVE
-
-
-def _add(given: argparse.Namespace) -> int:
-    params = {
-        "path": str(given.path.absolute()),
-        "dry_run": given.dry_run,
-        "scope": given.scope,
-        "workspace_id": given.workspace,
-        **present(collection_id=given.id),
-        **_choices(given),
-    }
-
-    async def work(door: HomeMethods) -> CollectionAddResult:
-        if given.scope == "workspace":
-            await door.ensure_workspace(given.workspace)
-        result = await door.call(m.COLLECTIONS_ADD, params)
-        if not given.dry_run:
-            await door.compare_files()
-            fresh = await door.call(m.COLLECTIONS_GET, {"collection_id": result.collection.collection_id})
-            return CollectionAddResult(collection=fresh.collection)
-        return result
-
-    with previewing_home(given):
-        _show(given, through_door(given, work, makes_home=True), show_added)
-    return OK
-
-
-def _list(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> list[Collection]:
-        page = await door.call(m.COLLECTIONS_LIST, {"workspace_id": given.workspace, "limit": 100})
-        return page.collections
-
-    found = through_door(given, work)
-    _show(given, {"collections": found}, lambda _: _show_collections(found))
-    return OK if found else NEGATIVE
-
-
-def _show_collections(found: list[Collection]) -> None:
-    rows = [
-        [
-            one.collection_id,
-            words(one.state),
-            str(one.files.indexed + one.files.partial),
-            str(one.files.pending),
-            str(one.files.failed),
-            when(one.scanned_at) if one.scanned_at else "",
-            plain(one.path),
-        ]
-        for one in found
-    ]
-    show_table(["collection", "state", "indexed", "waiting", "failed", "compared", "folder"], rows)
-    if not rows:
-        hint("there is no collection here: `pioneer knowledge add DIR` makes one")
-
-
-def _status(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> Any:
-        return await door.call(m.KNOWLEDGE_STATUS, {"workspace_id": given.workspace})
-
-    found = through_door(given, work)
-    _show(given, found, lambda _: _show_collections([one.collection for one in found.collections]))
-    return OK if found.collections else NEGATIVE
 
 
 def _search(given: argparse.Namespace) -> int:
@@ -158,7 +79,7 @@ def _search(given: argparse.Namespace) -> int:
         return result
 
     result = through_door(given, work)
-    _show(given, result, _show_hits)
+    show(given, result, _show_hits)
     return OK if result.hits else NEGATIVE
 
 
@@ -332,87 +253,29 @@ def _changes(given: argparse.Namespace) -> int:
     return _show_rows(given, result, ["when", "what", "collection", "file"], rows)
 
 
-def _scan(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> Any:
-        await door.call(m.COLLECTIONS_SCAN, {"collection_id": given.collection, "deep": given.deep})
-        await door.compare_files()
-        return await door.call(m.COLLECTIONS_GET, {"collection_id": given.collection})
-
-    result = through_door(given, work)
-    _show(given, result, lambda _: _show_collections([result.collection]))
-    return OK
-
-
-def _retry(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> Any:
-        return await door.call(m.KNOWLEDGE_RETRY, present(file_id=given.file_id, collection_id=given.collection))
-
-    result = through_door(given, work)
-    _show(given, result, lambda _: say(f"{result.requeued} files will be read again"))
-    return OK if result.requeued else NEGATIVE
-
-
-def _update(given: argparse.Namespace) -> int:
-    moved = present(path=str(given.path.absolute()) if given.path is not None else None)
-
-    async def work(door: HomeMethods) -> Any:
-        await door.call(m.COLLECTIONS_UPDATE, {"collection_id": given.collection, **moved, **_choices(given)})
-        await door.compare_files()
-        return await door.call(m.COLLECTIONS_GET, {"collection_id": given.collection})
-
-    result = through_door(given, work)
-    _show(given, result, lambda _: _show_collections([result.collection]))
-    return OK
-
-
-def _remove(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> Any:
-        return await door.call(m.COLLECTIONS_REMOVE, {"collection_id": given.collection})
-
-    receipt = through_door(given, work).receipt
-    told = f"removed {receipt.files} files and {receipt.chunks} pieces of the index; the folder is as it was"
-    _show(given, {"receipt": receipt}, lambda _: say(told if receipt.complete else f"{told}; its log is not empty yet"))
-    return OK
-
-
-RUN: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "add": _add,
-    "list": _list,
-    "status": _status,
-    "search": _search,
-    "read": _read,
-    "why": _why,
-    "files": _files,
-    "entities": _entities,
-    "edges": _edges,
-    "changes": _changes,
-    "scan": _scan,
-    "retry": _retry,
-    "update": _update,
-    "remove": _remove,
+VERBS: Mapping[str, tuple[Callable[[argparse.Namespace], int], str]] = {
+    "add": (add_collection, "have a folder's files indexed"),
+    "list": (list_collections, "list the collections"),
+    "status": (show_status, "how far the index is"),
+    "search": (_search, "find what files say"),
+    "read": (_read, "read around an address"),
+    "why": (_why, "why a file is not found"),
+    "files": (_files, "list the files of a collection"),
+    "entities": (_entities, "list pages, folders, tags and code by name"),
+    "edges": (_edges, "where the links of a page lead"),
+    "changes": (_changes, "what happened to files"),
+    "scan": (scan_collection, "compare a folder now"),
+    "retry": (retry_files, "read files again that failed"),
+    "update": (update_collection, "change a collection"),
+    "remove": (remove_collection, "forget a collection; its folder stays"),
 }
-ABOUT = {
-    "add": "have a folder's files indexed",
-    "list": "list the collections",
-    "status": "how far the index is",
-    "search": "find what files say",
-    "read": "read around an address",
-    "why": "why a file is not found",
-    "files": "list the files of a collection",
-    "entities": "list pages, folders, tags and code by name",
-    "edges": "where the links of a page lead",
-    "changes": "what happened to files",
-    "scan": "compare a folder now",
-    "retry": "read files again that failed",
-    "update": "change a collection",
-    "remove": "forget a collection; its folder stays",
-}
+"""Each verb with the function that runs it and the words that describe it."""
 
 
 def _arrange(to: argparse.ArgumentParser) -> None:
     verbs = to.add_subparsers(dest="verb", required=True, metavar="WHAT")
     parsers: dict[str, argparse.ArgumentParser] = {}
-    for verb, about in ABOUT.items():
+    for verb, (_, about) in VERBS.items():
         parsers[verb] = verbs.add_parser(verb, help=about, description=about)
         add_place(parsers[verb])
     parsers["add"].add_argument("path", type=path, metavar="DIR", help="the folder")
@@ -430,7 +293,7 @@ def _arrange(to: argparse.ArgumentParser) -> None:
     )
     parsers["add"].add_argument("--dry-run", action="store_true", help="show what would be indexed")
     for verb in ("add", "update"):
-        _with_choices(parsers[verb])
+        add_choices(parsers[verb])
     parsers["update"].add_argument("--path", type=path, metavar="DIR", help="where the folder lies now")
     for verb in ("files", "scan", "update", "remove"):
         parsers[verb].add_argument("collection", metavar="COLLECTION", help="its id")
@@ -448,11 +311,11 @@ def _arrange(to: argparse.ArgumentParser) -> None:
     parsers["search"].add_argument("query", nargs="+", metavar="QUERY", help="plain words; `-` reads stdin")
     for name, how in search_options().items():
         parsers["search"].add_argument(
-            _to_option_name(name), *([SHORT[name]] if name in SHORT else []), dest=name, **how
+            to_option_name(name), *([SHORT[name]] if name in SHORT else []), dest=name, **how
         )
     parsers["read"].add_argument("address", metavar="ADDRESS", help="as a search names it, or COLLECTION:PATH")
     for name in ("from_line", "to_line", "max_chars"):
-        parsers["read"].add_argument(_to_option_name(name), type=int, metavar="N")
+        parsers["read"].add_argument(to_option_name(name), type=int, metavar="N")
     parsers["entities"].add_argument("query", nargs="?", metavar="NAME", help="a part of a name")
     parsers["entities"].add_argument("--collection", metavar="COLLECTION", help="only of this one")
     parsers["edges"].add_argument("entity", metavar="ENTITY", help="a name, COLLECTION:PATH, or an id")
@@ -468,7 +331,7 @@ def _arrange(to: argparse.ArgumentParser) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
-    return RUN[given.verb](given)
+    return VERBS[given.verb][0](given)
 
 
 COMMANDS = {

@@ -59,6 +59,8 @@ def source_of(change: MemoryChange) -> str:
     door, client = change.origin.door, change.origin.client
     if door is None:
         return client or "The gateway itself"
+    if door == "stdio" and client:  # a program that spawns a gateway for itself: there is no more to say
+        return client
     where = DOORS[door]
     return f"{client}, {where}" if client else where[0].upper() + where[1:]
 

@@ -55,8 +55,6 @@ def _system(body: bytes, top: dict[str, ByteSpan]) -> InsertPoint | None:
     place = top.get("instructions")
     if place is None:
         return member_point(body, top, "instructions")
-    if place.of(body) == b"null":
-        return InsertPoint("value", place.start, place.end, "%s")
     return system_point(body, place)
 
 
@@ -135,7 +133,8 @@ def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
         output_tokens=count_of(told.get("output_tokens")),
         cached_tokens=count_of(table_of(told.get("input_tokens_details")).get("cached_tokens")),
     )
-    return ChatAnswer(join_kept_words(texts), messages, usage if told else None, is_whole and bool(messages))
+    name, is_whole = text_of(response.get("id")), is_whole and bool(messages)
+    return ChatAnswer(join_kept_words(texts), messages, usage if told else None, is_whole, name)
 
 
 def begin_answer() -> ResponsesStream:

@@ -64,9 +64,14 @@ def member_point(body: bytes, members: Mapping[str, ByteSpan], name: str) -> Ins
 
 
 def system_point(body: bytes, span: ByteSpan | None, part: str = "text") -> InsertPoint | None:
-    """Return the place behind a system text; None where its form is another. Raises `UnreadableError`."""
+    """Return the place behind a system text, or of an empty one; None where its form is another.
+
+    Raises `UnreadableError`.
+    """
     if span is None:
         return None
+    if span.of(body) in {b"null", b'""'}:
+        return InsertPoint("value", span.start, span.end, "%s")
     if is_text(body, span):
         return InsertPoint("behind_text", span.end - 1, span.end - 1)
     if not is_list(body, span):

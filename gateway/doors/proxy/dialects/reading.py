@@ -89,6 +89,8 @@ class ChatAnswer(NamedTuple):
     """The messages by which it will stand in the next request."""
     usage: Usage | None = None
     is_whole: bool = False
+    name: str = ""
+    """The name by which a request may go on from it, in the place of all that was said."""
 
     @property
     def called(self) -> list[str]:

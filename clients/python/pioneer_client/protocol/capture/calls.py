@@ -5,8 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from pioneer_client.protocol.base import WITHOUT_NUL, Id, Millis, Params, Wire, matching
-from pioneer_client.protocol.conversation.host_turns import ToolEvent
-from pioneer_client.protocol.conversation.turns import Turn, Usage
+from pioneer_client.protocol.conversation.turns import ToolEvent, Turn, Usage
 from pioneer_client.protocol.conversation.values import FinishStatus, MemoryMode, RecallStatus, Text
 
 CaptureDoor: TypeAlias = Literal["proxy", "hook", "ingest"]
@@ -87,6 +86,8 @@ class CaptureFinishParams(Params):
     assistant_text: Text | None = None
     answer_hash: ChainHash | None = None
     """The hash of the conversation with the answer."""
+    answer_name: ChainHash | None = None
+    """The first hash of a request that goes on from this answer by its name alone."""
     tool_events: Annotated[list[ToolEvent], Meta(max_length=256)] = []
     usage: Usage | None = None
     recall: NotShown | None = None

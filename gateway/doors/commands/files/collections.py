@@ -1,0 +1,217 @@
+"""The verbs of `pioneer knowledge` that arrange which folders are searched.
+
+Rule 1: what changes a collection compares its files before it answers, as far as a few seconds reach.
+"""
+
+import argparse
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gateway.base.exit_codes import NEGATIVE, OK
+from gateway.doors.commands.door import HomeMethods, config_of, has_home, home_of, through_door
+from gateway.doors.commands.options import present
+from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
+from protocol import methods as m
+from protocol.files.collections import Collection, CollectionAddResult, Preview
+
+COLLECTION_CHOICES = ("include", "exclude")
+SWITCHES = ("follow_gitignore", "watch", "recall", "enrich")
+
+
+def to_option_name(name: str) -> str:
+    """Return the option that a member of parameters has."""
+    return f"--{name.replace('_', '-')}"
+
+
+def add_choices(to: argparse.ArgumentParser) -> None:
+    """Add the options that a collection is made and changed with."""
+    to.add_argument("--name", metavar="NAME", help="what it is called")
+    for name in COLLECTION_CHOICES:
+        to.add_argument(f"--{name}", action="append", metavar="PATTERN", help="as in a .gitignore; repeatable")
+    for name in SWITCHES:
+        to.add_argument(to_option_name(name), action=argparse.BooleanOptionalAction, default=None)
+    to.add_argument("--meaning", choices=("documents", "all", "off"), help="kept for search by meaning")
+
+
+def _choices(given: argparse.Namespace) -> dict[str, Any]:
+    names = ("name", *COLLECTION_CHOICES, *SWITCHES, "meaning")
+    return present(**{name: getattr(given, name) for name in names})
+
+
+def show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) -> None:
+    """Write a result as JSON where that is asked for, else as lines for a person."""
+    if given.json:
+        show_json(result)
+    else:
+        lines(result)
+
+
+def add_collection(given: argparse.Namespace) -> int:
+    """Have a folder indexed, or show what would be."""
+    params = {
+        "path": str(given.path.absolute()),
+        "dry_run": given.dry_run,
+        "scope": given.scope,
+        "workspace_id": given.workspace,
+        **present(collection_id=given.id),
+        **_choices(given),
+    }
+
+    async def work(door: HomeMethods) -> CollectionAddResult:
+        if given.scope == "workspace":
+            await door.ensure_workspace(given.workspace)
+        result = await door.call(m.COLLECTIONS_ADD, params)
+        if not given.dry_run:
+            await door.compare_files()
+            fresh = await door.call(m.COLLECTIONS_GET, {"collection_id": result.collection.collection_id})
+            return CollectionAddResult(collection=fresh.collection)
+        return result
+
+    with _previewing_home(given):
+        show(given, through_door(given, work, makes_home=True), _show_added)
+    return OK
+
+
+@contextmanager
+def _previewing_home(given: argparse.Namespace) -> Generator[None]:
+    """Let a preview have a home of its own for its time where there is none: it makes no other."""
+    if not given.dry_run or has_home(given):
+        yield
+        return
+    home = home_of(given).absolute()
+    above = next(folder for folder in home.parents if folder.is_dir())  # where the same folders are refused
+    config = config_of(given)
+    with TemporaryDirectory(prefix=".pioneer-preview-", dir=above) as folder:
+        given.home, given.config = Path(folder), config if config.exists() else None
+        yield
+
+
+def _show_added(result: CollectionAddResult) -> None:
+    if result.preview is not None:
+        _show_preview(result.preview)
+        return
+    files = result.collection.files
+    told = f"{_count(files.indexed + files.partial)} files indexed"
+    if files.pending or result.collection.scanned_at is None:
+        told = (
+            f"indexing {_count(files.pending)} files in the background; `pioneer knowledge status` tells how far it is"
+        )
+    say(f"{result.collection.collection_id}\t{told}", "green")
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _size(size: int) -> str:
+    """Return a number of bytes for a person."""
+    units = (("MB", 1_000_000), ("kB", 1000))
+    return next((f"{size / one:.1f} {unit}" for unit, one in units if size >= one), f"{size} bytes")
+
+
+def _counts(counted: Mapping[str, int]) -> str:
+    """Return counts by their names, the largest first."""
+    ordered = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{name} {_count(count)}" for name, count in ordered) or "none"
+
+
+def _show_preview(preview: Preview) -> None:
+    least = "at least " if preview.partial else ""
+    size = f"{least}{_count(preview.files)} files, {_size(preview.bytes)} would be indexed"
+    say(f"{size}: {_counts(preview.by_kind)}. Skipped: {_counts(preview.skipped)}.")
+    for bad in preview.bad_patterns:
+        say(f"no pattern: {plain(bad.file)} line {bad.line}, {plain(bad.pattern)}")
+
+
+def list_collections(given: argparse.Namespace) -> int:
+    """List the collections; the code is negative where there is none."""
+
+    async def work(door: HomeMethods) -> list[Collection]:
+        page = await door.call(m.COLLECTIONS_LIST, {"workspace_id": given.workspace, "limit": 100})
+        return page.collections
+
+    found = through_door(given, work)
+    show(given, {"collections": found}, lambda _: _show_collections(found))
+    return OK if found else NEGATIVE
+
+
+def _show_collections(found: list[Collection]) -> None:
+    rows = [
+        [
+            one.collection_id,
+            words(one.state),
+            str(one.files.indexed + one.files.partial),
+            str(one.files.pending),
+            str(one.files.failed),
+            when(one.scanned_at) if one.scanned_at else "",
+            plain(one.path),
+        ]
+        for one in found
+    ]
+    show_table(["collection", "state", "indexed", "waiting", "failed", "compared", "folder"], rows)
+    if not rows:
+        hint("there is no collection here: `pioneer knowledge add DIR` makes one")
+
+
+def show_status(given: argparse.Namespace) -> int:
+    """List the collections with what waits; the code is negative where there is none."""
+
+    async def work(door: HomeMethods) -> Any:
+        return await door.call(m.KNOWLEDGE_STATUS, {"workspace_id": given.workspace})
+
+    found = through_door(given, work)
+    show(given, found, lambda _: _show_collections([one.collection for one in found.collections]))
+    return OK if found.collections else NEGATIVE
+
+
+def scan_collection(given: argparse.Namespace) -> int:
+    """Compare a folder now."""
+
+    async def work(door: HomeMethods) -> Any:
+        await door.call(m.COLLECTIONS_SCAN, {"collection_id": given.collection, "deep": given.deep})
+        await door.compare_files()
+        return await door.call(m.COLLECTIONS_GET, {"collection_id": given.collection})
+
+    result = through_door(given, work)
+    show(given, result, lambda _: _show_collections([result.collection]))
+    return OK
+
+
+def retry_files(given: argparse.Namespace) -> int:
+    """Read failed files again; the code is negative where none is due."""
+
+    async def work(door: HomeMethods) -> Any:
+        return await door.call(m.KNOWLEDGE_RETRY, present(file_id=given.file_id, collection_id=given.collection))
+
+    result = through_door(given, work)
+    show(given, result, lambda _: say(f"{result.requeued} files will be read again"))
+    return OK if result.requeued else NEGATIVE
+
+
+def update_collection(given: argparse.Namespace) -> int:
+    """Change a collection, and compare its folder."""
+    moved = present(path=str(given.path.absolute()) if given.path is not None else None)
+
+    async def work(door: HomeMethods) -> Any:
+        await door.call(m.COLLECTIONS_UPDATE, {"collection_id": given.collection, **moved, **_choices(given)})
+        await door.compare_files()
+        return await door.call(m.COLLECTIONS_GET, {"collection_id": given.collection})
+
+    result = through_door(given, work)
+    show(given, result, lambda _: _show_collections([result.collection]))
+    return OK
+
+
+def remove_collection(given: argparse.Namespace) -> int:
+    """Forget a collection; its folder stays."""
+
+    async def work(door: HomeMethods) -> Any:
+        return await door.call(m.COLLECTIONS_REMOVE, {"collection_id": given.collection})
+
+    receipt = through_door(given, work).receipt
+    told = f"removed {receipt.files} files and {receipt.chunks} pieces of the index; the folder is as it was"
+    show(given, {"receipt": receipt}, lambda _: say(told if receipt.complete else f"{told}; its log is not empty yet"))
+    return OK

@@ -1,0 +1,80 @@
+"""Rows of files: terms that are exchanged in a full-text table, and new files that wait for the end of their scan."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gateway.store.schema_shapes import scripts
+from gateway.store.sqlite import Transaction, connect
+from knowledge.rows.contents import WordChanges, entry
+from knowledge.rows.files import add_files, release_files, waiting_files
+from protocol.seams.ports import Tx
+
+ROWS = 3000
+"""Enough for a term's rows to fill several pages."""
+
+
+@pytest.fixture
+def tx() -> Iterator[Tx]:
+    connection = connect(":memory:", synchronous="off")
+    for script in scripts():
+        connection.execute(script).fetchall()
+    connection.execute("INSERT INTO knowledge_owner (id, workspace_id) VALUES (1, '')").fetchall()
+    connection.execute(
+        "CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', 'knowledge_card_fts', 'instance')"
+    ).fetchall()
+    yield Transaction(connection)
+    connection.close()
+
+
+def table(tx: Tx) -> list[Any]:
+    """Every term of the full-text table with its rows, and the sums that the table keeps of them."""
+    found = tx.all("SELECT term, doc FROM temp.words ORDER BY 1, 2")
+    return [found, tx.all("SELECT block FROM knowledge_card_fts_data WHERE id = 1")]
+
+
+def card(row: int, folder: str) -> str:
+    return entry(1, f"{folder} md n{row}")
+
+
+def changed(tx: Tx, rows: range, before: str, after: str) -> None:
+    words = WordChanges()
+    for row in rows:
+        words.exchange("card", row, card(row, before), card(row, after))
+    words.store(tx)
+
+
+def test_a_row_whose_terms_are_exchanged_is_as_one_that_had_them_from_the_first(tx: Tx) -> None:
+    words = WordChanges()
+    for row in range(1, ROWS):
+        words.add("card", row, card(row, "new"))
+    words.store(tx)
+    fresh = table(tx)
+    tx.run("INSERT INTO knowledge_card_fts (knowledge_card_fts) VALUES ('delete-all')")
+    for row in range(1, ROWS):
+        words.add("card", row, card(row, "old"))
+    words.store(tx)
+    changed(tx, range(1, ROWS), "old", "new")
+    assert table(tx) == fresh
+    tx.run("INSERT INTO knowledge_card_fts (knowledge_card_fts) VALUES ('integrity-check')")
+    for row in range(1, ROWS):
+        words.remove("card", row, card(row, "new"))
+    words.store(tx)
+    assert table(tx)[0] == []
+    changed(tx, range(1, ROWS), "old", "new")  # rows that a lost table lacks come whole
+    assert table(tx) == fresh
+
+
+def test_new_files_are_read_when_their_scan_has_told_which_of_them_moved(tx: Tx) -> None:
+    tx.run(
+        "INSERT INTO collection (id, collection_id, owner, name, path, include, exclude, follow_gitignore, watch, recall, meaning,"
+        " enrich, state, created_at) VALUES (1, 'notes', 1, 'notes', '/notes', '[]', '[]', 1, 1, 1, 'off', 0, 'live', 0)"
+    )
+    seen = {"device": 1, "inode": 2, "size": 3, "mtime_ns": 4, "kind": "markdown", "language": None, "now": 5}
+    place = {"file_id": "fil_1", "collection": 1, "folder": "", "name": "a.md", "is_baseline": 0, "held_until": 1000}
+    add_files(tx, [seen | place])
+    assert waiting_files(tx, 1, 999, 10) == []
+    assert len(waiting_files(tx, 1, 1000, 10)) == 1  # its scan was killed
+    release_files(tx, 1)
+    assert [one.name for one in waiting_files(tx, 1, 6, 10)] == ["a.md"]
