@@ -35,8 +35,9 @@ from knowledge.rows.collections import (
 from knowledge.rows.files import some_files
 from knowledge.rows.links import HOUSE
 from knowledge.rows.vectors import contents_after, mean_content
+from knowledge.scan.previewing import preview
 from knowledge.scan.roots import overlapping, problem_of_root
-from knowledge.scan.scanning import Scanner, preview
+from knowledge.scan.scanning import Scanner
 from promt.patterns import compile_late
 from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cursor_of, place_of
@@ -80,19 +81,14 @@ class Collections:
     async def add(self, params: CollectionAddParams) -> CollectionAddResult:
         """`knowledge/collections/add`."""
         root = await self._open(params.path)
-        try:
-            workspace = USER if params.scope == "user" else params.workspace_id or DEFAULT_WORKSPACE
-            choices = {name: getattr(params, name) for name in CHOICES if name not in {"name", "path"}}
-            name = params.name or root.path.rstrip("/\\").replace("\\", "/").rpartition("/")[2][:80] or "files"
-            choices |= {"name": name, "path": root.path}
-            if params.dry_run:
-                known = await self._means.db.read(
-                    lambda tx: self._build_rowless_collection(tx, params, workspace, choices)
-                )
-                seen = await anyio.to_thread.run_sync(preview, root, known, self._means.settings())
-                return CollectionAddResult(collection=_to_unscanned(known), preview=seen)
-        finally:
-            root.close()
+        root.close()
+        workspace = USER if params.scope == "user" else params.workspace_id or DEFAULT_WORKSPACE
+        choices = {name: getattr(params, name) for name in CHOICES if name not in {"name", "path"}}
+        name = params.name or root.path.rstrip("/\\").replace("\\", "/").rpartition("/")[2][:80] or "files"
+        choices |= {"name": name, "path": root.path}
+        if params.dry_run:
+            known = await self._means.db.read(lambda tx: self._build_rowless_collection(tx, params, workspace, choices))
+            return CollectionAddResult(collection=_to_unscanned(known), preview=await preview(self._means, known))
         return CollectionAddResult(
             collection=await self._means.db.write(lambda tx: self._add(tx, params, workspace, choices))
         )

@@ -215,9 +215,10 @@ WHERE collection = :collection AND state = 'pending' AND next_run_at <= :now ORD
 SELECT min(next_run_at) FROM knowledge_file WHERE collection = :collection AND state = 'pending'
 
 -- name: collections_to_read
--- The collections with files that wait and are due.
+-- The collections with files that wait and are due, whose folder was seen.
 SELECT collection_id FROM collection AS c
-WHERE EXISTS (SELECT 1 FROM knowledge_file AS f WHERE f.collection = c.id AND f.state = 'pending' AND f.next_run_at <= :now)
+WHERE c.state NOT IN ('new', 'scanning', 'unavailable')
+    AND EXISTS (SELECT 1 FROM knowledge_file AS f WHERE f.collection = c.id AND f.state = 'pending' AND f.next_run_at <= :now)
 
 -- name: finish_file
 -- A file was read: what it says is indexed, or why it is not.
@@ -232,6 +233,10 @@ WHERE id = :id AND state = 'pending'
 -- name: hurry_file
 -- A file is read again at once: the disk says something else.
 UPDATE knowledge_file SET state = 'pending', next_run_at = 0, pending_at = coalesce(pending_at, :now) WHERE id = :id AND state IN ('indexed', 'partial')
+
+-- name: hurry_waiting
+-- What waits of a collection whose folder is back is due now: that it was missing meanwhile was no fault of it.
+UPDATE knowledge_file SET next_run_at = 0, attempts = 0, error = NULL WHERE collection = :collection AND state = 'pending'
 
 -- name: retry_file
 -- A file that failed is tried again.

@@ -50,7 +50,7 @@ from knowledge.search.finding import RankedPiece
 from knowledge.search.readable_files import READABLE
 from knowledge.search.reading import PlaceReader
 from knowledge.search.searching import KnowledgeSearcher
-from knowledge.search.visible import thread_of
+from knowledge.search.visible import visible_collections
 from knowledge.turns.planning import propose_files
 from knowledge.turns.recall import recall_hooks
 from knowledge.turns.tools import KnowledgeTools
@@ -357,8 +357,10 @@ class KnowledgeService:
 
     async def _explain_path(self, collection_id: str, path: str, context: Context) -> KnowledgeExplainResult:
         def read(tx: Tx) -> tuple[KnownCollection, FileRow | None]:
-            thread_of(tx, self._means, context)
-            known = require(tx, collection_id)
+            visible = visible_collections(tx, self._means, context)
+            known = next((one for one in visible if one.collection_id == collection_id), None)
+            if known is None:
+                raise CallerError.missing("collection")
             return known, find_file(tx, known.id, path)
 
         known, file = await self._means.db.read(read)
@@ -366,7 +368,7 @@ class KnowledgeService:
         is_indexed = file is not None and file.state in {"indexed", "partial"} and skipped is None
         reason = skipped.reason if skipped is not None else file.reason if file is not None else None
         if file is None and skipped is None:
-            reason = "unavailable" if known.state == "unavailable" else "not_seen"
+            reason = known.state if known.state in {"unavailable", "over_limit"} else "not_seen"
         return KnowledgeExplainResult(
             indexed=is_indexed,
             state=file.state if file is not None else None,

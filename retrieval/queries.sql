@@ -230,26 +230,30 @@ WHERE house = :house AND subject = :subject AND target IS NOT NULL AND address I
 UPDATE edge SET to_entity = :to_row WHERE id = :id
 
 -- name: edges_around
--- The edges at some entities, in the order in which they were made.
-SELECT edge.id, a.place, edge.subject, a.entity_id, b.entity_id, edge.target, edge.kind, edge.strength, edge.origin, edge.address,
-    edge.created_at
+-- The edges at some entities, in the order in which they were made; links of one kind between the same two are one, with what stands in the first.
+SELECT min(edge.id) AS first, a.place, edge.subject, a.entity_id, b.entity_id, edge.target, edge.kind,
+    coalesce(round(min(1.0, sum(edge.strength) - (count(*) - 1) * ((:single ->> edge.kind) - :repeated)), 4), avg(edge.strength)) AS joined,
+    edge.origin, edge.address, edge.created_at
 FROM edge JOIN entity AS a ON a.id = edge.from_entity LEFT JOIN entity AS b ON b.id = edge.to_entity
 WHERE edge.id IN (
         SELECT id FROM edge WHERE :out AND from_entity IN (SELECT value FROM json_each(:entities))
         UNION SELECT id FROM edge WHERE :in AND to_entity IN (SELECT value FROM json_each(:entities)))
-    AND (:kinds = '' OR edge.kind IN (SELECT value FROM json_each(:kinds))) AND edge.strength >= :min_strength
-    AND edge.id > :after
-ORDER BY edge.id LIMIT :limit
+    AND (:kinds = '' OR edge.kind IN (SELECT value FROM json_each(:kinds)))
+GROUP BY edge.from_entity, coalesce(edge.to_entity, -edge.id), edge.kind, edge.origin
+HAVING first > :after AND joined >= :min_strength ORDER BY first LIMIT :limit
 
 -- name: neighbours
--- The strongest ends of edges at an entity, in either direction.
-SELECT direction, kind, strength, subject, place, path, target FROM (
-    SELECT 'out' AS direction, e.kind, e.strength, n.subject, n.place, n.path, e.target, e.id FROM edge AS e
-    JOIN entity AS n ON n.id = e.to_entity WHERE e.from_entity = :entity AND n.id <> :entity
-    UNION ALL SELECT 'in', e.kind, e.strength, n.subject, n.place, n.path, NULL, e.id FROM edge AS e
-    JOIN entity AS n ON n.id = e.from_entity WHERE e.to_entity = :entity AND n.id <> :entity)
-WHERE strength > :above AND kind NOT IN (SELECT value FROM json_each(:but)) AND subject IS NOT NULL AND path IS NOT NULL
-ORDER BY strength DESC, id LIMIT :limit
+-- The strongest ends of edges at an entity, in either direction; links of one kind to the same end are one.
+SELECT direction, kind, joined, subject, place, path, target FROM (
+    SELECT iif(e.from_entity = :entity, 'out', 'in') AS direction, e.kind, n.subject, n.place, n.path,
+        iif(e.from_entity = :entity, e.target, NULL) AS target, min(e.id) AS first,
+        coalesce(round(min(1.0, sum(e.strength) - (count(*) - 1) * ((:single ->> e.kind) - :repeated)), 4), avg(e.strength)) AS joined
+    FROM (SELECT id, to_entity AS other FROM edge WHERE from_entity = :entity AND to_entity <> :entity
+        UNION ALL SELECT id, from_entity FROM edge WHERE to_entity = :entity AND from_entity <> :entity) AS ends
+    CROSS JOIN edge AS e ON e.id = ends.id CROSS JOIN entity AS n ON n.id = ends.other
+    WHERE e.kind NOT IN (SELECT value FROM json_each(:but)) AND n.subject IS NOT NULL AND n.path IS NOT NULL
+    GROUP BY direction, n.id, e.kind, e.origin)
+WHERE joined > :above ORDER BY joined DESC, first LIMIT :limit
 
 -- name: list_entities
 -- The entities of some places whose name, or other name, has a text in it.

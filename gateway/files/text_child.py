@@ -26,6 +26,7 @@ from gateway.secrets.scanner import RuleScanner
 from knowledge.index.code_cutting import CodeSymbol, cut_code
 from knowledge.index.cutting import Heading, TextPiece, cut_pieces, line_starts
 from knowledge.index.hidden import HiddenPart, find_hidden, replace_parts
+from knowledge.index.judging import UTF16_MARKS, is_binary, is_generated
 from knowledge.links.finding import RawLink, find_imports, find_links
 from knowledge.structure import PieceOfText, ReadRequest, TextStructure, join_terms
 from promt.own_blocks import find_blocks
@@ -46,17 +47,13 @@ Beside the first reading of 10,000 files, on two busy processors, a ping waited 
 it and 20, 38 and 28 ms with it: most of that wait was for a processor, not for the interpreter or a lock. With 10 it
 waited half as long, but then a machine whose processors are taken hardly reads at all.
 """
-HEAD_BYTES = 8192
 GUESSED_BYTES = 65_536
 """The beginning of a text by which its encoding is guessed."""
-MOST_MEAN_LINE = 500
-"""Characters: what a person writes has shorter lines, but for prose, which has whole paragraphs in them."""
 MAX_TOPICS = 16
 MAX_TOPIC_CHARS = 64
 MAX_NAMES = 32
 MAX_NAME_CHARS = 200
 
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _UTF8_MARK = b"\xef\xbb\xbf"
 _HEADING_SIGNS = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+|[ \t]*")
 _HEADING_END = re.compile(r"[ \t]+#*[ \t]*\Z|\s+\Z")
@@ -73,7 +70,7 @@ class _Decoded(NamedTuple):
 
 def decode(data: bytes) -> _Decoded | None:
     """Return a file's text; None where its encoding cannot be told, or does not give its bytes back."""
-    if data.startswith(_UTF16_MARKS):
+    if data.startswith(UTF16_MARKS):
         mark, encoding = 2, "utf-16-le" if data.startswith(b"\xff\xfe") else "utf-16-be"
     else:
         mark, encoding = (3 if data.startswith(_UTF8_MARK) else 0), "utf-8"
@@ -124,14 +121,14 @@ class _Reader:
         """Return the structure of a text."""
         if request.kind == "pdf":
             return self._read_pdf(request, data)
-        if b"\0" in data[:HEAD_BYTES] and not data.startswith(_UTF16_MARKS):
+        if is_binary(data):
             return TextStructure(unread="binary")
         decoded = decode(data)
         if decoded is None:
             return TextStructure(unread="encoding_unknown")
         text = decoded.text
         starts = line_starts(text)
-        if request.kind != "markdown" and len(text) > MOST_MEAN_LINE * len(starts):
+        if request.kind != "markdown" and is_generated(text):
             return TextStructure(unread="generated")
         is_markdown = request.kind == "markdown" and not request.is_plain
         front = read_front_matter(text) if is_markdown else FrontMatter({}, 0)

@@ -63,6 +63,8 @@ FIRST_DELAY_MS = 30_000
 LAST_DELAY_MS = 900_000
 PLAIN_AFTER = 2
 """Readers that ended at a file before it is read without structure; one more, and it has failed."""
+UNSEEN = frozenset({"new", "scanning", "unavailable"})
+"""States of a collection whose files are not read: the scan that ends them has that done."""
 READER_FAILED = "reader_failed"
 HASH_DOMAIN = "knowledge_chunk"
 
@@ -108,16 +110,18 @@ class FileReader:
         """Read the files that wait of the collection that a `read` job names, until none is due."""
         means, collection_id = self._means, handle.job.subject
         known = await means.db.read(lambda tx: find_collection(tx, collection_id))
-        if known is None:
+        if known is None or known.state in UNSEEN:
             return
         try:
             root = await anyio.to_thread.run_sync(means.open_root, known.path)
         except UnsafeFileError:
             return  # the next scan tells it
+        has_done = False
         try:
             is_first = not await means.db.read(lambda tx: count_read(tx, known.id))
             async with means.reader() as reader:
                 while await self._read_some(known, root, reader):
+                    has_done = True
                     if is_first:
                         await self._tell_progress(known)
                     await means.db.calm()
@@ -125,10 +129,11 @@ class FileReader:
             root.close()
 
         while await means.db.note(lambda tx: self._settle(tx, collection_id)):
+            has_done = True
             await means.db.calm()
         if not await means.db.read(lambda tx: has_lost_reader(tx, known.id)):
             means.recover(f"knowledge:{collection_id}", READER_FAILED)
-        if await means.db.read(lambda tx: self._is_whole(tx, collection_id)):
+        if has_done and await means.db.read(lambda tx: self._is_whole(tx, collection_id)):
             means.notify("knowledge/indexed", KnowledgeIndexed(collection_id=collection_id))
 
     async def _tell_progress(self, known: KnownCollection) -> None:

@@ -278,6 +278,11 @@ def hurry_files(tx: Tx, rows: Sequence[int], now: int) -> None:
     tx.run_many(SQL["hurry_file"], [{"id": row, "now": now} for row in rows])
 
 
+def hurry_waiting(tx: Tx, collection: int) -> None:
+    """Have the files that wait of a collection read at once, as if none had been tried."""
+    tx.run(SQL["hurry_waiting"], {"collection": collection})
+
+
 def retry_files(tx: Tx, now: int, *, file_id: str = "", collection: int = 0) -> int:
     """Have failed files tried again; return how many."""
     return tx.run(SQL["retry_file"], {"now": now, "file_id": file_id, "collection": collection})

@@ -30,6 +30,7 @@ from retrieval.rows.graph import (
     replace_edges,
 )
 from retrieval.rows.links import (
+    REPEATED_STRENGTH,
     KeyedEdge,
     MovedEntity,
     add_edge,
@@ -57,8 +58,6 @@ IMPORTS = "imports"
 OF_FOLDER = frozenset({"__init__", "index", "mod"})
 """Names of files of code that an import means by the name of their folder."""
 MEMBER_STRENGTH, TAG_STRENGTH = 0.5, 0.4
-REPEATED = 0.1
-"""The strength that each repetition adds to a link; all of it is 1 at most."""
 ENTITY_KINDS: Mapping[str, EntityKind] = {"markdown": "page", "pdf": "page", "code": "code"}
 STRENGTHS: Mapping[LinkForm, tuple[str, float]] = {
     "wiki": ("links", 0.6),
@@ -75,6 +74,8 @@ STRENGTHS: Mapping[LinkForm, tuple[str, float]] = {
     "import_rust": ("imports", 0.6),
 }
 """The kind and strength of each form of a link."""
+SINGLE_STRENGTHS: Mapping[str, float] = dict(STRENGTHS.values())
+"""The strength of a link that stands once, by its kind."""
 LANGUAGES_OF_FORM: Mapping[str, frozenset[str]] = {
     "import_python": frozenset({"python"}),
     "import_script": frozenset({"javascript", "typescript", "vue", "svelte"}),
@@ -268,12 +269,13 @@ def _edge_of(tx: Tx, link: RawLink, entity: int, file: LinkedFile) -> NewEdge:
     kind, strength = STRENGTHS[link.form]
     names = names_in(tx, file.place, only_code=kind == IMPORTS)
     found = resolve(link.form, link.target, file.path, names).found
-    to_row = found.row if found is not None and found.row != entity else None
+    is_own = found is not None and found.row == entity and kind == IMPORTS  # `json.py` imports another `json`
+    to_row = found.row if found is not None and not is_own else None
     return NewEdge(
         entity,
         to_row,
         kind,
-        min(1.0, round(strength + REPEATED * (link.count - 1), 2)),
+        min(1.0, round(strength + REPEATED_STRENGTH * (link.count - 1), 2)),
         link.target,
         f"{link.form}:{link.line}",
         key_of(link.form, link.target),
@@ -352,7 +354,7 @@ def _put_imports(tx: Tx, file: LinkedFile, entity: int, links: Sequence[RawLink]
 
 def _lead(tx: Tx, place: str, source: str, edge: KeyedEdge) -> None:
     found = resolve_link(tx, place, source, edge).found
-    to_row = found.row if found is not None and found.row != edge.from_row else None
+    to_row = found.row if found is not None else None
     if to_row != edge.to_row:
         lead_to(tx, edge.id, to_row)
 

@@ -5,7 +5,6 @@ Rule 2: one query a folder; a transaction only where something changed.
 Rule 3: a file that is gone keeps its row until new files were looked at: it may have moved.
 """
 
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
@@ -29,6 +28,7 @@ from knowledge.rows.files import (
     drop_unread,
     files_of_folder,
     folders_of,
+    hurry_waiting,
     miss_file,
     missing_files,
     move_files,
@@ -43,7 +43,6 @@ from knowledge.rows.vectors import await_again
 from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_below, is_mass
 from knowledge.scan.patterns import LeftOut
 from knowledge.scan.walking import FolderSight, SeenFile, Walk, WalkLimits, rules_of
-from protocol.files.collections import LargeFile, Preview
 from protocol.seams.ports import JobHandle, SqlValue, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 from protocol.settings import KnowledgeSettings
@@ -58,8 +57,6 @@ It would be read as a copy then, and the old one given up with its id. A scan th
 """
 AGREED_MS = 600_000
 """The time for which files that went together are withheld. A later scan that still misses them gives them up."""
-PREVIEW_SECONDS = 2.0
-HEAD_BYTES = 8192
 MAX_BAD = 100
 LOST = ("root_missing", "root_empty", "permission_denied")
 """Reasons of a collection that is not available."""
@@ -69,11 +66,10 @@ Gone = tuple[str, SeenRow, str | None]
 
 
 class _Ending(NamedTuple):
-    """A scan at its end: the walk, what is gone and came up nowhere else, and whether there were too many files."""
+    """A scan at its end: the walk, and what is gone and came up nowhere else."""
 
     walk: Walk
     gone: Sequence[Gone]
-    is_over: bool
 
 
 class SeenFolders(NamedTuple):
@@ -126,33 +122,28 @@ class Scanner:
         means, settings = self._means, self._means.settings()
         if known.scanned_at is None:
             await means.db.note(lambda tx: set_state(tx, known.id, "scanning"))
-        walk = await anyio.to_thread.run_sync(lambda: _walk_of(root, known, _limits_of(settings)))
+        walk = await anyio.to_thread.run_sync(lambda: walk_of(root, known, limits_of(settings)))
         sights = iter(walk)
         walked: set[str] = set()
         gone: list[Gone] = []
         counts: Counter[str] = Counter()
         is_empty = True
         present = await means.db.read(lambda tx: count_readable(tx, known.id))
-        room = settings.max_files  # of what lies there now: a folder that moved counts once
         while batch := await anyio.to_thread.run_sync(lambda: list(islice(sights, FOLDERS_AT_ONCE))):
             is_empty = is_empty and not any(sight.files or sight.left_out for sight in batch) and len(batch) == 1
             if is_empty and present:
                 await self._lose(known, "root_empty")
                 return
             walked.update(sight.folder for sight in batch)
-            room -= sum(len(sight.files) for sight in batch)
             plans = await means.db.read(partial(_compare_all, collection=known.id, sights=batch))
             for sight, plan in plans:
                 gone += [(sight.folder, row, reason) for row, reason in plan.gone]
                 counts["added"] += len(plan.new)
                 counts["changed"] += len(plan.changed)
                 await self._store(known, sight.folder, plan)
-            if room < 0:
-                break
             await means.db.calm()
-        if room >= 0:
-            gone += await means.db.read(lambda tx: _list_gone_files(tx, known.id, walked, walk.unreadable))
-        await self._end(known, walk, gone, counts, is_over=room < 0)
+        gone += await means.db.read(lambda tx: _list_gone_files(tx, known.id, walked, walk.unreadable))
+        await self._end(known, walk, gone, counts)
 
     async def _store(self, known: KnownCollection, folder: str, plan: FolderPlan) -> None:
         now = self._means.clock.now()
@@ -176,7 +167,8 @@ class Scanner:
     async def look_at(self, collection_id: str, folders: Sequence[str], known_folders: Collection[str]) -> SeenFolders:
         """Compare some folders with their rows, and those below them that are not known; return which are there.
 
-        Where much went at once, or the root itself cannot be read, a whole scan decides.
+        Where much went at once, more came than there is room for, or the root itself cannot be read, a whole scan
+        decides.
         """
         means, settings = self._means, self._means.settings()
         known = await means.db.read(lambda tx: find_collection(tx, collection_id))
@@ -188,7 +180,7 @@ class Scanner:
             root = None
         sights: list[FolderSight] = []
         if root is not None:
-            look = partial(_look_at, root, known, _limits_of(settings), folders, known_folders)
+            look = partial(_look_at, root, known, limits_of(settings), folders, known_folders)
             try:
                 sights = await anyio.to_thread.run_sync(look)
             except UnsafeFileError:
@@ -197,8 +189,10 @@ class Scanner:
                 root.close()
         plans = await means.db.read(partial(_compare_all, collection=known.id, sights=sights))
         gone = [(sight.folder, row, reason) for sight, plan in plans for row, reason in plan.gone]
+        more = sum(len(plan.new) for _, plan in plans) - len(gone)
+        is_over = more > 0 and more + await means.db.read(lambda tx: count_readable(tx, known.id)) > settings.max_files
         is_bare = any(not (sight.folder or sight.files or sight.left_out) for sight in sights) and bool(gone)
-        if not sights or len(gone) > MASS or is_bare:
+        if not sights or len(gone) > MASS or is_bare or is_over:
             await means.db.jot(lambda tx: self.queue(tx, collection_id))
             return _to_seen_folders(sights)
         counts: Counter[str] = Counter()
@@ -223,20 +217,18 @@ class Scanner:
         release_files(tx, fresh.id)
         self._means.jobs.enqueue(tx, "read", fresh.collection_id)
 
-    async def _end(
-        self, known: KnownCollection, walk: Walk, gone: Sequence[Gone], counts: Counter[str], *, is_over: bool
-    ) -> None:
+    async def _end(self, known: KnownCollection, walk: Walk, gone: Sequence[Gone], counts: Counter[str]) -> None:
         """Take away what is gone, or withhold it; note how the scan ended; have what waits be read."""
         means = self._means
         left: list[Gone] = []
         for first in range(0, len(gone), FILES_AT_ONCE):
             left += await means.db.note(partial(self._move_some, known, gone[first : first + FILES_AT_ONCE], counts))
             await means.db.calm()
-        ending = _Ending(walk, left, is_over)
+        ending = _Ending(walk, left)
         if not await means.db.note(lambda tx: self._close(tx, known, ending, counts)):
             return
         component = f"knowledge:{known.collection_id}"
-        if is_over:
+        if walk.is_over:
             means.degrade(component, "over_limit")
         else:
             for reason in ("over_limit", *LOST):
@@ -256,11 +248,13 @@ class Scanner:
         withheld_at = _withheld_at(fresh, sum(reason is None for _, _, reason in left), present, now)
         if is_first:
             add_change(tx, fresh, FileChange("baseline", files=present), now)
-        if fresh.state == "unavailable" and self._vectors.are_made() and await_again(tx, fresh.id):
-            self._vectors.queue(tx)
+        if fresh.state == "unavailable":
+            hurry_waiting(tx, fresh.id)
+            if self._vectors.are_made() and await_again(tx, fresh.id):
+                self._vectors.queue(tx)
         if fresh.deep_wanted:
             renew_all(tx, fresh.id, now)
-        state, reason = _state_after(fresh, is_over=ending.is_over)
+        state, reason = _state_after(fresh, is_over=walk.is_over)
         end_scan(
             tx,
             fresh.id,
@@ -308,14 +302,14 @@ def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:
     """Return the folders of a collection that are not left out. Raises `UnsafeFileError` for an unreadable root."""
     return [
         sight.folder
-        for sight in _walk_of(root, known, WalkLimits(0, 0, counts_below=False))
+        for sight in walk_of(root, known, WalkLimits(0, 0, counts_below=False))
         if not (sight.is_missing or sight.is_unreadable)
     ]
 
 
 def judge_path(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings, path: str) -> LeftOut | None:
     """Return why a scan of a collection leaves a path out now; None for a file that it reads."""
-    return _walk_of(root, known, _limits_of(settings)).judge_path(path)
+    return walk_of(root, known, limits_of(settings)).judge_path(path)
 
 
 def _state_after(known: KnownCollection, *, is_over: bool) -> tuple[str, str | None]:
@@ -331,7 +325,7 @@ def _look_at(
     root: SafeRoot, known: KnownCollection, limits: WalkLimits, folders: Sequence[str], known_folders: Collection[str]
 ) -> list[FolderSight]:
     """Return some folders as they are now, with those below them that are new, or gone with them."""
-    walk = _walk_of(root, known, limits._replace(counts_below=False))
+    walk = walk_of(root, known, limits._replace(counts_below=False, max_files=None))
     seen: dict[str, FolderSight] = {}
     waiting = list(folders)
     while waiting:
@@ -345,51 +339,13 @@ def _look_at(
     return list(seen.values())
 
 
-def preview(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings) -> Preview:
-    """Return the files that a scan would index, within two seconds.
-
-    Raises `UnsafeFileError` for a root that cannot be read.
-    """
-    until = time.monotonic() + PREVIEW_SECONDS
-    walk = _walk_of(root, known, _limits_of(settings)._replace(until=until))
-    kinds: Counter[str] = Counter()
-    sizes: list[tuple[int, str]] = []
-    is_cut = False
-    for sight in walk:
-        for name, seen in sight.files.items():
-            is_cut = is_cut or time.monotonic() > until
-            path = path_of(sight.folder, name)
-            if not is_cut and seen.kind.kind != "pdf" and _is_binary(root, path):
-                walk.skipped["binary"] += 1
-                continue
-            kinds[seen.kind.kind] += 1
-            sizes.append((seen.entry.size, path))
-    largest = sorted(sizes, key=lambda one: (-one[0], one[1]))[:10]
-    return Preview(
-        files=len(sizes),
-        bytes=sum(size for size, _ in sizes),
-        by_kind=dict(kinds),
-        skipped=dict(+walk.skipped),
-        largest=[LargeFile(path=path, bytes=size) for size, path in largest],
-        partial=walk.is_cut or is_cut,
-        bad_patterns=walk.bad[:MAX_BAD],
-    )
+def limits_of(settings: KnowledgeSettings) -> WalkLimits:
+    """Return the limits of a scan."""
+    return WalkLimits(settings.max_file_bytes, settings.max_pdf_bytes, max_files=settings.max_files)
 
 
-def _is_binary(root: SafeRoot, path: str) -> bool:
-    try:
-        with root.open_file(path) as file:
-            head = file.read(HEAD_BYTES)
-    except (UnsafeFileError, OSError):
-        return False
-    return b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
-
-
-def _limits_of(settings: KnowledgeSettings) -> WalkLimits:
-    return WalkLimits(settings.max_file_bytes, settings.max_pdf_bytes)
-
-
-def _walk_of(root: SafeRoot, known: KnownCollection, limits: WalkLimits) -> Walk:
+def walk_of(root: SafeRoot, known: KnownCollection, limits: WalkLimits) -> Walk:
+    """Return a walk through a collection's folder."""
     rules = rules_of(root, known.choices(), follows_git=bool(known.follow_gitignore))
     return Walk(root, rules, limits)
 

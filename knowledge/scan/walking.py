@@ -2,6 +2,7 @@
 
 Rule 1: nothing of a file is read here but lines of patterns; an ignored folder is not entered, its files are counted.
 Rule 2: memory is bounded by the largest folder and the depth of the tree.
+Rule 3: the order is that of names: the files of a folder, then its folders. What comes after `max_files` is left out.
 """
 
 import time
@@ -51,6 +52,8 @@ class WalkLimits(NamedTuple):
     until: float | None = None
     counts_below: bool = True
     """Files below folders that are left out are counted, too."""
+    max_files: int | None = None
+    """The most files that the whole walk yields."""
 
     def most(self, kind: FileKind) -> int:
         """Return the most bytes of a file of a kind."""
@@ -85,10 +88,16 @@ class Walk:
         self._root = root
         self._limits = limits
         self._rules = rules
+        self._files = 0
         self.skipped: Counter[str] = Counter()
         self.ignored: list[str] = []
         self.unreadable: list[str] = []
         self.is_cut = False
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether there were more files than the walk may yield."""
+        return self.skipped["over_limit"] > 0
 
     @property
     def bad(self) -> list[PatternProblem]:
@@ -116,21 +125,31 @@ class Walk:
         *above, _ = path.split("/")
         for name in above:
             rules = rules_at(self._root, rules, folder)
-            folder = f"{folder}/{name}" if folder else name
-            skipped = rules.skips(folder, is_folder=True)
+            inner = f"{folder}/{name}" if folder else name
+            skipped = rules.skips(inner, is_folder=True)
             if skipped is not None:
                 return skipped
+            if self._is_agent(folder):
+                return LeftOut("agent_folder")
+            folder = inner
         rules = rules_at(self._root, rules, folder)
         try:
             found = self._judge(path, self._root.find(path), rules)
             if isinstance(found, LeftOut):
                 return found
-            if {entry.name for entry in self._root.list_folder(folder)} >= AGENT_FILES:
+            if self._is_agent(folder):
                 return LeftOut("agent_folder")
             self._root.open_file(path).close()
         except UnsafeFileError as error:
             return rules.skips(path, is_folder=False) or LeftOut(error.reason)
         return None
+
+    def _is_agent(self, folder: str) -> bool:
+        """Return whether a folder defines an agent; one that cannot be read does not."""
+        try:
+            return {entry.name for entry in self._root.list_folder(folder)} >= AGENT_FILES
+        except UnsafeFileError:
+            return False
 
     def _below(self, waiting: list[tuple[str, Rules]]) -> Iterator[FolderSight]:
         while waiting:
@@ -165,6 +184,8 @@ class Walk:
             found = self._judge(path, entry, rules)
             if is_agent and not isinstance(found, LeftOut):
                 found = LeftOut("agent_folder")
+            if isinstance(found, SeenFile) and not self._has_room():
+                found = LeftOut("over_limit")
             if isinstance(found, LeftOut):
                 sight.left_out[entry.name] = found
                 self.skipped[found.reason] += self._count(path, entry, found)
@@ -175,6 +196,11 @@ class Walk:
             else:
                 sight.files[entry.name] = found
         return sight, inner
+
+    def _has_room(self) -> bool:
+        """Return whether one more file may be yielded, and count it."""
+        self._files += 1
+        return self._limits.max_files is None or self._files <= self._limits.max_files
 
     def _count(self, path: str, entry: FolderEntry, found: LeftOut) -> int:
         """Return how many files are left out by a name."""

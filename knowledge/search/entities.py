@@ -11,7 +11,7 @@ from knowledge.links.resolving import parts_of, stem_of
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.files import count_below
-from knowledge.rows.links import HOUSE, TAGGED, form_and_line, resolve_link
+from knowledge.rows.links import HOUSE, SINGLE_STRENGTHS, TAGGED, form_and_line, resolve_link
 from knowledge.search.addresses import quote_path
 from knowledge.search.readable_files import follow_path
 from knowledge.search.visible import Part, chosen, part_of, visible_collections
@@ -147,6 +147,7 @@ class EntityReader:
                 [one.row for one in entities],
                 DIRECTIONS[params.direction],
                 params.kinds or (),
+                single=SINGLE_STRENGTHS,
                 min_strength=params.min_strength,
                 after=after,
                 limit=params.limit + 1,

@@ -6,11 +6,10 @@ Rule 1: both forms of headings count, outside of fences, indented code and the f
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from knowledge.index.judging import FRONT_CHARS
 from promt.patterns import compile_late
 
 FRONT_EDGE = "---"
-FRONT_CHARS = 16_384
-"""Of a text, that its front matter may take: a longer one is none."""
 NOT_OF_PARAGRAPH = ("|", ">", "- ", "* ", "+ ", "<")
 """Beginnings of lines that a line of `-` below does not make a heading."""
 

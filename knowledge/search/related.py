@@ -12,7 +12,7 @@ import msgspec
 from knowledge.rows.collections import KnownCollection, find_collection
 from knowledge.rows.contents import FoundPiece, pieces_of, read_pieces
 from knowledge.rows.files import ContentPlace, find_file, places_of
-from knowledge.rows.links import HOUSE, MEMBER_OF, TAGGED, titles_of
+from knowledge.rows.links import HOUSE, MEMBER_OF, SINGLE_STRENGTHS, TAGGED, titles_of
 from knowledge.search.addresses import is_anchor_of
 from knowledge.search.entities import anchor_of
 from knowledge.search.ranking import total_of
@@ -62,7 +62,14 @@ def find_related(
         entity = entity_at(tx, HOUSE, at.collection_id, at.path)
         if entity is None:
             continue
-        ends = neighbours(tx, entity.row, above=LEAST_STRENGTH, but=(MEMBER_OF, TAGGED), limit=MOST_NEIGHBOURS)
+        ends = neighbours(
+            tx,
+            entity.row,
+            single=SINGLE_STRENGTHS,
+            above=LEAST_STRENGTH,
+            but=(MEMBER_OF, TAGGED),
+            limit=MOST_NEIGHBOURS,
+        )
         for end in ends:
             key = (end.place, end.path)
             is_hidden = end.place not in shown or (part is not None and not part.holds(*key))

@@ -5,7 +5,7 @@ Rule 2: secrets are masked whatever was masked before.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -108,8 +108,9 @@ class KnowledgeSearcher:
     async def search(self, params: KnowledgeSearchParams, turn: TurnContext | None = None) -> KnowledgeSearchResult:
         """Return hits of all houses that the options let through, for a client or for the tool of a turn."""
         snapshot, found = await self.find_files(params, Wish(turn))
-        files = await self._with_related(params, snapshot, found) if params.include_related else found.hits
-        hits = [*files, *await self._memory(params, turn), *await self._conversation(params)]
+        if params.include_related:
+            found = await self._with_related(params, snapshot, found)
+        hits = [*found.hits, *await self._memory(params, turn), *await self._conversation(params)]
         ordered = await self._with_entities(in_order(hits)[: params.max_results])
         return KnowledgeSearchResult(
             hits=ordered,
@@ -144,9 +145,7 @@ class KnowledgeSearcher:
         snapshot = await means.db.read(read)
         work = partial(self._verify, snapshot, params.max_results, terms)
         found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)  # it only reads
-        if found.stale:
-            now = means.clock.now()
-            await means.db.jot(lambda tx: self._hurry(tx, snapshot.collections, sorted(found.stale), now))
+        await self._hurry(snapshot, found.stale)
         return snapshot, found
 
     def _semantic(self, tx: Tx, wanted: Sequence[KnownCollection], asked: FileQuestion) -> SemanticState:
@@ -157,10 +156,8 @@ class KnowledgeSearcher:
         is_behind = asked.vector is None or has_waiting(tx, sorted({known.owner for known in wanted}))
         return "pending" if is_behind else state
 
-    async def _with_related(
-        self, params: KnowledgeSearchParams, snapshot: _Snapshot, found: FoundFiles
-    ) -> list[KnowledgeHit]:
-        """Return the hits of files with what is linked to them."""
+    async def _with_related(self, params: KnowledgeSearchParams, snapshot: _Snapshot, found: FoundFiles) -> FoundFiles:
+        """Return the hits of files with what is linked to them; a neighbour that says something else now is dropped."""
         terms = self._means.lexicon.query_terms(params.query)
         least = min((hit.score for hit in found.hits), default=0.0) if len(found.hits) >= params.max_results else 0.0
 
@@ -171,7 +168,7 @@ class KnowledgeSearcher:
             pieces = [one for each in fresh if (one := read_related(tx, each, params)) is not None]
             return related, pieces, read_packed_texts(tx, (one.pieces[0] for one in pieces), MOST_PDFS)
 
-        def show(others: Sequence[RelatedPieces], packed: Mapping[int, bytes]) -> list[KnowledgeHit]:
+        def show(others: Sequence[RelatedPieces], packed: Mapping[int, bytes]) -> tuple[list[KnowledgeHit], set[int]]:
             hits: list[KnowledgeHit] = []
             with self._disk(snapshot, packed) as disk:
                 for one in others:
@@ -180,7 +177,7 @@ class KnowledgeSearcher:
                         piece = RankedPiece(shown[0], one.places, parts_of_related(one.related), [])
                         hit = self._hit(piece, shown[1], terms)
                         hits.append(msgspec.structs.replace(hit, via=one.related.via))
-            return hits
+                return hits, disk.stale
 
         related, others, packed = await self._means.db.read(read)
         hits = [
@@ -189,7 +186,10 @@ class KnowledgeSearcher:
             else hit
             for hit in found.hits
         ]
-        return [*hits, *await anyio.to_thread.run_sync(show, others, packed, abandon_on_cancel=True)]
+        linked, stale = await anyio.to_thread.run_sync(show, others, packed, abandon_on_cancel=True)
+        await self._hurry(snapshot, stale)
+        dropped = found.dropped + len(others) - len(linked)
+        return found._replace(hits=[*hits, *linked], stale=found.stale | stale, dropped=dropped)
 
     def _disk(self, snapshot: _Snapshot, packed: Mapping[int, bytes]) -> Disk:
         return Disk(self._means.open_root, partial(hash_of, self._means), snapshot.rules, packed)
@@ -210,10 +210,17 @@ class KnowledgeSearcher:
             for hit in hits
         ]
 
-    def _hurry(self, tx: Tx, collections: Sequence[KnownCollection], files: Sequence[int], now: int) -> None:
-        hurry_files(tx, files, now)
-        for known in collections:
-            self._means.jobs.enqueue(tx, "scan", known.collection_id)
+    async def _hurry(self, snapshot: _Snapshot, files: Collection[int]) -> None:
+        """Have files that say something else by now be read again first."""
+        now = self._means.clock.now()
+
+        def write(tx: Tx) -> None:
+            hurry_files(tx, sorted(files), now)
+            for known in snapshot.collections:
+                self._means.jobs.enqueue(tx, "scan", known.collection_id)
+
+        if files:
+            await self._means.db.jot(write)
 
     def _verify(self, snapshot: _Snapshot, most: int, terms: Sequence[str]) -> FoundFiles:
         part = snapshot.part

@@ -13,10 +13,11 @@ from typing import BinaryIO, NamedTuple, Self
 import msgspec
 
 from knowledge.index.hidden import decode_part, mask_hidden, parts_of
+from knowledge.index.judging import FRONT_CHARS
 from knowledge.rows.contents import FoundPiece, unpack_text
 from knowledge.rows.files import ContentPlace
 from knowledge.search.current_rules import CurrentRules
-from knowledge.search.outline import FRONT_CHARS, is_opted_out
+from knowledge.search.outline import is_opted_out
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
 
 REREAD_BYTES = 256 * 1024

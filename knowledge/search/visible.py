@@ -35,7 +35,7 @@ def workspace_of(context: Context) -> str:
     return context.workspace_id or DEFAULT_WORKSPACE
 
 
-def thread_of(tx: Tx, means: KnowledgeMeans, context: Context) -> ThreadFact | None:
+def _thread_of(tx: Tx, means: KnowledgeMeans, context: Context) -> ThreadFact | None:
     """Return the thread that a call is made in. Raises `Refused("scope_out_of_context")` for a foreign one."""
     thread = means.read_thread(tx, context.thread_id) if context.thread_id is not None else None
     if thread is not None:
@@ -50,7 +50,7 @@ def visible_collections(
 
     `turn` is the one that asks, which says itself whether it is a subagent's: its thread may be stored nowhere.
     """
-    thread = thread_of(tx, means, context) if turn is None else turn
+    thread = _thread_of(tx, means, context) if turn is None else turn
     workspaces = [workspace_of(context)]
     if thread is None or thread.parent_thread_id is None:
         workspaces.append(USER)

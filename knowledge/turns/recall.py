@@ -121,7 +121,7 @@ class _FileRecall:
         kept: list[KnowledgeHit] = []
         left = asked.room
         for hit in found.hits:
-            size = min(self._most(), len(hit.text))
+            size = min(self._most(), len(hit.text), asked.room)
             if hit.address in shown or size > left:
                 continue
             left -= size
@@ -141,7 +141,7 @@ class _FileRecall:
                     context_id=self.context_id,
                     domain="knowledge",
                     items=[item_of(hit, self._most(), zone) for hit in hits],
-                    max_chars=settings.prompt_chars,
+                    max_chars=max(settings.prompt_chars, FRAME_CHARS + self._most()),  # room for one short piece
                     max_item_chars=settings.max_hit_chars,
                     status=status,
                     reason=reason,

@@ -77,7 +77,7 @@ MEANINGS: Mapping[str, str] = {
     "knowledge.debounce_ms": "How long a file must be quiet after a change before it is read.",
     "knowledge.scan_minutes": "How often each collection is compared with its folder.",
     "knowledge.deep_scan_hours": "Within how long every file is read again, a sixth at a time, whatever its size and time say.",
-    "knowledge.max_files": "How many files of a collection are indexed.",
+    "knowledge.max_files": "How many files of a collection are read, in the order of their names; the others are `over_limit`.",
     "knowledge.max_file_bytes": "How large a file may be to be indexed.",
     "knowledge.max_pdf_bytes": "The same of a PDF file.",
     "knowledge.max_pdf_pages": "How many pages of a PDF file are indexed; the rest is told as left out.",

@@ -10,6 +10,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from protocol.seams.ports import SqlValue, Tx
 from retrieval.rows.graph import SQL, Entity, GraphHouse, NewEdge, fold_name
 
+REPEATED_STRENGTH = 0.1
+"""The strength that each repetition adds to a stated link; all of it is 1 at most."""
+
 Direction: TypeAlias = Literal["out", "in"]
 
 
@@ -178,16 +181,22 @@ def edges_around(
     directions: Collection[Direction],
     kinds: Collection[str],
     *,
+    single: Mapping[str, float],
     min_strength: float,
     after: int,
     limit: int,
 ) -> list[ShownEdge]:
-    """Return the edges at some entities, in the order in which they were made."""
+    """Return the edges at some entities, in the order in which they were made.
+
+    Links of one kind between the same two are one edge, however they are written: that of the first, as strong as
+    all its repetitions make it. `single`: the strength of a link that stands once, by its kind.
+    """
     values: dict[str, SqlValue] = {
         "entities": json.dumps(list(entities)),
         "out": int("out" in directions),
         "in": int("in" in directions),
         "kinds": json.dumps(sorted(kinds)) if kinds else "",
+        **_strengths(single),
         "min_strength": min_strength,
         "after": after,
         "limit": limit,
@@ -195,9 +204,19 @@ def edges_around(
     return [ShownEdge(*row) for row in tx.all(SQL["edges_around"], values)]
 
 
-def neighbours(tx: Tx, entity: int, *, above: float, but: Collection[str], limit: int) -> list[Neighbour]:
-    """Return the strongest ends of edges at an entity above a strength, in either direction, `but` of some kinds."""
+def _strengths(single: Mapping[str, float]) -> dict[str, SqlValue]:
+    return {"single": json.dumps(dict(single)), "repeated": REPEATED_STRENGTH}
+
+
+def neighbours(
+    tx: Tx, entity: int, *, single: Mapping[str, float], above: float, but: Collection[str], limit: int
+) -> list[Neighbour]:
+    """Return the strongest ends of edges at an entity above a strength, in either direction, `but` of some kinds.
+
+    `single`: as for `edges_around`.
+    """
     values: dict[str, SqlValue] = {"entity": entity, "above": above, "but": json.dumps(sorted(but)), "limit": limit}
+    values |= _strengths(single)
     return [Neighbour(*row) for row in tx.all(SQL["neighbours"], values)]
 
 

@@ -111,6 +111,41 @@ async def test_knowledge_statement_02_a_preview_stores_nothing_and_counts_as_the
     assert preview["by_kind"] == {"markdown": 40, "code": 1, "text": 1}
 
 
+async def preview_whole(client: GatewayClient, folder: Path) -> dict[str, Any]:
+    """The preview of a folder; on a busy machine the first may end before it has seen all."""
+    while True:
+        added = await client.request("knowledge/collections/add", {"path": str(folder), "dry_run": True})
+        if not added["preview"]["partial"]:
+            return added["preview"]
+
+
+@journey
+async def test_knowledge_statement_02_a_preview_counts_what_only_the_reader_knows(tmp_path):
+    folder = write(
+        tmp_path / "notes",
+        {
+            "a.md": "# A\n\nThe walrus.\n",
+            "off.md": "---\nknowledge: false\n---\nNothing.\n",
+            "quoted.md": '---\n"\\x6bnowledge": "off"\n---\nNothing.\n',
+            "on.md": "---\nknowledge: true\n---\nThe walrus.\n",
+            "said.md": "---\ntitle: knowledge\n---\nThe walrus.\n",
+            "long.md": "walrus " * 1000,
+            "long.js": "walrus();" * 1000,
+        },
+    )
+    (folder / "old.txt").write_bytes("Der Bär schläft über Tag, der Fuchs wäre müde.\r\n".encode("cp1252") * 20)
+    (folder / "rnd.md").write_bytes(bytes(byte or 1 for byte in random.Random(1).randbytes(3000)))
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 nothing of it")
+    async with Den(tmp_path / "den").client() as client:
+        preview = await preview_whole(client, folder)
+        name = await add(client, folder)
+        files = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]["files"]
+    assert preview["files"] == files["indexed"] == 5
+    assert preview["skipped"] == files["skipped"]
+    assert files["skipped"].items() >= {"opted_out": 2, "generated": 1, "encoding_unknown": 1}.items()
+    assert sum(files["skipped"].values()) == 5
+
+
 @on_posix
 @journey
 async def test_a_collection_is_named_by_an_absolute_path_that_an_answer_can_hold(tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from spawned import WITHOUT_MODEL
 
+from gateway.base.exit_codes import NO_INPUT
 from gateway.wire.client import console_script
 
 
@@ -26,7 +27,8 @@ def test_a_folder_lives_its_life_by_the_command_line(tmp_path: Path) -> None:
         return done.stdout
 
     assert "1 files" in run("add", str(folder), "--dry-run")
-    assert run("list", code=1).strip() == ""
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["config.toml", "notes"]  # a preview makes no home
+    run("list", code=NO_INPUT)
     assert run("add", str(folder)).startswith("notes\t1 files indexed")
     (hit,) = json.loads(run("search", "walrus commit", "--json"))["hits"]
     assert hit["heading"] == ["Release", "Checklist"]
@@ -48,3 +50,25 @@ def test_a_folder_lives_its_life_by_the_command_line(tmp_path: Path) -> None:
     assert run("search", "pelican", code=1).strip() == ""
     assert "removed" in run("remove", "notes")
     assert (folder / "release.md").exists()
+
+
+def test_a_search_that_finds_nothing_says_which_workspace_has_hits(tmp_path: Path) -> None:
+    folder, home, config = tmp_path / "notes", tmp_path / "home", tmp_path / "config.toml"
+    folder.mkdir()
+    (folder / "a.md").write_text("The walrus sleeps.\n", encoding="utf-8")
+    config.write_text(WITHOUT_MODEL, encoding="utf-8")
+
+    def run(workspace: str, *words: str) -> tuple[int, str, str]:
+        place = ["--home", str(home), "--config", str(config), "--workspace", workspace]
+        command = [*console_script(), "knowledge", *words, *place]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    assert run("ws_here", "add", str(folder))[0] == 0
+    code, out, told = run("ws_there", "search", "walrus")
+    assert (code, out) == (1, "")
+    assert "1 hit in another project" in told
+    assert "--workspace ws_here" in told
+    assert "another project" not in run("ws_there", "search", "pelican")[2]
+    assert run("ws_there", "why", "notes:a.md")[0] == 1
+    assert run("ws_here", "why", "notes:a.md")[:2] == (0, "indexed\n")

@@ -7,8 +7,14 @@ import zlib
 from pathlib import Path
 
 import pytest
+from in_process import Served
 from spawned import Den, drain, journey, on_posix
 from test_knowledge import add, paths, search, write
+
+from gateway.home.starting import Options
+from gateway.process import running
+from knowledge.scan import previewing, walking
+from protocol.seams.safe_files import SafeRoot
 
 TEXTS = {
     "mixed.md": "# One\r\n\r\nwalrus crlf\n\n# Two\rwalrus cr\r\r# Three\n\nwalrus\x0b\x0c\x85 v\n",
@@ -64,6 +70,7 @@ def build_bomb() -> bytes:
 @journey
 async def test_knowledge_hostile_files_are_read_or_skipped_with_a_reason_and_cite_what_they_say(tmp_path: Path) -> None:
     folder = write(tmp_path / "notes", {"agent/AGENTS.md": "walrus", "agent/config.yaml": "", "agent/x.md": "walrus"})
+    write(folder, {"agent/inner/y.md": "walrus"})
     write(tmp_path / "outside", {"secret.md": "walrus outsidesecret\n"})
     for name, text in TEXTS.items():
         (folder / name).write_text(text, encoding="utf-8", newline="")
@@ -102,8 +109,9 @@ async def test_knowledge_hostile_files_are_read_or_skipped_with_a_reason_and_cit
             for name, (_, reason) in SKIPPED.items():
                 told = await client.request("knowledge/explain", {"collection_id": "notes", "path": name})
                 assert (name, told["indexed"], told["reason"]) == (name, False, reason)
-            told = await client.request("knowledge/explain", {"collection_id": "notes", "path": "agent/x.md"})
-            assert (told["indexed"], told["reason"]) == (False, "agent_folder")
+            for path in ("agent/x.md", "agent/inner/y.md"):
+                told = await client.request("knowledge/explain", {"collection_id": "notes", "path": path})
+                assert (told["indexed"], told["reason"]) == (False, "agent_folder")
             for name in {*TEXTS, *BYTES, "grow.md"} - {"empty.md", "only_mark.md"}:
                 found = (await search(client, "walrus", entity=f"notes:{name}", max_results=50))["hits"]
                 assert found
@@ -115,6 +123,32 @@ async def test_knowledge_hostile_files_are_read_or_skipped_with_a_reason_and_cit
         is_over.set()
         writer.join()
     assert not (tmp_path / "pwned").exists()
+
+
+@journey
+async def test_a_preview_answers_in_time_whatever_holds_its_walk_up(tmp_path: Path, monkeypatch) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus.\n", "b/.gitignore": "x\n", "b/c.md": "The heron.\n"})
+    is_answered, lines_of = threading.Event(), walking.lines_of
+
+    def read_slowly(root: SafeRoot, path: str) -> list[str]:
+        if path == "b/.gitignore":
+            is_answered.wait()
+        return lines_of(root, path)
+
+    monkeypatch.setattr(walking, "lines_of", read_slowly)
+    monkeypatch.setattr(previewing, "SECONDS", 0.2)
+    try:
+        async with running(Options(home=tmp_path / "home", log_level="error")) as app:
+            served = Served(app)
+            await served.pair.hello("ws_here")
+            added = await served.pair.call("knowledge/collections/add", path=str(folder), dry_run=True)
+            is_answered.set()
+            served.pair.end()
+            await served.task
+    finally:
+        is_answered.set()
+    assert added["preview"]["partial"]
+    assert added["preview"]["files"] < 2
 
 
 @on_posix

@@ -235,6 +235,43 @@ async def test_knowledge_links_have_the_kinds_and_strengths_of_their_forms(tmp_p
         assert await names(client) == {}
 
 
+@journey
+async def test_knowledge_links_to_one_note_are_one_edge_however_they_are_written(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "notes",
+        {
+            "a.md": "The walrus: [[Near]] and [n](Near.md).\n\n[[Near|again]] [[near]] ![[Near]] [[a]]\n",
+            "b.md": "[[Near#Part]] [[Near]] [[Near]] [[Near]] [[Near]] [[Near]]\n",
+            "Near.md": "# Near\n\nA seal.\n",
+        },
+    )
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, folder)
+
+        async def told(entity: str, **more: Any) -> list[tuple[str, str, str | None, float, str]]:
+            known = {one: entity["path"] for one, entity in (await names(client)).items()}
+            found = await edges(client, entity, limit=1, **more)
+            return [(known[e["from"]], e["kind"], known.get(e["to"]), e["strength"], e["address"]) for e in found]
+
+        near = [
+            ("a.md", "links", "Near.md", 0.9, "notes:a.md#L1"),
+            ("a.md", "embeds", "Near.md", 0.7, "notes:a.md#L3"),
+        ]
+        assert sorted(await told("notes:a.md")) == sorted([*near, ("a.md", "links", "a.md", 0.6, "notes:a.md#L3")])
+        assert ("b.md", "links", "Near.md", 1.0, "notes:b.md#L1") in await told("Near", direction="in")
+        assert {edge[3] for edge in await told("Near", min_strength=0.8)} == {0.9, 1.0}
+        found = (await search(client, "walrus", include_related=True))["hits"]
+        (seal,) = [hit for hit in found if hit["locations"][0]["path"] == "Near.md"]
+        assert seal["via"]["strength"] == 0.9
+        # each spelling has its own fate when names change
+        write(folder, {"other/near.md": "Another.\n"})
+        await scan(client)
+        assert ("a.md", "links", "Near.md", 0.6, "notes:a.md#L1") in await told("notes:a.md")
+        (folder / "other" / "near.md").unlink()
+        await scan(client)
+        assert near[0] in await told("notes:a.md")
+
+
 def set_strength(den: Den, kind: str, target: str, strength: float) -> None:
     """Have a link of a home without a process be as strong as that."""
     database = apsw.Connection(str(den.home / "gateway.db"))
@@ -313,7 +350,11 @@ async def test_knowledge_statement_18_one_step_over_strong_links_and_never_over_
         assert set(paths(await search(client, "walrus", entity="seed.md", include_related=True))) == {"seed.md"}
         assert set(paths(await search(client, "walrus", min_importance=0.6, include_related=True))) == set()
         (folder / "strong.md").unlink()
-        assert "strong.md" not in paths(await search(client, "walrus sleeps", max_results=50, include_related=True))
+        gone = await search(client, "walrus sleeps", max_results=50, include_related=True)
+        assert "strong.md" not in paths(gone)
+        assert {"code": "stale_dropped", "message": None, "data": {"count": 1}} in gone["diagnostics"]
+        await drain(client)
+        assert await edges(client, "notes:strong.md") == []
 
 
 def test_knowledge_links_are_told_by_the_command_line(tmp_path: Path) -> None:
@@ -332,6 +373,7 @@ def test_knowledge_links_are_told_by_the_command_line(tmp_path: Path) -> None:
         command = [*console_script(), "knowledge", *words, *place]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stderr
+        assert bool(code) == ("nothing found" in done.stderr)
         return done.stdout
 
     assert "b" in run("edges", "a")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from sizes import size
-from spawned import Den, drain, hello, journey, on_posix
+from spawned import Den, drain, hello, journey, on_posix, refusal
 from test_knowledge import add, paths, search, write
 
 SECRET = "AKIAQ7T5ZPLMN3KXW2VB"  # noqa: S105  # made up
@@ -118,6 +118,12 @@ async def test_knowledge_statement_24_a_workspaces_files_are_its_own_and_the_use
             except Exception as failed:  # noqa: BLE001  # what it says is compared
                 read = getattr(failed, "reason", None)
             assert (read != "not_found") == seen
+            collection_id, path = address.split(":")
+            asked = {"collection_id": collection_id, "path": path, "context": context}
+            if seen:
+                assert (await client.request("knowledge/explain", asked))["indexed"]
+            else:
+                assert (await refusal(client, "knowledge/explain", asked)).reason == "not_found"
 
 
 @pytest.mark.loop("check", "campaign")

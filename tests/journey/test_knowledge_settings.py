@@ -5,7 +5,8 @@ from typing import Any
 
 from in_process import Served
 from spawned import Den, journey
-from test_knowledge import add, write
+from test_knowledge import add, drain, paths, search, write
+from test_knowledge_watch import until_live
 
 from gateway.home.starting import Options
 from gateway.process import running
@@ -34,7 +35,7 @@ async def test_knowledge_statement_40_settings_decide_what_is_indexed(tmp_path: 
     rows: dict[str, dict[str, Any]] = {
         "": {"state": "polling", "indexed": 3},
         "indexing_enabled = false": {"state": "new"},
-        "max_files = 2": {"state": "over_limit"},
+        "max_files = 2": {"state": "over_limit", "indexed": 2, "skipped": {"over_limit": 1}},
         "max_file_bytes = 30": {"state": "polling", "indexed": 2, "skipped": {"too_large": 1}},
         "max_chunks_per_file = 1": {"state": "polling", "indexed": 2, "partial": 1},
     }
@@ -42,6 +43,51 @@ async def test_knowledge_statement_40_settings_decide_what_is_indexed(tmp_path: 
         found = await outcome(folder, tmp_path / f"den{number}", setting)
         assert found == found | expected, setting
         assert found.keys() - {"pending", "indexed"} <= expected.keys(), setting
+
+
+@journey
+async def test_knowledge_statement_40_files_beyond_max_files_are_left_out_in_the_order_of_names(tmp_path: Path) -> None:
+    texts = {f"d{n}/f{n}{m}.md": f"# F\n\nThe numbat{n}{m} sleeps.\n" for n in range(3) for m in range(3)}
+    folder = write(tmp_path / "notes", texts)
+    config = "[gateway.knowledge]\nmax_files = 4\n"
+    async with Den(tmp_path / "den", config=config).client() as client:
+
+        async def indexed() -> list[str]:
+            await client.request("knowledge/collections/scan", {"collection_id": name})
+            await drain(client)
+            files = (await client.request("knowledge/files", {"collection_id": name, "limit": 100}))["files"]
+            return sorted(one["path"] for one in files)
+
+        asked = {"path": str(folder), "dry_run": True}
+        preview = (await client.request("knowledge/collections/add", asked))["preview"]
+        name = await add(client, folder)
+        assert preview["files"] == 4
+        assert preview["skipped"] == {"over_limit": 5}
+        assert await indexed() == sorted(texts)[:4]
+        assert sorted(paths(await search(client, "numbat sleeps", max_results=50))) == sorted(texts)[:4]
+        why = await client.request("knowledge/explain", {"collection_id": name, "path": "d2/f22.md"})
+        assert (why["indexed"], why["reason"]) == (False, "over_limit")
+        write(folder, {"a.md": "# A\n\nThe numbat is first.\n"})
+        assert await indexed() == ["a.md", *sorted(texts)[:3]]
+        for path in sorted(texts)[:6]:
+            (folder / path).unlink()
+        assert await indexed() == ["a.md", *sorted(texts)[6:]]
+        got = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+        assert (got["state"], got["files"]["skipped"]) == ("polling", {})
+
+
+@journey
+async def test_knowledge_statement_40_a_watched_collection_takes_no_file_beyond_max_files(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", TEXTS)
+    config = "[gateway.knowledge]\nmax_files = 3\ndebounce_ms = 100\n"
+    async with Den(tmp_path / "den", config=config).client() as client:
+        name = await add(client, folder)
+        await until_live(client, name)
+        write(folder, {"z.md": "The last walrus.\n"})
+        await client.wait_for("gateway/degraded", lambda told: told["reason"] == "over_limit")
+        await drain(client)
+        files = (await client.request("knowledge/files", {"collection_id": name}))["files"]
+        assert [one["path"] for one in files] == sorted(TEXTS)
 
 
 @journey

@@ -444,6 +444,8 @@ async def test_knowledge_statement_40_settings_of_turns_change_what_a_turn_is_gi
         assert len(await given(prompt_hits=1)) == 1
         assert await given(prompt_hits=0) == []
         assert len(await given(prompt_chars=1000)) == 1
+        (short,) = await given(prompt_chars=100)
+        assert 20 <= len(short.partition("]: ")[2]) <= 100
         assert await given(prompt_chars=0) == []
         assert max(len(line.partition("]: ")[2]) for line in await given(max_hit_chars=100)) <= 100
         assert await given(min_relevancy=1.0) == []

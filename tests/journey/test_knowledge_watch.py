@@ -18,7 +18,9 @@ from gateway.process import running
 from gateway.wire.client import GatewayClient, console_script
 from gateway.wiring import App
 from knowledge.rows.collections import KnownCollection, change_state, find_collection, set_state
+from knowledge.rows.files import collections_to_read
 from knowledge.scan import watching
+from knowledge.scan.scanning import Scanner
 from knowledge.scan.watching import QuietPaths
 
 NOON = 1_700_000_000_000
@@ -238,6 +240,58 @@ async def test_a_drain_is_not_over_while_a_reported_change_is_no_job_yet(tmp_pat
         served.pair.end()
         await served.task
     assert paths(answer) == ["b.md"]
+
+
+@journey
+async def test_files_of_a_folder_that_was_away_wait_for_nothing_once_it_is_back(tmp_path: Path) -> None:
+    folder, den = write(tmp_path / "notes", {f"{n}.md": f"The walrus {n}.\n" for n in range(4)}), Den(tmp_path / "den")
+    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
+        served = Served(app)
+        call = served.pair.call
+        await served.pair.hello("ws_here")
+        await call("knowledge/collections/add", path=str(folder), watch=False)
+        await call("gateway/drain", timeout_ms=30_000)
+        folder.rename(tmp_path / "away")
+        folder.mkdir()  # a mount without its disk
+        await call("knowledge/search", query="walrus", source="file")
+        for _ in range(2):
+            await app.pulse.beat()
+            await call("gateway/drain", timeout_ms=30_000)
+        folder.rmdir()
+        (tmp_path / "away").rename(folder)
+        await call("knowledge/collections/scan", collection_id="notes")
+        await call("gateway/drain", timeout_ms=30_000)
+        found = await call("knowledge/search", query="walrus", source="file", max_results=50)
+        files = (await call("knowledge/files", collection_id="notes"))["files"]
+        served.pair.end()
+        await served.task
+    assert (found["freshness"]["pending_files"], len(found["hits"])) == (0, 4)
+    assert [(one["state"], one["attempt_count"]) for one in files] == [("indexed", 0)] * 4
+
+
+@journey
+async def test_a_first_scan_ends_with_one_notice_that_all_is_indexed(tmp_path: Path, monkeypatch) -> None:
+    folder = write(tmp_path / "notes", {f"f{n}/a.md": f"The walrus {n}.\n" for n in range(3)})
+    den = Den(tmp_path / "den")
+    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
+        store, wanted = Scanner._store, list[list[str]]()
+
+        async def store_and_look(scanner: Scanner, *given: Any) -> None:
+            await store(scanner, *given)
+            wanted.append(await app.base.database.read(lambda tx: collections_to_read(tx, 2**62)))
+
+        monkeypatch.setattr(Scanner, "_store", store_and_look)
+        served = Served(app)
+        await served.pair.hello("ws_here")
+        await served.pair.call("knowledge/collections/add", path=str(folder))
+        await served.pair.call("gateway/drain", timeout_ms=30_000)
+        await served.pair.call("knowledge/collections/scan", collection_id="notes")
+        await served.pair.call("gateway/drain", timeout_ms=30_000)
+        told = [params["collection_id"] for method, params in served.pair.news if method == "knowledge/indexed"]
+        served.pair.end()
+        await served.task
+    assert wanted == [[]] * 3  # the first reading begins when the first scan has ended
+    assert told == ["notes"]
 
 
 def test_a_watch_that_is_refused_says_why(tmp_path: Path) -> None:

@@ -497,6 +497,7 @@ export type SkipReason =
   | "not_regular"
   | "opted_out"
   | "other_device"
+  | "over_limit"
   | "path_too_long"
   | "permission_denied"
   | "secret_file"
@@ -1619,7 +1620,10 @@ export interface FilesParams {
   cursor?: string | null;
 }
 
-/** Files in the order of their paths. */
+/**
+ * Files in the order in which they were first seen; the first scan goes folder by folder, each by its
+ * names.
+ */
 export interface FilesResult {
   files: Array<KnownFile>;
   next_cursor: string | null;

@@ -4,13 +4,16 @@ Rule 1: what changes a collection compares its files before it answers, as far a
 """
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from gateway.base.exit_codes import NEGATIVE, OK
-from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.door import HomeMethods, config_of, has_home, home_of, through_door
 from gateway.doors.commands.options import present
-from gateway.doors.terminal.screen import plain, say, show_json, show_table, when, words
+from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.files.collections import Collection, CollectionAddResult, Preview
 
@@ -67,8 +70,23 @@ def add_collection(given: argparse.Namespace) -> int:
             return CollectionAddResult(collection=fresh.collection)
         return result
 
-    show(given, through_door(given, work, makes_home=True), _show_added)
+    with _previewing_home(given):
+        show(given, through_door(given, work, makes_home=True), _show_added)
     return OK
+
+
+@contextmanager
+def _previewing_home(given: argparse.Namespace) -> Generator[None]:
+    """Let a preview have a home of its own for its time where there is none: it makes no other."""
+    if not given.dry_run or has_home(given):
+        yield
+        return
+    home = home_of(given).absolute()
+    above = next(folder for folder in home.parents if folder.is_dir())  # where the same folders are refused
+    config = config_of(given)
+    with TemporaryDirectory(prefix=".pioneer-preview-", dir=above) as folder:
+        given.home, given.config = Path(folder), config if config.exists() else None
+        yield
 
 
 def _show_added(result: CollectionAddResult) -> None:
@@ -134,6 +152,8 @@ def _show_collections(found: list[Collection]) -> None:
         for one in found
     ]
     show_table(["collection", "state", "indexed", "waiting", "failed", "compared", "folder"], rows)
+    if not rows:
+        hint("there is no collection here: `pioneer knowledge add DIR` makes one")
 
 
 def show_status(given: argparse.Namespace) -> int:

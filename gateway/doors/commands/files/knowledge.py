@@ -6,7 +6,7 @@ Rule 2: a search compares the folders first, for a few seconds, so that it does 
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,11 +27,15 @@ from gateway.doors.commands.files.collections import (
     update_collection,
 )
 from gateway.doors.commands.options import add_place, path, present, text_of
+from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
+from protocol.base import Elsewhere
+from protocol.errors import CallerError
 from protocol.files.graph import EdgesResult, FileEdge
 from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchArgs, KnowledgeSearchResult
 
+MOST_HITS = 50
 SHORT = {"topics": "--topic", "include_related": "--related"}
 """Shorter names of options that are typed often, beside their own."""
 
@@ -54,6 +58,14 @@ def search_options() -> Mapping[str, dict[str, Any]]:
     return options
 
 
+def _show_rows(given: argparse.Namespace, result: Any, head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Show the rows of a result, or say that there are none; return the exit code."""
+    show(given, result, lambda _: show_table(head, rows))
+    if not rows and not given.json:
+        hint("nothing found")
+    return OK if rows else NEGATIVE
+
+
 def _search(given: argparse.Namespace) -> int:
     asked = {name: value for name in search_options() if (value := getattr(given, name)) is not None}
     params = {"query": text_of(given.query), "context": {"workspace_id": given.workspace}, **asked}
@@ -61,11 +73,30 @@ def _search(given: argparse.Namespace) -> int:
     async def work(door: HomeMethods) -> KnowledgeSearchResult:
         if await door.compare_files():
             sys.stderr.write("pioneer: not every file could be compared in time; the rest is found later\n")
-        return await door.call(m.KNOWLEDGE_SEARCH, params)
+        result = await door.call(m.KNOWLEDGE_SEARCH, params)
+        if not result.hits:
+            await door.hint_at(await _count_elsewhere(door, given, params))
+        return result
 
     result = through_door(given, work, "write")
     show(given, result, _show_hits)
     return OK if result.hits else NEGATIVE
+
+
+async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace, params: Mapping[str, Any]) -> list[Elsewhere]:
+    """Return the hits that other workspaces have for a search, up to those of one answer, by number."""
+    found = list[Elsewhere]()
+    for other in (await collect_pages(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
+        if other.workspace_id == given.workspace:
+            continue
+        there = {**params, "max_results": MOST_HITS, "context": {"workspace_id": other.workspace_id}}
+        try:
+            hits = (await door.call(m.KNOWLEDGE_SEARCH, there)).hits
+        except CallerError:  # several there have the name that `entity` says
+            continue
+        if hits:
+            found.append(Elsewhere(workspace_id=other.workspace_id, count=len(hits)))
+    return sorted(found, key=lambda one: -one.count)
 
 
 def _show_hits(result: KnowledgeSearchResult) -> None:
@@ -114,9 +145,8 @@ def _read(given: argparse.Namespace) -> int:
 def _why(given: argparse.Namespace) -> int:
     collection_id, colon, below = given.place.partition(":")
     is_query = not colon or any(mark.isspace() for mark in collection_id)
-    params: dict[str, Any] = {"collection_id": collection_id, "path": below}
-    if is_query:
-        params = {"query": given.place, "context": {"workspace_id": given.workspace}}
+    asked = {"query": given.place} if is_query else {"collection_id": collection_id, "path": below}
+    params = {**asked, "context": {"workspace_id": given.workspace}}
 
     async def work(door: HomeMethods) -> Any:
         return await door.call(m.KNOWLEDGE_EXPLAIN, params)
@@ -150,8 +180,7 @@ def _files(given: argparse.Namespace) -> int:
 
     result = through_door(given, work)
     rows = [[one.state, words(one.reason or ""), str(one.lines), plain(one.path)] for one in result.files]
-    show(given, result, lambda _: show_table(["state", "reason", "lines", "file"], rows))
-    return OK if result.files else NEGATIVE
+    return _show_rows(given, result, ["state", "reason", "lines", "file"], rows)
 
 
 def _entities(given: argparse.Namespace) -> int:
@@ -169,8 +198,7 @@ def _entities(given: argparse.Namespace) -> int:
         [plain(one.name), words(one.kind), str(one.files), plain(one.path or ""), plain(", ".join(one.aliases))]
         for one in result.entities
     ]
-    show(given, result, lambda _: show_table(["name", "kind", "files", "path", "also called"], rows))
-    return OK if result.entities else NEGATIVE
+    return _show_rows(given, result, ["name", "kind", "files", "path", "also called"], rows)
 
 
 def _edges(given: argparse.Namespace) -> int:
@@ -212,8 +240,7 @@ def _edges(given: argparse.Namespace) -> int:
         ]
         for one in result.edges
     ]
-    show(given, result, lambda _: show_table(["from", "kind", "to", "strength", "where"], rows))
-    return OK if result.edges else NEGATIVE
+    return _show_rows(given, result, ["from", "kind", "to", "strength", "where"], rows)
 
 
 def _changes(given: argparse.Namespace) -> int:
@@ -224,8 +251,7 @@ def _changes(given: argparse.Namespace) -> int:
 
     result = through_door(given, work)
     rows = [[when(one.at), words(one.event), one.collection_id, plain(one.path or "")] for one in result.events]
-    show(given, result, lambda _: show_table(["when", "what", "collection", "file"], rows))
-    return OK if result.events else NEGATIVE
+    return _show_rows(given, result, ["when", "what", "collection", "file"], rows)
 
 
 VERBS: Mapping[str, tuple[Callable[[argparse.Namespace], int], str]] = {

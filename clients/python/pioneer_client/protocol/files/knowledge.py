@@ -40,6 +40,7 @@ SkipReason: TypeAlias = Literal[
     "binary",
     "encoding_unknown",
     "too_large",
+    "over_limit",
     "no_reader",
     "encrypted",
     "broken",
@@ -96,7 +97,7 @@ class KnownFile(Wire):
 
 
 class FilesResult(Wire):
-    """Files in the order of their paths."""
+    """Files in the order in which they were first seen; the first scan goes folder by folder, each by its names."""
 
     files: list[KnownFile]
     next_cursor: str | None

@@ -1,0 +1,158 @@
+"""The preview of a collection: what a scan would index of a folder, within two seconds, without a row.
+
+Rule 1: it counts as a scan does: the walk is that of a scan, and what only the reader knows of a text it is asked.
+Rule 2: nothing holds the answer up: when the time is over a step under way ends alone, and the answer is `partial`.
+"""
+
+import time
+from collections import Counter
+from contextlib import suppress
+from typing import NamedTuple
+
+import anyio
+import anyio.to_thread
+
+from knowledge.index.judging import FRONT_CHARS, is_binary, is_generated
+from knowledge.index.reading import ReadBytes, read_file
+from knowledge.ports import KnowledgeMeans
+from knowledge.rows.collections import KnownCollection
+from knowledge.rows.files import WaitingFile, path_of
+from knowledge.scan.scanning import MAX_BAD, limits_of, walk_of
+from knowledge.scan.walking import SeenFile, Walk
+from knowledge.structure import ReaderEndedError, ReadRequest, ReadText, Unread
+from protocol.files.collections import LargeFile, Preview
+from protocol.files.knowledge import FileKind
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+
+SECONDS = 2.0
+MOST_LARGEST = 10
+CHEAP, LARGE, DEAR = range(3)
+"""The costs of asking the reader: for a front matter, for a PDF, for an encoding."""
+
+
+class Doubt(NamedTuple):
+    """A file of which only the reader knows whether it would be indexed. `cost`: what is dear is asked for last."""
+
+    cost: int
+    file: WaitingFile
+
+
+def judge(kind: FileKind, data: bytes) -> Unread | int | None:
+    """Return why a text would not be indexed, None where it would, or what it costs to ask the reader; pure."""
+    if is_binary(data):
+        return "binary"
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return DEAR  # its encoding has to be guessed
+    if kind != "markdown":
+        return "generated" if is_generated(text) else None
+    head = text[:FRONT_CHARS]
+    may_opt_out = "---" in head[:4] and ("knowledge" in head or "\\" in head)
+    return CHEAP if may_opt_out else None
+
+
+class _Look:
+    """A look at a folder in threads, which only add to what it found: that can be read at any time."""
+
+    def __init__(self, means: KnowledgeMeans, known: KnownCollection) -> None:
+        self._means = means
+        self._known = known
+        self._until = time.monotonic() + SECONDS
+        self._limits = limits_of(means.settings())._replace(until=self._until)
+        self._files: list[WaitingFile] = []
+        self._doubtful: list[Doubt] = []
+        self._left_out: dict[str, str] = {}
+        self._walk: Walk | None = None
+        self._is_cut = False
+        self._is_asked = False
+
+    def find(self) -> None:
+        """Find the files that a scan would read, and those of which only the reader knows, small ones first."""
+        with suppress(UnsafeFileError), self._means.open_root(self._known.path) as root:
+            walk = walk_of(root, self._known, self._limits)
+            self._walk = walk
+            for sight in walk:
+                self._files += [_to_waiting(sight.folder, seen) for seen in sight.files.values()]
+            for file in sorted(self._files, key=lambda one: one.size):
+                if time.monotonic() > self._until:
+                    self._is_cut = True
+                    break
+                self._judge(root, file)
+
+    def _judge(self, root: SafeRoot, file: WaitingFile) -> None:
+        if file.kind == "pdf":
+            self._doubtful.append(Doubt(LARGE, file))
+            return
+        read = self._read(root, file)
+        found = judge(file.kind, read.data) if read.is_read else read.skipped
+        if isinstance(found, int):
+            self._doubtful.append(Doubt(found, file))
+        elif found is not None:
+            self._leave_out(file, found)
+
+    def _leave_out(self, file: WaitingFile, reason: str) -> None:
+        self._left_out[path_of(file.folder, file.name)] = reason
+
+    async def run(self) -> None:
+        """Look at the whole folder. The reader begins beside the walk: its process takes a moment to be there."""
+        async with self._means.reader() as reader:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_ask, reader, "text", b"")
+                await anyio.to_thread.run_sync(self.find, abandon_on_cancel=True)
+                if not self._doubtful:
+                    tasks.cancel_scope.cancel()
+            for _, file in sorted(self._doubtful, key=lambda one: one.cost):
+                read = await anyio.to_thread.run_sync(self._read_alone, file, abandon_on_cancel=True)
+                unread = await _ask(reader, file.kind, read.data) if read.is_read else read.skipped
+                if unread is not None:
+                    self._leave_out(file, unread)
+        self._is_asked = True
+
+    def _read(self, root: SafeRoot, file: WaitingFile) -> ReadBytes:
+        return read_file(root, file, self._limits.most(file.kind))
+
+    def _read_alone(self, file: WaitingFile) -> ReadBytes:
+        try:
+            with self._means.open_root(self._known.path) as root:  # its own: a thread that nobody awaits may use it
+                return self._read(root, file)
+        except UnsafeFileError as error:
+            return ReadBytes(file, error=error.reason)
+
+    def to_preview(self) -> Preview:
+        """Return what was found until now."""
+        walk, left_out = self._walk, dict(self._left_out)
+        kept = [one for one in list(self._files) if path_of(one.folder, one.name) not in left_out]
+        skipped = Counter(dict(walk.skipped) if walk is not None else {}) + Counter(left_out.values())
+        largest = sorted((-one.size, path_of(one.folder, one.name)) for one in kept)[:MOST_LARGEST]
+        return Preview(
+            files=len(kept),
+            bytes=sum(one.size for one in kept),
+            by_kind=dict(Counter(one.kind for one in kept)),
+            skipped=dict(skipped),
+            largest=[LargeFile(path=path, bytes=-size) for size, path in largest],
+            partial=not self._is_asked or self._is_cut or walk is None or walk.is_cut,
+            bad_patterns=walk.bad[:MAX_BAD] if walk is not None else [],
+        )
+
+
+async def preview(means: KnowledgeMeans, known: KnownCollection) -> Preview:
+    """Return the files that a scan of a collection would index, within two seconds; `partial` where that is not all."""
+    look = _Look(means, known)
+    with anyio.move_on_after(SECONDS):
+        await look.run()
+    return look.to_preview()
+
+
+async def _ask(reader: ReadText, kind: FileKind, data: bytes) -> Unread | None:
+    """Return why the reader gives a text no pieces, or None."""
+    try:
+        return (await reader(ReadRequest(kind=kind, size=len(data), max_pieces=0), data)).unread
+    except ReaderEndedError:  # a scan would cut it as plain text
+        return None
+
+
+def _to_waiting(folder: str, seen: SeenFile) -> WaitingFile:
+    """Return a file as it would wait to be read."""
+    entry, (kind, language) = seen
+    return WaitingFile(0, folder, entry.name, kind, None, 0, 0, entry.size, entry.mtime_ns, 1, language)
