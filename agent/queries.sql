@@ -199,7 +199,7 @@ WHERE turn.turn_id = :turn_id AND item.kind = 'user_message' AND item.turn_id <>
 ORDER BY item.id DESC LIMIT 1
 
 -- name: list_texts_of_others
--- What tools read in a conversation, newest first, but for those of memory, and what assistants say in the conversations that its workspace imported.
+-- What a conversation's tools read, but for those of memory, and what assistants say in its workspace's imports; newest first.
 SELECT text FROM (
     SELECT item.text, item.id AS row FROM turn JOIN item ON item.thread_id = turn.thread_id
     WHERE turn.turn_id = :turn_id AND item.kind = 'tool_result' AND ifnull(item.name, '') NOT LIKE 'memory!_%' ESCAPE '!'
@@ -523,7 +523,7 @@ INSERT INTO capture (workspace_id, thread_id, turn_id, session, root, user_hash,
 VALUES (:workspace_id, :thread_id, :turn_id, :session, :root, :user_hash, :is_of_subagent, :now)
 
 -- name: captures_of_chain
--- The captured messages of a workspace that one of some digests ends with, or whose answer does or is named so; and the newest of a session that is no subagent's. Newest first.
+-- The captured messages of a chain, newest first: by their digest, by that or the name of their answer, or as a session's newest.
 SELECT capture.id, capture.thread_id, capture.turn_id, session, root, user_hash, answer_hash, answer_name, turn.status, turn.superseded_by IS NOT NULL,
     NOT EXISTS (SELECT 1 FROM capture AS later WHERE later.thread_id = capture.thread_id AND later.id > capture.id), recall, is_of_subagent
 FROM capture LEFT JOIN turn USING (turn_id)

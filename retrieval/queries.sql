@@ -230,7 +230,7 @@ WHERE house = :house AND subject = :subject AND target IS NOT NULL AND address I
 UPDATE edge SET to_entity = :to_row WHERE id = :id
 
 -- name: edges_around
--- The edges at some entities, in the order in which they were made; links of one kind between the same two are one, with what stands in the first.
+-- The edges at some entities, in the order in which they were made; links of one kind between the same two are one.
 SELECT min(edge.id) AS first, a.place, edge.subject, a.entity_id, b.entity_id, edge.target, edge.kind,
     coalesce(round(min(1.0, sum(edge.strength) - (count(*) - 1) * ((:single ->> edge.kind) - :repeated)), 4), avg(edge.strength)) AS joined,
     edge.origin, edge.address, edge.created_at

@@ -19,7 +19,7 @@ from knowledge.rows.statements import CARD_FORMAT as FORMAT_OF_CARDS
 from knowledge.rows.statements import FORMAT as FORMAT_OF_FILES
 from memory.rows.record_terms import FORMAT as FORMAT_OF_RECORDS
 from protocol.seams.ports import Tx
-from protocol.statements import HOUSES as FOLDER
+from protocol.statements import read_sql
 from thread_episodic.rows.statements import FORMAT as FORMAT_OF_CHUNKS
 
 HOUSES = ("gateway", "retrieval", "agent", "memory", "thread_episodic", "knowledge")
@@ -42,7 +42,7 @@ FORMATS = {
 def scripts() -> Iterator[str]:
     """Yield the schema of each house."""
     for house in HOUSES:
-        yield (FOLDER / house / "schema.sql").read_text(encoding="utf-8")
+        yield read_sql(house, "schema.sql")
 
 
 @lru_cache(maxsize=1)

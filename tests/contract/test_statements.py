@@ -2,6 +2,7 @@
 
 import functools
 import re
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -124,8 +125,10 @@ def test_each_table_is_strict(house: str, schema: Any) -> None:
 def loaded(
     tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch, lists: dict[str, str] | None = None
 ) -> Statements:
-    monkeypatch.setattr("protocol.statements.HOUSES", tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "anywhere", raising=False)
     (tmp_path / "anywhere").mkdir(exist_ok=True)
+    (tmp_path / "anywhere" / "__init__.py").touch()
     (tmp_path / "anywhere" / "queries.sql").write_text(text, encoding="utf-8")
     return Statements("anywhere", lists)
 
