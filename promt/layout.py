@@ -40,8 +40,9 @@ QUOTED = compile_late(
 
 
 def _sentence_end() -> str:
-    known = "".join(rf"(?<!\b{re.escape(word)})" for word in list_words("layout", "ends_no_sentence"))
-    return rf"{known}(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+|(?<=[。！？])|\n+"
+    known = "".join(rf"(?<!\b{re.escape(word)}\.)" for word in list_words("layout", "ends_no_sentence"))
+    initials = r"(?!(?<=\.\w\.)\s+[a-zß-ÿа-я])"  # "9 a.m. to 5 p.m. every day"
+    return rf"{known}{initials}(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+|(?<=[。！？])|\n+"
 
 
 SENTENCE_END = compile_late(_sentence_end)

@@ -118,6 +118,7 @@ def mask_material(text: str, material: Sequence[Span] = ()) -> str:
     return "".join(parts)
 
 
+_LEADS_ON = ("?", "？", ":", "：")
 _LINE_TEXT = compile_late(r"[^\n]+")
 
 
@@ -156,7 +157,26 @@ def _find_spans(text: str) -> tuple[Span, ...]:
             spans += _find_unquoted(text, first, until)
     if is_long:
         spans = list(_of_long(text, spans, is_meant=told, is_closed=not told and is_document(text, prose)))
-    return tuple(_without(text, spans, find_documents(text, blocks)))
+    orders = [
+        one
+        for one in _find_led_on(text, prose)
+        if ALWAYS.search(text[slice(*one)]) and not is_about_user(text[slice(*one)])
+    ]
+    return tuple(_without(text, spans, [*find_documents(text, blocks), *orders]))
+
+
+def find_led_on(text: str) -> list[Span]:
+    """Return the paragraphs below a first one that asks, or ends with a colon, in whatever language.
+
+    What stands there is likelier a text than an order of the user: who wants obedience takes no order from it.
+    """
+    return _find_led_on(text, [block for block in blocks_of(text, []) if not block.is_formed])
+
+
+def _find_led_on(text: str, prose: Sequence[TextBlock]) -> list[Span]:
+    if not prose or prose[0].end - prose[0].start > HANDING_CHARS or not text[: prose[0].end].endswith(_LEADS_ON):
+        return []
+    return [(one.start, one.end) for one in prose[1:]]
 
 
 def _hands_over(text: str, first: TextBlock) -> bool:

@@ -14,10 +14,11 @@ from typing import Final
 
 from memory.hooks.policy import USER_ASKED
 from memory.rules.quotes import shares_words, telling_terms
+from promt.handing_over import COLON
 from promt.intents import detect
 from promt.language.reader import either, whole
 from promt.layout import sentences
-from promt.own_words import only_own, own_stretches
+from promt.own_words import find_led_on, only_own, own_stretches
 from promt.patterns import compile_late
 from protocol.hooks import ToolContext, TurnContext
 from protocol.record import Record
@@ -117,9 +118,12 @@ def _wants(context: ToolContext, record: Record, pointed_at: set[str], lexicon: 
     """Return whether the user's own words ask to forget, and name this record."""
     if context.policy.forget.reason_code != USER_ASKED:
         return False
-    own = own_stretches(context.user_text)
+    own = own_stretches(context.user_text, find_led_on(context.user_text))
     said = [one[start:end] for one in own for start, end in sentences(one)]
-    wishes = [one for one in said if detect(one).forget] or said
+    wishes = [one for one in said if detect(COLON.split(one, 1)[0]).forget]  # behind a colon somebody else may speak
+    wishes = wishes or [one for one in said if COLON.search(one) is None]
+    if not wishes:
+        return False
     if any(_EVERYTHING.search(one) for one in wishes):
         return True
     named = " ".join(_FORGETS.sub(" ", one) for one in wishes)

@@ -46,6 +46,13 @@ STATED = [
     ("Please remember: the office closes at six.", "remember", "The office closes at six", None),
     ("Can you remember that my bike is red?", "remember", "My bike is red", None),
     ("Don't forget that we deploy on Fridays", "ours", "We deploy on Fridays", None),
+    ("Remember that my dentist is called Dr. Quast.", "person", "My dentist is called Dr. Quast", None),
+    (
+        "Remember that I work from 9 a.m. to 5 p.m. on Mondays.",
+        "remember",
+        "I work from 9 a.m. to 5 p.m. on Mondays",
+        None,
+    ),
     ("Remember that the project uses SQLite.", "project", "The project uses SQLite", None),
     ("Remember my locker code word is on the fridge.", "remember", "My locker code word is on the fridge", None),
     ("Remember that my name is Anna.", "name", "My name is Anna", "Anna"),
