@@ -368,3 +368,14 @@ def test_http_statement_35_the_examples_run(tmp_path: Path, code: str) -> None:
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr == ""
     assert ended.stdout
+
+
+@pytest.mark.parametrize("name", ["pipes", "http"])
+@journey
+async def test_a_call_that_is_too_long_is_refused_and_the_next_one_is_answered(tmp_path: Path, name: str) -> None:
+    async with Way(name, tmp_path, "[gateway.limits]\nmax_message_bytes = 65536\n").client() as client:
+        long = asyncio.ensure_future(client.call(m.MEMORY_SEARCH, SearchParams(query="x" * 100_000)))
+        assert (await client.call(m.MEMORY_SEARCH, SearchParams(query="boat"))).hits == []
+        with pytest.raises(GatewayError) as refused:
+            await long
+        assert refused.value.reason in {"message_too_large", "too_large", "invalid_params"}

@@ -35,6 +35,8 @@ class Pipes:
         self._take = take
         self._last_id = 0
         self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self._sizes: dict[int, int] = {}
+        """How long each message is that waits for its answer."""
         self._stderr = bytearray()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._drain = asyncio.create_task(self._drain_stderr())
@@ -68,23 +70,26 @@ class Pipes:
         self._last_id += 1
         number = self._last_id
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
+        line = msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        self._waiting[number], self._sizes[number] = answer, len(line)
         try:
-            await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            await self._send(line)
             return (await answer).unwrap()
         except asyncio.CancelledError:
             with contextlib.suppress(GatewayDied):
-                self._write({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}})
+                self._write(
+                    msgspec.json.encode({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}})
+                )
             raise
         finally:
-            del self._waiting[number]
+            del self._waiting[number], self._sizes[number]
 
     async def close(self) -> None:
         """Send `shutdown` and `exit`, and wait for the end; after ten seconds the process is killed."""
         with contextlib.suppress(TimeoutError, GatewayError, GatewayDied):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self.ask("shutdown", Empty())
-                await self._send({"jsonrpc": "2.0", "method": "exit"})
+                await self._send(msgspec.json.encode({"jsonrpc": "2.0", "method": "exit"}))
                 await asyncio.shield(self._ended)
         await self.kill()
 
@@ -106,13 +111,13 @@ class Pipes:
     def _stdin(self) -> asyncio.StreamWriter:
         return cast("asyncio.StreamWriter", self._process.stdin)
 
-    def _write(self, message: object) -> None:
+    def _write(self, line: bytes) -> None:
         if self._ended.done():
             raise GatewayDied(self._ended.result())
-        self._stdin.write(msgspec.json.encode(message) + b"\n")
+        self._stdin.write(line + b"\n")
 
-    async def _send(self, message: object) -> None:
-        self._write(message)
+    async def _send(self, line: bytes) -> None:
+        self._write(line)
         try:
             await self._stdin.drain()
         except ConnectionError as error:
@@ -151,6 +156,14 @@ class Pipes:
             answer = self._waiting.get(message.id)
             if answer is not None and not answer.done():  # the answer to a cancelled call has no reader
                 answer.set_result(message)
+        else:
+            self._answer_longest(message)
+
+    def _answer_longest(self, message: Message) -> None:
+        """Give an answer without a number, as one to a line that is too long has, to the longest call that waits."""
+        waiting = [number for number, answer in self._waiting.items() if not answer.done()]
+        if waiting:
+            self._waiting[max(waiting, key=self._sizes.__getitem__)].set_result(message)
 
     async def _drain_stderr(self) -> None:
         stderr = cast("asyncio.StreamReader", self._process.stderr)

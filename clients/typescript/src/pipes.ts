@@ -35,6 +35,7 @@ export interface Surroundings {
 interface Waiting {
   resolve: (message: Message) => void;
   reject: (error: Error) => void;
+  size: number;
 }
 
 /** A process. */
@@ -91,15 +92,16 @@ export class Pipes implements Connection {
   async ask(method: string, params: object, signal: AbortSignal): Promise<unknown> {
     signal.throwIfAborted();
     const id = ++this.#lastId;
+    const line = JSON.stringify({ jsonrpc: "2.0", id, method, params });
     const cancel = (): void => {
       this.#waiting.get(id)?.reject(signal.reason as Error);
-      this.#write({ jsonrpc: "2.0", method: "$/cancelRequest", params: { id } });
+      this.#write(JSON.stringify({ jsonrpc: "2.0", method: "$/cancelRequest", params: { id } }));
     };
     try {
       const answer = new Promise<Message>((resolve, reject) => {
-        this.#waiting.set(id, { resolve, reject });
+        this.#waiting.set(id, { resolve, reject, size: line.length });
       });
-      this.#send({ jsonrpc: "2.0", id, method, params });
+      this.#send(line);
       signal.addEventListener("abort", cancel, { once: true });
       return unwrap(await answer);
     } finally {
@@ -112,7 +114,7 @@ export class Pipes implements Connection {
     const timer = setTimeout(() => this.#process.kill("SIGKILL"), CLOSE_MS);
     try {
       await this.ask("shutdown", {}, new AbortController().signal);
-      this.#send({ jsonrpc: "2.0", method: "exit" });
+      this.#send(JSON.stringify({ jsonrpc: "2.0", method: "exit" }));
     } catch {
       this.#process.kill("SIGKILL"); // it is gone, or refuses to go
     }
@@ -125,13 +127,13 @@ export class Pipes implements Connection {
     await this.ended;
   }
 
-  #send(message: object): void {
+  #send(line: string): void {
     if (this.#end.reason !== undefined) throw new GatewayDied(this.#end.reason);
-    this.#write(message);
+    this.#write(line);
   }
 
-  #write(message: object): void {
-    if (this.#process.stdin.writable) this.#process.stdin.write(`${JSON.stringify(message)}\n`);
+  #write(line: string): void {
+    if (this.#process.stdin.writable) this.#process.stdin.write(`${line}\n`);
   }
 
   #read(lines: readonly string[]): void {
@@ -149,6 +151,13 @@ export class Pipes implements Connection {
   #receive(message: Message): void {
     if (message.method !== undefined) this.#take(message.method, message.params ?? {});
     else if (typeof message.id === "number") this.#waiting.get(message.id)?.resolve(message);
+    else this.#answerLongest(message);
+  }
+
+  /** Give an answer without a number, as one to a line that is too long has, to the longest call that waits. */
+  #answerLongest(message: Message): void {
+    const [longest] = [...this.#waiting.values()].sort((one, other) => other.size - one.size);
+    longest?.resolve(message);
   }
 
   #finish(reason: string): void {

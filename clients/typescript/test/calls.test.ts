@@ -54,6 +54,14 @@ test("errors are typed", async () => {
   await kept?.close(); // a second time
 });
 
+test("a call that is too long is refused, and the next one is answered", async () => {
+  await new Stage("\n[gateway.limits]\nmax_message_bytes = 65536\n").tell(async (gateway) => {
+    const long = refusal(gateway.call("memory/search", { query: "x".repeat(100_000) }));
+    assert.equal((await gateway.call("memory/search", { query: "boat" })).hits.length, 0);
+    assert.match((await long).reason, /message_too_large|too_large|invalid_params/);
+  });
+});
+
 test("an aborted call is cancelled at the gateway", async () => {
   const stage = new Stage("\n[gateway.limits]\nmax_in_flight = 2\n");
   stage.script([{ role: "any", respond: { text: "ok" }, delay_ms: LATE_MS }]);
