@@ -36,7 +36,7 @@ class Pipes:
         self._last_id = 0
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self._sizes: dict[int, int] = {}
-        """How long each message is that waits for its answer."""
+        """The length in bytes of each message that waits for its answer."""
         self._stderr = bytearray()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._drain = asyncio.create_task(self._drain_stderr())
