@@ -61,7 +61,7 @@ from gateway.wire.client_session import SessionClient
 from gateway.wire.rpc import params_of
 from gateway.wiring import App
 from protocol import methods as m
-from protocol.base import DEFAULT_WORKSPACE, PROTOCOL_VERSION, DoorName, encode
+from protocol.base import PROTOCOL_VERSION, DoorName, encode
 from protocol.conversation.threads import ThreadParams
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
@@ -419,13 +419,15 @@ def _verb_of(scope: Mapping[str, Any]) -> str:
 def _client_of(headers: Headers) -> SessionClient:
     """Return the client that the context headers name. Raises `CallerError` for a malformed one."""
     found = {member: headers[name] for member, name in CONTEXT.items() if name in headers}
+    if not found:
+        return SessionClient()
     if any(len(values) != 1 for values in found.values()):
         raise CallerError.at("$", "A context header is given twice")
     said: Mapping[str, str] = {member: values[0] for member, values in found.items()}
     zone = {"time_zone": said["time_zone"]} if "time_zone" in said else {}
-    workspace_id = said.get("workspace_id", DEFAULT_WORKSPACE)
-    about = {"name": "http", "version": "1", **zone}
-    hello = {"protocol_version": PROTOCOL_VERSION, "client": about, "workspace_id": workspace_id}
+    hello = {"protocol_version": PROTOCOL_VERSION, "client": {"name": "http", "version": "1", **zone}}
+    if "workspace_id" in said:
+        hello["workspace_id"] = said["workspace_id"]
     agent_id = params_of(Context, {"agent_id": said.get("agent_id")}).agent_id
     client = SessionClient(agent_id)
     client.introduce(params_of(InitializeParams, hello))
