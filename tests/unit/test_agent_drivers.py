@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from sizes import size
 
 from memory.hooks import build
+from protocol.base import Diagnostic
 from protocol.conversation.host_turns import TurnFinishParams
-from protocol.conversation.manifests import PromptManifest
+from protocol.conversation.manifests import ManifestRun, PromptManifest
 from protocol.conversation.turns import TurnOptions
 from protocol.hooks import Subscription
 from protocol.models import Message
@@ -54,10 +55,15 @@ def hooks() -> list[Subscription]:
     return build(DictionaryMemory(*RECORDS), GatewayConfig, Answers())[0]
 
 
+def _unhurried(run: ManifestRun) -> list[Diagnostic]:
+    """What a hook's run says, but for that the machine was busy."""
+    return [one for one in run.diagnostics if one.code != "hook_unresponsive"]
+
+
 def told(manifest: PromptManifest) -> Any:
     """The manifest without what is new in every turn, and without the history: a host fits its own to its own model."""
     phases = [
-        (phase.phase, [(run.hook_id, run.status, run.contribution_count, run.diagnostics) for run in phase.hook_runs])
+        (phase.phase, [(run.hook_id, run.status, run.contribution_count, _unhurried(run)) for run in phase.hook_runs])
         for phase in manifest.phases
     ]
     budgets = [
