@@ -106,6 +106,11 @@ def begins_request(said: str) -> bool:
     return find_works().match(said) is not None
 
 
+def asks_for_rework(said: str) -> bool:
+    """Return whether words ask for work that needs a text."""
+    return REWORKS.search(said) is not None and find_works().search(said) is not None
+
+
 def _is_request(said: str) -> bool:
     """Return whether words ask for work on a text, and do more than point at it."""
     return any(not POINTS.search(one[0]) for one in find_works().finditer(said))

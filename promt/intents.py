@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 from promt.handing_over import BEGINS_QUESTION, COLON, KEEPS
-from promt.language.reader import Language, languages, list_words, tables
+from promt.language.reader import Language, languages, tables, words_of_grammar
 from promt.layout import MASK, Span, mask_quotes, sentences
 from promt.lookalikes import read_alike
 from promt.own_words import edges, only_own, own_stretches, own_words
@@ -480,14 +480,9 @@ def _find_unsaved(text: str) -> tuple[Span, ...]:
 
 def _telling_words(sentence: str) -> set[str]:
     """Return how the words of a sentence begin that say what it is about."""
-    known = _small_words()
+    known = words_of_grammar()
     words = (word.casefold() for word in _TELLING.findall(sentence) if not KEEPS.fullmatch(word))
     return {word[:STEM_CHARS] for word in words if word not in known}
-
-
-@cache
-def _small_words() -> frozenset[str]:
-    return frozenset(list_words("stop_words", "words"))
 
 
 def _is_of_everything(said: str) -> bool:

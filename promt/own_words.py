@@ -27,6 +27,7 @@ from promt.handing_over import (
     SUBJECT,
     THAT,
     Cover,
+    asks_for_rework,
     find_cover,
     find_works,
     names_text,
@@ -97,10 +98,7 @@ def awaits_text(text: str) -> bool:
     blocks = blocks_of(text, []) if 0 < len(text) <= HANDING_CHARS else []
     if len(blocks) != 1 or blocks[0].is_formed or QUOTED.search(text) or ALWAYS.search(text):
         return False
-    if not any(
-        REWORKS.search(said) and find_works().search(said)
-        for said in (text[start:end] for start, end in sentences(text))
-    ):
+    if not any(asks_for_rework(text[start:end]) for start, end in sentences(text)):
         return False
     cover = find_cover(text, blocks[0])
     is_at_end = cover is not None and not text[cover.ends :].strip()
@@ -189,7 +187,7 @@ def _hands_over(text: str, first: TextBlock) -> bool:
         is_theirs = SUBJECT.search(said) or (_UNSPACED.search(said) and is_about_user(said))
         if names_text(said, first, has_colon=asks or said.endswith((":", "："))):
             return True
-        if REWORKS.search(said) and find_works().search(said) and not is_theirs:
+        if asks_for_rework(said) and not is_theirs:
             return True
     return False
 
@@ -361,7 +359,7 @@ def _find_unworked(text: str, start: int, end: int) -> Iterator[Span]:
     is_pointing = (
         last and not (SUBJECT.search(last) or COLON.search(last)) and (THAT.search(last) or POINTS.search(last))
     )
-    if is_pointing and REWORKS.search(last) and find_works().search(last):
+    if is_pointing and asks_for_rework(last):
         yield ranges[-1]  # what stands before a request at the end of all is what it is about
         return
     if not is_said:

@@ -10,7 +10,7 @@ from functools import cache, partial
 from gateway.secrets.checks import NOT_ITSELF, Range, RuleMatch
 from gateway.secrets.engine import Pattern
 from gateway.secrets.tables import any_word, find_parts, pattern_of
-from promt.language.reader import list_words
+from promt.language.reader import words_of_grammar
 from promt.patterns import compile_late
 
 BEFORE_CHARS = 90
@@ -58,11 +58,6 @@ MIN_NAME = 12
 """The least length of a token with an underscore alone, where no word for a code is near: names of things have one."""
 _NO_TOKEN = Pattern(r"@[a-z0-9-]+[.]|://|^[@#]|&[a-z]+=|[.][a-z]{2,4}$")
 """Addresses, names of people, topics and files, and queries."""
-
-
-@cache
-def _grammar() -> frozenset[str]:
-    return frozenset(list_words("stop_words", "words"))
 
 
 def opening_number(found: RuleMatch) -> Range | None:
@@ -140,7 +135,7 @@ def _counts(digits: str, after: str) -> bool:
     word = _NEXT.match(after)
     if word is None or digits[0] == "0" or (len(digits) >= ODD_DIGITS and not digits.endswith("00")):
         return False
-    return word[1] in _units() or (word[1] not in _grammar() and len(word[1]) > SHORT_LETTERS)
+    return word[1] in _units() or (word[1] not in words_of_grammar() and len(word[1]) > SHORT_LETTERS)
 
 
 @cache

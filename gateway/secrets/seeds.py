@@ -13,7 +13,7 @@ from functools import cache, partial
 from gateway.secrets.checks import Range, RuleMatch
 from gateway.secrets.engine import Pattern
 from gateway.secrets.tables import any_word
-from promt.language.reader import list_words
+from promt.language.reader import words_of_grammar
 
 SIZES = (24, 21, 18, 15, 12)
 WORD_BITS = 11
@@ -93,12 +93,7 @@ def _is_mostly_listed(run: Sequence[int], words: Sequence[tuple[str, int, int]])
 
 
 def _has_no_grammar(words: Sequence[tuple[str, int, int]]) -> bool:
-    return _spoken().isdisjoint(word for word, _, _ in words)
-
-
-@cache
-def _spoken() -> frozenset[str]:
-    return frozenset(list_words("stop_words", "words"))
+    return words_of_grammar().isdisjoint(word for word, _, _ in words)
 
 
 def numbered(found: RuleMatch) -> Range | None:

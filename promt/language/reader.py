@@ -86,6 +86,12 @@ def list_words(use: str, key: str) -> list[str]:
     return [word for row in rows(use, key) for word in row.split()]
 
 
+@cache
+def words_of_grammar() -> frozenset[str]:
+    """Return the words of all languages that say nothing of what a text is about."""
+    return frozenset(list_words("stop_words", "words"))
+
+
 def either(use: str, key: str, *, spaced: bool | None = None) -> str:
     """Return the pattern of any row under a key; the caller puts it into a group."""
     return "|".join(rows(use, key, spaced=spaced)) or _NOTHING

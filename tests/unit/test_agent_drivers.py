@@ -56,7 +56,7 @@ def hooks() -> list[Subscription]:
 
 
 def _unhurried(run: ManifestRun) -> list[Diagnostic]:
-    """What a hook's run says, but for that the machine was busy."""
+    """The diagnostics of a hook's run, but for that the machine was busy."""
     return [one for one in run.diagnostics if one.code != "hook_unresponsive"]
 
 

@@ -169,15 +169,7 @@ def show_status(given: argparse.Namespace) -> int:
 
 def scan_collection(given: argparse.Namespace) -> int:
     """Compare a folder now."""
-
-    async def work(door: HomeMethods) -> Any:
-        await door.call(m.COLLECTIONS_SCAN, {"collection_id": given.collection, "deep": given.deep})
-        await door.compare_files()
-        return await door.call(m.COLLECTIONS_GET, {"collection_id": given.collection})
-
-    result = through_door(given, work)
-    show(given, result, lambda _: _show_collections([result.collection]))
-    return OK
+    return _compare(given, m.COLLECTIONS_SCAN, {"deep": given.deep})
 
 
 def retry_files(given: argparse.Namespace) -> int:
@@ -194,9 +186,14 @@ def retry_files(given: argparse.Namespace) -> int:
 def update_collection(given: argparse.Namespace) -> int:
     """Change a collection, and compare its folder."""
     moved = present(path=str(given.path.absolute()) if given.path is not None else None)
+    return _compare(given, m.COLLECTIONS_UPDATE, {**moved, **_choices(given)})
+
+
+def _compare(given: argparse.Namespace, method: m.Method[Any, Any], choices: Mapping[str, Any]) -> int:
+    """Ask for something of a collection, compare its folder at once, and show it."""
 
     async def work(door: HomeMethods) -> Any:
-        await door.call(m.COLLECTIONS_UPDATE, {"collection_id": given.collection, **moved, **_choices(given)})
+        await door.call(method, {"collection_id": given.collection, **choices})
         await door.compare_files()
         return await door.call(m.COLLECTIONS_GET, {"collection_id": given.collection})
 
