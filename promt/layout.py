@@ -41,7 +41,7 @@ QUOTED = compile_late(
 
 def _sentence_end() -> str:
     known = "".join(rf"(?<!\b{re.escape(word)}\.)" for word in list_words("layout", "ends_no_sentence"))
-    initials = r"(?!(?<=\.\w\.)\s+[a-zß-ÿа-я])"  # "9 a.m. to 5 p.m. every day"
+    initials = r"(?!(?<=\.\w\.)\s+[a-z\u00df-\u00ff\u0430-\u044f])"  # "9 a.m. to 5 p.m. every day"
     return rf"{known}{initials}(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+|(?<=[。！？])|\n+"
 
 
