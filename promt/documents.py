@@ -36,7 +36,7 @@ _QUOTES = frozenset("\"'“„«‘")
 _WORD = compile_late(r"[^\W\d_][\w'’.-]*")
 _INITIAL = compile_late(r"(?<=\b[^\W\d_])\.$")
 """The full stop of a name that is cut to its first letter."""
-_TALK = compile_late(lambda: rf"\W*(?:(?:{either('hygiene', 'small_talk', spaced=True)})\b\W*)+", re.IGNORECASE)
+SMALL_TALK = compile_late(lambda: rf"\W*(?:(?:{either('hygiene', 'small_talk', spaced=True)})\b\W*)+", re.IGNORECASE)
 """A thank you is no name."""
 
 
@@ -101,7 +101,7 @@ def _is_heading(line: str) -> bool:
     is_bare = first.isupper() and len(line) <= TITLE_CHARS and _OPEN_END.search(line) is None
     if not is_bare or _ENDS_SENTENCE.search(line[-1:]) or "?" in line or not (line[0].isalpha() or line[0] in _QUOTES):
         return False
-    if SPEAKER.match(line) or QUOTED.fullmatch(line) or speaks_to_reader(line) or _TALK.fullmatch(line):
+    if SPEAKER.match(line) or QUOTED.fullmatch(line) or speaks_to_reader(line) or SMALL_TALK.fullmatch(line):
         return False
     return not is_about_user(line) or _is_capitalised(words)
 
@@ -145,4 +145,4 @@ def _is_name(words: str, *, least: float) -> bool:
     if not found or len(words) > SIGNED_CHARS or _ENDS_SENTENCE.search(words[-1:]) or _OPEN_END.search(words):
         return False
     is_cased = found[-1][0].isupper() and sum(word[0].isupper() for word in found) >= least * len(found)
-    return is_cased and _TALK.fullmatch(words) is None
+    return is_cased and SMALL_TALK.fullmatch(words) is None

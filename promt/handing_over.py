@@ -49,6 +49,8 @@ COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])|\s(?:[-=]>|�
 _DASH = compile_late(r"\s[–—-](?=\s)")
 """Stands for a colon behind a request for work on a text."""
 ALWAYS = compile_late(lambda: whole("own_words", "always"), re.IGNORECASE)
+HEADS_ORDER = compile_late(lambda: whole("own_words", "heads_order"), re.IGNORECASE)
+"""Heads an order of one's own, as a name heads what somebody said: "Important: always ..."."""
 _WHENEVER = compile_late(
     lambda: (
         rf"\b(?:{either('own_words', 'whenever', spaced=True)}) (?:{either('own_words', 'whenever_who')})\b"

@@ -25,7 +25,9 @@ JOINED_LINES: Final = 8
 """Two lines of code, markup, log or talk so near belong to one text, and so does what stands between them."""
 
 _FENCE = compile_late(r"^[ \t]{0,8}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
-INLINE_FENCE = compile_late(r"```.*?(?:```|\Z)|\[quote\b[^\]\n]{0,80}\].*?(?:\[/quote\]|\Z)", re.DOTALL)
+INLINE_FENCE = compile_late(
+    r"```.*?(?:```|\Z)|'''.*?(?:'''|\Z)|\[quote\b[^\]\n]{0,80}\].*?(?:\[/quote\]|\Z)", re.DOTALL
+)
 """Code in a line, and a quotation as forums write it."""
 QUOTED = compile_late(
     r"`[^`\n]{1,500}`"
@@ -62,8 +64,12 @@ _ROLE = compile_late(
     ),
     re.IGNORECASE,
 )
+_LISTS = r"[ \t]*(?:[-*•–—·‣]|\d{1,2}[.)])[ \t]"
+LIST_MARK = compile_late(_LISTS)
+"""Begins an entry of a list."""
 _STRONG = compile_late(
-    r"[ \t]*(?:>|\|.*\||[★☆♪♫]|\([^()\n]{2,40}\)\s*$|[A-Z_]{3,30}=\S|[^\n]*<<-?['\"]?\w+['\"]?\s*$|"
+    rf"(?: {{4}}|\t)(?!{_LISTS})[ \t]*\S"
+    r"|[ \t]*(?:>|\|.*\||[★☆♪♫]|\([^()\n]{2,40}\)\s*$|[A-Z_]{3,30}=\S|[^\n]*<<-?['\"]?\w+['\"]?\s*$|"
     r"(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$"
     r"|\d{1,3}(?:\.\d{1,3}){3}\b|#!/\S"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
