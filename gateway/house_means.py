@@ -35,7 +35,8 @@ from memory.service import MemoryService
 from protocol.hooks import Marks
 from protocol.memory.values import Context
 from protocol.models import Model
-from protocol.seams.file_evidence import FilePlace, PlaceState
+from protocol.saying import Saying
+from protocol.seams.file_evidence import FilePlace, PlaceState, SayingFile
 from protocol.seams.ports import Notify
 from protocol.settings import GatewayConfig
 from thread_episodic.service import EpisodicService
@@ -144,9 +145,11 @@ class LaterFiles:
         """Return the state of a place in a file, as the house of files sees it."""
         return await self._house().evidence.state_of(place, context)
 
-    async def still_holding(self, places: Sequence[FilePlace], context: Context | None) -> list[FilePlace]:
-        """Return every file that still says what was taken from the places."""
-        return await self._house().evidence.still_holding(places, context)
+    async def list_saying(
+        self, saying: Saying, places: Sequence[FilePlace], context: Context | None
+    ) -> list[SayingFile]:
+        """Return every file that says one of the phrases."""
+        return await self._house().evidence.list_saying(saying, places, context)
 
 
 def files_gate(config: GatewayConfig) -> tuple[str, str] | None:

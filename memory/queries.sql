@@ -398,6 +398,13 @@ DELETE FROM memory_event WHERE memory_id = :memory_id
 UPDATE idempotency SET answer = json_set(answer, '$.canonical_key', '', '$.semantic_fingerprint', '', '$.decision.factors', json('[]'))
 WHERE json_extract(answer, '$.memory_id') = :memory_id
 
+-- name: earlier_versions
+-- The records that gave way to a record, or to one of those.
+WITH RECURSIVE earlier (memory_id) AS (
+    SELECT memory_id FROM record WHERE superseded_by = :memory_id
+    UNION SELECT record.memory_id FROM record JOIN earlier ON record.superseded_by = earlier.memory_id
+) SELECT memory_id FROM earlier WHERE memory_id <> :memory_id
+
 -- name: unlink_superseded
 -- A chain does not name what was erased.
 UPDATE record SET superseded_by = CASE WHEN superseded_by = :memory_id THEN '' ELSE superseded_by END,

@@ -7,7 +7,7 @@ Rule 3: a file that moved is still the evidence; its copies, and other files wit
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -16,20 +16,23 @@ import anyio.to_thread
 from knowledge.index.cutting import line_starts
 from knowledge.index.hidden import decode_part
 from knowledge.ports import KnowledgeMeans
-from knowledge.rows.collections import KnownCollection, find_collection
+from knowledge.rows.collections import KnownCollection, find_collection, list_collections
 from knowledge.search.finding import FileQuestion, find_pieces
 from knowledge.search.readable_files import ReadableFile, Whereabouts, find_readable, locate, read_bytes
 from knowledge.search.visible import visible_collections
 from promt.patterns import compile_late
 from protocol.files.knowledge import KnowledgeSearchArgs
 from protocol.memory.values import Context
-from protocol.seams.file_evidence import FilePlace, PlaceState
+from protocol.saying import Saying
+from protocol.seams.file_evidence import FilePlace, PlaceState, SayingFile
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError
 from protocol.unicode_forms import normalize
 
 MOST_SUSPECTS = 200
-"""Files with words of a quotation that are read in search of it, the most alike first."""
+"""Files with words of a phrase that are read in search of it, the most alike first."""
+PHRASES_AT_ONCE = 20
+"""Phrases whose files are looked up in one snapshot: each costs as much as a search."""
 
 _MARKS = compile_late(r"[*_`#>~|\[\]\\]+|^\s*(?:[-+]|\d+[.)])\s", re.MULTILINE)
 _BLANKS = compile_late(r"\s+")
@@ -89,50 +92,54 @@ class EvidenceReader:
         files = await self._means.db.read(look)
         return await anyio.to_thread.run_sync(self._state, place, files)
 
-    async def still_holding(self, places: Sequence[FilePlace], context: Context | None) -> list[FilePlace]:
-        """Return every file that still holds the words of one of the places, the places' own files first.
+    async def list_saying(
+        self, saying: Saying, places: Sequence[FilePlace], context: Context | None
+    ) -> list[SayingFile]:
+        """Return every file that says one of the phrases, those that the places mean first.
 
-        Others are looked for in the collections that are visible in the context; without one, in those of the places.
+        They are looked for in all collections; without a context in those of the places, and none of them is visible.
         """
-        terms = [self._means.lexicon.query_terms(place.quote) for place in places]
-
-        def look(tx: Tx) -> list[list[ReadableFile]]:
-            seen = visible_collections(tx, self._means, context) if context is not None else []
-            return [self._list_suspects(tx, place, words, seen) for place, words in zip(places, terms, strict=True)]
-
-        suspects = await self._means.db.read(look)
-        return await anyio.to_thread.run_sync(self._list_holding, places, suspects)
+        found: dict[tuple[str, str], ReadableFile] = {}
+        visible: frozenset[str] = frozenset()
+        phrases = sorted(saying.phrases)
+        for n in range(0, max(len(phrases), 1), PHRASES_AT_ONCE):
+            some = phrases[n : n + PHRASES_AT_ONCE]
+            visible, suspects = await self._means.db.read(
+                lambda tx, of=some: self._list_suspects(tx, of, places, context)
+            )
+            found |= {(one.known.collection_id, one.file.path): one for one in suspects}
+        said = await anyio.to_thread.run_sync(self._list_saying, saying, found)
+        return [SayingFile(name, path, is_visible=name in visible) for name, path in said]
 
     def _find_visible(self, tx: Tx, place: FilePlace, context: Context) -> KnownCollection | None:
         visible = {known.collection_id: known for known in visible_collections(tx, self._means, context)}
         return visible.get(place.collection_id)
 
     def _list_suspects(
-        self, tx: Tx, place: FilePlace, terms: Sequence[str], seen: Sequence[KnownCollection]
-    ) -> list[ReadableFile]:
-        """Return the files that a place means, and those that have most of its words."""
-        own = find_collection(tx, place.collection_id)
-        searched = {known.collection_id: known for known in (own, *seen) if known is not None}
-        asked = KnowledgeSearchArgs(query=place.quote)
-        ranked = find_pieces(tx, FileQuestion(terms), self._means.meaning, list(searched.values()), None, asked)
-        places = dict.fromkeys((at.collection_id, at.path) for one in ranked for at in one.places)
-        found = [find_readable(tx, searched[name], path) for name, path in islice(places, MOST_SUSPECTS)]
-        return [
-            *(_list_files(locate(tx, own, place.path)) if own is not None else ()),
-            *(one for one in found if one is not None),
-        ]
+        self, tx: Tx, phrases: Sequence[str], places: Sequence[FilePlace], context: Context | None
+    ) -> tuple[frozenset[str], list[ReadableFile]]:
+        """Return the visible collections, and the files that places mean or that have most of a phrase's words."""
+        seen = visible_collections(tx, self._means, context) if context is not None else []
+        own = {place: known for place in places if (known := find_collection(tx, place.collection_id)) is not None}
+        others = list_collections(tx) if context is not None else own.values()
+        searched = {known.collection_id: known for known in others}
+        suspects = [one for place, known in own.items() for one in _list_files(locate(tx, known, place.path))]
+        for phrase in phrases:
+            asked, terms = KnowledgeSearchArgs(query=phrase), self._means.lexicon.query_terms(phrase)
+            ranked = find_pieces(tx, FileQuestion(terms), self._means.meaning, list(searched.values()), None, asked)
+            named = dict.fromkeys((at.collection_id, at.path) for one in ranked for at in one.places)
+            found = (find_readable(tx, searched[name], path) for name, path in islice(named, MOST_SUSPECTS))
+            suspects += [one for one in found if one is not None]
+        return frozenset(known.collection_id for known in seen), suspects
 
-    def _list_holding(self, places: Sequence[FilePlace], suspects: Sequence[list[ReadableFile]]) -> list[FilePlace]:
-        kept: dict[tuple[str, str], FilePlace] = {}
-        for place, files in zip(places, suspects, strict=True):
-            for one in files:
-                key = (one.known.collection_id, one.file.path)
-                if key in kept:
-                    continue
-                said = self._read(one)
-                if said is not None and state_in(said.text, place) in {"same", "moved"}:
-                    kept[key] = place._replace(collection_id=key[0], path=key[1])
-        return list(kept.values())
+    def _list_saying(self, saying: Saying, suspects: Mapping[tuple[str, str], ReadableFile]) -> list[tuple[str, str]]:
+        """Return the places of the files that say a phrase, also between the marks of Markdown."""
+        texts = ((place, said.text) for place, one in suspects.items() if (said := self._read(one)) is not None)
+        return [
+            place
+            for place, text in texts
+            if saying.find_phrases(text) or saying.find_phrases(_MARKS.sub(" ", normalize("NFKC", text)))
+        ]
 
     def _state(self, place: FilePlace, files: Sequence[ReadableFile]) -> PlaceState:
         """Return the state of a place in the first of some files that has its words, else in the first of all."""

@@ -31,7 +31,7 @@ from protocol.memory.values import Context
 from protocol.notifications import MemoryErased
 from protocol.record import Actor
 from protocol.saying import Saying
-from protocol.seams.file_evidence import FilePlace
+from protocol.seams.file_evidence import FilePlace, SayingFile
 from protocol.seams.ports import JobHandle, RetryJob, Tx
 from protocol.seams.rehearsal import rehearse
 
@@ -124,6 +124,16 @@ def _with_places(receipt: Receipt, left: Sequence[LeftPlace], sources: Sequence[
     return msgspec.structs.replace(receipt, removed=removed, remaining=remaining, sources=list(sources[:PLACES_NAMED]))
 
 
+def _with_files(receipt: Receipt, files: Sequence[SayingFile]) -> Receipt:
+    """The receipt with the files of the user that say the words; those of other workspaces are only counted."""
+    seen = [LeftFile(collection_id=one.collection_id, path=one.path) for one in files if one.is_visible]
+    left = receipt.remaining
+    more = left.more + len(files) - len(seen[:PLACES_NAMED])
+    return msgspec.structs.replace(
+        receipt, remaining=msgspec.structs.replace(left, files=seen[:PLACES_NAMED], more=more)
+    )
+
+
 def _subjects(memory_ids: Sequence[str]) -> list[str]:
     """Return the subjects of the jobs that finish an erase."""
     return [",".join(memory_ids[n : n + IDS_OF_JOB]) for n in range(0, max(len(memory_ids), 1), IDS_OF_JOB)]
@@ -171,43 +181,40 @@ class Eraser:
         if is_dry:
             forgotten = await rehearse(self._means.db, forget_and_notify, is_vital=True)
             return await self._build_rehearsal_result(forgotten, plan if include_sources else None, context)
-        result, _, said, places = await self._means.db.write(forget_and_notify, is_vital=True)
-        result = await self._with_files(result, places, context)
+        forgotten = await self._means.db.write(forget_and_notify, is_vital=True)
+        result, said = forgotten.result, forgotten.said
         if result.receipt is None:
             return result
-        left = await self._rest(said, include_sources=include_sources)
+        rest = await self._rest(said, include_sources=include_sources)
+        files = await self._list_files(forgotten, plan if include_sources else rest, context)
         is_gone = await self._finish_now(result.receipt.memory_ids)
+        receipt = _with_files(_with_places(result.receipt, rest.left, plan.sources), files)
+        is_left = bool(rest.left or files)
         receipt = msgspec.structs.replace(
-            _with_places(result.receipt, left, plan.sources),
-            wal="truncated" if is_gone else "pending",
-            complete=is_gone and not (include_sources and left),
+            receipt, wal="truncated" if is_gone else "pending", complete=is_gone and not (include_sources and is_left)
         )
         return msgspec.structs.replace(result, receipt=receipt)
 
-    async def _with_files(
-        self, result: ForgetResult, places: Sequence[FilePlace], context: Context | None
-    ) -> ForgetResult:
-        """Return the result with the files of the user that still say what was erased."""
-        if result.receipt is None or not places or self._means.files is None:
-            return result
-        still = await self._means.files.still_holding(places, context)
-        files = [LeftFile(collection_id=one.collection_id, path=one.path) for one in still]
-        remaining = msgspec.structs.replace(result.receipt.remaining, files=files)
-        receipt = msgspec.structs.replace(result.receipt, remaining=remaining)
-        return msgspec.structs.replace(result, receipt=receipt)
+    async def _list_files(
+        self, forgotten: ForgottenRecords, plan: RedactionPlan, context: Context | None
+    ) -> Sequence[SayingFile]:
+        """Return the files of the user that say what was erased."""
+        if self._means.files is None or (context is None and not forgotten.files):
+            return []
+        return await self._means.files.list_saying(plan.saying, forgotten.files, context)
 
     async def _build_rehearsal_result(
         self, forgotten: ForgottenRecords, plan: RedactionPlan | None, context: Context | None
     ) -> ForgetResult:
         """The result of a rehearsal, with what would stay."""
-        result, _, said, places = forgotten
-        result = await self._with_files(result, places, context)
-        receipt = result.receipt
+        receipt, said = forgotten.result.receipt, forgotten.said
         if receipt is None or said is None:
-            return result
+            return forgotten.result
         if plan is None:
             plan = await self._sources.plan(said, receipt.memory_ids, include_sources=False)
-        return msgspec.structs.replace(result, receipt=_with_places(receipt, plan.left, plan.sources))
+        files = await self._list_files(forgotten, plan, context)
+        receipt = _with_files(_with_places(receipt, plan.left, plan.sources), files)
+        return msgspec.structs.replace(forgotten.result, receipt=receipt)
 
     async def _plan_redaction(self, targets: Callable[[Tx], Sequence[Stored]]) -> RedactionPlan:
         """Return the plan for the places out of which the words of the targets are to be taken."""
@@ -219,20 +226,21 @@ class Eraser:
         memory_ids, said = await self._means.db.read(read)
         return await self._sources.plan(said, memory_ids, include_sources=True)
 
-    async def _rest(self, said: ForgottenPhrases | None, *, include_sources: bool) -> list[LeftPlace]:
-        """Return the places that still hold the words after the erase.
+    async def _rest(self, said: ForgottenPhrases | None, *, include_sources: bool) -> RedactionPlan:
+        """Return the plan for the places that still hold the words after the erase.
 
-        Places that arrived during the search are redacted as well.
+        Places that arrived during the search are redacted as well; what is still written then is left.
         """
         if said is None:
-            return []
+            return NOTHING
         plan = await self._sources.plan(said, (), include_sources=include_sources)
         for _ in range(TRIES):
             if not plan.taken:
                 break
             await self._means.db.write(partial(self._take_out, plan=plan), is_vital=True)
             plan = await self._sources.plan(said, (), include_sources=include_sources)
-        return [*plan.left, *(LeftPlace(place=one.place, id=one.id, reason="still_written") for one in plan.sources)]
+        written = [LeftPlace(place=one.place, id=one.id, reason="still_written") for one in plan.sources]
+        return plan._replace(left=[*plan.left, *written])
 
     def _take_out(self, tx: Tx, *, plan: RedactionPlan) -> None:
         notify_after_commit(tx, self._means, self._sources.take_out(tx, plan))

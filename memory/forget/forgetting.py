@@ -39,7 +39,7 @@ from memory.rows.forgetting import (
     records_of_source,
 )
 from memory.rows.notices import Notice, build_changed_notice, expire, note_change, reactivate
-from memory.rows.records import is_key_taken, reinforce, set_status, status_before_deletion, was_merged
+from memory.rows.records import earlier_versions, is_key_taken, reinforce, set_status, status_before_deletion, was_merged
 from memory.rows.store import (
     Change,
     Stored,
@@ -105,8 +105,14 @@ class Forgetter:
         self._vectors = vectors
 
     def targets(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[Stored]:
-        """Return the records that a target names and that the caller may see; an unknown target names none."""
-        found = [get_record(tx, memory_id) for memory_id in self._find_target_ids(tx, params, scopes)]
+        """Return the records that a target names and that the caller may see; an unknown target names none.
+
+        With its sources a record goes in every version: an earlier one would need them still.
+        """
+        named = self._find_target_ids(tx, params, scopes)
+        if params.include_sources and isinstance(params.target, OfOneRecord):
+            named += [earlier for memory_id in named for earlier in earlier_versions(tx, memory_id)]
+        found = [get_record(tx, memory_id) for memory_id in named]
         # a tombstone may be erased, but not made again
         statuses = ALL if params.mode == "erase" else KEPT
         view = View(frozenset(scope_ids_of(tx, scopes)), statuses, self._means.clock.now(), shows_regulated=True)

@@ -114,6 +114,11 @@ def records_of(tx: Tx, memory_ids: Sequence[str]) -> list[Stored]:
     return [stored for memory_id in memory_ids if (stored := get_record(tx, memory_id)) is not None]
 
 
+def earlier_versions(tx: Tx, memory_id: str) -> list[str]:
+    """Return the ids of the records that gave way to a record, directly or by those between them."""
+    return [earlier for (earlier,) in tx.all(SQL["earlier_versions"], {"memory_id": memory_id})]
+
+
 def has_records(tx: Tx) -> bool:
     """Return whether the home has any record."""
     return tx.one(SQL["any_record"]) is not None

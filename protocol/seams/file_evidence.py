@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from protocol.memory.values import Context
+from protocol.saying import Saying
 
 PlaceState: TypeAlias = Literal["same", "moved", "changed", "gone"]
 """The words stand at those lines, elsewhere in the file, nowhere in it, or the file is not there to be read."""
@@ -24,6 +25,14 @@ class FilePlace(NamedTuple):
     """The digest of the file in which the words stood."""
 
 
+class SayingFile(NamedTuple):
+    """A file that says a forgotten memory's words, and whether who asks may see its collection."""
+
+    collection_id: str
+    path: str
+    is_visible: bool
+
+
 class FileEvidence(Protocol):
     """Looks whether files say what memory took from them."""
 
@@ -35,9 +44,11 @@ class FileEvidence(Protocol):
         """Return the state of a place; `gone` too for what is not visible in that context."""
         ...
 
-    async def still_holding(self, places: Sequence[FilePlace], context: Context | None) -> list[FilePlace]:
-        """Return every file that still holds the words of one of the places, the places' own files first.
+    async def list_saying(
+        self, saying: Saying, places: Sequence[FilePlace], context: Context | None
+    ) -> list[SayingFile]:
+        """Return every file that says one of the phrases, those that the places mean first.
 
-        Others are looked for in the collections that are visible in the context; without one, in those of the places.
+        They are looked for in all collections; without a context in those of the places, and none of them is visible.
         """
         ...

@@ -460,6 +460,9 @@ async def test_knowledge_statement_40_settings_of_turns_change_what_a_turn_is_gi
         assert (await client.request("knowledge/status", {}))["enabled"] is False
 
 
+PLAN = [{"collection_id": "notes", "path": "plan.md", "reason": "own_file"}]
+
+
 @journey
 async def test_knowledge_a_memory_taken_from_a_file_says_what_became_of_it(tmp_path: Path) -> None:
     folder = write(tmp_path / "notes", {"plan.md": "# Plan\n\n- **Harbor** ships on the first of May.\n\nThe end.\n"})
@@ -504,7 +507,7 @@ async def test_knowledge_a_memory_taken_from_a_file_says_what_became_of_it(tmp_p
         assert await state() == "moved"
         forgetting = {"target": {"kind": "id", "memory_id": record["memory_id"]}, "mode": "erase"}
         told = await client.request("memory/forget", {**forgetting, "dry_run": True})
-        assert told["receipt"]["remaining"]["files"] == [{"collection_id": "notes", "path": "plan.md"}]
+        assert told["receipt"]["remaining"]["files"] == PLAN
         write(folder, {"plan.md": "# Plan\n\nNothing ships.\n"})
         assert await state() == "changed"
         told = await client.request("memory/forget", {**forgetting, "dry_run": True})
@@ -513,5 +516,5 @@ async def test_knowledge_a_memory_taken_from_a_file_says_what_became_of_it(tmp_p
         assert await state() == "gone"
         write(folder, {"plan.md": "Harbor ships on\nthe first of May.\n"})
         told = await client.request("memory/forget", forgetting)
-        assert told["receipt"]["remaining"]["files"] == [{"collection_id": "notes", "path": "plan.md"}]
+        assert told["receipt"]["remaining"]["files"] == PLAN
         assert (folder / "plan.md").read_text(encoding="utf-8") == "Harbor ships on\nthe first of May.\n"

@@ -2415,10 +2415,14 @@ export interface LastError {
   incident_id: string | null;
 }
 
-/** A file of a collection. */
+/**
+ * A file of a collection that says the words of what was forgotten: it is the user's own, and never
+ * changed.
+ */
 export interface LeftFile {
   collection_id: string;
   path: string;
+  reason: LeftReason;
 }
 
 /** A place that still says the words of what was forgotten, and why. */

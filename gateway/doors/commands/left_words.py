@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 
 from gateway.doors.terminal.screen import hint, plain, show_table
-from protocol.memory.forgetting import ForgottenPlace, LeftPlace, LeftReason, Receipt
+from protocol.memory.forgetting import ForgottenPlace, LeftFile, LeftPlace, LeftReason, Receipt
 
 PLACES: dict[ForgottenPlace, tuple[str, str]] = {
     "message": ("message", "messages"),
@@ -56,11 +56,13 @@ def show_sources(receipt: Receipt, *, is_rehearsal: bool) -> None:
 def show_left(receipt: Receipt, *, is_rehearsal: bool) -> None:
     """Show the places that still hold the words, with the reasons."""
     left = receipt.remaining
-    if not left.places:
+    rows = [*map(_row, left.places), *map(_row_of_file, left.files)]
+    if not rows and not left.more:
         return
     hint("would stay, and why:" if is_rehearsal else "left, and why:", "yellow")
-    show_table(["place", "which", "why"], [_row(one) for one in left.places[:NAMED]], to=sys.stderr)
-    more = len(left.places[NAMED:]) + left.more
+    if rows:
+        show_table(["place", "which", "why"], rows[:NAMED], to=sys.stderr)
+    more = len(rows[NAMED:]) + left.more
     if more:
         hint(f"and {more} more; --json names {'them' if not left.more else 'the first'}", "yellow")
 
@@ -68,3 +70,7 @@ def show_left(receipt: Receipt, *, is_rehearsal: bool) -> None:
 def _row(left: LeftPlace) -> list[str]:
     name = plain(left.id)
     return [PLACES[left.place][0], f"HOME/backups/{name}" if left.place == "backup" else name, WHY[left.reason]]
+
+
+def _row_of_file(left: LeftFile) -> list[str]:
+    return ["file of a collection", plain(f"{left.collection_id}:{left.path}"), WHY[left.reason]]

@@ -135,10 +135,11 @@ class LeftPlace(Wire):
 
 
 class LeftFile(Wire):
-    """A file of a collection."""
+    """A file of a collection that says the words of what was forgotten: it is the user's own, and never changed."""
 
     collection_id: str
     path: str
+    reason: LeftReason = "own_file"
 
 
 class Remaining(Wire):
@@ -148,9 +149,9 @@ class Remaining(Wire):
     backups: list[str]
     places: list[LeftPlace] = []
     more: int = 0
-    """The number of places that are not named."""
+    """The number of places and files that are not named: files of other workspaces never are."""
     files: list[LeftFile] = []
-    """Files of the user that it was taken from and that still say it: nothing of them is changed."""
+    """Files in the caller's collections that say it, and those that it was taken from."""
 
 
 class Receipt(Wire):

@@ -1,0 +1,83 @@
+"""An erase with its sources against what says the same elsewhere: files of the user, earlier versions, other scopes,
+and turns and extractions that are under way."""
+
+from pathlib import Path
+from typing import Any
+
+from home_bytes import files_holding, needles, tables_holding
+from spawned import Den, drain, every, fact, journey, remember, take_turn
+from test_knowledge import add, write
+
+from gateway.wire.client import GatewayClient
+
+WITH_SOURCES = {"mode": "erase", "include_sources": True}
+
+
+async def erase(client: GatewayClient, memory_id: str, **more: Any) -> dict[str, Any]:
+    """The answer to an erase with sources of one memory."""
+    target = {"kind": "id", "memory_id": memory_id}
+    return await client.request("memory/forget", {"target": target, **WITH_SOURCES, **more})
+
+
+async def erase_alone(client: GatewayClient, memory_id: str, **more: Any) -> dict[str, Any]:
+    """The answer to an erase of one memory, without its sources."""
+    return await erase(client, memory_id, include_sources=False, **more)
+
+
+# -- earlier versions ------------------------------------------------------------------------------------------------
+
+
+@journey
+async def test_an_erase_with_sources_takes_every_earlier_version(tmp_path: Path) -> None:
+    (word,) = needles(1)
+    den = Den(tmp_path, scripted=True)
+    first = f"The user's boat lies beside the {word} bridge."
+    learnt = fact(first, f"My boat lies beside the {word} bridge", "place")
+    den.write_script([{"role": "extractor", "times": 1, "respond": {"json": {"facts": [learnt]}}}])
+    async with den.client() as client:
+        await client.request("thread/start", {"thread_id": "thr_a"})
+        await take_turn(client, "thr_a", f"My boat lies beside the {word} bridge.", "trn_a")
+        (record,) = await every(client, "memory/list", "records")
+        versions = [record["memory_id"]]
+        for place in ("old", "new"):
+            edit = {"memory_id": versions[-1], "content": f"The user's boat lies behind the {place} mill."}
+            versions.append((await client.request("memory/update", edit))["record"]["memory_id"])
+        neighbour = await remember(client, "The canoe lies behind the house.")
+        kept = await erase_alone(client, versions[-1], dry_run=True)
+        assert kept["forgotten_memory_ids"] == versions[-1:]
+        done = await erase(client, versions[-1])
+        assert sorted(done["forgotten_memory_ids"]) == sorted(versions)
+        assert (done["receipt"]["remaining"]["places"], done["receipt"]["complete"]) == ([], True)
+        everything = {"statuses": ["active", "superseded", "expired", "archived", "deleted"]}
+        assert [one["memory_id"] for one in await every(client, "memory/list", "records", **everything)] == [neighbour]
+        (item, *_) = (await client.request("turn/items", {"turn_id": "trn_a"}))["items"]
+        assert item["text"] == "[forgotten]."
+        await drain(client)
+        assert tables_holding(den, [word]) == set()
+    assert files_holding(den, [word]) == set()
+
+
+# -- files of the user -----------------------------------------------------------------------------------------------
+
+
+@journey
+async def test_an_erase_is_not_complete_while_a_file_says_it(tmp_path: Path) -> None:
+    said = "The bicycle is locked with the number 8841."
+    here = write(tmp_path / "notes", {"lock.md": f"# Lock\n\n- {said}\n", "other.md": "The bicycle is red.\n"})
+    there = write(tmp_path / "theirs", {"theirs.md": f"{said}\n"})
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, here)
+        await client.request("workspace/create", {"workspace_id": "ws_other"})
+        await add(client, there, workspace_id="ws_other")
+        memory_id = await remember(client, said)
+        rehearsed = (await erase(client, memory_id, dry_run=True))["receipt"]
+        receipt = (await erase(client, memory_id))["receipt"]
+        left = receipt["remaining"]
+        assert left["files"] == [{"collection_id": "notes", "path": "lock.md", "reason": "own_file"}]
+        assert (left["places"], left["more"], receipt["wal"], receipt["complete"]) == ([], 1, "truncated", False)
+        assert rehearsed["remaining"] == left
+        write(here, {"lock.md": "Nothing.\n"})
+        write(there, {"theirs.md": "Nothing.\n"})
+        await drain(client)
+        again = (await erase(client, await remember(client, said)))["receipt"]
+        assert (again["remaining"]["files"], again["remaining"]["more"], again["complete"]) == ([], 0, True)
