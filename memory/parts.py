@@ -10,8 +10,10 @@ from memory.forget.erasing import Eraser
 from memory.forget.forgetting import Forgetter
 from memory.forget.sources import Sources
 from memory.ports import Collaborators
+from memory.read.gate import RecordGate
 from memory.read.reads import RecordReader
 from memory.read.recall import Recaller
+from memory.read.searching import RecordSearcher
 from memory.read.vectors import RecordVectors
 from memory.write.writing import RecordWriter
 
@@ -22,6 +24,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     means: Collaborators
     door: Doorway
     reader: RecordReader
+    searcher: RecordSearcher
     recaller: Recaller
     vectors: RecordVectors
     writer: RecordWriter
@@ -31,12 +34,14 @@ class Parts(Struct, frozen=True, kw_only=True):
 
 def build_parts(means: Collaborators) -> Parts:
     """Build every part."""
-    reader, vectors, sources = RecordReader(means), RecordVectors(means), Sources(means)
+    gate, vectors, sources = RecordGate(means), RecordVectors(means), Sources(means)
+    searcher = RecordSearcher(means, gate)
     return Parts(
         means=means,
         door=Doorway(means),
-        reader=reader,
-        recaller=Recaller(means, reader),
+        reader=RecordReader(means, gate),
+        searcher=searcher,
+        recaller=Recaller(means, searcher),
         vectors=vectors,
         writer=RecordWriter(means, vectors),
         forgetter=Forgetter(means, sources, vectors),

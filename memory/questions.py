@@ -13,9 +13,11 @@ from memory.ports import Collaborators
 from memory.proposals.file_places import place_of
 from memory.read.changes import ChangeReader
 from memory.read.explain import Explainer, explain_recall
+from memory.read.gate import RecordGate
 from memory.read.links import Links
 from memory.read.reads import RecordReader
 from memory.read.recall import Recaller
+from memory.read.searching import RecordSearcher
 from memory.read.similar import Similar
 from memory.rows.evidence import evidence_of_record
 from memory.rows.recent_history import read_history, read_stats, words_are_unwanted
@@ -54,8 +56,16 @@ MOST_SUPPORT = 50
 class MemoryQuestions:
     """The questions about durable memory: none of them changes it."""
 
-    def __init__(self, means: Collaborators, door: Doorway, reader: RecordReader, recaller: Recaller) -> None:
-        self._means, self._door, self._reader, self._recaller = means, door, reader, recaller
+    def __init__(
+        self,
+        means: Collaborators,
+        door: Doorway,
+        reader: RecordReader,
+        searcher: RecordSearcher,
+        recaller: Recaller,
+    ) -> None:
+        self._means, self._door = means, door
+        self._reader, self._searcher, self._recaller = reader, searcher, recaller
         self._explainer, self._similar, self._links = Explainer(means), Similar(means), Links(means)
         self._changes = ChangeReader(means)
 
@@ -77,7 +87,7 @@ class MemoryQuestions:
         """Hits, best first."""
         self._door.require_enabled()
         scopes = narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
-        return await self._reader.search(params, scopes)
+        return await self._searcher.search(params, scopes)
 
     async def get(self, params: GetParams) -> GetResult:
         """Return one record, or null, with those that look like it."""
@@ -184,5 +194,6 @@ def _source_of(tx: Tx, target: ExplainTarget) -> FilePlace | None:
 
 def build_questions(means: Collaborators) -> MemoryQuestions:
     """Build what answers questions, and nothing that writes; return it."""
-    reader = RecordReader(means)
-    return MemoryQuestions(means, Doorway(means), reader, Recaller(means, reader))
+    gate = RecordGate(means)
+    searcher = RecordSearcher(means, gate)
+    return MemoryQuestions(means, Doorway(means), RecordReader(means, gate), searcher, Recaller(means, searcher))

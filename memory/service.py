@@ -73,7 +73,7 @@ class MemoryService:
         parts = build_parts(means)
         self._means, self._door = means, parts.door
         self._writer, self._forgetter, self._eraser = parts.writer, parts.forgetter, parts.eraser
-        self.questions = MemoryQuestions(means, parts.door, parts.reader, parts.recaller)
+        self.questions = MemoryQuestions(means, parts.door, parts.reader, parts.searcher, parts.recaller)
         self._updater = Updater(means, parts.writer)
         self._exporter = Exporter(means)
         self._importer = BundleImporter(means, parts.vectors)

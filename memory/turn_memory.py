@@ -54,7 +54,7 @@ class TurnMemory:
 
     def __init__(self, parts: Parts) -> None:
         self._means, self._vectors, self._writer = parts.means, parts.vectors, parts.writer
-        self._reader, self._recaller = parts.reader, parts.recaller
+        self._reader, self._searcher, self._recaller = parts.reader, parts.searcher, parts.recaller
         self._forgetter, self._eraser = parts.forgetter, parts.eraser
         self._standing, self._door = Standing(parts.means), parts.door
         self._reads: set[tuple[str, str, int]] = set()
@@ -75,7 +75,7 @@ class TurnMemory:
     async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
         """Hits within a turn's scopes."""
         self._door.require_enabled()
-        return await self._reader.search(params, narrow_scopes(self.turn_scopes(turn), params.scopes))
+        return await self._searcher.search(params, narrow_scopes(self.turn_scopes(turn), params.scopes))
 
     async def get_in_turn(self, turn: TurnContext, params: GetParams) -> GetResult:
         """Return one record within a turn's scopes; it counts as a read once a thread and day."""
@@ -134,7 +134,7 @@ class TurnMemory:
         Agents' notes are left out: the user did not say them.
         """
         scopes = self.turn_scopes(turn)
-        found = await self._reader.search(SearchParams(query=text[:4096], limit=limit, voices=["user"]), scopes)
+        found = await self._searcher.search(SearchParams(query=text[:4096], limit=limit, voices=["user"]), scopes)
         shown = [
             manifest_entry("memory_id", h.record.memory_id, h.record.category, h.record.key, h.record.content)
             for h in found.hits

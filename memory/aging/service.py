@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from memory.doorway import Doorway
 from memory.ports import Collaborators
-from memory.read.reads import at_time
+from memory.read.gate import at_time
 from memory.rows import aging as rows
 from memory.rows.notices import archive, build_changed_notice, note_change
 from memory.rows.records import current_record, reinforce

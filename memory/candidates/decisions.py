@@ -15,8 +15,8 @@ from memory.doorway import Doorway
 from memory.ports import Collaborators
 from memory.proposals.kept_proposals import build_approved_proposal
 from memory.proposals.proposal_sources import check_bounds
+from memory.read.gate import at_time
 from memory.read.pages import mark_of, to_csv
-from memory.read.reads import at_time
 from memory.rows.candidates import (
     End,
     candidates_in,

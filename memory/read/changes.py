@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from memory.ports import Collaborators
+from memory.read.gate import at_time
 from memory.read.pages import mark_of
-from memory.read.reads import at_time
 from memory.rows.changes import ChangeTime, PlacedCandidate, RecordEvent, candidates_between, events_between
 from memory.rows.store import Stored, get_record, scope_ids_of
 from memory.rows.withheld import holds_number, is_looked_through

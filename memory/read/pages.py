@@ -12,6 +12,8 @@ import msgspec
 
 from memory.read.matching import Match
 from memory.rows.store import to_column
+from protocol.cursors import place_of
+from protocol.errors import CallerError
 from protocol.memory.candidates import CandidateListParams
 from protocol.memory.changes import MemoryChangesParams
 from protocol.memory.reads import ListParams, SearchParams, SimilarParams
@@ -25,6 +27,14 @@ than one person pages at a time."""
 def mark_of(params: SearchParams | ListParams | CandidateListParams | SimilarParams | MemoryChangesParams) -> int:
     """Return a checksum of the question, the same for all its pages, whatever the page and the caller's context."""
     return zlib.crc32(to_column(msgspec.structs.replace(params, cursor=None, limit=1, context=Context())).encode())
+
+
+def page_place(cursor: str | None, start: tuple[int, ...]) -> tuple[int, ...]:
+    """Return where a page begins; the last part of `start` is the mark of what was asked."""
+    place = place_of(cursor, start)
+    if place[-1] != start[-1]:
+        raise CallerError.at("$.cursor", "This cursor belongs to another query")
+    return place
 
 
 def to_csv(names: Iterable[str] | None) -> str | None:

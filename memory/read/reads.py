@@ -1,24 +1,16 @@
-"""Reading durable memory: search, get, list. Every record passes the one visibility gate.
+"""Records by id, key or path, and lists of them in an order.
 
 Rule 1: filter first, cut after; what is not visible takes no place in a result.
-Rule 2: which records answer a question, and how well, is decided in `matching.py` and `ranking.py`.
-Rule 3: a query has one order of records: a page of any size is a part of it.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
-from typing import NamedTuple, TypeVar
-
-import msgspec
-from anyio import to_thread
 
 from memory.ports import Collaborators
-from memory.read.matching import FULL, Match, RecordFinder, RecordQuery, agents_asked
-from memory.read.pages import Rankings, mark_of, to_csv
-from memory.read.ranking import SEARCH_FLOOR, Score, snippet
-from memory.rows.listings import places_after, workspaces_with_records
+from memory.read.gate import RecordGate, at_time
+from memory.read.matching import agents_asked
+from memory.read.pages import mark_of, page_place, to_csv
+from memory.rows.listings import places_after
 from memory.rows.records import note_access, records_by_row
 from memory.rows.store import (
     Stored,
@@ -29,321 +21,25 @@ from memory.rows.store import (
     scope_ids_of,
     to_column,
 )
-from memory.rows.text_scan import is_doubted
-from memory.rows.vectors import TABLE, is_any_pending
-from memory.rows.withheld import holds_number, is_looked_through
 from memory.rules.identity import key_part
 from memory.rules.paths import require_path
-from memory.rules.routes import ANY_KIND, QueryRoute, find_route
 from memory.rules.scopes import require_scope
-from memory.rules.strength import Lifetime, fade_time, strength_of
-from memory.rules.visibility import ACTIVE, ALL, KEPT, View, is_visible, status_at
-from promt.person import speaks_of_self
-from promt.person_need import weigh_need
-from promt.time_words import find_time, zone_of
-from protocol.base import Diagnostic, Elsewhere, Scope
-from protocol.cursors import cursor_of, place_of
-from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
-from protocol.memory.reads import (
-    Filters,
-    GetParams,
-    GetResult,
-    Hit,
-    ListParams,
-    ListResult,
-    SearchParams,
-    SearchResult,
-    SearchRoute,
-)
-from protocol.memory.values import SearchMode, SemanticState
-from protocol.record import Provenance, Record
-from protocol.seams.ports import Tx, Vector
-from protocol.settings import Aging
+from memory.rules.visibility import ACTIVE, ALL, KEPT, View, status_at
+from protocol.base import Scope
+from protocol.cursors import cursor_of
+from protocol.errors import CallerError
+from protocol.memory.reads import GetParams, GetResult, ListParams, ListResult
+from protocol.record import Record
+from protocol.seams.ports import Tx
 
-T = TypeVar("T")
-
-SNIPPET_CHARS = 280
-SEARCH_PATIENCE = (
-    1.5  # seconds that a search waits for its query's vector: the first one may have to wait for the model
-)
-QUERY_SECONDS = 0.25  # a query that takes longer is hostile or the machine is in trouble; either way the caller is told
 LAST = 2**62
-MOST_ELSEWHERE = 200
-"""Workspaces that are looked in where a search finds nothing: more than a person has, and one query in any case."""
-HITS_ELSEWHERE = 100
-
-
-class FoundRecord(NamedTuple):
-    """A hit, its place among the matches, and its match."""
-
-    place: int
-    hit: Hit
-    match: Match
-
-    @property
-    def log_odds(self) -> float:
-        """The log odds that its score is made of."""
-        return self.match.score.log_odds
-
-
-class PromptAudience(NamedTuple):
-    """The agent whose prompt records are read for; notes are shown to the agent that wrote them."""
-
-    agent_id: str | None
-
-
-class WantedHits(NamedTuple):
-    """The number of hits, the place to begin at, and the ranking; None: a new ranking.
-
-    `choose`: of as many best matches those that are read whole; None: all of them.
-    """
-
-    limit: int
-    begin: int = 0
-    matches: list[Match] | None = None
-    choose: Callable[[Sequence[Match]], Sequence[Match]] | None = None
-
-
-class RankedHits(NamedTuple):
-    """The best hits in order, as many as were wanted, and the matches that they are of.
-
-    With whether there may be more, and how far meaning took part.
-    """
-
-    found: list[FoundRecord]
-    matches: list[Match]
-    may_be_more: bool
-    semantic: SemanticState
-
-
-def at_time(record: Record, now: int, aging: Aging) -> Record:
-    """Return the record as it is at this moment: whether it is expired or faded, and how strong."""
-    life = Lifetime(record.standing, record.reinforced_at, record.updated_at, record.fades_at)
-    fades_at = fade_time(aging, life)
-    status = status_at(record, now)
-    return msgspec.structs.replace(
-        record,
-        status=status,
-        fades_at=fades_at,
-        strength=strength_of(record.standing, record.reinforced_at, now),
-        faded=fades_at is not None and fades_at <= now and status == "active" and record.voice == "user",
-    )
 
 
 class RecordReader:
-    """Answers reads within a list of active scopes."""
+    """Reads single records and lists within active scopes."""
 
-    def __init__(self, means: Collaborators) -> None:
-        self._means = means
-        self._has_met_damage = False
-        self._has_told_damage = False
-        self._is_looked_through = False
-        self._rankings = Rankings()
-
-    def _shows(self, tx: Tx, stored: Stored, view: View) -> bool:
-        self._has_met_damage |= not stored.is_intact and stored.scope_id in view.scope_ids
-        if not is_visible(stored.seen, view):
-            return False
-        self._is_looked_through = self._is_looked_through or is_looked_through(tx)
-        return self._is_looked_through or not holds_number(stored.record, self._means.scanner)
-
-    async def _read(self, read: Callable[[Tx], T], deadline: float | None = None) -> T:
-        """Run a read, and tell of damage that it met for the first time."""
-        result = await self._means.db.read(read, deadline)
-        if self._has_met_damage and not self._has_told_damage:
-            self._has_told_damage = True
-            self._means.report_damage(1)
-            await self._means.db.jot(lambda tx: self._means.jobs.enqueue(tx, "repair", "deep"))
-        return result
-
-    # -- search ----------------------------------------------------------------------------------------------------
-
-    async def search(self, params: SearchParams, scopes: Sequence[Scope]) -> SearchResult:
-        """Hits, best first."""
-        mark = mark_of(params)
-        begin, ticket, _ = _place(params.cursor, (0, 0, mark))
-        matches = self._rankings.of(ticket)
-        question = await self.ask(
-            params.query, params.mode, SEARCH_PATIENCE, params.time_zone, is_routed=params.kinds is None
-        )
-        diagnostics = [Diagnostic(code="semantic_off")] if params.mode != "lexical" and question.vector is None else []
-        floor = SEARCH_FLOOR if params.min_score is None else params.min_score
-        wanted = WantedHits(params.limit + 1, begin, matches)  # one more tells of a next page
-        ranking = await self.rank(question, params, scopes, wanted)
-        hits = [found for found in ranking.found if found.hit.score >= floor]
-        page = [found.hit for found in hits[: params.limit]]
-        if not params.include_provenance:
-            page = [_without_provenance(hit) for hit in page]
-        following = None
-        is_cut = len(hits) > params.limit
-        if is_cut or (ranking.may_be_more and len(hits) == len(ranking.found)):
-            ticket = ticket if len(matches or ()) == len(ranking.matches) else self._rankings.keep(ranking.matches)
-            following = cursor_of(hits[params.limit].place if is_cut else len(ranking.matches), ticket, mark)
-        is_asked = params.count_elsewhere and not hits and params.cursor is None
-        elsewhere = await self._elsewhere(question, params, scopes, floor) if is_asked else []
-        return SearchResult(
-            hits=page,
-            next_cursor=following,
-            semantic=ranking.semantic,
-            diagnostics=diagnostics,
-            elsewhere=elsewhere,
-            route=SearchRoute(**question.route._asdict()),
-        )
-
-    async def _elsewhere(
-        self, question: RecordQuery, params: SearchParams, scopes: Sequence[Scope], floor: float
-    ) -> list[Elsewhere]:
-        """Return how many hits other workspaces have, most first; nothing where no workspace was to be searched."""
-        here = [scope for scope in scopes if scope.kind == "workspace"]
-        if params.scopes is not None and not here:
-            return []
-        keys = await self._read(lambda tx: workspaces_with_records(tx, MOST_ELSEWHERE))
-        others = [scope for key in keys if (scope := Scope(kind="workspace", key=key)) not in here]
-        try:
-            found = (await self.rank(question, params, others, WantedHits(HITS_ELSEWHERE))).found
-        except Unavailable:  # a hint is not worth an error
-            return []
-        counts = Counter(one.hit.record.scope.key for one in found if one.hit.score >= floor)
-        return [Elsewhere(workspace_id=key, count=count) for key, count in counts.most_common()]
-
-    async def ask(
-        self,
-        text: str,
-        mode: SearchMode,
-        patience: float,
-        time_zone: str | None,
-        *,
-        is_routed: bool = True,
-        is_prompt: bool = False,
-    ) -> RecordQuery:
-        """Return a query with its terms, its vector and the kind of memory that it asks for.
-
-        It has a vector if a model makes one in time. A prompt may need nothing of the person, a search always does.
-        """
-        query = RecordQuery(text, self._means.lexicon.query_terms(text), None, speaks_of_self(text))
-
-        def understood() -> RecordQuery:
-            route = self._route(text, time_zone) if is_routed else ANY_KIND
-            return query._replace(route=route, need=weigh_need(text) if is_prompt else None)
-
-        # not on the loop: the first date that is ever named loads what reads dates, the first prompt reads examples
-        query = await to_thread.run_sync(understood) if is_routed or is_prompt else query
-        if not query.terms or mode == "lexical":
-            return query
-        vector = await self._means.meaning.of_query(text, patience)
-        return query._replace(terms=[] if mode == "semantic" else query.terms, vector=vector)
-
-    def _route(self, text: str, time_zone: str | None) -> QueryRoute:
-        now, zone = self._means.clock.now(), zone_of(time_zone or "UTC")
-        return find_route(text, lambda asked: find_time(asked, now, zone, self._means.read_date))
-
-    async def rank(
-        self,
-        question: RecordQuery,
-        filters: Filters,
-        scopes: Sequence[Scope],
-        wanted: WantedHits,
-        prompt: PromptAudience | None = None,
-    ) -> RankedHits:
-        """Return the best hits of a query in some scopes, in order, as far as they may go into that prompt.
-
-        Raises `Unavailable` where the store takes too long.
-        """
-        state = self._means.meaning.state()
-        if not question.terms and question.vector is None:
-            return RankedHits([], [], may_be_more=False, semantic=state)
-        now = self._means.clock.now()
-        statuses = frozenset(filters.statuses) if filters.statuses is not None else ACTIVE
-
-        def read(tx: Tx, vector: Vector | None, *, is_looked_through: bool) -> RankedHits:
-            ids = scope_ids_of(tx, scopes)
-            if not ids:
-                return RankedHits([], [], may_be_more=False, semantic=state)
-            view = _into(View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive), prompt)
-            is_looked_through = is_looked_through or is_doubted(tx)
-            finder = RecordFinder(
-                tx,
-                self._means.lexicon,
-                ids,
-                view,
-                filters,
-                aging=self._means.settings().aging,
-                is_looked_through=is_looked_through,
-            )
-            near = None
-            if vector is not None:
-                near = self._means.meaning.nearness(tx, TABLE, finder.scope_ids, vector)
-            matches = list(wanted.matches or ())
-            may_be_more = not matches or len(matches) >= FULL  # who turned every page is shown what fits less
-            enough = wanted.begin + (wanted.limit if wanted.matches is None else 1)
-            while may_be_more and len(matches) < enough:
-                further = finder.find(question._replace(vector=vector), near, {match.row for match in matches})
-                matches += further
-                may_be_more = len(further) >= FULL
-            found = self._find_wanted(tx, question, matches, view, wanted)
-            is_behind = (state == "ready" and is_any_pending(tx)) or not (near is None or near.is_whole)
-            return RankedHits(found, matches, may_be_more=may_be_more, semantic="pending" if is_behind else state)
-
-        try:
-            return await self._read(partial(read, vector=question.vector, is_looked_through=False), QUERY_SECONDS)
-        except IndexDamaged as failure:  # whoever mends it was told; the records themselves are whole
-            vector = None if isinstance(failure, PagesDamaged) else question.vector
-            return await self._read(partial(read, vector=vector, is_looked_through=True), QUERY_SECONDS)
-
-    def _find_wanted(
-        self, tx: Tx, question: RecordQuery, matches: Sequence[Match], view: View, wanted: WantedHits
-    ) -> list[FoundRecord]:
-        if wanted.choose is not None:
-            chosen = wanted.choose(matches[: wanted.limit])
-            found = list(self._read_matches(tx, question, chosen, view, wanted))
-            if len(found) == len(chosen):  # else one is hidden, and must not have chosen the others
-                return found
-        return list(islice(self._read_matches(tx, question, matches, view, wanted), wanted.limit))
-
-    def _read_matches(
-        self, tx: Tx, question: RecordQuery, matches: Sequence[Match], view: View, wanted: WantedHits
-    ) -> Iterator[FoundRecord]:
-        """The best matches, read whole; what another scope says in the same words of the same value is shown once."""
-        words = self._words(question.text, question.terms)
-        told: dict[tuple[str, str], int] = {}
-        for start in range(0, len(matches), wanted.limit):
-            batch = matches[start : start + wanted.limit]
-            stored = records_by_row(tx, [match.row for match in batch])
-            for place, match in enumerate(batch, start):
-                whole = stored.get(match.row)
-                if whole is None or whole.record.memory_id != match.memory_id or not self._shows(tx, whole, view):
-                    continue
-                said = " ".join(whole.record.content.casefold().split()), to_column(whole.record.value)
-                if told.setdefault(said, whole.scope_id) != whole.scope_id:
-                    continue
-                if place >= wanted.begin:
-                    yield FoundRecord(place, self._hit(whole.record, match.score, words, view.now), match)
-
-    def _hit(self, record: Record, score: Score, words: Sequence[tuple[str, set[str]]], now: int) -> Hit:
-        matched = [word for word, of_word in words if not of_word.isdisjoint(score.shared)]
-        return Hit(
-            record=at_time(record, now, self._means.settings().aging),
-            score=score.total,
-            breakdown={name: round(part, 4) for name, part in score.parts.items()},
-            snippet=snippet(record.content, matched, SNIPPET_CHARS),
-            matched_terms=matched,
-        )
-
-    def _words(self, query: str, terms: Sequence[str]) -> list[tuple[str, set[str]]]:
-        """The query's words as the user wrote them, each with its terms."""
-        wanted = set(terms)
-        words = dict.fromkeys(word.strip(".,;:!?\"'()[]").casefold() for word in query.split())
-        return [(word, set(self._means.lexicon.index_terms(word)) & wanted) for word in words if word]
-
-    def read_ranking(
-        self, tx: Tx, question: RecordQuery, matches: Sequence[Match], scopes: Sequence[Scope], prompt: PromptAudience
-    ) -> list[FoundRecord]:
-        """Return the records of a ranking as they are now, those left out that may not go into that prompt any more."""
-        ids = scope_ids_of(tx, scopes)
-        view = _into(View(frozenset(ids), ACTIVE, self._means.clock.now(), shows_regulated=False), prompt)
-        return list(self._read_matches(tx, question, matches, view, WantedHits(len(matches) or 1)))
-
-    # -- get and list ----------------------------------------------------------------------------------------------
+    def __init__(self, means: Collaborators, gate: RecordGate) -> None:
+        self._means, self._gate = means, gate
 
     async def get(
         self, params: GetParams, scopes: Sequence[Scope], counts: Callable[[str, int], bool] = lambda _id, _now: True
@@ -358,9 +54,13 @@ class RecordReader:
         def read(tx: Tx) -> Record | None:
             view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, shows_regulated=True)
             stored = _find(tx, params, scopes, now)
-            return at_time(stored.record, now, aging) if stored is not None and self._shows(tx, stored, view) else None
+            return (
+                at_time(stored.record, now, aging)
+                if stored is not None and self._gate.shows(tx, stored, view)
+                else None
+            )
 
-        record = await self._read(read)
+        record = await self._gate.read(read)
         if record is not None and counts(record.memory_id, now):
             memory_id = record.memory_id
             await self._means.db.jot(lambda tx: note_access(tx, memory_id, now))
@@ -371,7 +71,7 @@ class RecordReader:
         now = self._means.clock.now()
         statuses = frozenset(params.statuses) - {"deleted"} if params.statuses is not None else ACTIVE
         mark = mark_of(params)
-        *start, at, _ = _place(params.cursor, (LAST, LAST, now, mark))
+        *start, at, _ = page_place(params.cursor, (LAST, LAST, now, mark))
 
         def read(tx: Tx) -> ListResult:
             ids = scope_ids_of(tx, scopes)
@@ -381,7 +81,7 @@ class RecordReader:
             following = cursor_of(*page[params.limit - 1][1], at, mark) if len(page) > params.limit else None
             return ListResult(records=[record for record, _ in page[: params.limit]], next_cursor=following)
 
-        return await self._read(read)
+        return await self._gate.read(read)
 
     def _list_records(
         self,
@@ -413,20 +113,8 @@ class RecordReader:
             places = sorted(found, reverse=True)[:limit]
             stored = records_by_row(tx, [row for _, row in places])
             for at, row in places:
-                if self._shows(tx, stored[row], view):
+                if self._gate.shows(tx, stored[row], view):
                     yield at_time(stored[row].record, view.now, self._means.settings().aging), (at, row)
-
-
-def _into(view: View, prompt: PromptAudience | None) -> View:
-    return view if prompt is None else view._replace(is_prompt=True, agent_id=prompt.agent_id)
-
-
-def _place(cursor: str | None, start: tuple[int, ...]) -> tuple[int, ...]:
-    """Return where a page begins; the last part of `start` is the mark of what was asked."""
-    place = place_of(cursor, start)
-    if place[-1] != start[-1]:
-        raise CallerError.at("$.cursor", "This cursor belongs to another query")
-    return place
 
 
 def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope], now: int) -> Stored | None:
@@ -439,8 +127,3 @@ def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope], now: int) -> Store
         raise CallerError.at("$", "Give `memory_id`, `path`, or `scope` and `key`")
     scope_id = scope_id_of(tx, require_scope(scopes, params.scope))
     return record_by_key(tx, scope_id, params.key, key_part(params.key)) if scope_id is not None else None
-
-
-def _without_provenance(hit: Hit) -> Hit:
-    bare = Provenance(source_kind=hit.record.provenance.source_kind)
-    return msgspec.structs.replace(hit, record=msgspec.structs.replace(hit.record, provenance=bare))

@@ -24,7 +24,7 @@ from memory.ports_hooks import ALREADY_SHOWN
 from memory.read.matching import Match, RecordQuery
 from memory.read.presentation import is_presentable, text_of
 from memory.read.ranking import RECALL_FLOOR, recallable
-from memory.read.reads import FoundRecord, PromptAudience, RecordReader, WantedHits
+from memory.read.searching import FoundRecord, PromptAudience, RecordSearcher, WantedHits
 from memory.rows.recalls import add_recall, generation_of_recall
 from memory.rows.store import holds_active, to_column
 from memory.rules.categories import ABOUT_THE_USER
@@ -159,9 +159,9 @@ def nearly_as_good(ranked: Sequence[Match]) -> list[Match]:
 class Recaller:
     """Recalls for turns; one in a process, because its cache is."""
 
-    def __init__(self, means: Collaborators, reader: RecordReader) -> None:
+    def __init__(self, means: Collaborators, searcher: RecordSearcher) -> None:
         self._means = means
-        self._reader = reader
+        self._searcher = searcher
         self._cache: OrderedDict[bytes, _Kept] = OrderedDict()
 
     def _tokens(self, scope: Scope, settings: RecallSettings) -> int:
@@ -188,7 +188,7 @@ class Recaller:
         begun = time.perf_counter()
         means, settings, prompt = self._means, self._means.recall_settings(), PromptAudience(agent_id)
         searched = query_of(text, before, lambda part: len(means.lexicon.query_terms(part)), settings.query_chars)
-        question = await self._reader.ask(searched, "hybrid", EMBEDDING_PATIENCE, time_zone, is_prompt=True)
+        question = await self._searcher.ask(searched, "hybrid", EMBEDDING_PATIENCE, time_zone, is_prompt=True)
         key = means.keyed.digest(
             "recall",
             to_column(
@@ -234,7 +234,7 @@ class Recaller:
         if kept is None or kept.generation != ground.generation:
             return ground
         again = {
-            scope: _Ranked(self._reader.read_ranking(tx, question, matches, [scope], prompt), considered)
+            scope: _Ranked(self._searcher.read_ranking(tx, question, matches, [scope], prompt), considered)
             for scope, (matches, considered) in kept.matches.items()
         }
         is_whole = all(len(again[scope].found) == len(matches) for scope, (matches, _) in kept.matches.items())
@@ -249,7 +249,7 @@ class Recaller:
         for scope in scopes:
             with anyio.move_on_after(until - time.perf_counter()) as patience:
                 try:
-                    ranking = await self._reader.rank(question, Filters(), [scope], wanted, prompt)
+                    ranking = await self._searcher.rank(question, Filters(), [scope], wanted, prompt)
                     found[scope] = _Ranked(ranking.found, min(wanted.limit, len(ranking.matches)))
                 except Unavailable:
                     is_partial = True

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from memory.read.reads import at_time
+from memory.read.gate import at_time
 from memory.rows.store import get_candidate, get_record
 from memory.rules.notes import how_to_confirm, is_note
 from memory.rules.sensitivity import LABEL_ADVICE, NUMBER_KINDS

@@ -321,7 +321,7 @@ def test_other_processes_learn_which_scopes_changed(home: MemoryHome) -> None:
 
 def test_a_slow_read_is_told_and_not_waited_for(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     home.remember("Likes tea")
-    monkeypatch.setattr("memory.read.reads.QUERY_SECONDS", -1.0)
+    monkeypatch.setattr("memory.read.searching.QUERY_SECONDS", -1.0)
     monkeypatch.setattr("gateway.store.threads.PROGRESS_STEPS", 1)
     with pytest.raises(Unavailable):
         home.found("tea")

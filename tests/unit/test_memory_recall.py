@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from memory_home import HERE, MemoryHome
 
-from memory.read import reads
+from memory.read import searching
 from memory.read.matching import Match
 from memory.read.presentation import is_presentable
 from memory.read.ranking import Score
-from memory.read.reads import FoundRecord, RecordReader
 from memory.read.recall import CACHED, Given, choose, query_of
+from memory.read.searching import FoundRecord, RecordSearcher
 from protocol.base import Scope
 from protocol.errors import Unavailable
 from protocol.memory.reads import Hit, SearchParams
@@ -79,13 +79,13 @@ def test_only_what_may_be_shown_is_read_whole(home: MemoryHome, monkeypatch: pyt
     for room in range(30):
         home.remember(f"The tea of room {room} is black.")
     read: list[int] = []
-    whole = reads.records_by_row
+    whole = searching.records_by_row
 
     def counted(tx: Any, rows: Sequence[int]) -> Any:
         read.extend(rows)
         return whole(tx, rows)
 
-    monkeypatch.setattr(reads, "records_by_row", counted)
+    monkeypatch.setattr(searching, "records_by_row", counted)
     question = "Which oolong tea do I drink in the afternoon?"
     assert contents(recall(home, question)) == [TEA]
     assert len(read) == 1
@@ -187,13 +187,13 @@ def test_floors_hold_where_their_part_is_known(
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries that a ranking was made for."""
     made: list[str] = []
-    rank = RecordReader.rank
+    rank = RecordSearcher.rank
 
-    async def counted(self: RecordReader, question: Any, *rest: Any) -> Any:
+    async def counted(self: RecordSearcher, question: Any, *rest: Any) -> Any:
         made.append(question.text)
         return await rank(self, question, *rest)
 
-    monkeypatch.setattr(reads.RecordReader, "rank", counted)
+    monkeypatch.setattr(searching.RecordSearcher, "rank", counted)
     return made
 
 
@@ -252,14 +252,14 @@ def test_the_cache_is_bounded(home: MemoryHome, searches: list[str]) -> None:
 def test_a_broken_scope_leaves_the_others(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     home.remember(TEA)
     home.remember("Deploys run on Friday.", scope=Scope(kind="workspace", key="ws_1"))
-    rank = RecordReader.rank
+    rank = RecordSearcher.rank
 
-    async def torn(self: RecordReader, question: Any, filters: Any, scopes: Sequence[Scope], *more: Any) -> Any:
+    async def torn(self: RecordSearcher, question: Any, filters: Any, scopes: Sequence[Scope], *more: Any) -> Any:
         if scopes[0].kind == "workspace":
             raise Unavailable
         return await rank(self, question, filters, scopes, *more)
 
-    monkeypatch.setattr(reads.RecordReader, "rank", torn)
+    monkeypatch.setattr(searching.RecordSearcher, "rank", torn)
     outcome = recall(home, "Which oolong tea do I drink?")
     assert (contents(outcome), outcome.is_partial) == ([TEA], True)
     monkeypatch.undo()
@@ -269,14 +269,14 @@ def test_a_broken_scope_leaves_the_others(home: MemoryHome, monkeypatch: pytest.
 def test_a_scope_that_hangs_leaves_the_others(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     home.remember(TEA)
     home.remember("Deploys run on Friday.", scope=Scope(kind="workspace", key="ws_1"))
-    rank = RecordReader.rank
+    rank = RecordSearcher.rank
 
-    async def hung(self: RecordReader, question: Any, filters: Any, scopes: Sequence[Scope], *more: Any) -> Any:
+    async def hung(self: RecordSearcher, question: Any, filters: Any, scopes: Sequence[Scope], *more: Any) -> Any:
         if scopes[0].kind == "workspace":
             await anyio.sleep_forever()
         return await rank(self, question, filters, scopes, *more)
 
-    monkeypatch.setattr(reads.RecordReader, "rank", hung)
+    monkeypatch.setattr(searching.RecordSearcher, "rank", hung)
     home.recall_settings = RecallSettings(deadline_ms=RecallDeadlines(turn=1000))
     outcome = recall(home, "Which oolong tea do I drink?")
     assert (outcome.is_partial, set(contents(outcome)) <= {TEA}) == (True, True)

@@ -1,0 +1,62 @@
+"""The one gate that every record passes before it is shown, and the record as it is at a moment.
+
+Rule 1: what the view lets through is hidden all the same while it may hold a number that nobody looked for yet.
+Rule 2: damage that a read meets is told once, and repaired behind it.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from memory.ports import Collaborators
+from memory.rows.store import Stored
+from memory.rows.withheld import holds_number, is_looked_through
+from memory.rules.strength import Lifetime, fade_time, strength_of
+from memory.rules.visibility import View, is_visible, status_at
+from protocol.record import Record
+from protocol.seams.ports import Tx
+from protocol.settings import Aging
+
+T = TypeVar("T")
+
+
+def at_time(record: Record, now: int, aging: Aging) -> Record:
+    """Return the record as it is at this moment: whether it is expired or faded, and how strong."""
+    life = Lifetime(record.standing, record.reinforced_at, record.updated_at, record.fades_at)
+    fades_at = fade_time(aging, life)
+    status = status_at(record, now)
+    return msgspec.structs.replace(
+        record,
+        status=status,
+        fades_at=fades_at,
+        strength=strength_of(record.standing, record.reinforced_at, now),
+        faded=fades_at is not None and fades_at <= now and status == "active" and record.voice == "user",
+    )
+
+
+class RecordGate:
+    """Runs reads of records, and decides of each record whether a view shows it; one in a process."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+        self._has_met_damage = False
+        self._has_told_damage = False
+        self._is_looked_through = False
+
+    def shows(self, tx: Tx, stored: Stored, view: View) -> bool:
+        """Return whether a view shows a record."""
+        self._has_met_damage |= not stored.is_intact and stored.scope_id in view.scope_ids
+        if not is_visible(stored.seen, view):
+            return False
+        self._is_looked_through = self._is_looked_through or is_looked_through(tx)
+        return self._is_looked_through or not holds_number(stored.record, self._means.scanner)
+
+    async def read(self, read: Callable[[Tx], T], deadline: float | None = None) -> T:
+        """Run a read, and tell of damage that it met for the first time."""
+        result = await self._means.db.read(read, deadline)
+        if self._has_met_damage and not self._has_told_damage:
+            self._has_told_damage = True
+            self._means.report_damage(1)
+            await self._means.db.jot(lambda tx: self._means.jobs.enqueue(tx, "repair", "deep"))
+        return result
