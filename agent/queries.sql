@@ -636,8 +636,10 @@ FROM capture LEFT JOIN turn USING (turn_id) WHERE capture.thread_id = :thread_id
 SELECT max(id) FROM capture WHERE workspace_id = :workspace_id AND session = :session AND is_of_subagent = 0
 
 -- name: newest_of_hash
--- The newest captured message with a digest.
-SELECT max(id) FROM capture WHERE workspace_id = :workspace_id AND user_hash = :user_hash AND is_of_subagent = 0
+-- The newest captured message with a digest that a client passed on, in a conversation of an agent.
+SELECT max(capture.id) FROM capture JOIN turn USING (turn_id) JOIN thread ON thread.thread_id = capture.thread_id
+WHERE capture.workspace_id = :workspace_id AND user_hash = :user_hash AND is_of_subagent = 0
+    AND json_extract(turn.caller, '$[1]') = :client AND thread.agent_id IS :agent_id
 
 -- name: remove_shown_source
 -- What was shown of a source goes.

@@ -1,11 +1,14 @@
 """Resolves where a call comes from, and whether it may change memory: once, at the start of each call.
 
-Rule 1: the context of a call is whole: what the client means is filled in before.
+Rule 1: what the client said once for all its calls is filled in before; who names no workspace is in that of their
+thread, else in the default one.
 """
 
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from memory.ports import Collaborators
 from memory.rows.forgetting import read_generation
@@ -14,7 +17,7 @@ from protocol.base import Scope
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import ReadThread, ThreadFact
 from protocol.memory.values import Context
-from protocol.seams.contexts import require_own_thread
+from protocol.seams.contexts import workspace_in
 from protocol.seams.ports import Tx
 
 
@@ -22,7 +25,7 @@ class Place(NamedTuple):
     """The place of a call: its active scopes, its workspace, and for a write the generation that it began in."""
 
     scopes: list[Scope]
-    workspace_id: str | None
+    workspace_id: str
     began: int = 0
 
 
@@ -47,9 +50,9 @@ class Doorway:
             thread, began = await means.db.read(partial(begin, read_thread=means.read_thread, thread_id=thread_id))
         elif thread_id is not None:
             thread = await means.db.read(lambda tx: means.read_thread(tx, thread_id))
-        if thread is not None:
-            require_own_thread(context, thread.workspace_id)
-        return Place(of_context(context, means.settings()), context.workspace_id, began)
+        workspace_id = workspace_in(context, thread.workspace_id if thread is not None else None)
+        whole = replace(context, workspace_id=workspace_id)
+        return Place(of_context(whole, means.settings()), workspace_id, began)
 
     def require_enabled(self) -> None:
         """Raise while memory is switched off."""

@@ -2,7 +2,8 @@
 
 Rule 1: a turn begins with each message of the user and is known by the hash chain up to it, so a transcript that grew
 brings what is new in it alone.
-Rule 2: a transcript that went another way than the conversation that is there is a conversation of its own.
+Rule 2: a transcript that went another way than the conversation that is there is a conversation of its own, and
+so is one that another client or agent passes on.
 Rule 3: nothing is learnt from a transcript that does not say that it is live.
 """
 
@@ -14,7 +15,15 @@ import anyio
 
 from agent.capture.captures import Captures
 from agent.capture.means import CaptureMeans, options_of
-from agent.rows.captures import KnownCapture, NewCapture, add_capture, answer_capture, captures_in, newest_capture
+from agent.rows.captures import (
+    KnownCapture,
+    NewCapture,
+    add_capture,
+    answer_capture,
+    captures_in,
+    newest_of_hash,
+    newest_of_session,
+)
 from agent.rows.items import add_item, items_of_turn, read_items, turn_items
 from agent.rows.threads import touch_thread
 from agent.rows.turns import NewTurn, add_turn, last_position
@@ -98,10 +107,16 @@ class _Work:
         touch_thread(tx, self.thread_id, self._means.clock.now())
 
     def open(self, tx: Tx) -> None:
-        """Find or make the conversation: that of the session, else the newest that began alike, unless it went on."""
+        """Find or make the conversation: that of the session, else the newest of its client and agent that began alike.
+
+        Where that went on otherwise, a new one is made.
+        """
         source = self.params.source
         workspace_id = self._captures.workspace_of(tx, source)
-        newest = newest_capture(tx, workspace_id, session=self.session, user_hash=self.said[0].user_hash)
+        if self.session is not None:
+            newest = newest_of_session(tx, workspace_id, self.session)
+        else:
+            newest = newest_of_hash(tx, workspace_id, self.said[0].user_hash, source.client, source.agent_id)
         thread_id = source.thread_id or (newest.thread_id if newest is not None else None)
         known = captures_in(tx, thread_id) if thread_id is not None else []
         shared = _count_shared_turns(known, self.said)

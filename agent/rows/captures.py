@@ -103,12 +103,20 @@ def captures_in(tx: Tx, thread_id: str) -> list[KnownCapture]:
     return [_to_known_capture(row) for row in tx.all(SQL["captures_of_thread"], {"thread_id": thread_id})]
 
 
-def newest_capture(tx: Tx, workspace_id: str, *, session: bytes | None, user_hash: bytes) -> KnownCapture | None:
-    """Return the newest captured message of a session; without one, the newest with a digest."""
-    if session is not None:
-        found = tx.one(SQL["newest_of_session"], {"workspace_id": workspace_id, "session": session})
-    else:
-        found = tx.one(SQL["newest_of_hash"], {"workspace_id": workspace_id, "user_hash": user_hash})
+def newest_of_session(tx: Tx, workspace_id: str, session: bytes) -> KnownCapture | None:
+    """Return the newest captured message of a client's session."""
+    return _get_found(tx, tx.one(SQL["newest_of_session"], {"workspace_id": workspace_id, "session": session}))
+
+
+def newest_of_hash(
+    tx: Tx, workspace_id: str, user_hash: bytes, client: str, agent_id: str | None
+) -> KnownCapture | None:
+    """Return the newest captured message with a digest, among those of a client and an agent."""
+    values = {"workspace_id": workspace_id, "user_hash": user_hash, "client": client, "agent_id": agent_id}
+    return _get_found(tx, tx.one(SQL["newest_of_hash"], values))
+
+
+def _get_found(tx: Tx, found: Row | None) -> KnownCapture | None:
     return get_capture(tx, found[0]) if found and found[0] is not None else None
 
 

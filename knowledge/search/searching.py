@@ -35,7 +35,7 @@ from knowledge.search.related import (
     titles_of_hits,
 )
 from knowledge.search.verifying import Disk, ShownPiece
-from knowledge.search.visible import Part, chosen, visible_collections, workspace_of
+from knowledge.search.visible import Part, chosen, collections_at, place_of
 from promt.render import shorten
 from protocol.base import Diagnostic
 from protocol.errors import GatewayError
@@ -49,7 +49,7 @@ from protocol.files.knowledge import (
 )
 from protocol.hooks import TurnContext
 from protocol.memory.reads import SearchParams
-from protocol.memory.values import Context, SemanticState
+from protocol.memory.values import SemanticState
 from protocol.seams.ports import Tx
 from protocol.thread_episodic import ThreadSearchParams
 
@@ -89,6 +89,7 @@ class FoundFiles(NamedTuple):
 
 
 class _Snapshot(NamedTuple):
+    workspace_id: str
     collections: list[KnownCollection]
     ranked: list[RankedPiece]
     pending: int
@@ -110,7 +111,11 @@ class KnowledgeSearcher:
         snapshot, found = await self.find_files(params, Wish(turn))
         if params.include_related:
             found = await self._with_related(params, snapshot, found)
-        hits = [*found.hits, *await self._memory(params, turn), *await self._conversation(params)]
+        hits = [
+            *found.hits,
+            *await self._memory(params, turn),
+            *await self._conversation(params, snapshot.workspace_id),
+        ]
         ordered = await self._with_entities(in_order(hits)[: params.max_results])
         return KnowledgeSearchResult(
             hits=ordered,
@@ -130,7 +135,8 @@ class KnowledgeSearcher:
         asked = FileQuestion(terms, vector)
 
         def read(tx: Tx) -> _Snapshot:
-            every = visible_collections(tx, means, params.context, wish.turn)
+            place = place_of(tx, means, params.context, wish.turn)
+            every = collections_at(tx, place)
             wanted = chosen(every, params.source) if asks_files else []
             wanted = [known for known in wanted if known.recall or not wish.recalled_only]
             part = find_part(tx, every, params.entity) if params.entity is not None else None
@@ -140,7 +146,8 @@ class KnowledgeSearcher:
             pending = count_pending(tx, [known.id for known in wanted])
             packed = read_packed_texts(tx, (one.piece for one in ranked), MOST_PDFS)
             semantic = self._semantic(tx, wanted, asked)
-            return _Snapshot(wanted, ranked, pending, semantic, packed, CurrentRules(wanted), part)
+            rules = CurrentRules(wanted)
+            return _Snapshot(place.workspace_id, wanted, ranked, pending, semantic, packed, rules, part)
 
         snapshot = await means.db.read(read)
         work = partial(self._verify, snapshot, params.max_results, terms)
@@ -292,14 +299,7 @@ class KnowledgeSearcher:
         if not is_asked or not self._means.has_memory():
             return []
         limit = min(100, params.max_results * 2)
-        context = Context(
-            workspace_id=workspace_of(params.context),
-            thread_id=params.context.thread_id,
-            agent_id=params.context.agent_id,
-            task_id=params.context.task_id,
-            include_user=params.context.include_user,
-        )
-        asked = SearchParams(query=params.query, limit=limit, context=context)
+        asked = SearchParams(query=params.query, limit=limit, context=params.context)
         try:
             if turn is None:
                 found = await self._means.search_memory(asked)
@@ -311,12 +311,10 @@ class KnowledgeSearcher:
             raise
         return [hit for one in found.hits if (hit := of_memory(one, params)) is not None]
 
-    async def _conversation(self, params: KnowledgeSearchParams) -> list[KnowledgeHit]:
+    async def _conversation(self, params: KnowledgeSearchParams, workspace_id: str) -> list[KnowledgeHit]:
         if params.source not in {None, "conversation"} or params.entity is not None:
             return []
-        asked = ThreadSearchParams(
-            workspace_id=workspace_of(params.context), query=params.query, limit=params.max_results
-        )
+        asked = ThreadSearchParams(workspace_id=workspace_id, query=params.query, limit=params.max_results)
         found = await self._means.search_conversation(asked)
         return [hit for one in found.hits if (hit := of_conversation(one, params)) is not None]
 

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import USER, KnownCollection, list_collections
-from protocol.base import DEFAULT_WORKSPACE
 from protocol.hooks import ThreadFact, TurnContext
 from protocol.memory.values import Context
-from protocol.seams.contexts import require_own_thread
+from protocol.seams.contexts import workspace_in
 from protocol.seams.ports import Tx
 
 COLLECTION = "collection:"
@@ -30,31 +29,36 @@ class Part(NamedTuple):
         return is_here and collection_id == self.collection_id
 
 
-def workspace_of(context: Context) -> str:
-    """Return the workspace that a call is made in."""
-    return context.workspace_id or DEFAULT_WORKSPACE
+class Place(NamedTuple):
+    """The place of a call: its workspace, and whether it is a subagent's."""
+
+    workspace_id: str
+    is_subagent: bool
 
 
-def _thread_of(tx: Tx, means: KnowledgeMeans, context: Context) -> ThreadFact | None:
-    """Return the thread that a call is made in. Raises `Refused("scope_out_of_context")` for a foreign one."""
-    thread = means.read_thread(tx, context.thread_id) if context.thread_id is not None else None
-    if thread is not None:
-        require_own_thread(context, thread.workspace_id)
-    return thread
+def place_of(tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext | None = None) -> Place:
+    """Return where a call is made. Raises `Refused("scope_out_of_context")` for a thread of another workspace.
+
+    `turn` is the one that asks, which says itself whether it is a subagent's: its thread may be stored nowhere.
+    """
+    thread: TurnContext | ThreadFact | None = turn
+    if turn is None and context.thread_id is not None:
+        thread = means.read_thread(tx, context.thread_id)
+    if thread is None:
+        return Place(workspace_in(context, None), is_subagent=False)
+    return Place(workspace_in(context, thread.workspace_id), thread.parent_thread_id is not None)
 
 
 def visible_collections(
     tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext | None = None
 ) -> list[KnownCollection]:
-    """Return the collections of the workspace and of the user; in the thread of a subagent, of the workspace alone.
+    """Return the collections of the workspace and of the user; in the thread of a subagent, of the workspace alone."""
+    return collections_at(tx, place_of(tx, means, context, turn))
 
-    `turn` is the one that asks, which says itself whether it is a subagent's: its thread may be stored nowhere.
-    """
-    thread = _thread_of(tx, means, context) if turn is None else turn
-    workspaces = [workspace_of(context)]
-    if thread is None or thread.parent_thread_id is None:
-        workspaces.append(USER)
-    return list_collections(tx, workspaces)
+
+def collections_at(tx: Tx, place: Place) -> list[KnownCollection]:
+    """Return the collections that are visible at a place."""
+    return list_collections(tx, [place.workspace_id] if place.is_subagent else [place.workspace_id, USER])
 
 
 def part_of(entity: str) -> Part | None:

@@ -45,14 +45,14 @@ class Merger:
         if params.memory_id == params.into_memory_id:
             raise CallerError.at("$.into_memory_id", "Name two memories")
         scopes, workspace_id, _ = await self._door.place(params.context)
-        work = partial(self._merge, params=params, scopes=scopes)
+        work = partial(self._merge, params=params, scopes=scopes, workspace_id=workspace_id)
         request = ["merge", params.memory_id, params.into_memory_id, params.context]
         outcome = await write_once(self._means, params.idempotency_key, request, workspace_id, work)
         if outcome.result.superseded_memory_id is None:
             raise Defect
         return MergeResult(record=require_record(outcome), merged_memory_id=outcome.result.superseded_memory_id)
 
-    def _merge(self, tx: Tx, *, params: MergeParams, scopes: Sequence[Scope]) -> Outcome:
+    def _merge(self, tx: Tx, *, params: MergeParams, scopes: Sequence[Scope], workspace_id: str) -> Outcome:
         merged, into = (
             self._require_active(tx, memory_id, scopes) for memory_id in (params.memory_id, params.into_memory_id)
         )
@@ -68,7 +68,7 @@ class Merger:
             sensitivity=stays.sensitivity,
             supersedes=merged.record.memory_id,
         )
-        proposed = explicit_wish(wish, Provenance(thread_id=params.context.thread_id), params.context.workspace_id)
+        proposed = explicit_wish(wish, Provenance(thread_id=params.context.thread_id), workspace_id)
         outcome = self._writer.write(tx, replace(proposed, same_as=stays.memory_id), scopes)
         require_record(outcome)  # a refusal changes nothing
         return outcome

@@ -468,6 +468,19 @@ def test_http_statement_05_a_read_is_one_of_its_workspace(tmp_path):
         assert den.ask("POST", "/v1/write", {"content": "The lantern is red.", "path": "LANTERN.md"}).status == 409
 
 
+def test_http_statement_05_who_names_no_workspace_is_in_the_default_one(tmp_path):
+    with HttpDen(tmp_path).door() as den:
+        assert den.ask("GET", "/v1/recall", q="lantern").json["memories"] == [], "also in a home that has none yet"
+        scope = {"kind": "workspace", "key": "ws_default"}
+        made = den.ask("POST", "/v1/write", {"content": "The lantern is green.", "path": "lantern.md", "scope": scope})
+        assert (made.status, made.json["scope"]) == (201, scope)
+        assert len(den.ask("GET", "/v1/recall", q="lantern").json["memories"]) == 1
+        assert len(den.ask("GET", "/v1/search", q="lantern").json["hits"]) == 1
+        assert den.ask("GET", "/v1/read", path="lantern.md").status == 200
+        assert len(den.rpc("memory/search", {"query": "lantern"})["hits"]) == 1
+        assert den.ask("DELETE", "/v1/note", path="lantern.md").status == 200
+
+
 def test_http_statement_05_an_erase_leaves_no_word_of_it(tmp_path):
     den = HttpDen(tmp_path)
     with den.door(), Events(den, types="memory/*") as stream:

@@ -64,6 +64,21 @@ async def test_a_transcript_that_is_not_live_teaches_nothing_and_grows_by_an_ans
 
 
 @journey
+async def test_transcripts_of_two_agents_that_begin_alike_are_two_conversations(tmp_path):
+    with HttpDen(tmp_path).door() as den:
+        ids = [den.ask("POST", "/v1/ingest", {"agent": agent, "messages": SAID}).json["thread_id"] for agent in "abab"]
+        assert ids[:2] == ids[2:] == list(dict.fromkeys(ids))
+        assert all(texts(den, thread_id) == said(SAID) for thread_id in ids)
+        turns = [{"messages": [{"role": one["role"], "text": one["content"]} for one in SAID]}]
+        as_agents = [
+            {"door": "ingest", "client": client, "agent_id": agent} for client in ("one", "two") for agent in ("a", "b")
+        ]
+        told = [den.rpc("capture/ingest", {"source": source, "turns": turns}) for source in as_agents * 2]
+        assert [one["turns"] for one in told] == [2] * 4 + [0] * 4
+        assert len({one["thread_id"] for one in told} | set(ids)) == 6
+
+
+@journey
 async def test_a_live_transcript_of_an_agent_teaches(tmp_path):
     den = HttpDen(tmp_path)
     with den.door():

@@ -137,6 +137,35 @@ async def test_serve_looks_at_no_folder(tmp_path):
         assert thread["workspace_id"] == "ws_default"
 
 
+@journey
+async def test_a_session_that_names_no_workspace_is_in_that_of_the_thread_it_names_else_in_the_default_one(tmp_path):
+    async with await Den(tmp_path).spawn() as client:
+        await hello(client, None)
+        await client.request("workspace/create", {"workspace_id": "ws_pots"})
+        await client.request("thread/start", {"thread_id": "thr_pots", "workspace_id": "ws_pots"})
+        await client.request("thread/start", {"thread_id": "thr_here"})
+        ids = {
+            name: await remember(client, f"The {name} are fired twice.", **place)
+            for name, place in (
+                ("pots", {"scope": {"kind": "workspace", "key": "ws_pots"}, "context": {"workspace_id": "ws_pots"}}),
+                ("pans", {"scope": {"kind": "workspace", "key": "ws_default"}}),
+                ("pegs", {"category": "project_policy"}),
+            )
+        }
+        for context, seen in (
+            ({}, {"pans", "pegs"}),
+            ({"thread_id": "thr_here"}, {"pans", "pegs"}),
+            ({"thread_id": "thr_nobody"}, {"pans", "pegs"}),
+            ({"thread_id": "thr_pots"}, {"pots"}),
+            ({"workspace_id": "ws_pots"}, {"pots"}),
+        ):
+            asked = {"query": "fired twice", "context": context}
+            hits = (await client.request("memory/search", asked))["hits"]
+            assert {hit["record"]["memory_id"] for hit in hits} == {ids[name] for name in seen}, context
+            found = (await client.request("knowledge/search", asked))["hits"]
+            assert {hit["address"].split(":")[-1] for hit in found} == {ids[name] for name in seen}, context
+
+
 def test_list_and_why_hint_at_other_projects_as_search_does(tmp_path):
     den = Den(tmp_path / "den")
     pots, pans, bare = (repository(tmp_path / name) for name in ("pots", "pans", "bare"))
