@@ -31,6 +31,8 @@ MIN_ISSUED = 2.3
 MIN_JAGGED = 0.2
 """Changes of kind (small, capital, digit) for a character: random text has 0.3 to 0.5, names of things in code 0 to
 0.15."""
+PATH_CHARS = 256
+"""A path before a name is looked for so far back."""
 MIN_RUN = 10
 """A random value has letters and digits in a row; what hyphens and dots cut shorter is a name, a version, a date."""
 
@@ -273,9 +275,18 @@ def stated_password(found: RuleMatch) -> Range | None:
     return (start, end) if _is_mixed(value) or len(_JOINED_WORD.findall(value)) >= JOINED_WORDS else None
 
 
+_ROOT = compile_late(r"[@\"'`(\[<]*(?:[~.]{0,2}|[A-Za-z]:)/")
+
+
+def _names_file(found: RuleMatch) -> bool:
+    """Return whether the name ends a path: the next word is not what `/etc/passwd` says."""
+    above = found.text[max(0, found.begin - PATH_CHARS) : found.begin]
+    return above.endswith("/") and _ROOT.match(above.split()[-1]) is not None
+
+
 def bare_password(found: RuleMatch) -> Range | None:
     """Return the range as `stated_password` does, of a longer value, because no `is` stands before it."""
-    narrowed = stated_password(found)
+    narrowed = None if _names_file(found) else stated_password(found)
     return narrowed if narrowed and narrowed[1] - narrowed[0] >= 6 else None
 
 
@@ -293,6 +304,8 @@ def strange(found: RuleMatch) -> Range | None:
     start, end = _trim_punctuation(found)
     value = found.text[start:end]
     if end - start < 6 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value) or _is_fingerprint(value):
+        return None
+    if _names_file(found):
         return None
     value = value.removesuffix("?") if len(value) <= MOST_OF_NAME else value  # a question after "argon2?"
     kinds = {_kind(c) for c in value} | ({4} if any(c.isalpha() and ord(c) > 127 for c in value) else set[int]())

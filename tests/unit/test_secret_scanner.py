@@ -253,6 +253,8 @@ PLACED = [
     ("connection_string", "p4ss", "redis://:{}@cache:6379/0"),
     ("authorization", rnd(40), "Authorization: Bearer {}"),
     ("authorization", base64.b64encode(b"bob:" + W.encode()).decode(), "authorization: Basic {}"),
+    ("password", "Gx7!kk2p", "login/password {}"),
+    ("password", "Gx7!kk2p", "/etc/passwd: {}"),
     ("password", W, "password is {}"),
     ("password", W, "My password is {} and I like tea"),
     ("password", W, "The password for the staging box: {}"),
