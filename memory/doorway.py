@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memory.ports import Collaborators
 from memory.rows.forgetting import read_generation
 from memory.rules.scopes import of_context, require_scope
-from protocol.base import Scope
+from protocol.base import DEFAULT_WORKSPACE, Scope
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import ReadThread, ThreadFact
 from protocol.memory.values import Context
@@ -72,8 +72,9 @@ class Doorway:
         self.require_normal_thread(tx, context)
         if scope is not None:
             require_scope(scopes, scope)
-        written = scope or next((s for s in scopes if s.kind == "workspace"), None)
-        if written is not None and written.kind == "workspace" and not self._means.workspace_exists(tx, written.key):
+        written = [scope] if scope is not None else [one for one in scopes if one.kind == "workspace"]
+        keys = {one.key for one in written if one.kind == "workspace"} - {DEFAULT_WORKSPACE}
+        if any(not self._means.workspace_exists(tx, key) for key in keys):
             raise CallerError.missing("workspace")
         if scope is not None and scope.kind == "thread" and self._means.read_thread(tx, scope.key) is None:
             raise CallerError.missing("thread")

@@ -18,7 +18,8 @@ from promt.handing_over import COLON
 from promt.intents import detect
 from promt.language.reader import either, whole
 from promt.layout import sentences
-from promt.own_words import find_led_on, only_own, own_stretches
+from promt.orders import find_led_on
+from promt.own_words import only_own, own_stretches
 from promt.patterns import compile_late
 from protocol.hooks import ToolContext, TurnContext
 from protocol.record import Record
