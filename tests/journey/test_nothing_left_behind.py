@@ -4,8 +4,9 @@ and turns and extractions that are under way."""
 from pathlib import Path
 from typing import Any
 
+import pytest
 from home_bytes import files_holding, needles, tables_holding
-from spawned import Den, drain, every, fact, journey, remember, take_turn
+from spawned import Den, drain, every, fact, journey, refusal, remember, take_turn
 from test_knowledge import add, write
 
 from gateway.wire.client import GatewayClient
@@ -55,6 +56,39 @@ async def test_an_erase_with_sources_takes_every_earlier_version(tmp_path: Path)
         await drain(client)
         assert tables_holding(den, [word]) == set()
     assert files_holding(den, [word]) == set()
+
+
+# -- other scopes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["tombstone", "erase"])
+@journey
+async def test_what_a_user_forgot_is_noted_in_no_scope_that_they_see_it_in(tmp_path: Path, mode: str) -> None:
+    said = "The cat is called Mitzi."
+    async with Den(tmp_path).client() as client:
+        for n, (scope, other) in enumerate(
+            [
+                ({"kind": "user", "key": "default"}, {"kind": "workspace", "key": "ws_here"}),
+                ({"kind": "workspace", "key": "ws_here"}, {"kind": "agent", "key": "codex"}),
+            ]
+        ):
+            words = f"{said[:-1]} {n}."
+            context = {"workspace_id": "ws_here", "agent_id": "codex"}
+            memory_id = await remember(client, words, scope=scope, context=context)
+            forgetting = {"target": {"kind": "id", "memory_id": memory_id}, "mode": mode, "context": context}
+            await client.request("memory/forget", forgetting)
+            note = {
+                "content": words,
+                "agent_id": "codex",
+                "scope": other,
+                "context": context,
+                "category": "project_fact",
+            }
+            failed = await refusal(client, "memory/note", note)
+            assert failed.data["details"]["decision"]["reason_code"] == "suppressed_by_rejection"
+        assert await every(client, "memory/list", "records") == []
+        kept = await remember(client, said[:-1] + " 0.", scope={"kind": "workspace", "key": "ws_here"})  # a new word
+        assert [one["memory_id"] for one in await every(client, "memory/list", "records")] == [kept]
 
 
 # -- files of the user -----------------------------------------------------------------------------------------------
