@@ -76,6 +76,7 @@ from protocol.memory.values import Candidate, Decision, ReasonCode
 from protocol.memory.writes import WriteResult
 from protocol.notifications import CandidateCreated
 from protocol.record import Record
+from protocol.saying import MARK
 from protocol.seams.ports import Tx
 
 NO_SCOPE = Scope(kind="workspace", key="none")
@@ -293,7 +294,8 @@ class _Write:
             junk=junk_of(p, self._means.lexicon),
             is_note=p.is_note,
             ask=p.ask,
-            is_forgotten=comes_too_late(self._tx, self._means, p, checked, (self._scope, self._identity)),
+            is_forgotten=MARK in p.content  # it was said in words that were erased since
+            or comes_too_late(self._tx, self._means, p, checked, (self._scope, self._identity)),
         )
         return situation, checked
 

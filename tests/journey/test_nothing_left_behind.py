@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from home_bytes import files_holding, needles, tables_holding
-from spawned import Den, drain, every, fact, journey, refusal, remember, take_turn
+from spawned import Den, drain, every, fact, journey, remember, take_turn
 from test_knowledge import add, write
 
 from gateway.wire.client import GatewayClient
@@ -84,8 +84,8 @@ async def test_what_a_user_forgot_is_noted_in_no_scope_that_they_see_it_in(tmp_p
                 "context": context,
                 "category": "project_fact",
             }
-            failed = await refusal(client, "memory/note", note)
-            assert failed.data["details"]["decision"]["reason_code"] == "suppressed_by_rejection"
+            answer = await client.request("memory/note", note)
+            assert (answer["status"], answer["reason_code"]) == ("rejected", "suppressed_by_rejection")
         assert await every(client, "memory/list", "records") == []
         kept = await remember(client, said[:-1] + " 0.", scope={"kind": "workspace", "key": "ws_here"})  # a new word
         assert [one["memory_id"] for one in await every(client, "memory/list", "records")] == [kept]
