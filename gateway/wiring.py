@@ -239,6 +239,7 @@ def build(core: MemoryCore) -> App:
         owner=base.owners.owner,
         incident=log.incident,
         unstored=unstored,
+        find_erased=memory.deleted.find_erased,
     )
     marks = _marks(memory, episodic, knowledge)
     pipeline = Pipeline(runtime=runtime, planners=planners, advisor=advisor, settings=settings)

@@ -357,6 +357,10 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'forgotten'), 0)
 -- Something is forgotten now, whenever it was before.
 INSERT OR REPLACE INTO forgotten (mark) VALUES (:mark)
 
+-- name: marks_since
+-- What was forgotten after a generation.
+SELECT mark FROM forgotten WHERE generation > :since
+
 -- name: forgotten_at
 -- The generation in which something was forgotten.
 SELECT generation FROM forgotten WHERE mark = :mark

@@ -27,6 +27,7 @@ from memory.rows.store import active_in, scope_ids_of, to_column
 from memory.rules.categories import PROJECT_RULES
 from memory.rules.scopes import narrow_scopes, of_turn, require_scope
 from memory.write.answers import manifest_entry
+from memory.write.heard import HeardInTurn
 from memory.write.idempotency import notify_after_commit, write_once
 from memory.write.writing import Outcome
 from promt.brief import Brief
@@ -199,8 +200,9 @@ class TurnMemory:
                 return
             said = self._means.generation_of_turn(tx, turn.turn_id)
             began = GONE if said is None else said
+            heard = HeardInTurn(tx, self._means, turn.turn_id)
             for proposed in proposals:
-                outcomes.append(self._writer.write(tx, msgspec.structs.replace(proposed, began=began), scopes))
+                outcomes.append(self._writer.write(tx, msgspec.structs.replace(proposed, began=began), scopes, heard))
                 notify_after_commit(tx, self._means, outcomes[-1].notices)
             stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
             keep_answer(tx, key, KeptAnswer(b"", to_column(stats)), self._means.clock.now())

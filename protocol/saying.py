@@ -86,17 +86,23 @@ def _is_one_word(before: str, after: str) -> bool:
     return before.isalnum() and after.isalnum() and before < _FIRST_UNSPACED and after < _FIRST_UNSPACED
 
 
+def stands_alone(flat: str, start: int, end: int) -> bool:
+    """Return whether a part of a folded text begins and ends no longer word."""
+    is_cut = (start > 0 and _is_one_word(flat[start - 1], flat[start])) or (
+        end < len(flat) and _is_one_word(flat[end - 1], flat[end])
+    )
+    return not is_cut
+
+
 def _places(flat: str, phrase: str) -> Iterator[int]:
     """Yield where a folded phrase stands for itself in a folded text."""
     place = flat.find(phrase)
     while place >= 0:
         end = place + len(phrase)
-        is_cut = (place > 0 and _is_one_word(flat[place - 1], phrase[0])) or (
-            end < len(flat) and _is_one_word(phrase[-1], flat[end])
-        )
-        if not is_cut:
+        is_alone = stands_alone(flat, place, end)
+        if is_alone:
             yield place
-        place = flat.find(phrase, place + 1 if is_cut else end)
+        place = flat.find(phrase, end if is_alone else place + 1)
 
 
 class Saying:

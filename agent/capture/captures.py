@@ -26,6 +26,7 @@ from agent.capture.identity import (
 )
 from agent.capture.means import CaptureMeans, FoundMessage, options_of
 from agent.capture.recalls import BRIEF_CHARS, GivenMemory, Recalls, standing_in
+from agent.forget.redaction import list_texts, take_out_of_event
 from agent.prompt.compiler import unspend
 from agent.rows.captures import (
     KnownCapture,
@@ -377,6 +378,8 @@ class Captures:
             return stored.turn
         now = self._means.clock.now()
         known = items_of_turn(tx, turn_id)
+        events = self._means.turns.mask_events(end.events)
+        saying = self._means.turns.find_erased(tx, turn_id, [end.text or "", *list_texts([], events)])
         if end.text:
             item = Item(
                 item_id=self._means.ids.new("itm"),
@@ -385,14 +388,14 @@ class Captures:
                 kind="agent_message",
                 role="assistant",
                 status=ITEM_STATUS.get(event, "completed"),
-                text=end.text,
+                text=saying.take_out(end.text),
                 at=now,
                 name=None,
                 artifacts=[],
                 tool=None,
             )
             add_item(tx, item, len(known))
-        events = self._means.turns.mask_events(end.events)
+        events = [take_out_of_event(one, saying) for one in events]
         left = msgspec.structs.replace(stored.turn, usage=end.usage or stored.turn.usage, tool_events=events)
         end_turn(tx, turn_id, before, event, now, TurnLeft(left, stored.last_seq))
         facts = read_items(tx, turn_items(tx, [turn_id])[turn_id]).values()

@@ -19,7 +19,9 @@ from agent.rows.items import (
     turns_naming,
 )
 from agent.rows.statements import to_json
-from protocol.saying import MARK, Saying
+from protocol.conversation.items import Item, ToolUse
+from protocol.conversation.turns import ToolEvent
+from protocol.saying import MARK, Saying, texts_in
 from protocol.seams.ports import Tx
 
 SPOKEN = ("arguments",)
@@ -89,3 +91,27 @@ def _redact_call(tx: Tx, turn_id: str, call_id: str | None, texts: Sequence[str]
             if clean != item.tool:
                 changed += redact_item(tx, item._replace(tool=clean))
     return changed
+
+
+# -- what a turn says at its end ---------------------------------------------------------------------------------------
+
+
+def list_texts(items: Sequence[Item], events: Sequence[ToolEvent]) -> list[str]:
+    """Return the texts that a turn leaves at its end."""
+    calls = [text for item in items if item.tool is not None for text in texts_in(msgspec.to_builtins(item.tool))]
+    return [*(item.text for item in items), *calls, *(event.summary or "" for event in events)]
+
+
+def take_out_of_item(item: Item, saying: Saying) -> Item:
+    """Return an item without some phrases; the arguments of a call lose them as well."""
+    if not saying.phrases:
+        return item
+    tool = item.tool
+    if tool is not None:
+        tool = msgspec.json.decode(saying.take_out_of_json(to_json(tool), SPOKEN), type=ToolUse)
+    return msgspec.structs.replace(item, text=saying.take_out(item.text), tool=tool)
+
+
+def take_out_of_event(event: ToolEvent, saying: Saying) -> ToolEvent:
+    """Return a host's tool event without some phrases."""
+    return msgspec.structs.replace(event, summary=saying.take_out(event.summary)) if event.summary else event

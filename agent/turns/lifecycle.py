@@ -18,13 +18,14 @@ import msgspec
 from msgspec import Struct
 
 from agent.files.artifacts import Artifacts, ContentGoneError
+from agent.forget.redaction import list_texts, take_out_of_event, take_out_of_item
 from agent.guidance.steering import NO_GUIDANCE, TurnGuidance
 from agent.prompt.compiler import list_injected
 from agent.prompt.ledger import Ledger
 from agent.rows.items import add_item, read_items, turn_items
 from agent.rows.runs import add_run
 from agent.rows.threads import StoredThread
-from agent.rows.turns import TurnLeft, end_turn, status_of_turn, turns_of_owner
+from agent.rows.turns import TurnLeft, end_turn, generation_of_turn, status_of_turn, turns_of_owner
 from agent.states import TURNS, TurnEvent
 from agent.threads.unstored import Unstored, refusal_of
 from agent.turns.active import ActiveTurn
@@ -38,6 +39,8 @@ from protocol.conversation.values import Driver, TurnStatus
 from protocol.errors import Defect, GatewayError, Unavailable
 from protocol.gateway import HookRun
 from protocol.hooks import OnItems
+from protocol.saying import Saying
+from protocol.seams.forgettings import FindErased
 from protocol.seams.ports import Clock, Ids, Notify, Transact, Tx
 from protocol.seams.transitions import after
 from protocol.settings import GatewayConfig
@@ -49,6 +52,10 @@ class Begun(NamedTuple):
     turn: Turn
     active: ActiveTurn | None
     history: History
+
+
+def _find_nothing(_tx: Tx, _texts: Sequence[str], _since: int) -> Saying:
+    return Saying(())
 
 
 class TurnMeans(Struct, frozen=True, kw_only=True):
@@ -66,6 +73,7 @@ class TurnMeans(Struct, frozen=True, kw_only=True):
     owner: str
     incident: Callable[[BaseException], str]
     unstored: Unstored
+    find_erased: FindErased = _find_nothing
 
 
 class TurnLifecycle:
@@ -252,8 +260,10 @@ class TurnLifecycle:
             def store(tx: Tx) -> None:
                 if status_of_turn(tx, turn.turn_id) != before:  # another process has ended it
                     return
-                self._store_items(tx, active, fresh, runs)
-                left = TurnLeft(turn, active.seq)
+                saying = self.find_erased(tx, turn.turn_id, list_texts(active.items, turn.tool_events))
+                self._store_items(tx, active, fresh, runs, saying)
+                events = [take_out_of_event(one, saying) for one in turn.tool_events]
+                left = TurnLeft(msgspec.structs.replace(turn, tool_events=events), active.seq)
                 end_turn(tx, turn.turn_id, before, event, turn.completed_at or 0, left)
                 self._follow(tx, turn)
 
@@ -318,11 +328,18 @@ class TurnLifecycle:
             error = TurnError.of("internal", retryable=False)
         return msgspec.structs.replace(turn, status=status, completed_at=self._means.clock.now(), error=error)
 
-    def _store_items(self, tx: Tx, active: ActiveTurn, fresh: PreparedTurn | None, runs: Sequence[HookRun]) -> None:
+    def find_erased(self, tx: Tx, turn_id: str, texts: Sequence[str]) -> Saying:
+        """Return the phrases of a turn's texts that were erased with their sources since it began."""
+        since = generation_of_turn(tx, turn_id)
+        return self._means.find_erased(tx, texts, since) if since is not None else Saying(())
+
+    def _store_items(
+        self, tx: Tx, active: ActiveTurn, fresh: PreparedTurn | None, runs: Sequence[HookRun], saying: Saying
+    ) -> None:
         """Store what a turn left beside itself; `fresh` is a preparation of which nothing is stored yet."""
         turn = active.turn
         for position, item in enumerate(active.items, 1):
-            add_item(tx, item, position)
+            add_item(tx, take_out_of_item(item, saying), position)
         for run in fresh.runs if fresh is not None else runs:
             add_run(tx, run)
         if fresh is not None:

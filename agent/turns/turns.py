@@ -46,6 +46,7 @@ from protocol.gateway import HookRun
 from protocol.hooks import Marks, ToolCall
 from protocol.methods import Bound, bind
 from protocol.models import Model, ModelRequest, ToolRequest
+from protocol.saying import Saying
 from protocol.seams.ports import Spawn, Tx
 from protocol.thread_episodic import parts_of_chunk
 
@@ -409,6 +410,10 @@ class Turns:
     def mask_events(self, events: Sequence[ToolEvent]) -> list[ToolEvent]:
         """Return a host's tool events as they are kept."""
         return [self._mask_event(event) for event in events]
+
+    def find_erased(self, tx: Tx, turn_id: str, texts: Sequence[str]) -> Saying:
+        """Return the phrases of a turn's texts that were erased with their sources since it began."""
+        return self._life.find_erased(tx, turn_id, texts)
 
     async def interrupt(self, turn_id: str) -> bool:
         """Interrupt a turn; return whether it runs in this process."""

@@ -5,9 +5,10 @@ nothing of them can be restored.
 Rule 2: a part is what one transaction does while other writers wait; the files forget once, after the last part.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from memory.candidates.decisions import Candidates
+from memory.forget.erased_phrases import find_erased
 from memory.forget.erasing import Eraser
 from memory.forget.forgetting import Forgetter
 from memory.ports import Collaborators
@@ -24,6 +25,7 @@ from memory.rows.store import scope_id_of
 from memory.write.idempotency import notify_after_commit
 from protocol.base import Cancelled, Scope
 from protocol.record import Actor
+from protocol.saying import Saying
 from protocol.seams.ports import Tx
 
 ERASED_AT_ONCE = 100
@@ -48,6 +50,10 @@ class DeletedScopes:
         """Return whether a thread was forgotten or deleted after that generation, or its workspace deleted."""
         marks = (Mark("thread", thread_id), Mark("workspace", workspace_id))
         return any(is_forgotten_since(tx, self._means, mark, since) for mark in marks)
+
+    def find_erased(self, tx: Tx, texts: Sequence[str], since: int) -> Saying:
+        """Return the phrases of some texts that were erased with their sources after a generation."""
+        return find_erased(tx, self._means, texts, since)
 
     def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:
         """Let nothing be learnt from what was said in a thread up to now; the learning that this cancelled."""

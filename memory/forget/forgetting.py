@@ -39,7 +39,14 @@ from memory.rows.forgetting import (
     records_of_source,
 )
 from memory.rows.notices import Notice, build_changed_notice, expire, note_change, reactivate
-from memory.rows.records import earlier_versions, is_key_taken, reinforce, set_status, status_before_deletion, was_merged
+from memory.rows.records import (
+    earlier_versions,
+    is_key_taken,
+    reinforce,
+    set_status,
+    status_before_deletion,
+    was_merged,
+)
 from memory.rows.store import (
     Change,
     Stored,

@@ -7,6 +7,7 @@ Rule 2: what cannot be read is named like what stays: nobody says that nothing i
 
 from collections.abc import Sequence
 
+from memory.forget.erased_phrases import note_phrases
 from memory.forget.own_terms import ForgottenPhrases, KeptRecords, MemoryWords, RedactionPlan, collect_phrases, plan_of
 from memory.ports import Collaborators
 from memory.rows.candidates import erase_candidate, lift_doubt
@@ -68,6 +69,7 @@ class Sources:
 
     def take_out(self, tx: Tx, plan: RedactionPlan) -> list[Notice]:
         """Do what was planned. A proposal that says it goes as a whole."""
+        note_phrases(tx, self._means, plan.saying)
         for house in self._houses:
             house.take_out(tx, plan.saying, plan.taken)
         notices: list[Notice] = []

@@ -2,6 +2,7 @@
 
 Rule 1: a wish stands in the user's own words and names the memory: by its words, or as what they were just shown.
 Rule 2: what is asked about is confirmed by the very next words of the user in that thread, once, or not at all.
+A yes is all that they say, or it names the memory or forgetting: "yes please, tell me more" answers something else.
 Rule 3: a model that was given a pasted text may have asked for what that wants: there a yes has to speak of forgetting.
 Rule 4: nothing of this is stored: after a restart of the process the user is asked again.
 """
@@ -30,7 +31,13 @@ MAX_THREADS: Final = 256
 MAX_YES_CHARS: Final = 120
 """A yes is short; a longer text that begins with the word says something else."""
 
+MAX_YES_WORDS: Final = 2
+"""So many words of grammar may stand beside a yes: "both of them"."""
+
 _YES: Final = compile_late(lambda: rf"\W*(?:{either('forgetting', 'yes')})(?!\w)", re.IGNORECASE)
+_YES_WORDS: Final = compile_late(lambda: whole("forgetting", "yes"), re.IGNORECASE)
+_WORDLESS: Final = compile_late(r"[^\w']+")
+_ASKS: Final = compile_late("[?\uff1f]")
 _NO: Final = compile_late(lambda: whole("forgetting", "no"), re.IGNORECASE)
 _EVERYTHING: Final = compile_late(lambda: whole("forgetting", "everything"), re.IGNORECASE)
 _FORGETS: Final = compile_late(lambda: whole("forgetting", "names_no_memory"), re.IGNORECASE)
@@ -48,8 +55,8 @@ class _Turn:
     """The records that its user may mean by "that": recalled for this turn, or shown in the one before."""
     waiting: set[str] = field(default_factory=set[str])
     """The records that the user was asked about in the turn before."""
-    is_yes: bool = False
-    """The user says yes to all of that."""
+    yes: str = ""
+    """The user's own words, where they say yes to that; empty where they say something else."""
     shown: set[str] = field(default_factory=set[str])
     asked: set[str] = field(default_factory=set[str])
     forgotten: int = 0
@@ -72,7 +79,8 @@ class ForgetConsent:
             begun.pointed_at |= known.shown | known.asked
             begun.waiting = known.asked
             begun.has_material |= known.has_material and bool(known.asked)  # whoever asks again asks for the page
-            begun.is_yes = bool(known.asked) and _says_yes(text) and not (known.has_material and _is_bare(text))
+            is_yes = bool(known.asked) and _says_yes(text) and not (known.has_material and _is_bare(text))
+            begun.yes = only_own(text) if is_yes else ""
         self._turns[turn.thread_id] = begun
         self._turns.move_to_end(turn.thread_id)
         while len(self._turns) > MAX_THREADS:
@@ -89,7 +97,7 @@ class ForgetConsent:
         if context.agreed:
             return True
         is_waiting = record.memory_id in turn.waiting
-        if is_waiting and turn.is_yes:
+        if is_waiting and turn.yes and _confirms(turn.yes, record, lexicon):
             turn.waiting.discard(record.memory_id)
             return True
         if (is_waiting or turn.forgotten == 0) and _wants(context, record, turn.pointed_at, lexicon):
@@ -103,6 +111,17 @@ class ForgetConsent:
 def _says_yes(text: str) -> bool:
     own = only_own(text).strip()
     return len(own) <= MAX_YES_CHARS and _YES.match(own) is not None and _NO.search(own) is None
+
+
+def _confirms(yes: str, record: Record, lexicon: Lexicon) -> bool:
+    """Return whether a yes says nothing else, or says to what."""
+    rest = _WORDLESS.sub(" ", _FORGETS.sub(" ", _YES_WORDS.sub(" ", yes)))
+    is_whole = len(rest.split()) <= MAX_YES_WORDS and not telling_terms(rest, lexicon) and _ASKS.search(yes) is None
+    return is_whole or not _is_bare(yes) or shares_words(rest, _words_of(record), lexicon)
+
+
+def _words_of(record: Record) -> str:
+    return f"{record.content} {record.key.replace('_', ' ').replace(':', ' ')}"
 
 
 def _has_material(text: str) -> bool:
@@ -130,4 +149,4 @@ def _wants(context: ToolContext, record: Record, pointed_at: set[str], lexicon: 
     named = " ".join(_FORGETS.sub(" ", one) for one in wishes)
     if not telling_terms(named, lexicon):
         return record.memory_id in pointed_at
-    return shares_words(named, f"{record.content} {record.key.replace('_', ' ').replace(':', ' ')}", lexicon)
+    return shares_words(named, _words_of(record), lexicon)

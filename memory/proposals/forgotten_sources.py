@@ -28,10 +28,10 @@ from protocol.seams.ports import Tx
 GONE = -1
 """The generation of work whose source is not there any more: older than every mark."""
 
-Kind: TypeAlias = Literal["turn", "thread", "workspace", "scope", "words", "taught", "place"]
+Kind: TypeAlias = Literal["turn", "thread", "workspace", "scope", "words", "taught", "place", "phrase", "phrase_length"]
 """`workspace`: one that was deleted with its conversations; `scope`: a scope whose memory was forgotten. `words`:
 what a forgotten record said, in its scope. `taught`: a turn that a forgotten record came from. `place`: a thread
-with its workspace."""
+with its workspace. `phrase`: words that were erased with their sources, and how long they are."""
 
 
 class Mark(NamedTuple):
@@ -73,12 +73,12 @@ def place_of(workspace_id: str | None, thread_id: str) -> Mark:
 
 def note_forgotten(tx: Tx, means: Collaborators, marks: Iterable[Mark]) -> None:
     """Forget these from now on, for everything that has begun already."""
-    keep_marks(tx, [_hash(means, mark) for mark in dict.fromkeys(marks)])
+    keep_marks(tx, [hash_of_mark(means, mark) for mark in dict.fromkeys(marks)])
 
 
 def is_forgotten_since(tx: Tx, means: Collaborators, mark: Mark, since: int) -> bool:
     """Return whether the marked thing was forgotten after that generation."""
-    forgotten = generation_of(tx, _hash(means, mark))
+    forgotten = generation_of(tx, hash_of_mark(means, mark))
     return forgotten is not None and forgotten > since
 
 
@@ -136,7 +136,8 @@ def _is_of_workspace(tx: Tx, means: Collaborators, workspace_id: str | None, pla
     return thread.workspace_id == workspace_id
 
 
-def _hash(means: Collaborators, mark: Mark) -> bytes:
+def hash_of_mark(means: Collaborators, mark: Mark) -> bytes:
+    """Return the keyed hash by which a forgotten thing is known."""
     return means.keyed.digest("forgotten", f"{mark.kind}\n{mark.name}")
 
 

@@ -89,6 +89,11 @@ def keep_marks(tx: Tx, marks: Sequence[bytes]) -> None:
     tx.run_many(SQL["note_forgotten"], [{"mark": mark} for mark in marks])
 
 
+def marks_since(tx: Tx, since: int) -> frozenset[bytes]:
+    """Return the marks of all that was forgotten after a generation."""
+    return frozenset(mark for (mark,) in tx.all(SQL["marks_since"], {"since": since}))
+
+
 def generation_of(tx: Tx, mark: bytes) -> int | None:
     """Return the generation in which something was forgotten last."""
     row = tx.one(SQL["forgotten_at"], {"mark": mark})

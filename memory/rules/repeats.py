@@ -24,15 +24,16 @@ _TOKEN: Final = compile_late("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0
 
 
 def repeats(said: str, heard: Iterable[str]) -> bool:
-    """Return whether a sentence repeats one of the texts of others."""
+    """Return whether a sentence repeats one of the texts of others, each folded once."""
     runs = list(_runs(_TOKEN.findall(fold_quote(said))))
     if not runs:
         return False
-    for text in heard:
-        known = f" {' '.join(_TOKEN.findall(fold_quote(text[:HEARD_CHARS])))} "
-        if any(f" {run} " in known for run in runs):
-            return True
-    return False
+    return any(f" {run} " in text for text in heard for run in runs)
+
+
+def fold_heard(text: str) -> str:
+    """Return a text of others as sentences are compared with it."""
+    return f" {' '.join(_TOKEN.findall(fold_quote(text[:HEARD_CHARS])))} "
 
 
 def _runs(tokens: list[str]) -> Iterator[str]:

@@ -55,19 +55,20 @@ from memory.rows.store import (
     is_suppressed,
     note_turns,
     pending_candidate,
+    scope_id_of,
     to_column,
 )
 from memory.rules.admission import Proposal
 from memory.rules.identity import identify
 from memory.rules.notes import is_note
-from memory.rules.repeats import HEARD_TEXTS, repeats
-from memory.rules.scopes import default_of
+from memory.rules.repeats import repeats
+from memory.rules.scopes import USER, default_of
 from memory.rules.write_plan import KnownCandidate, KnownRecord, ProposalSituation, Refined, WritePlan, plan_write
 from memory.write.adopting import adopt, may_adopt, replace_notes
 from memory.write.filing import still_active, take_path
+from memory.write.heard import HeardInTurn
 from memory.write.refining import find_refined
 from promt.intents import detect
-from promt.own_words import awaits_text
 from promt.render import carries_own_block
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
@@ -75,6 +76,7 @@ from protocol.memory.values import Candidate, Decision, ReasonCode
 from protocol.memory.writes import WriteResult
 from protocol.notifications import CandidateCreated
 from protocol.record import Record
+from protocol.saying import MARK
 from protocol.seams.ports import Tx
 
 NO_SCOPE = Scope(kind="workspace", key="none")
@@ -108,8 +110,11 @@ class RecordWriter:
     def __init__(self, means: Collaborators, vectors: RecordVectors) -> None:
         self._means, self._vectors = means, vectors
 
-    def write(self, tx: Tx, given: Proposed, active: Sequence[Scope]) -> Outcome:
-        """Gather, decide, apply. Raises `CallerError` for what is no proposal at all."""
+    def write(self, tx: Tx, given: Proposed, active: Sequence[Scope], heard: HeardInTurn | None = None) -> Outcome:
+        """Gather, decide, apply. `heard` is shared by the proposals of a turn.
+
+        Raises `CallerError` for what is no proposal at all.
+        """
         proposed, notices = take_path(tx, self._means, clean_proposal(given), active)
         if not proposed.content.strip() and proposed.forbidden is None:
             raise CallerError.at("$.content", "There are no words in it")
@@ -118,7 +123,7 @@ class RecordWriter:
             corrected = get_record(tx, proposed.supersedes) if proposed.supersedes is not None else None
             stood = corrected.record.scope if corrected is not None else None
             scope, is_clear = default_of(active, proposed.semantic.category, proposed.semantic.scope_hint, stood)
-        work = _Write(tx, self._means, self._vectors, proposed, scope or NO_SCOPE, active, notices)
+        work = _Write(tx, self._means, self._vectors, proposed, scope or NO_SCOPE, active, notices, heard)
         situation, checked = work.gather(is_clear=is_clear, has_scope=scope is not None)
         return work.apply(plan_write(situation), checked)
 
@@ -135,7 +140,9 @@ class _Write:
         scope: Scope,
         active: Sequence[Scope],
         notices: list[Notice],
+        heard: HeardInTurn | None,
     ) -> None:
+        self._heard = heard
         self._tx, self._means, self._p, self._active = tx, means, proposed, active
         self._value = to_column(proposed.value) if proposed.value is not None else None
         self._scope = scope
@@ -163,14 +170,13 @@ class _Write:
         by = p.provenance.created_by.kind if p.provenance.created_by is not None else "user"
         if turn_id is None or p.is_note or p.approves is not None or by not in {"extractor", "assistant"}:
             return None
-        if awaits_text(self._means.find_request_before(self._tx, turn_id)):
+        heard = self._heard or HeardInTurn(self._tx, self._means, turn_id)
+        if heard.was_announced:
             return "not_own_words"
         said = p.retold or p.content
         if detect(said).remember:
             return None  # they ask for it, whoever said it first
-        return (
-            "not_own_words" if repeats(said, self._means.list_texts_of_others(self._tx, turn_id, HEARD_TEXTS)) else None
-        )
+        return "not_own_words" if repeats(said, heard.texts) else None
 
     def _meet(self) -> _Known:
         tx, scope_id = self._tx, self._scope_id
@@ -202,7 +208,22 @@ class _Write:
         said_before = self._identity.text_hash, self._identity.fingerprint
         turns = earlier_turns(tx, scope_id, *said_before) if met.repetition else set[str]()
         was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
+        was_unwanted = was_unwanted or self._is_unwanted_beside()
         return _Known(duplicate, same_key, pending, superseded, restated, refined, turns, was_unwanted)
+
+    def _is_unwanted_beside(self) -> bool:
+        """Return whether the same was forgotten or rejected in a scope that is seen together with this one.
+
+        The user's own is seen with every other.
+        """
+        p, means = self._p, self._means
+        for scope in dict.fromkeys([USER, *self._active]):
+            scope_id = scope_id_of(self._tx, scope) if scope != self._scope else None
+            if scope_id is not None:
+                there = identify(scope, p.semantic, p.content, p.value, p.alias, means.keyed)
+                if is_suppressed(self._tx, scope_id, there):
+                    return True
+        return False
 
     def _duplicate(self, same_key: Stored | None) -> Stored | None:
         found = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
@@ -218,7 +239,7 @@ class _Write:
         A note touches no other row.
         """
         said = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
-        is_unwanted = is_suppressed(self._tx, self._scope_id, self._identity)
+        is_unwanted = is_suppressed(self._tx, self._scope_id, self._identity) or self._is_unwanted_beside()
         superseded = find_superseded(self._tx, self._p, self._scope, self._active)
         if said is not None and superseded is not None and said.row == superseded.row:
             superseded = None
@@ -273,7 +294,8 @@ class _Write:
             junk=junk_of(p, self._means.lexicon),
             is_note=p.is_note,
             ask=p.ask,
-            is_forgotten=comes_too_late(self._tx, self._means, p, checked, (self._scope, self._identity)),
+            is_forgotten=MARK in p.content  # it was said in words that were erased since
+            or comes_too_late(self._tx, self._means, p, checked, (self._scope, self._identity)),
         )
         return situation, checked
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from protocol.base import Cancelled, Scope
+from protocol.saying import Saying
 from protocol.seams.ports import Tx
 
 
@@ -30,6 +31,10 @@ GenerationOfTurn: TypeAlias = Callable[[Tx, str], int | None]
 """Return the home's generation of forgetting when a turn began; None for a turn that is not there."""
 
 
+FindErased: TypeAlias = Callable[[Tx, Sequence[str], int], Saying]
+"""(tx, texts, generation): the phrases of the texts that were erased with their sources after it."""
+
+
 class Forgettings(Protocol):
     """The part of durable memory in deletions and imports of conversation."""
 
@@ -39,6 +44,10 @@ class Forgettings(Protocol):
 
     def is_forgotten(self, tx: Tx, workspace_id: str, thread_id: str, since: int) -> bool:
         """Return whether a thread was forgotten or deleted after that generation, or its workspace deleted."""
+        ...
+
+    def find_erased(self, tx: Tx, texts: Sequence[str], since: int) -> Saying:
+        """Return the phrases of some texts that were erased with their sources after a generation."""
         ...
 
     def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:

@@ -4,8 +4,9 @@ and turns and extractions that are under way."""
 from pathlib import Path
 from typing import Any
 
+import pytest
 from home_bytes import files_holding, needles, tables_holding
-from spawned import Den, drain, every, fact, journey, remember, take_turn
+from spawned import Den, drain, every, fact, hello, journey, remember, take_turn
 from test_knowledge import add, write
 
 from gateway.wire.client import GatewayClient
@@ -55,6 +56,72 @@ async def test_an_erase_with_sources_takes_every_earlier_version(tmp_path: Path)
         await drain(client)
         assert tables_holding(den, [word]) == set()
     assert files_holding(den, [word]) == set()
+
+
+# -- turns that are under way ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+@journey
+async def test_a_turn_says_nothing_that_was_erased_since_it_began(tmp_path: Path, *, is_elsewhere: bool) -> None:
+    (word,) = needles(1)
+    den = Den(tmp_path)
+    async with den.client() as client, await den.spawn() as other:
+        await hello(other)
+        await client.request("thread/start", {"thread_id": "thr_a"})
+        memory_id = await remember(client, f"The vault is called {word}.")
+        said = [{"type": "text", "text": "What is my vault called?"}]
+        await client.request("turn/prepare", {"thread_id": "thr_a", "turn_id": "trn_a", "input": said})
+        receipt = (await erase(other if is_elsewhere else client, memory_id))["receipt"]
+        assert receipt["complete"]
+        events = [{"name": "shell", "call_id": "c", "status": "ok", "summary": f"Opened {word}, then left."}]
+        answer = f"Your vault is called **{word.upper()}**, as you know."
+        finish = {"turn_id": "trn_a", "status": "succeeded", "assistant_text": answer, "tool_events": events}
+        await client.request("turn/finish", finish)
+        await drain(client)
+        items = (await client.request("turn/items", {"turn_id": "trn_a"}))["items"]
+        assert [one["text"] for one in items] == ["What is my vault called?", "Your [forgotten]**, as you know."]
+        assert tables_holding(den, [word]) == set()
+        again = {"thread_id": "thr_a", "turn_id": "trn_b", "input": [{"type": "text", "text": f"It is {word} anew."}]}
+        await client.request("turn/prepare", again)  # a new message may say it
+        await client.request(
+            "turn/finish", {"turn_id": "trn_b", "status": "succeeded", "assistant_text": f"So {word}."}
+        )
+        items = (await client.request("turn/items", {"turn_id": "trn_b"}))["items"]
+        assert [word in one["text"] for one in items] == [True, True]
+
+
+# -- other scopes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["tombstone", "erase"])
+@journey
+async def test_what_a_user_forgot_is_noted_in_no_scope_that_they_see_it_in(tmp_path: Path, mode: str) -> None:
+    said = "The cat is called Mitzi."
+    async with Den(tmp_path).client() as client:
+        for n, (scope, other) in enumerate(
+            [
+                ({"kind": "user", "key": "default"}, {"kind": "workspace", "key": "ws_here"}),
+                ({"kind": "workspace", "key": "ws_here"}, {"kind": "agent", "key": "codex"}),
+            ]
+        ):
+            words = f"{said[:-1]} {n}."
+            context = {"workspace_id": "ws_here", "agent_id": "codex"}
+            memory_id = await remember(client, words, scope=scope, context=context)
+            forgetting = {"target": {"kind": "id", "memory_id": memory_id}, "mode": mode, "context": context}
+            await client.request("memory/forget", forgetting)
+            note = {
+                "content": words,
+                "agent_id": "codex",
+                "scope": other,
+                "context": context,
+                "category": "project_fact",
+            }
+            answer = await client.request("memory/note", note)
+            assert (answer["status"], answer["reason_code"]) == ("rejected", "suppressed_by_rejection")
+        assert await every(client, "memory/list", "records") == []
+        kept = await remember(client, said[:-1] + " 0.", scope={"kind": "workspace", "key": "ws_here"})  # a new word
+        assert [one["memory_id"] for one in await every(client, "memory/list", "records")] == [kept]
 
 
 # -- files of the user -----------------------------------------------------------------------------------------------

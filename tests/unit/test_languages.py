@@ -63,9 +63,9 @@ print(json.dumps({
     "stops": "drin" in stop_words_for(["kel", "zom", "qarp"]),
     "yesterday": datetime.fromtimestamp(day.from_at / 1000, UTC).day,
     "two days ago": datetime.fromtimestamp(ago.from_at / 1000, UTC).day,
-    "remember": intents.detect("Zapom ke kem qarp lomar.").remember,
-    "language": intents.detect("Zapom ke kem qarp lomar.").language,
-    "facts": [fact.content for fact in extract_statements({"item": "Zapom ke kem qarp lomar."})],
+    "remember": intents.detect("Zapom ke kem qarp lomar zuvi.").remember,
+    "language": intents.detect("Zapom ke kem qarp lomar zuvi.").language,
+    "facts": [fact.content for fact in extract_statements({"item": "Zapom ke kem qarp lomar zuvi."})],
 }))
 """
 
@@ -82,7 +82,7 @@ def test_a_new_language_is_one_new_file(tmp_path: Path) -> None:
         "two days ago": 13,
         "remember": True,
         "language": "qx",
-        "facts": ["Kem qarp lomar"],
+        "facts": ["Kem qarp lomar zuvi"],
     }
 
 
