@@ -225,6 +225,7 @@ def main(arguments: list[str]) -> int:
     """Load the product, and run each command that is asked for in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, meant for the tests
     sys.path.pop(0)  # this folder: the product is installed
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as the product has it; threads that numpy began would not be forked
     for name in LOADED:
         import_module(name)
     _warm()
