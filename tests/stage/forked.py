@@ -1,8 +1,8 @@
-"""A command of `pioneer` that a test spawns is forked from a process that has loaded the product: what it costs to
-import is paid once.
+"""A command of `pioneer` that a test spawns is forked from a process that has loaded the product, and has compiled its
+patterns: what these cost is paid once.
 
 The forked process is a child of the one that asked, with pipes, an environment, signals and an exit code of its own;
-nothing tells it from a spawned one but its imports. A test that is about these is marked `cold`. Where Python is told
+nothing tells it from a spawned one but what it need not load. A test that is about this is marked `cold`. Where Python is told
 something at its start, or the system is not Linux, the command is spawned as ever. Where coverage follows the process,
 it begins after the fork: what the import of a module runs is counted in the tests' own process.
 
@@ -14,6 +14,7 @@ moment.
 import atexit
 import ctypes
 import functools
+import gc
 import inspect
 import json
 import os
@@ -33,13 +34,17 @@ import coverage
 
 LOADED = (
     "anyio._backends._asyncio",
+    "gateway.doors.commands.new_memories",
     "gateway.doors.commands.processes.starting",
     "gateway.process",
     "gateway.process_methods",
     "gateway.wiring",
     "jsonrpcserver.async_dispatcher",
+    "numpy",
 )
-"""The modules that `pioneer serve` imports before its first answer; all others come with them."""
+"""The modules that a process imports for its first answers; all others come with them."""
+JUDGED = "I prefer window seats, and my dentist is in Hamburg since 3 May 2024."
+"""Words that the rules read: what they compile and parse is the same for all that is read later."""
 ASK_BYTES = 1 << 20
 OPEN_FILES = 1024
 """More than the process that forks has open: a child closes all but its three pipes."""
@@ -203,12 +208,27 @@ def _begin(ask: Ask, pipes: list[int]) -> Ask:
     return ask
 
 
+def _warm() -> None:
+    """Read a text by the rules, and compile the patterns that it did not need."""
+    from gateway.secrets.scanner import RuleScanner  # noqa: PLC0415  # the tests' own process needs none of these
+    from memory.extraction.rule_extraction import extract_statements  # noqa: PLC0415
+    from promt.patterns import LatePattern  # noqa: PLC0415
+
+    extract_statements({"": JUDGED})
+    RuleScanner().find(JUDGED)
+    for late in [one for one in gc.get_objects() if type(one) is LatePattern]:
+        _ = late.flags
+    gc.freeze()  # a forked process need not copy what it never frees
+
+
 def main(arguments: list[str]) -> int:
     """Load the product, and run each command that is asked for in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, meant for the tests
     sys.path.pop(0)  # this folder: the product is installed
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as the product has it; threads that numpy began would not be forked
     for name in LOADED:
         import_module(name)
+    _warm()
     if serve(socket.socket(fileno=int(arguments[0]))) is None:
         return 0
     from gateway.cli import main as run  # noqa: PLC0415  # as the console script does
