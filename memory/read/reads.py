@@ -130,6 +130,13 @@ def at_time(record: Record, now: int, aging: Aging) -> Record:
     )
 
 
+def with_access(record: Record, now: int) -> Record:
+    """Return a record as `note_access` leaves it."""
+    reinforced_at = max(record.reinforced_at, now)
+    count = record.access_count + 1
+    return msgspec.structs.replace(record, access_count=count, last_accessed_at=now, reinforced_at=reinforced_at)
+
+
 class RecordReader:
     """Answers reads within a list of active scopes."""
 
@@ -361,10 +368,16 @@ class RecordReader:
             return at_time(stored.record, now, aging) if stored is not None and self._shows(tx, stored, view) else None
 
         record = await self._read(read)
-        if record is not None and counts(record.memory_id, now):
-            memory_id = record.memory_id
-            await self._means.db.jot(lambda tx: note_access(tx, memory_id, now))
-        return GetResult(record=record)
+        if record is None or not counts(record.memory_id, now):
+            return GetResult(record=record)
+        noted: list[Record] = []
+
+        def note(tx: Tx) -> None:
+            note_access(tx, record.memory_id, now)
+            noted.append(at_time(with_access(record, now), now, aging))
+
+        await self._means.db.jot(note)
+        return GetResult(record=noted[0] if noted else record)
 
     async def list_records(self, params: ListParams, scopes: Sequence[Scope]) -> ListResult:
         """Records in an order, each exactly once over all pages."""

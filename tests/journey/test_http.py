@@ -17,6 +17,7 @@ import pytest
 from http_stage import SECONDS, Events, HttpDen, mode_of
 from spawned import clean_environment, on_posix, run_to_end
 
+from gateway.home.tokens import rotate, token_path
 from gateway.wire.client import console_script
 from protocol.methods import METHODS
 
@@ -384,6 +385,36 @@ def test_http_statement_05_sanctums_rows(tmp_path):
         assert den.ask("POST", "/v1/consolidate?dry_run").json["run"]["dry_run"] is True
 
 
+def test_the_log_of_requests_has_codes_sizes_and_no_text(tmp_path):
+    den = HttpDen(tmp_path)
+    process = den.start("--log-level", "info")
+    body = json.dumps({"content": "The heron is grey."}).encode()
+    said = den.ask("POST", "/v1/write", body)
+    process.send_signal(signal.SIGTERM)
+    _, logged = process.communicate(timeout=SECONDS)
+    (line,) = [json.loads(line) for line in logged.splitlines() if '"/v1/write"' in line]
+    assert (line["status"], line["bytes_in"], line["bytes_out"]) == (201, len(body), len(said.body))
+    assert "heron" not in logged
+
+
+def test_http_statement_05_the_header_names_whose_words_they_are(tmp_path):
+    header = {"X-Pioneer-Agent": "scout"}
+    with HttpDen(tmp_path).door() as den:
+        for body, author in (({}, "scout"), ({"agent": "user"}, "user"), ({"agent": "ranger"}, "ranger")):
+            written = {"content": f"The {author} saw a heron.", **body}
+            made = den.ask("POST", "/v1/write", written, headers=header)
+            assert (made.status, made.json["source_agent"]) == (201, author)
+
+
+def test_http_statement_01_a_rotated_token_ends_its_streams(tmp_path):
+    with HttpDen(tmp_path).door() as den, Events(den, types="memory/*") as stream:
+        rotate(token_path(den.home, "http"))
+        assert stream.next_part() == b"event: bye\ndata: {}"
+        with Events(den, types="memory/*") as with_new:
+            den.ask("POST", "/v1/write", {"content": "The heron is back."})
+            assert with_new.next()["event"] == "memory/changed"
+
+
 def test_http_statement_05_paths(tmp_path):
     with HttpDen(tmp_path).door() as den:
         path = "projects/harbour/plan.md"
@@ -398,8 +429,10 @@ def test_http_statement_05_paths(tmp_path):
             200,
             MEMORY | {"frontmatter"},
             path,
-            0,
+            1,
         )
+        again = den.ask("POST", "/v1/write", {"content": "The crane is repaired in May.", "path": "diary/1.md"})
+        assert (again.status, again.json["relation"], again.json["path"]) == (200, "duplicate", path)
         front = read.json["frontmatter"]
         assert (front["id"], front["tags"], front["importance"], front["source"]) == (
             read.json["memory_id"],
