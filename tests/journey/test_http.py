@@ -385,6 +385,18 @@ def test_http_statement_05_sanctums_rows(tmp_path):
         assert den.ask("POST", "/v1/consolidate?dry_run").json["run"]["dry_run"] is True
 
 
+def test_http_statement_09_each_member_of_a_batch_has_its_answer(tmp_path):
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    batch = [1, [], {"foo": "boo"}, ping, ping | {"jsonrpc": "1.0", "id": 2}, ping | {"method": "nope"}]
+    with HttpDen(tmp_path).door() as den:
+        said = den.ask("POST", "/rpc", [*batch, {"jsonrpc": "2.0", "method": "ping"}])
+        told = [(one["id"], one.get("error", {}).get("code")) for one in said.json]
+        assert said.status == 200
+        assert told == [(None, -32600)] * 3 + [(1, None), (2, -32600), (1, -32601)]
+        empty = den.ask("POST", "/rpc", [])
+        assert (empty.status, empty.json["id"], empty.json["error"]["code"]) == (200, None, -32600)
+
+
 def test_the_log_of_requests_has_codes_sizes_and_no_text(tmp_path):
     den = HttpDen(tmp_path)
     process = den.start("--log-level", "info")
