@@ -6,6 +6,8 @@ Rule 1: filter first, cut after; what is not visible takes no place in a result.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from msgspec.structs import replace
+
 from memory.ports import Collaborators
 from memory.read.gate import RecordGate, at_time
 from memory.read.matching import agents_asked
@@ -35,6 +37,13 @@ from protocol.seams.ports import Tx
 LAST = 2**62
 
 
+def with_access(record: Record, now: int) -> Record:
+    """Return a record as `note_access` leaves it."""
+    reinforced_at = max(record.reinforced_at, now)
+    count = record.access_count + 1
+    return replace(record, access_count=count, last_accessed_at=now, reinforced_at=reinforced_at)
+
+
 class RecordReader:
     """Reads single records and lists within active scopes."""
 
@@ -61,10 +70,16 @@ class RecordReader:
             )
 
         record = await self._gate.read(read)
-        if record is not None and counts(record.memory_id, now):
-            memory_id = record.memory_id
-            await self._means.db.jot(lambda tx: note_access(tx, memory_id, now))
-        return GetResult(record=record)
+        if record is None or not counts(record.memory_id, now):
+            return GetResult(record=record)
+        noted: list[Record] = []
+
+        def note(tx: Tx) -> None:
+            note_access(tx, record.memory_id, now)
+            noted.append(at_time(with_access(record, now), now, aging))
+
+        await self._means.db.jot(note)
+        return GetResult(record=noted[0] if noted else record)
 
     async def list_records(self, params: ListParams, scopes: Sequence[Scope]) -> ListResult:
         """Records in an order, each exactly once over all pages."""

@@ -381,9 +381,9 @@ class _Write:
         keep_evidence(tx, checked, self._now, memory_id=memory_id, is_new=plan.adopts)
         if plan.adopts:
             change = Change("confirmed", actor_of(self._p), plan.decision.reason_code, "active", "active")
-            columns = self._columns(memory_id, checked, None, before.path)
+            columns = self._columns(memory_id, checked, None, None) | {"path": before.path or self._p.path}
             adopt(tx, memory_id, columns, change, self._now, self._means.lexicon)
-        elif self._p.path is not None and self._p.path != before.path:
+        elif self._p.path is not None and before.path is None:
             file_record(tx, memory_id, self._p.path, self._now)
         if plan.promote is not None:
             self._end(plan.promote, End("merge", self._decider(), merged_into=memory_id))

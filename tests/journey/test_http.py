@@ -17,6 +17,7 @@ import pytest
 from http_stage import SECONDS, Events, HttpDen, mode_of
 from spawned import clean_environment, on_posix, run_to_end
 
+from gateway.home.tokens import rotate, token_path
 from gateway.wire.client import console_script
 from protocol.methods import METHODS
 
@@ -384,6 +385,48 @@ def test_http_statement_05_sanctums_rows(tmp_path):
         assert den.ask("POST", "/v1/consolidate?dry_run").json["run"]["dry_run"] is True
 
 
+def test_http_statement_09_each_member_of_a_batch_has_its_answer(tmp_path):
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    batch = [1, [], {"foo": "boo"}, ping, ping | {"jsonrpc": "1.0", "id": 2}, ping | {"method": "nope"}]
+    with HttpDen(tmp_path).door() as den:
+        said = den.ask("POST", "/rpc", [*batch, {"jsonrpc": "2.0", "method": "ping"}])
+        told = [(one["id"], one.get("error", {}).get("code")) for one in said.json]
+        assert said.status == 200
+        assert told == [(None, -32600)] * 3 + [(1, None), (2, -32600), (1, -32601)]
+        empty = den.ask("POST", "/rpc", [])
+        assert (empty.status, empty.json["id"], empty.json["error"]["code"]) == (200, None, -32600)
+
+
+def test_the_log_of_requests_has_codes_sizes_and_no_text(tmp_path):
+    den = HttpDen(tmp_path)
+    process = den.start("--log-level", "info")
+    body = json.dumps({"content": "The heron is grey."}).encode()
+    said = den.ask("POST", "/v1/write", body)
+    process.send_signal(signal.SIGTERM)
+    _, logged = process.communicate(timeout=SECONDS)
+    (line,) = [json.loads(line) for line in logged.splitlines() if '"/v1/write"' in line]
+    assert (line["status"], line["bytes_in"], line["bytes_out"]) == (201, len(body), len(said.body))
+    assert "heron" not in logged
+
+
+def test_http_statement_05_the_header_names_whose_words_they_are(tmp_path):
+    header = {"X-Pioneer-Agent": "scout"}
+    with HttpDen(tmp_path).door() as den:
+        for body, author in (({}, "scout"), ({"agent": "user"}, "user"), ({"agent": "ranger"}, "ranger")):
+            written = {"content": f"The {author} saw a heron.", **body}
+            made = den.ask("POST", "/v1/write", written, headers=header)
+            assert (made.status, made.json["source_agent"]) == (201, author)
+
+
+def test_http_statement_01_a_rotated_token_ends_its_streams(tmp_path):
+    with HttpDen(tmp_path).door() as den, Events(den, types="memory/*") as stream:
+        rotate(token_path(den.home, "http"))
+        assert stream.next_part() == b"event: bye\ndata: {}"
+        with Events(den, types="memory/*") as with_new:
+            den.ask("POST", "/v1/write", {"content": "The heron is back."})
+            assert with_new.next()["event"] == "memory/changed"
+
+
 def test_http_statement_05_paths(tmp_path):
     with HttpDen(tmp_path).door() as den:
         path = "projects/harbour/plan.md"
@@ -398,8 +441,10 @@ def test_http_statement_05_paths(tmp_path):
             200,
             MEMORY | {"frontmatter"},
             path,
-            0,
+            1,
         )
+        again = den.ask("POST", "/v1/write", {"content": "The crane is repaired in May.", "path": "diary/1.md"})
+        assert (again.status, again.json["relation"], again.json["path"]) == (200, "duplicate", path)
         front = read.json["frontmatter"]
         assert (front["id"], front["tags"], front["importance"], front["source"]) == (
             read.json["memory_id"],

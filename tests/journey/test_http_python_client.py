@@ -240,6 +240,8 @@ async def test_without_restart_the_end_is_the_end(tmp_path: Path) -> None:
 async def test_a_gateway_that_does_not_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(GatewayDied, match=r"code 64: .*--nonsense"):
         await Client.start(console_script(), tmp_path, arguments=["--nonsense"])
+    with pytest.raises(TypeError, match="list of words"):
+        await Client.start("pioneer serve", tmp_path)
     with pytest.raises(GatewayDied, match="cannot be started"):
         await Client.start([str(tmp_path / "none")])
     with pytest.raises(ValueError, match="no http or https address"):

@@ -115,11 +115,22 @@ def test_a_path_and_another_record_to_replace_is_no_choice(home: MemoryHome) -> 
     assert refused(home, "Three is nowhere", path="one", supersedes=two.memory_id) == "path_taken"
 
 
-def test_a_record_that_is_known_already_moves_to_the_path_that_is_given(home: MemoryHome) -> None:
+def test_a_record_without_a_path_is_filed_and_one_that_has_a_path_keeps_it(home: MemoryHome) -> None:
     bare = home.remember("Ann likes oats").record
-    moved = home.remember("Ann likes oats", path=PLAN).record
-    assert (moved.memory_id, moved.path) == (bare.memory_id, PLAN)
+    filed = home.remember("Ann likes oats", path=PLAN).record
+    assert (filed.memory_id, filed.path) == (bare.memory_id, PLAN)
     assert home.remember("Ann likes oats").record.path == PLAN
+    again = home.remember("Ann likes oats", path="diary/1.md")
+    assert (again.record.memory_id, again.record.path, again.relation) == (bare.memory_id, PLAN, "duplicate")
+    assert (at(home, "diary/1.md"), content_at(home, PLAN)) == (None, "Ann likes oats")
+
+
+def test_words_that_are_filed_already_replace_those_of_another_path_and_stay_where_they_are(home: MemoryHome) -> None:
+    home.remember("One is here", path="one")
+    home.remember("Two is there", path="two")
+    again = home.remember("One is here", path="two")
+    assert (again.record.path, content_at(home, "one"), at(home, "two")) == ("one", "One is here", None)
+    assert home.listed() == ["One is here"]
 
 
 def test_what_has_expired_gives_its_path_away(home: MemoryHome) -> None:

@@ -225,7 +225,7 @@ def test_reading_counts_as_access_and_changes_nothing_else(home: MemoryHome) -> 
     home.get(made.memory_id)
     again = home.get(made.memory_id)
     assert again is not None
-    assert (again.access_count, again.last_accessed_at, again.updated_at) == (1, home.clock.at, made.updated_at)
+    assert (again.access_count, again.last_accessed_at, again.updated_at) == (2, home.clock.at, made.updated_at)
     assert home.get("mem_x") is None
     with pytest.raises(CallerError):
         home.do(home.service.questions.get(GetParams(context=HERE)))

@@ -118,8 +118,11 @@ class Client:
         Raises:
             GatewayDied: The process does not start, or ends before it answers; the message has its last words.
             GatewayError: It refuses the handshake.
+            TypeError: The command is one text: a list of words needs no rules of a shell.
 
         """
+        if isinstance(command, str):
+            raise TypeError('command is a list of words, as in ["pioneer"]')
         where = [] if home is None else ["--home", os.fspath(home)]
         line = [*command, "serve", *where, *arguments]
         hello = InitializeParams(protocol_version=PROTOCOL_VERSION, client=client, workspace_id=workspace)

@@ -5,6 +5,8 @@ Rule 2: whatever happens, a request is answered once; a defect by its incident's
 Rule 3: the log has the route's name, codes, sizes and times: no path, no header, no text.
 """
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
@@ -70,6 +72,8 @@ from protocol.memory.values import Context
 
 SERVICE = "pioneer"
 MOVED = 303
+TOKEN_SECONDS = 0.5
+"""An open event stream looks so often whether its token was replaced."""
 GRACE_SECONDS = 2.0
 """Requests in flight get this long when the door closes."""
 CONTEXT = {"workspace_id": "x-pioneer-workspace", "agent_id": "x-pioneer-agent", "time_zone": "x-pioneer-time-zone"}
@@ -194,7 +198,8 @@ class Door:
                 await exchange.send(answer_error(error))
         finally:
             ms = round((time.monotonic() - began) * 1000)
-            log.info("request", route=name, verb=_verb_of(scope), status=exchange.status, ms=ms)
+            sizes = {"bytes_in": exchange.taken, "bytes_out": exchange.sent}
+            log.info("request", route=name, verb=_verb_of(scope), status=exchange.status, ms=ms, **sizes)
 
     async def _answer(self, scope: Mapping[str, Any], headers: Headers, access: Access, exchange: Exchange) -> str:
         """Judge a request and answer it; return its route's name."""
@@ -365,7 +370,19 @@ class Door:
             return await exchange.send(answer_error(error))
         last_id = next(iter(headers.get("last-event-id", ())), None)
         stream = EventStream(self._events, wanted, self._workspace_of, last_id)
-        return await self._run_stream(stream, exchange)
+        watcher = asyncio.create_task(self._end_with_token(stream))
+        try:
+            await self._run_stream(stream, exchange)
+        finally:
+            watcher.cancel()
+
+    async def _end_with_token(self, stream: EventStream) -> None:
+        """End a stream once its token is replaced, or cannot be read."""
+        with contextlib.suppress(OSError):
+            token = self._token.current()
+            while self._token.current() == token:
+                await asyncio.sleep(TOKEN_SECONDS)
+        stream.end()
 
     async def _run_stream(
         self, stream: EventStream, exchange: Exchange, write: Callable[[bytes], Awaitable[None]] | None = None

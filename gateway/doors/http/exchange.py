@@ -73,6 +73,8 @@ class Exchange:
         """Headers of whatever answer is sent."""
         self.status = 0
         """The code that was sent; 0 before."""
+        self.taken = self.sent = 0
+        """Bytes of bodies that were read and sent."""
         self.is_gone = False
         """The client closed its connection while it was watched."""
 
@@ -94,6 +96,7 @@ class Exchange:
                 message = await self._next()
                 parts.append(message["body"])
                 size += len(message["body"])
+                self.taken = size
                 self._is_read = not message["more_body"]
                 if size > max_bytes:
                     return TOO_LONG
@@ -123,7 +126,7 @@ class Exchange:
             headers += [("content-length", str(len(answer.body))), ("content-type", answer.kind)]
         if not self._is_read:
             headers.append(("connection", "close"))
-        self.status = answer.status
+        self.status, self.sent = answer.status, len(answer.body)
         await self._send(encode_head(answer.status, headers))
         await self._send({"type": "http.response.body", "body": answer.body, "more_body": not self._is_read})
         if not self._is_read:
@@ -144,6 +147,7 @@ class Exchange:
     async def go_on(self, part: bytes) -> None:
         """Send a part of it; waits for a reader who is slow."""
         await self._send({"type": "http.response.body", "body": part, "more_body": True})
+        self.sent += len(part)
 
     async def finish(self) -> None:
         """End it."""

@@ -160,12 +160,13 @@ async def write(means: Means, asking: Asking, body: h.WriteBody) -> RestReply:
         expires_at=expires_at,
         scope=msgspec.to_builtins(body.scope),
     )
-    if body.agent in {None, USER_AGENT}:
+    agent_id = body.agent or asking.client.agent_id or USER_AGENT
+    if agent_id == USER_AGENT:
         kept = await means.methods.ask(asking, m.MEMORY_REMEMBER, members)
         was_there = not kept.created or (body.path is not None and kept.superseded_memory_id is not None)
         written = Written(kept.record, kept.relation, kept.decision, was_there=was_there)
     else:
-        members |= {"agent_id": body.agent, "agent_kind": body.agent_kind}
+        members |= {"agent_id": agent_id, "agent_kind": body.agent_kind}
         noted = await means.methods.ask(asking, m.MEMORY_NOTE, members)
         if noted.record is None:
             raise refusal(noted.reason_code, noted.decision.factors)
