@@ -39,10 +39,17 @@ LOADED = (
     "gateway.process",
     "gateway.process_methods",
     "gateway.wiring",
+    "httpx2",
+    "jinja2",
     "jsonrpcserver.async_dispatcher",
+    "mcp.server",
     "numpy",
+    "uvicorn.protocols.http.h11_impl",
+    "uvicorn.server",
+    "yaml",
 )
-"""The modules that a process imports for its first answers; all others come with them."""
+"""The modules that a process imports for its first answers, and the libraries of the other doors; all others come with
+them. Of the doors' own modules coverage counts what their import runs in the process that imports them."""
 JUDGED = "I prefer window seats, and my dentist is in Hamburg since 3 May 2024."
 """Words that the rules read: what they compile and parse is the same for all that is read later."""
 ASK_BYTES = 1 << 20
