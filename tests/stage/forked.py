@@ -39,10 +39,17 @@ LOADED = (
     "gateway.process",
     "gateway.process_methods",
     "gateway.wiring",
+    "httpx2",
+    "jinja2",
     "jsonrpcserver.async_dispatcher",
+    "mcp.server",
     "numpy",
+    "uvicorn.protocols.http.h11_impl",
+    "uvicorn.server",
+    "yaml",
 )
-"""The modules that a process imports for its first answers; all others come with them."""
+"""The modules that a process imports for its first answers, and the libraries of the other doors; all others come with
+them. Of the doors' own modules coverage counts what their import runs in the process that imports them."""
 JUDGED = "I prefer window seats, and my dentist is in Hamburg since 3 May 2024."
 """Words that the rules read: what they compile and parse is the same for all that is read later."""
 ASK_BYTES = 1 << 20
@@ -60,7 +67,6 @@ USUAL = {
     "preexec_fn": None,
     "pass_fds": (),
     "shell": False,
-    "start_new_session": False,
     "uid": None,
     "gid": None,
     "gids": None,
@@ -75,11 +81,12 @@ _one_at_a_time = threading.Lock()
 
 
 class Ask(NamedTuple):
-    """The command, the environment and the folder of a process."""
+    """The command, the environment and the folder of a process, and whether it leads a session of its own."""
 
     command: list[str]
     env: dict[str, str]
     cwd: str
+    leads: bool
 
 
 # -- in the process of the tests -------------------------------------------------------------------------------------
@@ -102,7 +109,8 @@ def fork_commands(script: str, is_cold: Callable[[], bool]) -> None:
             spawn(process, *arguments)
             return
         env = os.environ if asked["env"] is None else asked["env"]
-        ask = Ask([os.fspath(word) for word in command], dict(env), os.fspath(asked["cwd"] or Path.cwd()))
+        folder = os.fspath(asked["cwd"] or Path.cwd())
+        ask = Ask([os.fspath(word) for word in command], dict(env), folder, bool(asked["start_new_session"]))
         process.pid = _fork(ask, [number if (at := asked[name]) == -1 else at for number, name in enumerate(PIPES)])
         process._child_created = True
         process._close_pipe_fds(
@@ -189,6 +197,8 @@ def serve(gate: socket.socket) -> Ask | None:
 def _begin(ask: Ask, pipes: list[int]) -> Ask:
     """Become the process that was asked for."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if ask.leads:
+        os.setsid()
     for number, descriptor in enumerate(pipes):
         os.dup2(descriptor, number)
     for number, name in enumerate(STREAMS):  # a stream asks once whether its file can be sought in
