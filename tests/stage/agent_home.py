@@ -132,7 +132,7 @@ class NothingForgotten:
     def is_forgotten(self, tx: Tx, workspace_id: str, thread_id: str, since: int) -> bool:
         return False
 
-    def find_erased(self, _tx: Tx, _texts: Sequence[str], _since: int) -> Saying:
+    def find_erased(self, tx: Tx, texts: Sequence[str], since: int) -> Saying:
         return Saying(())
 
     def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:
