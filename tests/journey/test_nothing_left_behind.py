@@ -8,6 +8,8 @@ import pytest
 from home_bytes import files_holding, needles, tables_holding
 from spawned import Den, drain, every, fact, hello, journey, remember, take_turn
 from test_knowledge import add, write
+from test_late_forgetting import running_extraction
+from timed_den import TimedDen
 
 from gateway.wire.client import GatewayClient
 
@@ -89,6 +91,34 @@ async def test_a_turn_says_nothing_that_was_erased_since_it_began(tmp_path: Path
         )
         items = (await client.request("turn/items", {"turn_id": "trn_b"}))["items"]
         assert [word in one["text"] for one in items] == [True, True]
+
+
+@journey
+async def test_an_extraction_that_is_repeated_after_an_erase_keeps_no_mark(tmp_path: Path) -> None:
+    (word,) = needles(1)
+    den = TimedDen(tmp_path, scripted=True)
+    nothing = {"role": "extractor", "respond": {"json": {"facts": []}}}
+    den.write_script([{**nothing, "delay_ms": 60_000}])
+    first = await den.spawn()
+    await hello(first)
+    await first.request("thread/start", {"thread_id": "thr_a"})
+    memory_id = await remember(first, f"My vault is called {word}.")
+    said = [{"type": "text", "text": f"Please remember that my vault is called {word}, and that my cellar is deep."}]
+    await first.request("turn/start", {"thread_id": "thr_a", "turn_id": "trn_a", "input": said})
+    await running_extraction(first, "trn_a")
+    assert (await erase(first, memory_id))["receipt"]["complete"]
+    first.kill()
+    await first.wait()
+    den.write_script([nothing])
+    den.forward(10 * 60_000)
+    async with den.client() as client:
+        await drain(client)
+        (run,) = (await client.request("hooks/runs", {"turn_id": "trn_a", "phase": "TurnPostTurn"}))["runs"]
+        assert run["status"] in {"succeeded", "completed"}
+        texts = [one["content"] for one in await every(client, "memory/list", "records")]
+        waiting = [one["content"] for one in await every(client, "memory/candidates/list", "candidates")]
+        assert [text for text in (*texts, *waiting) if "forgotten" in text] == []
+        assert tables_holding(den, [word]) == set()
 
 
 # -- other scopes ----------------------------------------------------------------------------------------------------

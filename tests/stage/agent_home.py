@@ -61,6 +61,7 @@ from protocol.hooks import (
     ToolContext,
 )
 from protocol.models import Deltas, ModelReply, ModelRequest, ToolRequest
+from protocol.saying import Saying
 from protocol.seams.ports import Tx
 from protocol.settings import AgentSettings, GatewayConfig
 from protocol.sizes import ConversationSize
@@ -130,6 +131,9 @@ class NothingForgotten:
 
     def is_forgotten(self, tx: Tx, workspace_id: str, thread_id: str, since: int) -> bool:
         return False
+
+    def find_erased(self, tx: Tx, texts: Sequence[str], since: int) -> Saying:
+        return Saying(())
 
     def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:
         return []
