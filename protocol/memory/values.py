@@ -106,7 +106,10 @@ Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class Context(Params):
-    """The place of a memory call, which yields the active scopes. Absent members fall back to `initialize`."""
+    """The place of a memory call, which yields the active scopes. Absent members fall back to `initialize`.
+
+    Where that named no workspace, it is the thread's, else `ws_default`.
+    """
 
     workspace_id: Id | None = None
     thread_id: Id | None = None

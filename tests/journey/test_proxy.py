@@ -395,6 +395,24 @@ async def test_proxy_statement_26_no_recursion(tmp_path):
 
 
 @journey
+async def test_the_log_of_requests_has_sizes_and_no_text(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy():
+            program = Program(den)
+            came = await program.ask("I like herons a lot.")
+            sent = len(json.dumps(program.body()).encode())
+            await den.stop()
+            assert den.process.stderr is not None
+            logged = (await den.process.stderr.read()).decode()
+        lines = [json.loads(line) for line in logged.splitlines() if '"event":"request"' in line]
+        (line,) = [line for line in lines if line["route"] == "/v1/chat/completions"]
+        assert line["bytes_out"] == len(came.body)
+        assert 0 < line["bytes_in"] <= sent
+        assert "heron" not in logged
+
+
+@journey
 async def test_proxy_statement_27_keys_and_tokens(tmp_path):
     async with fake_model() as model:
         den = den_of(tmp_path, model)

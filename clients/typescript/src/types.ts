@@ -1204,6 +1204,8 @@ export interface Conflict {
 /**
  * The place of a memory call, which yields the active scopes. Absent members fall back to
  * `initialize`.
+ *
+ * Where that named no workspace, it is the thread's, else `ws_default`.
  */
 export interface Context {
   /** An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`. */

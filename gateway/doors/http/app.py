@@ -380,7 +380,7 @@ class Door:
         """End a stream once its token is replaced, or cannot be read."""
         with contextlib.suppress(OSError):
             token = self._token.current()
-            while self._token.current() == token:
+            while self._token.current() == token:  # noqa: ASYNC110  # another process replaces the file
                 await asyncio.sleep(TOKEN_SECONDS)
         stream.end()
 

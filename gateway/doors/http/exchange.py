@@ -95,8 +95,7 @@ class Exchange:
             while not self._is_read:
                 message = await self._next()
                 parts.append(message["body"])
-                size += len(message["body"])
-                self.taken = size
+                size = self.taken = size + len(message["body"])
                 self._is_read = not message["more_body"]
                 if size > max_bytes:
                     return TOO_LONG

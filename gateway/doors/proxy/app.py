@@ -165,7 +165,8 @@ class ProxyDoor:
                 self._open.discard(life)
                 self._settled.set()
                 ms = round((time.monotonic() - began) * 1000)
-                log.info("request", route=name, status=exchange.status, ms=ms)
+                sizes = {"bytes_in": exchange.taken, "bytes_out": exchange.sent}
+                log.info("request", route=name, status=exchange.status, ms=ms, **sizes)
 
     async def _answer(
         self, scope: Mapping[str, Any], headers: Headers, exchange: Exchange, receive: Any, send: Any
@@ -272,7 +273,7 @@ class ProxyDoor:
                         keeping.tee.begin(is_stream=answering.is_stream, encoding=answering.encoding)
                     exchange.status = answering.status
                     own = self._own_headers(recalled, is_stream=answering.is_stream)
-                    await self._send_back(answering, send, own, keeping)
+                    await self._send_back(answering, exchange, send, own, keeping)
                 except Broken:
                     status = "provider_failure"
                     raise
@@ -293,7 +294,7 @@ class ProxyDoor:
             return UNREACHABLE
 
     async def _send_back(
-        self, answering: Answering, send: Any, own: Sequence[Header], keeping: "_Keeping | None"
+        self, answering: Answering, exchange: Exchange, send: Any, own: Sequence[Header], keeping: "_Keeping | None"
     ) -> None:
         """Send an answer back, each chunk when it comes, and its end once it is kept.
 
@@ -310,6 +311,7 @@ class ProxyDoor:
                     keeping.tee.add(chunk)
                     await self._wait_until_written(keeping.begin(status))
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                exchange.sent += len(chunk)
                 if keeping is not None and left != 0:
                     keeping.tee.add(chunk)
             if keeping is not None:
@@ -406,4 +408,5 @@ async def _parts_of(receive: Any, exchange: Exchange, seconds: float) -> AsyncIt
             raise Gone
         if not message["more_body"]:
             exchange.note_read()
+        exchange.taken += len(message["body"])
         yield message["body"]

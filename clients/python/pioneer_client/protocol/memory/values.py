@@ -5,7 +5,16 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, field
 
 from pioneer_client.protocol.base import Id, Millis, Params, Scope, Unit, Wire
-from pioneer_client.protocol.record import Category, GivenDetails, Metadata, Provenance, Record, Sensitivity, SourceKind, StoredKey
+from pioneer_client.protocol.record import (
+    Category,
+    GivenDetails,
+    Metadata,
+    Provenance,
+    Record,
+    Sensitivity,
+    SourceKind,
+    StoredKey,
+)
 
 MAX_VALUE_BYTES = 1024
 MAX_METADATA_BYTES = 8 * 1024
@@ -106,7 +115,10 @@ Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class Context(Params):
-    """The place of a memory call, which yields the active scopes. Absent members fall back to `initialize`."""
+    """The place of a memory call, which yields the active scopes. Absent members fall back to `initialize`.
+
+    Where that named no workspace, it is the thread's, else `ws_default`.
+    """
 
     workspace_id: Id | None = None
     thread_id: Id | None = None
