@@ -215,6 +215,8 @@ class Rules:
 
     def within(self, folder: str, gitignore: Sequence[str], pioneerignore: Sequence[str]) -> "Rules":
         """Return the rules in a folder with the lines of its own two files; the innermost come first."""
+        if not gitignore and not pioneerignore:
+            return self
         inner = copy(self)
         prefix = f"{folder}/" if folder else ""
         if pioneerignore:
