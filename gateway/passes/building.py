@@ -1,7 +1,8 @@
 """Puts the passes of a home together."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from gateway.base.time_zone import system_zone
 from gateway.foundations import Foundations
@@ -33,7 +34,7 @@ def _tally_chunks(tx: Tx, _after: int) -> LookResult:
     return LookResult([("chunks", count_chunks(tx))], None)  # their partitions know it
 
 
-class PassParts(NamedTuple):
+class PassParts(Struct, frozen=True):
     """Parts of a gateway that its passes need."""
 
     runs: Runs

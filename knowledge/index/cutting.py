@@ -7,7 +7,8 @@ Rule 2: a cut is moved back to the beginning of its line, unless nothing would b
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from promt.patterns import compile_late
 from retrieval.chunking import ChunkSizes, Range, cut_text
@@ -20,7 +21,7 @@ DIVIDING_LEVEL = 3
 _LINE_END = compile_late(r"\r\n|\n|\r")
 
 
-class Heading(NamedTuple):
+class Heading(Struct, frozen=True):
     """A heading: its level from 1, the range of its text in characters, and its line from 0."""
 
     level: int
@@ -29,7 +30,7 @@ class Heading(NamedTuple):
     line: int
 
 
-class TextPiece(NamedTuple):
+class TextPiece(Struct, frozen=True):
     """A range of a text in characters, its lines from 1, and the headings above it, the outermost first."""
 
     start: int

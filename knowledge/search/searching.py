@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import anyio.to_thread
 import msgspec
+from msgspec import Struct
 
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
@@ -61,7 +62,7 @@ HITS_OF_A_FILE = 2
 """Of one file in one answer, unless it is the one that was asked for: other files have something to say as well."""
 
 
-class Wish(NamedTuple):
+class Wish(Struct, frozen=True):
     """The wish of a turn beyond the options of a search. By default there is none: a client asks."""
 
     turn: TurnContext | None = None
@@ -88,7 +89,7 @@ class FoundFiles(NamedTuple):
     crowded: frozenset[int]
 
 
-class _Snapshot(NamedTuple):
+class _Snapshot(Struct, frozen=True):
     collections: list[KnownCollection]
     ranked: list[RankedPiece]
     pending: int

@@ -8,9 +8,9 @@ Rule 3: at its deadline a hook gives what is there, and says `deadline`.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
-from typing import NamedTuple
 
 import anyio
+from msgspec import Struct
 
 from knowledge.search.searching import KnowledgeSearcher, Wish
 from knowledge.turns.permission import why_no_recall
@@ -50,7 +50,7 @@ SHOWN_BEGINNING = 40
 Settings = Callable[[], KnowledgeSettings]
 
 
-class _Asked(NamedTuple):
+class _Asked(Struct, frozen=True):
     """One search: its query, the least score, and the characters that it may fill."""
 
     query: FileQuery
