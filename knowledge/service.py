@@ -2,102 +2,27 @@
 
 Rule 1: takes the protocol's Params and returns its Results.
 Rule 2: while the house is switched off, search and reading are refused; what a person arranges goes on.
+Rule 3: what answers is in `knowledge.house`, whose modules are imported when it is first asked: a home without
+collections never needs them.
 """
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING
 
-import anyio.to_thread
-
-from knowledge.collections import Collections, require
-from knowledge.index.reading import FileReader
-from knowledge.index.vectors import PieceVectors
-from knowledge.notices import ChangeNotices
 from knowledge.ports import KnowledgeMeans
 from knowledge.presence import Presence
-from knowledge.rows.changes import list_changes, list_versions
-from knowledge.rows.collections import (
-    USER,
-    KnownCollection,
-    find_collection,
-    list_collections,
-    oldest_pending,
-    to_wire,
-    want_deep,
-)
-from knowledge.rows.contents import count_pieces_anew
-from knowledge.rows.files import (
-    FileRow,
-    collection_of_file,
-    collections_to_read,
-    deep_is_due,
-    find_file,
-    list_files,
-    places_of,
-    renew_parts,
-    retry_files,
-)
-from knowledge.rows.upkeep import FULL_TEXT, empty_surplus, refill_some
-from knowledge.scan.patterns import LeftOut
-from knowledge.scan.scanning import Scanner, judge_path
-from knowledge.scan.watching import POLLED, Watchers
-from knowledge.search.addresses import read_address
-from knowledge.search.entities import EntityReader
-from knowledge.search.evidence import EvidenceReader
-from knowledge.search.finding import RankedPiece
-from knowledge.search.readable_files import READABLE
-from knowledge.search.reading import PlaceReader
-from knowledge.search.searching import KnowledgeSearcher
-from knowledge.search.visible import visible_collections
 from knowledge.turns.planning import propose_files
 from knowledge.turns.recall import recall_hooks
 from knowledge.turns.tools import KnowledgeTools
 from protocol import methods as m
-from protocol.base import DEFAULT_WORKSPACE
-from protocol.cursors import cursor_of, place_of
-from protocol.errors import CallerError, Unavailable
-from protocol.files.knowledge import (
-    ChangesParams,
-    ChangesResult,
-    CollectionStatus,
-    FileError,
-    FilesParams,
-    FilesResult,
-    FileVersionsParams,
-    FileVersionsResult,
-    GateCount,
-    KnowledgeExplainParams,
-    KnowledgeExplainResult,
-    KnowledgeReadParams,
-    KnowledgeReadResult,
-    KnowledgeRetryParams,
-    KnowledgeRetryResult,
-    KnowledgeSearchParams,
-    KnowledgeSearchResult,
-    KnowledgeStatusParams,
-    KnowledgeStatusResult,
-    KnownFile,
-    NearMiss,
-)
+from protocol.errors import Unavailable
 from protocol.hooks import FilesPlan, Subscription, TurnContext
-from protocol.memory.values import Context
-from protocol.methods import Bound, bind
+from protocol.methods import Bound, Method
 from protocol.seams.ports import JobHandle, Tx
-from protocol.seams.safe_files import UnsafeFileError
-from protocol.settings import KnowledgeSettings
 
-LAST = 2**62
-MINUTE_MS = 60_000
-HOUR_MS = 60 * MINUTE_MS
-POLLED_MS = MINUTE_MS
-DEEP_PARTS = 6
-"""A deep scan reads so many parts of a collection one after the other, in `deep_scan_hours` altogether."""
-MOST_MISSES = 20
-GATES = ("collection", "file_state", "verified", "secret", "floor", "budget", "already_shown")
-"""The gates of a piece on its way into an answer, in order. `floor` is that of recall in turns; a credential is masked
-where it stands, so that `secret` stops no piece."""
+if TYPE_CHECKING:
+    from knowledge.house import KnowledgeHouse
 
 
 class KnowledgeService:
@@ -105,59 +30,66 @@ class KnowledgeService:
 
     def __init__(self, means: KnowledgeMeans) -> None:
         self._means = means
-        self.vectors = PieceVectors(
-            db=means.db, jobs=means.jobs, meaning=means.meaning, keyed=means.keyed, open_root=means.open_root
-        )
-        notices = ChangeNotices(means.notify, means.spawn)
-        self.scanner = Scanner(means, self.vectors, notices)
-        self.reader = FileReader(means, self.vectors, notices)
-        self.collections = Collections(means, self.scanner, self.vectors)
-        self.watchers = Watchers(means, self.scanner)
-        self.searcher = KnowledgeSearcher(means)
-        self.places = PlaceReader(means)
-        self.graph = EntityReader(means)
-        self.evidence = EvidenceReader(means)
+        self._house: KnowledgeHouse | None = None
+        self._building = Lock()
+        self._has_looked = False
         self.presence = Presence(means.db)
-        self.tools = KnowledgeTools(self.searcher, self.places, means.settings)
-        self._looked_at: int | None = None
+        self.tools = KnowledgeTools(lambda: self.house.searcher, lambda: self.house.places, means.settings)
+
+    @property
+    def house(self) -> "KnowledgeHouse":
+        """The parts that answer; built once, by whichever thread needs them first."""
+        with self._building:
+            if self._house is None:
+                from knowledge.house import KnowledgeHouse  # noqa: PLC0415  # 7 % of a start
+
+                self._house = KnowledgeHouse(self._means)
+            return self._house
 
     def bindings(self) -> list[Bound]:
         """Return the methods of the wire that are answered here."""
         return [
-            bind(m.COLLECTIONS_ADD, self._while_on(self._refresh_after(self.collections.add))),
-            bind(m.COLLECTIONS_LIST, self.collections.list),
-            bind(m.COLLECTIONS_GET, self.collections.get),
-            bind(m.COLLECTIONS_UPDATE, self._while_on(self._refresh_after(self.collections.update))),
-            bind(m.COLLECTIONS_REMOVE, self._refresh_after(self.collections.remove)),
-            bind(m.COLLECTIONS_SCAN, self._while_on(self.collections.scan)),
-            bind(m.KNOWLEDGE_ENTITIES, self.graph.entities),
-            bind(m.KNOWLEDGE_EDGES, self.graph.edges),
-            bind(m.KNOWLEDGE_FILES, self.files),
-            bind(m.KNOWLEDGE_STATUS, self.status),
-            bind(m.KNOWLEDGE_RETRY, self._while_on(self.retry)),
-            bind(m.KNOWLEDGE_EXPLAIN, self._while_on(self.explain)),
-            bind(m.KNOWLEDGE_CHANGES, self.changes),
-            bind(m.KNOWLEDGE_VERSIONS, self.versions),
-            bind(m.KNOWLEDGE_SEARCH, self.search),
-            bind(m.KNOWLEDGE_READ, self.read),
+            self._bind(m.COLLECTIONS_ADD, lambda house: house.collections.add, while_on=True, refreshes=True),
+            self._bind(m.COLLECTIONS_LIST, lambda house: house.collections.list),
+            self._bind(m.COLLECTIONS_GET, lambda house: house.collections.get),
+            self._bind(m.COLLECTIONS_UPDATE, lambda house: house.collections.update, while_on=True, refreshes=True),
+            self._bind(m.COLLECTIONS_REMOVE, lambda house: house.collections.remove, refreshes=True),
+            self._bind(m.COLLECTIONS_SCAN, lambda house: house.collections.scan, while_on=True),
+            self._bind(m.KNOWLEDGE_ENTITIES, lambda house: house.graph.entities),
+            self._bind(m.KNOWLEDGE_EDGES, lambda house: house.graph.edges),
+            self._bind(m.KNOWLEDGE_FILES, lambda house: house.files),
+            self._bind(m.KNOWLEDGE_STATUS, lambda house: house.status),
+            self._bind(m.KNOWLEDGE_RETRY, lambda house: house.retry, while_on=True),
+            self._bind(m.KNOWLEDGE_EXPLAIN, lambda house: house.explain, while_on=True),
+            self._bind(m.KNOWLEDGE_CHANGES, lambda house: house.changes),
+            self._bind(m.KNOWLEDGE_VERSIONS, lambda house: house.versions),
+            self._bind(m.KNOWLEDGE_SEARCH, lambda house: house.searcher.search, while_on=True),
+            self._bind(m.KNOWLEDGE_READ, lambda house: house.places.read, while_on=True),
         ]
 
-    def _while_on(self, call: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-        async def answer(params: Any) -> Any:
-            self._require_on()
-            return await call(params)
+    def _bind(
+        self,
+        method: Method[m.P, m.R],
+        find: "Callable[[KnowledgeHouse], Callable[[m.P], Awaitable[m.R]]]",
+        *,
+        while_on: bool = False,
+        refreshes: bool = False,
+    ) -> Bound:
+        """Join a method and what answers it in the house.
 
-        return answer
+        `while_on`: it is refused while the house is switched off; `refreshes`: afterwards there may be other
+        collections than before.
+        """
 
-    def _refresh_after(self, call: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-        """Return a method after which there may be other collections than before."""
-
-        async def answer(params: Any) -> Any:
-            result = await call(params)
-            await self.presence.refresh()
+        async def call(params: m.P) -> m.R:
+            if while_on and not self._means.settings().enabled:
+                raise Unavailable("knowledge_disabled")
+            result = await find(self.house)(params)
+            if refreshes:
+                await self.presence.refresh()
             return result
 
-        return answer
+        return m.bind(method, call)
 
     def hooks(self) -> list[Subscription]:
         """Return this house's part of a turn; a home without collections has none."""
@@ -172,16 +104,13 @@ class KnowledgeService:
             call=self.tools.offer,
             enabled=offers_tools,
         )
-        return [*recall_hooks(self.searcher, self._means.settings, lambda: self.presence.has_recalled), bundle]
+        recalls = recall_hooks(lambda: self.house.searcher, self._means.settings, lambda: self.presence.has_recalled)
+        return [*recalls, bundle]
 
     def plan(self, text: str, context: TurnContext) -> tuple[FilesPlan, list[str]]:
         """Return the files part of a turn's local plan; none for a home without collections."""
         is_on = self._means.settings().enabled and self.presence.has_any
         return propose_files(text, context) if is_on else (FilesPlan(), [])
-
-    def _require_on(self) -> None:
-        if not self._means.settings().enabled:
-            raise Unavailable("knowledge_disabled")
 
     # -- the process ---------------------------------------------------------------------------------------------
 
@@ -190,286 +119,41 @@ class KnowledgeService:
 
         The first look queues every scan and begins no watch.
         """
+        is_first, self._has_looked = not self._has_looked, True
         await self.presence.refresh()
-        settings, now = self._means.settings(), self._means.clock.now()
-        is_first = self._looked_at is None
-        if not is_first:
-            await self.watchers.look()
-        self._looked_at = now
-        if not (settings.enabled and settings.indexing_enabled):
-            return
+        if self.presence.has_any or self._house is not None:
+            await self.house.look(is_first=is_first)
 
-        def find(tx: Tx) -> tuple[list[str], list[str]]:
-            due = [
-                one
-                for one in list_collections(tx)
-                if is_first or now - (one.scanned_at or 0) >= _interval(one, settings)
-            ]
-            return [one.collection_id for one in due], collections_to_read(tx, now)
+    async def settle(self) -> None:
+        """Wait until jobs know of the files that changed."""
+        if self._house is not None:
+            await self._house.watchers.settle()
 
-        scans, reads = await self._means.db.read(find)
-        before = now - settings.deep_scan_hours * HOUR_MS // DEEP_PARTS
-        if await self._means.db.read(lambda tx: deep_is_due(tx, before)):
-            reads += await self._means.db.note(lambda tx: renew_parts(tx, now, before, DEEP_PARTS))
-            await self._means.db.note(count_pieces_anew)
-        if scans or reads:
-            await self._means.db.jot(lambda tx: self._queue(tx, scans, reads))
-
-    def _queue(self, tx: Tx, scans: list[str], reads: list[str]) -> None:
-        for collection_id in scans:
-            self.scanner.queue(tx, collection_id)
-        for collection_id in reads:
-            self._means.jobs.enqueue(tx, "read", collection_id)
+    @property
+    def has_unseen(self) -> bool:
+        """Return whether files changed of which no job knows yet."""
+        return self._house is not None and self._house.watchers.has_unseen
 
     async def queue_all(self) -> int:
-        """Have every file of every collection read again, those that failed as well; return how many collections.
-
-        What the full-text tables lack is put in again first: reading a file anew would not notice it.
-        """
-        now = self._means.clock.now()
-        await self._means.db.write(empty_surplus)
-        await self._means.db.write(count_pieces_anew)
-        for table in range(len(FULL_TEXT)):
-            after: int | None = 0
-            while after is not None:
-                after = await self._means.db.write(partial(refill_some, table=table, after=after))
-
-        def write(tx: Tx) -> list[str]:
-            collections = list_collections(tx)
-            for known in collections:
-                retry_files(tx, now, collection=known.id)
-                want_deep(tx, known.id)
-            return [known.collection_id for known in collections]
-
-        names = await self._means.db.write(write)
-        await self._means.db.write(lambda tx: self._queue(tx, names, names))
-        return len(names)
+        """Have every file of every collection read again; return how many collections."""
+        return await self.house.queue_all()
 
     async def scan(self, handle: JobHandle) -> None:
         """The handler of a `scan` job."""
-        await self.scanner.scan(handle)
+        await self.house.scanner.scan(handle)
 
     async def read_files(self, handle: JobHandle) -> None:
         """The handler of a `read` job."""
-        await self.reader.read(handle)
+        await self.house.reader.read(handle)
+
+    async def fill_vectors(self, handle: JobHandle) -> None:
+        """The handler of an `embed` job for pieces of files."""
+        await self.house.vectors.fill(handle)
 
     def marks(self, tx: Tx, addresses: Sequence[str]) -> dict[str, bytes]:
         """Return by address a mark of what its file says, as it was read last; what is not indexed has none."""
-        found: dict[str, bytes] = {}
-        for text in addresses:
-            address = read_address(text)
-            known = find_collection(tx, address.collection_id) if address is not None else None
-            file = find_file(tx, known.id, address.path) if known is not None and address is not None else None
-            if file is not None and file.state in READABLE and file.sha256 is not None:
-                found[text] = file.sha256
-        return found
+        return self.house.marks(tx, addresses) if addresses else {}
 
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
         """Remove the collections of a workspace that is deleted in this transaction."""
-        return self.collections.on_workspace_deleted(tx, workspace_id)
-
-    # -- search --------------------------------------------------------------------------------------------------
-
-    async def search(self, params: KnowledgeSearchParams) -> KnowledgeSearchResult:
-        """`knowledge/search`."""
-        self._require_on()
-        return await self.searcher.search(params)
-
-    async def read(self, params: KnowledgeReadParams) -> KnowledgeReadResult:
-        """`knowledge/read`."""
-        self._require_on()
-        return await self.places.read(params)
-
-    # -- what is indexed, and why --------------------------------------------------------------------------------
-
-    async def files(self, params: FilesParams) -> FilesResult:
-        """`knowledge/files`."""
-        (after,) = place_of(params.cursor, (0,))
-
-        def read(tx: Tx) -> FilesResult:
-            known = require(tx, params.collection_id)
-            rows = list_files(
-                tx,
-                known.id,
-                after=after,
-                limit=params.limit + 1,
-                prefix=params.prefix or "",
-                states=params.states or VISIBLE,
-                kinds=params.kinds or (),
-            )
-            page = rows[: params.limit]
-            more = cursor_of(page[-1].id) if len(rows) > len(page) else None
-            return FilesResult(files=[_to_known_file(tx, known, row) for row in page], next_cursor=more)
-
-        return await self._means.db.read(read)
-
-    async def status(self, params: KnowledgeStatusParams) -> KnowledgeStatusResult:
-        """`knowledge/status`."""
-        now = self._means.clock.now()
-
-        def of(tx: Tx, known: KnownCollection) -> CollectionStatus:
-            oldest = oldest_pending(tx, known.id)
-            structure = "ready" if self._means.has_code_structure() else "off"
-            enrichment = "off"
-            if known.enrich:
-                enrichment = "not_available" if self._means.has_enricher() else "no_role"
-            return CollectionStatus(
-                collection=to_wire(tx, known),
-                watch=self.watchers.state_of(known),
-                oldest_pending_age_ms=now - oldest if oldest is not None else None,
-                code_structure=structure,
-                bad_patterns=known.bad,
-                enrichment=enrichment,
-            )
-
-        workspaces = [params.workspace_id or DEFAULT_WORKSPACE, USER]
-        found = await self._means.db.read(lambda tx: [of(tx, one) for one in list_collections(tx, workspaces)])
-        return KnowledgeStatusResult(enabled=self._means.settings().enabled, collections=found)
-
-    async def retry(self, params: KnowledgeRetryParams) -> KnowledgeRetryResult:
-        """`knowledge/retry`."""
-        now = self._means.clock.now()
-
-        def write(tx: Tx) -> int:
-            if params.file_id is not None:
-                collection_id = collection_of_file(tx, params.file_id)
-                if collection_id is None:
-                    raise CallerError.missing("file")
-                count = retry_files(tx, now, file_id=params.file_id)
-            elif params.collection_id is not None:
-                known = require(tx, params.collection_id)
-                collection_id, count = known.collection_id, retry_files(tx, now, collection=known.id)
-            else:
-                raise CallerError.at("$.file_id", "Name a file or a collection")
-            if count:
-                self._means.jobs.enqueue(tx, "read", collection_id)
-            return count
-
-        return KnowledgeRetryResult(requeued=await self._means.db.write(write))
-
-    async def explain(self, params: KnowledgeExplainParams) -> KnowledgeExplainResult:
-        """`knowledge/explain`."""
-        if params.collection_id is not None and params.path is not None and params.query is None:
-            return await self._explain_path(params.collection_id, params.path.strip("/"), params.context)
-        if params.query is not None and params.path is None:
-            return await self._explain_query(params)
-        raise CallerError.at("$.path", "Name a collection and a path, or a query")
-
-    async def _explain_path(self, collection_id: str, path: str, context: Context) -> KnowledgeExplainResult:
-        def read(tx: Tx) -> tuple[KnownCollection, FileRow | None]:
-            visible = visible_collections(tx, self._means, context)
-            known = next((one for one in visible if one.collection_id == collection_id), None)
-            if known is None:
-                raise CallerError.missing("collection")
-            return known, find_file(tx, known.id, path)
-
-        known, file = await self._means.db.read(read)
-        skipped = await anyio.to_thread.run_sync(partial(self._why, known, path))
-        is_indexed = file is not None and file.state in {"indexed", "partial"} and skipped is None
-        reason = skipped.reason if skipped is not None else file.reason if file is not None else None
-        if file is None and skipped is None:
-            reason = known.state if known.state in {"unavailable", "over_limit"} else "not_seen"
-        return KnowledgeExplainResult(
-            indexed=is_indexed,
-            state=file.state if file is not None else None,
-            reason=reason,
-            rule=skipped.rule if skipped is not None else None,
-        )
-
-    def _why(self, known: KnownCollection, path: str) -> LeftOut | None:
-        """Return why a path is left out now; None where it is not, or the folder cannot be read."""
-        try:
-            root = self._means.open_root(known.path)
-        except UnsafeFileError:
-            return None
-        with root:
-            return judge_path(root, known, self._means.settings(), path)
-
-    async def _explain_query(self, params: KnowledgeExplainParams) -> KnowledgeExplainResult:
-        asked = KnowledgeSearchParams(query=params.query or "", context=params.context)
-        snapshot, found = await self.searcher.find_files(asked)
-        floor = self._means.settings().min_relevancy
-        shown = {hit.address for hit in found.hits}
-        rest = [one for one in snapshot.ranked if one.places[0].file not in found.stale]
-        stopped = [(one, address) for one in rest if (address := one.address()) not in shown]
-
-        def gate_of(one: RankedPiece) -> str:
-            return "already_shown" if one.piece.id in found.crowded else "floor" if one.score < floor else "budget"
-
-        misses = [NearMiss(address=address, score=one.score, gate=gate_of(one)) for one, address in stopped]
-        counts = Counter(one.gate for one in misses)
-        counts["collection"] = sum(known.state == "unavailable" for known in snapshot.collections)
-        counts["file_state"], counts["verified"] = snapshot.pending, found.dropped
-        gates = [GateCount(name=name, stopped=counts[name]) for name in GATES]
-        return KnowledgeExplainResult(gates=gates, near_misses=misses[:MOST_MISSES])
-
-    async def changes(self, params: ChangesParams) -> ChangesResult:
-        """`knowledge/changes`."""
-        (before,) = place_of(params.cursor, (LAST,))
-
-        def read(tx: Tx) -> ChangesResult:
-            events = list_changes(
-                tx, name=params.collection_id or "", since=params.since_at or 0, before=before, limit=params.limit + 1
-            )
-            page = events[: params.limit]
-            more = cursor_of(page[-1].seq) if len(events) > len(page) else None
-            return ChangesResult(events=page, next_cursor=more)
-
-        return await self._means.db.read(read)
-
-    async def versions(self, params: FileVersionsParams) -> FileVersionsResult:
-        """`knowledge/versions`."""
-        (before,) = place_of(params.cursor, (LAST,))
-
-        def read(tx: Tx) -> FileVersionsResult:
-            known = require(tx, params.collection_id)
-            rows = list_versions(tx, known.id, params.path, before, params.limit + 1)
-            page = rows[: params.limit]
-            more = cursor_of(page[-1][0]) if len(rows) > len(page) else None
-            return FileVersionsResult(versions=[version for _, version in page], next_cursor=more)
-
-        return await self._means.db.read(read)
-
-
-def _interval(known: KnownCollection, settings: KnowledgeSettings) -> int:
-    """Return the milliseconds between two scans: a minute where changes cannot be reported or the folder is gone."""
-    is_polled = known.state == "unavailable" or (known.state == "polling" and known.reason in POLLED)
-    return POLLED_MS if is_polled else settings.scan_minutes * MINUTE_MS
-
-
-VISIBLE = ("indexed", "pending", "partial", "failed", "skipped")
-"""States of a file that is there; one that is gone waits a moment for coming up elsewhere."""
-
-
-def _find_left_out_lines(row: FileRow) -> list[int] | None:
-    """Return the first and last line that have no piece; None where there are none, or only pages were left out."""
-    if row.left_from is None or row.lines is None or row.left_from > row.lines:
-        return None
-    return [row.left_from, row.lines]
-
-
-def _to_known_file(tx: Tx, known: KnownCollection, row: FileRow) -> KnownFile:
-    places = places_of(tx, row.content) if row.content is not None else []
-    also = [
-        place.path if place.collection == known.id else f"{place.collection_id}:{place.path}"
-        for place in places
-        if place.file != row.id
-    ]
-    return KnownFile(
-        file_id=row.file_id,
-        path=row.path,
-        kind=row.kind,
-        language=row.language,
-        bytes=row.bytes if row.bytes is not None else row.size,
-        lines=row.lines or 0,
-        state=row.state,
-        reason=row.reason,
-        sha256=row.sha256.hex() if row.sha256 else None,
-        changed_at=row.mtime_ns // 1_000_000,
-        indexed_at=row.indexed_at,
-        attempt_count=row.attempts,
-        next_run_at=row.next_run_at if row.state == "pending" else None,
-        last_error=FileError(code=row.error) if row.error else None,
-        left_out=_find_left_out_lines(row),
-        also=also,
-    )
+        return self.house.collections.on_workspace_deleted(tx, workspace_id)

@@ -7,6 +7,7 @@ Rule 2: a cut is moved back to the beginning of its line, unless nothing would b
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -21,7 +22,7 @@ DIVIDING_LEVEL = 3
 _LINE_END = compile_late(r"\r\n|\n|\r")
 
 
-class Heading(Struct, frozen=True):
+class Heading(NamedTuple):
     """A heading: its level from 1, the range of its text in characters, and its line from 0."""
 
     level: int

@@ -37,6 +37,7 @@ from knowledge.search.related import (
 )
 from knowledge.search.verifying import Disk, ShownPiece
 from knowledge.search.visible import Part, chosen, visible_collections, workspace_of
+from knowledge.search.wishes import ASKED_BY_CLIENT, Wish
 from promt.render import shorten
 from protocol.base import Diagnostic
 from protocol.errors import GatewayError
@@ -60,21 +61,6 @@ MOST_PDFS = 50
 """PDF files whose text is at hand for one answer, the best first."""
 HITS_OF_A_FILE = 2
 """Of one file in one answer, unless it is the one that was asked for: other files have something to say as well."""
-
-
-class Wish(Struct, frozen=True):
-    """The wish of a turn beyond the options of a search. By default there is none: a client asks."""
-
-    turn: TurnContext | None = None
-    """The turn that asks, by a tool or before its model is asked."""
-    recalled_only: bool = False
-    """Only collections whose files are recalled in turns."""
-    floor: float = 0.0
-    shown: frozenset[str] = frozenset()
-    """Addresses that are in its prompt already."""
-
-
-ASKED_BY_CLIENT = Wish()
 
 
 class FoundFiles(NamedTuple):
