@@ -25,7 +25,7 @@ class SteeringText(Struct, frozen=True):
     level: int = 0
 
 
-class LineCut(Struct, frozen=True):
+class LineCut(NamedTuple):
     """Lines of a text that were left out, from 1, and how many characters these are."""
 
     path: str
