@@ -6,6 +6,8 @@ Rule 1: data only; who makes and who uses them is told where they are made and u
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from protocol.conversation.manifests import SourceRef
 from protocol.hooks import Contribution
 from protocol.models import Message
@@ -63,7 +65,7 @@ class History(NamedTuple):
 NOTHING_SAID = History()
 
 
-class Injected(NamedTuple):
+class Injected(Struct, frozen=True):
     """A block of a prompt, and its lines with what each was made from.
 
     A standing one is the same in turn after turn.

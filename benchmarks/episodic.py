@@ -19,6 +19,8 @@ from statistics import fmean
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from msgspec import structs
+
 from benchmarks.inputs import model_folder, open_embedder
 from benchmarks.report import machine, show_table
 from benchmarks.rivals import Shelf
@@ -336,7 +338,7 @@ def _show(own: Sequence[Judged], foreign: Sequence[Judged], unanswered: Sequence
 def _ablations(gains: PassageGains) -> dict[str, PassageGains]:
     """The gains as they are, and each of them left out."""
     return {"all terms": gains} | {
-        f"without {name}": gains._replace(worth={**gains.worth, name: 0.0}) for name in gains.worth
+        f"without {name}": structs.replace(gains, worth={**gains.worth, name: 0.0}) for name in gains.worth
     }
 
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from benchmarks.report import percentile, show_table
 from benchmarks.wire import cpu_ms, spent
 from gateway.files.safe_open import SafeFolder
@@ -194,7 +196,7 @@ def verify_cost(home: Path, root: Path) -> float:
             )
         )
         places.append(ContentPlace("notes", folder, name, str(root), "live", 0, 1, 1, "indexed"))
-    known = build_rowless_collection("notes", "ws_default", CHOICES, 0)._replace(id=1)
+    known = structs.replace(build_rowless_collection("notes", "ws_default", CHOICES, 0), id=1)
     begun = time.process_time()
     with Disk(SafeFolder, _hash_of, CurrentRules([known]), {}) as disk:
         shown = [disk.show(piece, [place]) for piece, place in zip(pieces, places, strict=True)]

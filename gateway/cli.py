@@ -4,11 +4,11 @@ Rule 1: nothing of another house is imported before the origin of the houses was
 Rule 2: of all commands only the one that is run is imported; the lines of the list stand in `gateway.doors.commands`.
 """
 
-import gc
 import sys
 from collections.abc import Sequence
 
 from gateway.base.exit_codes import DEFECT, OK, USAGE
+from gateway.base.start_imports import importing
 from gateway.doors.commands import COMMANDS, FIRST_STEPS, load
 from gateway.doors.commands.parsing import parser, write_usage_error
 
@@ -58,13 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_usage_error(complaint, given)
         sys.stderr.write(f"pioneer: {complaint}\n")
         return USAGE
-    gc.disable()  # a start makes a hundred thousand objects that all stay; looking through them costs a tenth of it
-    try:
+    with importing():
         options = parser(name).parse_args(given)
         command = load(options.command)
-    finally:
-        gc.freeze()  # else the first collection afterwards looks through them all the same
-        gc.enable()
     if not COMMANDS[options.command].is_guarded:
         return command.run(options)
     from gateway.doors.commands.ending import run_command  # noqa: PLC0415

@@ -5,7 +5,9 @@ Rule 1: nothing is decided here; `gateway.wiring` says in which order the houses
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.capture.captures import Captures
 from agent.capture.ingest import Ingests
@@ -20,11 +22,9 @@ from agent.turns.background import Background
 from agent.turns.pipeline import Pipeline
 from agent.turns.turns import Turns
 from gateway.base.chat_programs import list_clients
-from gateway.files.code_structure import has_grammars
 from gateway.files.folder_watch import watch_folders
 from gateway.files.guidance_files import AgentFolders, InstructionFiles, agents_folder
 from gateway.files.safe_open import SafeFolder, open_kept_root
-from gateway.files.text_reader import text_reader
 from gateway.foundations import Foundations
 from gateway.home.watch_locks import WatchLocks
 from gateway.left_answers import LeftAnswers
@@ -40,6 +40,9 @@ from protocol.seams.file_evidence import FilePlace, PlaceState, SayingFile
 from protocol.seams.ports import Notify
 from protocol.settings import GatewayConfig
 from thread_episodic.service import EpisodicService
+
+if TYPE_CHECKING:
+    from knowledge.structure import ReadText
 
 
 def build_guidance(base: Foundations, notify: Notify, known: Unstored, model: Model) -> tuple[Agents, Guidance]:
@@ -112,7 +115,7 @@ def build_files(core: MemoryCore, memory: MemoryService, episodic: EpisodicServi
             user_folder=os.path.realpath(os.path.expanduser("~")),  # noqa: PTH111  # both as the system has them
             resolve_root=SafeFolder,
             open_root=open_kept_root,
-            reader=text_reader,
+            reader=_open_reader,
             read_thread=read_thread,
             workspace_exists=workspace_exists,
             search_memory=memory.questions.search,
@@ -122,13 +125,25 @@ def build_files(core: MemoryCore, memory: MemoryService, episodic: EpisodicServi
             truncate_wal=core.means.truncate_wal,
             degrade=core.health.degrade,
             recover=core.health.recover,
-            has_code_structure=has_grammars,
+            has_code_structure=_has_code_structure,
             has_enricher=lambda: base.config.config.roles.enricher is not None,
             spawn=core.spawner.spawn,
             watch_folders=watch_folders,
             locks=WatchLocks(base.home.run),
         )
     )
+
+
+def _open_reader() -> "AbstractAsyncContextManager[ReadText]":
+    from gateway.files.text_reader import text_reader  # noqa: PLC0415  # a home without collections never needs it
+
+    return text_reader()
+
+
+def _has_code_structure() -> bool:
+    from gateway.files.code_structure import has_grammars  # noqa: PLC0415  # as in `_open_reader`
+
+    return has_grammars()
 
 
 class LaterFiles:
@@ -139,17 +154,17 @@ class LaterFiles:
 
     async def stands_there(self, place: FilePlace, context: Context) -> bool:
         """Return whether the words stand at a place, in the very file whose digest it names."""
-        return await self._house().evidence.stands_there(place, context)
+        return await self._house().house.evidence.stands_there(place, context)
 
     async def state_of(self, place: FilePlace, context: Context) -> PlaceState:
         """Return the state of a place in a file, as the house of files sees it."""
-        return await self._house().evidence.state_of(place, context)
+        return await self._house().house.evidence.state_of(place, context)
 
     async def list_saying(
         self, saying: Saying, places: Sequence[FilePlace], context: Context | None
     ) -> list[SayingFile]:
         """Return every file that says one of the phrases."""
-        return await self._house().evidence.list_saying(saying, places, context)
+        return await self._house().house.evidence.list_saying(saying, places, context)
 
 
 def files_gate(config: GatewayConfig) -> tuple[str, str] | None:

@@ -149,7 +149,7 @@ class Pulse:
         await self._app.watch.wait_ended()
         if not self._app.base.home.is_read_only:
             await self._app.knowledge.look()
-            await self._app.knowledge.watchers.settle()
+            await self._app.knowledge.settle()
 
     async def beat(self) -> None:
         """Look once."""
@@ -195,7 +195,7 @@ class Pulse:
     @property
     def is_looking(self) -> bool:
         """Return whether work is about to be queued: for damage that a job met, or files that changed."""
-        return self._app.watch.is_at_work or self._app.knowledge.watchers.has_unseen
+        return self._app.watch.is_at_work or self._app.knowledge.has_unseen
 
     def refresh_settings(self) -> None:
         """Apply settings that another process of the home changed; the next beat would do so, a little later."""

@@ -54,7 +54,7 @@ from gateway.pulse import Pulse, Tended
 from gateway.store.priority import Foreground
 from gateway.store.sqlite import Trouble
 from gateway.wire.tool_complaints import word_complaints
-from knowledge.index.vectors import SUBJECT as FILE_VECTORS
+from knowledge.ports import SUBJECT as FILE_VECTORS
 from knowledge.service import KnowledgeService
 from memory.hooks import build as memory_hooks
 from memory.read.vectors import SUBJECT as MEMORY_VECTORS
@@ -290,7 +290,7 @@ def build(core: MemoryCore) -> App:
                     {
                         MEMORY_VECTORS: memory.vectors.fill,
                         EPISODIC_VECTORS: episodic.vectors.fill,
-                        FILE_VECTORS: knowledge.vectors.fill,
+                        FILE_VECTORS: knowledge.fill_vectors,
                     }
                 )
             ),

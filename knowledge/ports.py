@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from knowledge.structure import ReadText
 from protocol.hooks import ReadThread, TurnContext, WorkspaceExists
 from protocol.memory.reads import SearchParams, SearchResult
 from protocol.seams.ports import (
@@ -23,6 +23,12 @@ from protocol.seams.ports import (
 from protocol.seams.safe_files import CollectionLocks, FolderWatcher, SafeRoot
 from protocol.settings import KnowledgeSettings
 from protocol.thread_episodic import ThreadSearchParams, ThreadSearchResult
+
+if TYPE_CHECKING:
+    from knowledge.structure import ReadText
+
+SUBJECT = "knowledge"
+"""The subject of jobs that make vectors of pieces."""
 
 
 class KnowledgeMeans(Struct, frozen=True, kw_only=True):
@@ -46,7 +52,7 @@ class KnowledgeMeans(Struct, frozen=True, kw_only=True):
     """Opens a folder that a person names, through links."""
     open_root: Callable[[str], SafeRoot]
     """Opens the folder of a collection. Raises `UnsafeFileError`, also where a link took its place."""
-    reader: Callable[[], AbstractAsyncContextManager[ReadText]]
+    reader: "Callable[[], AbstractAsyncContextManager[ReadText]]"
     read_thread: ReadThread
     workspace_exists: WorkspaceExists
     search_memory: Callable[[SearchParams], Awaitable[SearchResult]]

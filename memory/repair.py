@@ -6,7 +6,9 @@ Rule 2: what the user said is not derived. A record that fails its own checksum 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from memory.forget.erasing import RecordEraser, finish_later
 from memory.ports import Collaborators
@@ -39,7 +41,7 @@ from protocol.seams.checks import BATCH, Check, Depth, Find, LookResult, look_th
 from protocol.seams.ports import JobHandle, Tx
 
 
-class RecordRepairs(NamedTuple):
+class RecordRepairs(Struct, frozen=True):
     """The number of mended rows of each kind, and of records that are damaged themselves."""
 
     mended: Mapping[str, int]

@@ -10,7 +10,9 @@ Rule 2: nothing here knows a turn, a store or a provider; the same input gives t
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from promt.patterns import compile_late
 from protocol.memory.facts import MAX_FACTS
@@ -39,7 +41,7 @@ _HEADED = compile_late(
 )
 
 
-class Prompt(NamedTuple):
+class Prompt(Struct, frozen=True):
     """A prompt's text, with the number that changes whenever its words do."""
 
     id: str

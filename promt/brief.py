@@ -10,7 +10,8 @@ Rule 3: what does not fit is skipped and named, the next may fit.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from promt import load
 from promt.render import line_of
@@ -21,7 +22,7 @@ BESIDE_WORDS = len("- []: \n")  # of a line, beside its id and its words
 MAX_LINE_CHARS = 280  # of a statement's own words, as of a recalled one
 
 
-class StandingStatement(NamedTuple):
+class StandingStatement(Struct, frozen=True):
     """Something that stands until it is changed. `key` is what it is about, whichever scope it was said in."""
 
     memory_id: str
@@ -35,7 +36,7 @@ class StandingStatement(NamedTuple):
     """The time when it was first said orders lines: they must not move when something is only said again."""
 
 
-class Frame(NamedTuple):
+class Frame(Struct, frozen=True):
     """The fixed text around the lines of a brief."""
 
     title: str
@@ -43,7 +44,7 @@ class Frame(NamedTuple):
     tail: str
 
 
-class Brief(NamedTuple):
+class Brief(Struct, frozen=True):
     """A block of statements, and its budget; without text where none is shown.
 
     `left_out` are the ids of those that did not fit.

@@ -252,7 +252,10 @@ class _Phrase:
         return "|".join(choices).replace("*", _REST_OF_WORD[self._spaced])
 
     def occurs(self, text: _Text) -> bool:
-        return all(map(text.contains, self.needs)) and self.regex.search(text.clauses) is not None
+        for need in self.needs:  # a loop: most are asked for one need, and have it not
+            if not text.contains(need):
+                return False
+        return self.regex.search(text.clauses) is not None
 
 
 class _Phrases:
@@ -269,12 +272,16 @@ class _Phrases:
                 continue
             for key in {word[1 : 1 + KEY_CHARS] for word in max(begun, key=_strength)}:
                 self._by_key.setdefault(key, []).append(number)
+        self._keys = frozenset(self._by_key)
+        self._usual = [phrases[number] for number in self._always]
 
-    def near(self, text: _Text) -> Iterator[_Phrase]:
-        """Yield the phrases that may occur in a text, in their order."""
-        found = {number for key in self._by_key.keys() & text.keys for number in self._by_key[key]}
-        for number in sorted(found.union(self._always)):
-            yield self._phrases[number]
+    def near(self, text: _Text) -> Sequence[_Phrase]:
+        """Return the phrases that may occur in a text, in their order."""
+        met = self._keys & text.keys
+        if not met:
+            return self._usual
+        found = {number for key in met for number in self._by_key[key]}
+        return [self._phrases[number] for number in sorted(found.union(self._always))]
 
 
 def _fold_text(text: str) -> str:

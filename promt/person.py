@@ -9,14 +9,15 @@ Rule 3: a search asks this of each candidate, so that a pattern is tried only on
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from promt.language.reader import rows
 
 _words_of = re.compile(r"\w+").findall
 
 
-class _Phrases(NamedTuple):
+class _Phrases(Struct, frozen=True):
     """Phrases, those of them that an ASCII text can hold, and the pattern that finds them as whole words."""
 
     every: Sequence[str]

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from promt.patterns import compile_late
 from protocol.conversation.manifests import SourceRef
 from protocol.hooks import ContextItem
@@ -70,7 +72,7 @@ _MARK = compile_late("[<>\uff1c\ufe64\uff1e\ufe65`\uff40~]")
 _TORN_ESCAPE = compile_late(r"&(?:[lg]t?)?\Z")
 
 
-class Rendered(NamedTuple):
+class Rendered(Struct, frozen=True):
     """A block, what it was made from, and its item lines for the ledger of what was shown."""
 
     text: str

@@ -131,7 +131,7 @@ def _dates() -> list[tuple[str, str]]:
     ]
 
 
-class _Asked(NamedTuple):
+class _Asked(Struct, frozen=True):
     """A text that names a time, with today's date and the reader of written dates."""
 
     text: str
@@ -139,7 +139,7 @@ class _Asked(NamedTuple):
     read_date: ReadDate
 
 
-class _Rule(NamedTuple):
+class _Rule(Struct, frozen=True):
     """A way to name a time."""
 
     pattern: re.Pattern[str]
@@ -231,7 +231,7 @@ def fold(text: str) -> str:
     return (lowered if len(lowered) == len(text) else text).translate(_FOLD)
 
 
-class _Anchors(NamedTuple):
+class _Anchors(Struct, frozen=True):
     """A pattern that finds in one pass the words that begin with an anchor, and the rules of each anchor."""
 
     pattern: re.Pattern[str]

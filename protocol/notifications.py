@@ -1,9 +1,7 @@
 """The notifications of the gateway, one declaration each."""
 
-from typing import NamedTuple
-
 import msgspec
-from msgspec import field
+from msgspec import Struct, field
 
 from protocol.base import Scope, Wire
 from protocol.conversation.items import Item
@@ -165,7 +163,7 @@ class GatewayRecovered(Wire):
     component: str
 
 
-class Notification(NamedTuple):
+class Notification(Struct, frozen=True):
     """A notification: its params, one sentence, and whether only the newest of a subject matters to a slow reader."""
 
     params: type[msgspec.Struct]

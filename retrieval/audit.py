@@ -8,7 +8,9 @@ it.
 
 from array import array
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from protocol.seams.checks import Find, step_finder
 from protocol.seams.ports import Row, SqlValue, Tx
@@ -20,7 +22,7 @@ PROBED = 200  # of so many places one is looked up as a search would: a page of 
 MOST = 2**64 - 1
 
 
-class AuditedIndex(NamedTuple):
+class AuditedIndex(Struct, frozen=True):
     """The statements that read an index and the kept terms.
 
     `kept_after`: `:after, :limit` → what `body_of` makes (row, body) of, by row; `kept_of`: `:row` → the same of one

@@ -7,6 +7,8 @@ Rule 2: a caller's own floor is strict; the floor of the settings leaves at leas
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from protocol.base import DEFAULT_LIMIT
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.chunking import split_sentences
@@ -27,7 +29,7 @@ class Floor(NamedTuple):
         return Floor(self.score if self.meant is None or not has_meaning else self.meant, self.kept)
 
 
-class Snippet(NamedTuple):
+class Snippet(Struct, frozen=True):
     """A part of a chunk, or all of it."""
 
     text: str

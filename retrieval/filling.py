@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
+from msgspec import Struct
+
 from protocol.seams.ports import (
     Coverage,
     GiveUpJob,
@@ -46,7 +48,7 @@ class Made(NamedTuple, Generic[RowT]):
     numbers: bytes | None
 
 
-class FillingStatements(NamedTuple):
+class FillingStatements(Struct, frozen=True):
     """The statements of a house that vectors are filled by.
 
     `await_all`: `:space`; has each row wait that lacks a vector. `settle`: `:space` or NULL; has each row wait no more

@@ -19,6 +19,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from protocol.seams.ports import Tx, Vector, VectorTable
 
 if TYPE_CHECKING:
@@ -190,7 +192,7 @@ class _Place(NamedTuple):
     query: Vector
 
 
-class _Part(NamedTuple):
+class _Part(Struct, frozen=True):
     """A partition's subject rows and sketches, and how far each of them is from the query's."""
 
     subjects: "Rows"

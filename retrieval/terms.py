@@ -13,9 +13,10 @@ import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import chain
-from typing import NamedTuple, cast
+from typing import cast
 
 import Stemmer
+from msgspec import Struct
 
 from promt.patterns import compile_late
 from retrieval.stopwords import spoken, stop_words_for
@@ -53,7 +54,7 @@ def _compounds(letter: str) -> str:
 _ASCII_TOKEN = compile_late(_compounds("[a-zA-Z0-9]"))
 
 
-class _Scripts(NamedTuple):
+class _Scripts(Struct, frozen=True):
     """Patterns over all of Unicode: compiling them costs more than a search, and English needs none."""
 
     token: re.Pattern[str]

@@ -10,10 +10,10 @@ search is made all the same, and only a strong hit is shown.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
-from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from promt.intents import detect
 from promt.time_words import zone_of
@@ -65,7 +65,7 @@ _REASONS: tuple[DiagnosticCode, ...] = (
 """Reasons of an empty result, the most telling first, for several queries with several reasons."""
 
 
-class _Told(NamedTuple):
+class _Told(Struct, frozen=True):
     """A hit with what its line says about it."""
 
     hit: ThreadHit

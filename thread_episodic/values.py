@@ -33,7 +33,7 @@ def of_thread(thread: int) -> str:
     return f"t{thread}"
 
 
-class IndexSource(NamedTuple):
+class IndexSource(Struct, frozen=True):
     """A message in the index: its row, its workspace and its thread as integers."""
 
     id: int
@@ -45,7 +45,7 @@ class IndexSource(NamedTuple):
         return f"{of_thread(self.thread)} {prefix_terms(self.workspace, terms)}"
 
 
-class SourceState(NamedTuple):
+class SourceState(Struct, frozen=True):
     """A source with what was hashed for it, and whether all its chunks are in the index."""
 
     source: IndexSource
@@ -108,7 +108,7 @@ def lexicon_digest(lexicon: Lexicon) -> int:
     return digest_of(lexicon.version.encode())
 
 
-class NewChunk(NamedTuple):
+class NewChunk(Struct, frozen=True):
     """A chunk that is to be stored.
 
     It has its range, its words as the index takes them and as its row keeps them, and how it speaks. Both forms of the
@@ -180,7 +180,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     excluded_turns: tuple[str, ...] = ()
 
 
-class TurnSearch(NamedTuple):
+class TurnSearch(Struct, frozen=True):
     """A search that a turn makes: what is asked, the least that is shown, and how much of it."""
 
     query: EpisodicQuery
@@ -192,7 +192,7 @@ class TurnSearch(NamedTuple):
     """A hit that only repeats the query is left out."""
 
 
-class Shown(NamedTuple):
+class Shown(Struct, frozen=True):
     """The turns, chunks and facts that a turn's prompt holds already."""
 
     turns: Sequence[str]

@@ -8,12 +8,14 @@ Rule 4: a subagent's message never meets a user's, though it says the same.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from agent.rows.captures import KnownCapture, ShownCapture
 
 
-class AskedMessage(NamedTuple):
+class AskedMessage(Struct, frozen=True):
     """A message as it is looked for: the digests of the conversation up to each of its messages."""
 
     chain: Sequence[bytes]
@@ -32,35 +34,35 @@ class AskedMessage(NamedTuple):
         return self.chain[max(0, self.user_index + 1 - count) : self.user_index + 1]
 
 
-class Continues(NamedTuple):
+class Continues(Struct, frozen=True):
     """The message is that of a turn which is not answered, or of one that is not kept."""
 
     known: KnownCapture
 
 
-class AskedAgain(NamedTuple):
+class AskedAgain(Struct, frozen=True):
     """The question was answered, and is asked again in its conversation."""
 
     known: KnownCapture
 
 
-class NextTurn(NamedTuple):
+class NextTurn(Struct, frozen=True):
     """The message goes on in a conversation, which is made where there is none of that id."""
 
     thread_id: str
 
 
-class Forks(NamedTuple):
+class Forks(Struct, frozen=True):
     """The message leaves a conversation after an earlier turn of it."""
 
     known: KnownCapture
 
 
-class Begins(NamedTuple):
+class Begins(Struct, frozen=True):
     """The message begins a conversation."""
 
 
-class OfSubagent(NamedTuple):
+class OfSubagent(Struct, frozen=True):
     """The message is one of a conversation that works for another one; None where it begins that."""
 
     thread_id: str | None

@@ -9,9 +9,9 @@ Rule 3: nothing is learnt from a transcript that does not say that it is live.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import anyio
+from msgspec import Struct
 
 from agent.capture.captures import Captures
 from agent.capture.means import CaptureMeans, options_of
@@ -42,7 +42,7 @@ FOLLOWING: tuple[JobKind, ...] = ("hook_run", "index")
 """Work after a turn, that which takes longest first."""
 
 
-class SaidOnce(NamedTuple):
+class SaidOnce(Struct, frozen=True):
     """A turn of a transcript: its messages, and the digests up to the user's words and to its end."""
 
     messages: Sequence[TranscriptMessage]

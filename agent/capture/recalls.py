@@ -7,6 +7,8 @@ Rule 2: nothing is shown of another conversation than the message's own and thos
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from agent.capture.identity import (
     find_replayed,
 )
@@ -55,7 +57,7 @@ class GivenMemory(NamedTuple):
     """Lines that hold in the project; they stand in the brief behind those that stand in every prompt."""
 
 
-class _Gathered(NamedTuple):
+class _Gathered(Struct, frozen=True):
     """An answer, and the rows of pieces that are left out from now on."""
 
     result: CapturePrepareResult

@@ -5,7 +5,8 @@ Rule 2: a piece with a source is whole lines; what frames them has none. A block
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from agent.rows.captures import BlockPiece, StoredPiece
 from promt.brief import STANDING
@@ -47,7 +48,7 @@ def behind(pieces: Sequence[BlockPiece], lines: Sequence[BlockPiece]) -> list[Bl
     return [BlockPiece(STANDING.head), *whole, BlockPiece(STANDING.tail.removeprefix("\n"))]
 
 
-class Rejoined(NamedTuple):
+class Rejoined(Struct, frozen=True):
     """A block as it may be shown now, and the rows of pieces that it lost."""
 
     text: str

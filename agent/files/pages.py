@@ -5,7 +5,9 @@ Rule 1: what was read once is kept for a while, so that reading on costs what is
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import BinaryIO, Literal, NamedTuple, TypeAlias
+from typing import BinaryIO, Literal, TypeAlias
+
+from msgspec import Struct
 
 from agent.files.text import page_text
 
@@ -20,7 +22,7 @@ READ_AHEAD_CHARS = 40_000
 CUT = "[the rest of the document is not read]\n"
 
 
-class PdfPages(NamedTuple):
+class PdfPages(Struct, frozen=True):
     """Pages of a file: how many it has, the texts read (None: cannot be read), and the problem that ended reading."""
 
     total: int
@@ -32,7 +34,7 @@ ReadPdf: TypeAlias = Callable[[BinaryIO, int, int], Awaitable[PdfPages]]
 """(file, first page from 0, characters wanted) → pages, within a deadline of its own."""
 
 
-class Document(NamedTuple):
+class Document(Struct, frozen=True):
     """The part of a document that has been read by now."""
 
     text: str = ""

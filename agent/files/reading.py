@@ -8,9 +8,10 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import closing
-from typing import BinaryIO, NamedTuple, Protocol, TypeVar
+from typing import BinaryIO, Protocol, TypeVar
 
 import anyio
+from msgspec import Struct
 
 from agent.files.text import HEAD_BYTES, Medium, TextIndex, essence_of, index_text, medium_of, read_text
 from protocol.conversation.artifacts import ArtifactRef
@@ -28,7 +29,7 @@ class FileRefusedError(Exception):
     """A file that a client named is not taken; the words say why and hold nothing of its name."""
 
 
-class KeptContent(NamedTuple):
+class KeptContent(Struct, frozen=True):
     """A content that is kept."""
 
     sha256: str
@@ -63,7 +64,7 @@ class Files(Protocol):
         ...
 
 
-class FilePage(NamedTuple):
+class FilePage(Struct, frozen=True):
     """A part of a file: characters where it is text, else bytes."""
 
     text: str | None
@@ -73,7 +74,7 @@ class FilePage(NamedTuple):
     is_guess: bool = False
 
 
-class TextWindow(NamedTuple):
+class TextWindow(Struct, frozen=True):
     """Characters of a file with some of what stands before and after them."""
 
     text: str

@@ -9,7 +9,9 @@ import codecs
 import csv
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, Literal, NamedTuple, TypeAlias
+from typing import BinaryIO, Literal, TypeAlias
+
+from msgspec import Struct
 
 from protocol.conversation.values import ArtifactKind
 from protocol.seams.ports import SecretSpan
@@ -117,7 +119,7 @@ def medium_of(mime: str, head: bytes) -> Medium:
 # -- text ----------------------------------------------------------------------------------------------------------
 
 
-class TextIndex(NamedTuple):
+class TextIndex(Struct, frozen=True):
     """A file's encoding, and where its characters stand, so that a page is read without the text before it."""
 
     encoding: str

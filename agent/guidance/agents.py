@@ -5,10 +5,11 @@ Rule 2: `_read_whole` is the one place where the texts of SOUL.md and MEMORY.md 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio.to_thread
 import msgspec
+from msgspec import Struct
 
 from agent.guidance.budget import SteeringText, fit
 from agent.guidance.definitions import (
@@ -51,7 +52,7 @@ from protocol.tools import AgentInfoArgs, AgentListArgs
 ROLES = ("main", "preflight", "extractor")
 
 
-class _Part(NamedTuple):
+class _Part(Struct, frozen=True):
     """A text of a definition as a section of a prompt."""
 
     section_id: str

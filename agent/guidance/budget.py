@@ -7,6 +7,8 @@ Rule 2: a text ends at a heading or paragraph, else at a line; never within one.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from promt.patterns import compile_late
 
 _BLANK = compile_late(r"\n[ \t\r]*\n")
@@ -14,7 +16,7 @@ _HEADING = compile_late(r"\n(?=#{1,6} )")
 _LINE = compile_late(r"\n")
 
 
-class SteeringText(NamedTuple):
+class SteeringText(Struct, frozen=True):
     """A text with the heading under which it stands; `level` counts from the outermost folder inwards."""
 
     path: str

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import translate
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from agent.guidance.ports import InstructionDisk, Stamp, UnreadFile
 from agent.guidance.source_text import IncludeToken, SourceText, parse_source, to_printable
 from promt.patterns import compile_late
@@ -52,7 +54,7 @@ class LoadedFile(NamedTuple):
     included_by: str | None = None
 
 
-class Chain(NamedTuple):
+class Chain(Struct, frozen=True):
     """The instruction files of a folder, outermost first, each followed by what it includes."""
 
     boundary: BoundaryKind

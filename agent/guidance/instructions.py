@@ -7,6 +7,8 @@ Rule 2: what a turn was given is known afterwards: its files' digests stand in i
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from agent.guidance.budget import Fitted, SteeringText, fit
 from agent.guidance.chain import Chain, InstructionSources, LoadedFile, load_chain
 from agent.guidance.ports import InstructionDisk
@@ -65,7 +67,7 @@ class Wanted(NamedTuple):
         return cwd or self.workspace_root
 
 
-class Instructions(NamedTuple):
+class Instructions(Struct, frozen=True):
     """The instruction files as a turn is given them."""
 
     chain: Chain

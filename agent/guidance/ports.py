@@ -4,7 +4,9 @@ Rule 1: all functions are synchronous and called in a thread of their own: a dis
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from protocol.conversation.values import AgentLayer
 from protocol.guidance import AgentProblem, AgentProblemCode, InstructionProblem
@@ -56,14 +58,14 @@ class InstructionDisk(Protocol):
         ...
 
 
-class AgentFile(NamedTuple):
+class AgentFile(Struct, frozen=True):
     """A file of a definition: its digest, and its text where that was asked for."""
 
     sha256: str
     text: str | None = None
 
 
-class AgentFolder(NamedTuple):
+class AgentFolder(Struct, frozen=True):
     """A folder of definitions as it lies on the disk: its files, the plain values of its config.yaml, what is wrong."""
 
     layer: AgentLayer

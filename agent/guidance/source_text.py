@@ -7,8 +7,9 @@ Rule 2: pure, and linear in the text: it may come from a stranger's repository.
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
 from unicodedata import category
+
+from msgspec import Struct
 
 from agent.guidance.ports import UnreadFile
 from promt.patterns import compile_late
@@ -24,7 +25,7 @@ _TOKEN = compile_late(r"(?<![^\s(\[{<\"'`])@(?P<path>[^\s`@]+)")
 _TRAILING = ".,;:!?)]}>'\"*_"
 
 
-class IncludeToken(NamedTuple):
+class IncludeToken(Struct, frozen=True):
     """A path behind an at sign, as it was written, and whether it stands in a code span."""
 
     written: str
@@ -36,7 +37,7 @@ class IncludeToken(NamedTuple):
         return any(mark in self.written for mark in "/\\.") or self.written.startswith("~")
 
 
-class SourceText(NamedTuple):
+class SourceText(Struct, frozen=True):
     """A file's text without hidden characters, and the digest of its bytes as they lie on the disk."""
 
     text: str

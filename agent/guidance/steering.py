@@ -7,9 +7,10 @@ Rule 2: what was gathered becomes hooks of this turn alone, so that the manifest
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import anyio.to_thread
+from msgspec import Struct
 
 from agent.guidance.agents import Agents, invalid
 from agent.guidance.definitions import HelperDefinition
@@ -69,7 +70,7 @@ class KnownThreads(Protocol):
         ...
 
 
-class TurnGuidance(NamedTuple):
+class TurnGuidance(Struct, frozen=True):
     """The guidance of a turn: its own hooks, and its agent's choice of provider, memory and tools."""
 
     hooks: Sequence[Subscription] = ()

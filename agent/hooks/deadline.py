@@ -11,7 +11,9 @@ import contextlib
 import time
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 CANCEL_GRACE_SECONDS = 0.01
 """The end of a call's time, in which it may clean up after it was cancelled: some turns of the loop."""
@@ -25,7 +27,7 @@ class ExitedError(Exception):
     """The called code tried to end the process."""
 
 
-class CallEnd(NamedTuple):
+class CallEnd(Struct, frozen=True):
     """The end of a call. `result` counts only where it is neither late nor failed."""
 
     result: Any

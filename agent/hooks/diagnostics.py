@@ -4,7 +4,9 @@ Rule 1: a diagnostic is read by people who may not read what was said; so text i
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from promt.patterns import compile_late
 from promt.render import shorten
@@ -17,7 +19,7 @@ UNREGISTERED = "unregistered"
 _CODE = compile_late(r"[a-z][a-z0-9_.]{0,63}\Z")
 
 
-class Vetted(NamedTuple):
+class Vetted(Struct, frozen=True):
     """Diagnostics as they are kept, and whether anything had to be cut for that."""
 
     diagnostics: list[Diagnostic]

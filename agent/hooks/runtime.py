@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 import msgspec
+from msgspec import Struct
 
 from agent.hooks.deadline import CallEnd, all_within, call_within
 from agent.hooks.diagnostics import vet
@@ -51,7 +52,7 @@ class RequiredHookFailedError(Exception):
         super().__init__(hook_id)
 
 
-class PhaseResult(NamedTuple):
+class PhaseResult(Struct, frozen=True):
     """The merged results of the hooks of a phase."""
 
     runs: list[HookRun]

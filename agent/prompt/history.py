@@ -13,9 +13,9 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import reduce
 from itertools import accumulate
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from agent.rows.items import messages_of_turns
 from agent.rows.turns import list_ended_turns
@@ -43,7 +43,7 @@ PICTURE_TOKENS = 1600
 """The usual models' count for the largest picture that they look at whole."""
 
 
-class Size(NamedTuple):
+class Size(Struct, frozen=True):
     """The size of messages, or its limit: in characters, and in bytes, by which tokens are estimated."""
 
     chars: int = 0

@@ -6,8 +6,9 @@ Rule 2: pure. The local planner is unsure where a message hints at the past and 
 model be asked (`preflight_advice`).
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from promt.intents import says
@@ -26,7 +27,7 @@ from protocol.hooks import (
 ARTIFACT_TOOL = "artifact_read"
 
 
-class Preflight(NamedTuple):
+class Preflight(Struct, frozen=True):
     """The plan, and what the manifest says of it."""
 
     plan: RecallPlan | None
@@ -39,7 +40,7 @@ def plan_no_files(_text: str, _context: TurnContext) -> tuple[FilesPlan, list[st
     return FilesPlan(), []
 
 
-class Planners(NamedTuple):
+class Planners(Struct, frozen=True):
     """The owners' parts of the local plan."""
 
     durable: ProposeDurable

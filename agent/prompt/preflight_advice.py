@@ -5,10 +5,11 @@ Rule 2: whatever is wrong with its plan or happens while it is asked, the local 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 import msgspec
+from msgspec import Struct
 
 from agent.prompt.preflight import Preflight, to_manifest_plan
 from agent.prompt.preflight_answer import PlanFault, UnusablePlanError, read_plan
@@ -28,7 +29,7 @@ FAULTS: Mapping[ProviderFault, PlanFault] = {"timeout": "timeout", "bad_json": "
 """The fault of a plan for a provider's failure; every other failure means that there was no model to ask."""
 
 
-class Advisor(NamedTuple):
+class Advisor(Struct, frozen=True):
     """The model that may be asked, the tools that it may choose from, and how much there is to look up."""
 
     model: Model
@@ -39,7 +40,7 @@ class Advisor(NamedTuple):
     incident: Callable[[BaseException], str]
 
 
-class Case(NamedTuple):
+class Case(Struct, frozen=True):
     """A turn about which the local planner is unsure.
 
     The message, its place, how many memories its prompt has already.

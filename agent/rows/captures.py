@@ -4,6 +4,8 @@ import json
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from agent.rows.statements import SQL
 from protocol.conversation.manifests import SourceRef
 from protocol.conversation.values import RecallStatus, TurnStatus
@@ -14,7 +16,7 @@ MOST_KNOWN = 2000
 """Captured messages that a look-up reads: those of 512 digests, most of which belong to one conversation."""
 
 
-class KnownCapture(NamedTuple):
+class KnownCapture(Struct, frozen=True):
     """A captured message as it is compared with one that comes."""
 
     row: int
@@ -40,7 +42,7 @@ def _to_known_capture(row: Row) -> KnownCapture:
     return KnownCapture(*said, bool(is_superseded), bool(is_newest), recall, bool(is_of_subagent))
 
 
-class ShownCapture(NamedTuple):
+class ShownCapture(Struct, frozen=True):
     """A captured message that is shown something each time it comes."""
 
     row: int
@@ -182,7 +184,7 @@ class BlockPiece(NamedTuple):
     source: SourceRef | None = None
 
 
-class StoredPiece(NamedTuple):
+class StoredPiece(Struct, frozen=True):
     """A stored piece of a block, and the mark that its source had."""
 
     row: int

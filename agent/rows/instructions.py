@@ -1,9 +1,10 @@
 """Rows of instruction files: whether a workspace uses them, which its last turn had, and the texts that they had."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from agent.rows.statements import SQL, to_json
 from protocol.guidance import InstructionMode, InstructionVersion
@@ -16,7 +17,7 @@ _USED: Final = msgspec.json.Decoder(dict[str, str])
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
-class InstructionState(NamedTuple):
+class InstructionState(Struct, frozen=True):
     """The mode of a workspace's instruction files, and the digests of those that its last turn had, by path."""
 
     mode: InstructionMode = "on"

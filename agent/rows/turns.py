@@ -6,6 +6,7 @@ Rule 1: `end_turn` alone changes the status of a turn.
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
+from msgspec import Struct
 
 from agent.rows.statements import SQL, to_json
 from agent.states import BEGINNINGS, TURNS, TurnDriver, TurnEvent
@@ -23,7 +24,7 @@ _EVENTS: Final = msgspec.json.Decoder(list[ToolEvent])
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
-class StoredTurn(NamedTuple):
+class StoredTurn(Struct, frozen=True):
     """A turn with what only this house needs."""
 
     turn: Turn
@@ -70,7 +71,7 @@ def thread_turns(tx: Tx, thread_id: str) -> list[str]:
     return [row[0] for row in tx.all(SQL["turns_of_thread"], {"thread_id": thread_id})]
 
 
-class KnownTurn(NamedTuple):
+class KnownTurn(Struct, frozen=True):
     """A turn of a thread by what an import compares it with."""
 
     turn_id: str
@@ -175,7 +176,7 @@ def keep_manifest(tx: Tx, turn_id: str, manifest: PromptManifest) -> None:
     tx.run(SQL["keep_manifest"], {"turn_id": turn_id, "manifest": to_json(manifest)})
 
 
-class TurnLeft(NamedTuple):
+class TurnLeft(Struct, frozen=True):
     """The results of a turn at its end, beside its items."""
 
     turn: Turn

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from agent.prompt.ledger import Ledger
 from agent.rows.items import add_item, items_of_turn, read_items, turn_items
@@ -50,7 +51,7 @@ def content_hash(turn: ImportTurn) -> bytes:
     return hashlib.sha256(msgspec.json.encode(turn)).digest()
 
 
-class Incoming(NamedTuple):
+class Incoming(Struct, frozen=True):
     """A turn of the source with its id and content hash."""
 
     turn_id: str

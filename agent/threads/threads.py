@@ -7,9 +7,9 @@ hands in; nothing here knows what they do.
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from agent.guidance.agents import invalid
@@ -65,7 +65,7 @@ Define: TypeAlias = Callable[[ThreadStartParams], Awaitable[Judged | None]]
 """Returns the definition of the agent that shall act in a thread, or None."""
 
 
-class Neighbours(NamedTuple):
+class Neighbours(Struct, frozen=True):
     """Functions of other houses that run in this house's transactions; wiring passes them in."""
 
     on_items: OnItems

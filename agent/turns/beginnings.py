@@ -5,7 +5,8 @@ Rule 1: one turn at a time in a thread, across all processes of the home.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from agent.files.artifacts import Received
 from agent.guidance.steering import NO_GUIDANCE, TurnGuidance
@@ -27,7 +28,7 @@ from protocol.seams.ports import Clock, Ids, Tx
 from protocol.settings import GatewayConfig
 
 
-class StoredBeginning(NamedTuple):
+class StoredBeginning(Struct, frozen=True):
     """The beginning of a turn as the transaction left it; no context for one that was known already."""
 
     turn: Turn
@@ -36,7 +37,7 @@ class StoredBeginning(NamedTuple):
     history: History = NOTHING_SAID
 
 
-class AskedTurn(NamedTuple):
+class AskedTurn(Struct, frozen=True):
     """A turn that is asked for, and a digest of its input, by which it is known again."""
 
     params: TurnStartParams

@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import NamedTuple
 
 import anyio
 import msgspec
@@ -46,7 +45,7 @@ from protocol.seams.transitions import after
 from protocol.settings import GatewayConfig
 
 
-class Begun(NamedTuple):
+class Begun(Struct, frozen=True):
     """A turn whose beginning is stored, or one that was known already."""
 
     turn: Turn

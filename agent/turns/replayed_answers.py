@@ -7,9 +7,10 @@ Rule 2: what nobody vouches for now counts as forgotten.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from agent.forget.redaction import empty_answer, memories_named
 from agent.prompt.compiler import Compiled, RenderedContext
@@ -26,7 +27,7 @@ _REPLY: Final = msgspec.json.Decoder(ToolReply)
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
-class Hosted(NamedTuple):
+class Hosted(Struct, frozen=True):
     """A turn that is ready for its host's model, and the marks that its sources had when this was stored."""
 
     prepared: PreparedTurn

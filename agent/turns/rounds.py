@@ -8,9 +8,10 @@ Rule 3: the last round is there for the answer: it offers no tools, and what is 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from agent.hooks.deadline import CallEnd, call_within
 from agent.tools import REQUEST_TOOLS, Toolset, failure, result_text
@@ -35,7 +36,7 @@ TOO_MANY_CALLS = failure("too_many_calls", f"At most {MAX_CALLS} calls at once. 
 NO_MORE_ROUNDS = failure(MAX_ROUNDS, "No more tools can be called in this turn.")
 
 
-class Tools(NamedTuple):
+class Tools(Struct, frozen=True):
     """A turn's tools and what runs them."""
 
     toolset: Toolset

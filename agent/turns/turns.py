@@ -6,10 +6,10 @@ Rule 2: a turn that began is ended, whatever happened to it.
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
 
 import anyio
 import msgspec
+from msgspec import Struct
 
 from agent.guidance.steering import Guidance, TurnGuidance
 from agent.hooks.runtime import RequiredHookFailedError
@@ -69,7 +69,7 @@ ITEM_STATUS: Mapping[TurnEvent, ItemStatus] = {"complete": "completed", "fail": 
 """The status of an answer, by how its turn ends."""
 
 
-class CapturedEnd(NamedTuple):
+class CapturedEnd(Struct, frozen=True):
     """The end of a turn that a door captured; `recall` is told where nothing of what was prepared was shown."""
 
     status: FinishStatus

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from protocol.base import Scope, encode
 from protocol.envelope import NotificationMessage
@@ -62,7 +63,7 @@ def about_thread(thread_id: str | None) -> Generator[None]:
         _THREAD.reset(token)
 
 
-class Announcement(NamedTuple):
+class Announcement(Struct, frozen=True):
     """A notification on its way: its line, and the key under which a slow reader may miss it."""
 
     method: str

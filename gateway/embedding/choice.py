@@ -5,7 +5,8 @@ Rule 1: a choice costs a few stats; a model is loaded by `open_model` and `open_
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from gateway.embedding.embedder import Embedder, load
 from gateway.embedding.model_files import Located, StaticFiles, find_static, locate
@@ -14,7 +15,7 @@ from protocol.memory.values import SpaceKind
 from protocol.settings import EmbeddingSettings
 
 
-class Choice(NamedTuple):
+class Choice(Struct, frozen=True):
     """The settings, and the files on this disk of the models that they allow."""
 
     settings: EmbeddingSettings

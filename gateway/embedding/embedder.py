@@ -17,7 +17,9 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from gateway.embedding.engine import (
     AbandonedError,
@@ -65,7 +67,7 @@ class _Call:
         return [self._found[place] for place in range(len(self.texts))]
 
 
-class _Batch(NamedTuple):
+class _Batch(Struct, frozen=True):
     """A piece of a call that the thread works on at a time."""
 
     call: _Call

@@ -16,6 +16,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, cast
 
+from msgspec import Struct
+
 from gateway.base.logs import Log
 from gateway.embedding.model_files import DECIDING, ModelFiles, data_files, digest, find_in_cache, source_of
 from gateway.embedding.plain_model import PlainEngine, is_plain
@@ -98,7 +100,7 @@ def failing_as(reason: EmbedderReason) -> Generator[None]:
         raise EmbedderError("model_missing" if is_gone else reason) from error
 
 
-class Order(NamedTuple):
+class Order(Struct, frozen=True):
     """The order to load a model, with the callbacks of its download."""
 
     name: str

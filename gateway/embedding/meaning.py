@@ -12,9 +12,9 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import anyio
+from msgspec import Struct
 
 from gateway.base.health import Health
 from gateway.base.logs import Log
@@ -55,7 +55,7 @@ NO_SPACE = Space(0, "", 0)
 log = Log("embedding")
 
 
-class _Loaded(NamedTuple):
+class _Loaded(Struct, frozen=True):
     """A model in memory, and the space of its vectors."""
 
     space: Space

@@ -7,7 +7,9 @@ Rule 2: without the extra, or for a language without a grammar, there are no sym
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from knowledge.index.code_cutting import CodeSymbol
 
@@ -16,7 +18,7 @@ MOST_LEVELS = 64
 """Deeper nodes are not looked into: no person writes a function there."""
 
 
-class _Grammar(NamedTuple):
+class _Grammar(Struct, frozen=True):
     """A grammar: its module, the function that gives it, and the nodes that are symbols, with their name's field."""
 
     module: str

@@ -13,9 +13,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, cast
 
 import anyio
+from msgspec import Struct
 
 from agent.files.pages import PdfPages, PdfProblem
 
@@ -111,7 +112,7 @@ def page_texts(reader: Any, first: int, total: int) -> Iterator[str | None]:
             yield None
 
 
-class OpenedPdf(NamedTuple):
+class OpenedPdf(Struct, frozen=True):
     """A PDF as the parser opened it, with the number of pages that it names; or the problem."""
 
     reader: Any = None

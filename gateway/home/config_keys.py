@@ -4,9 +4,9 @@ Rule 1: pure. A value is never looked at, so none can be shown.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from promt.patterns import compile_late
 from protocol.reference.setting_meanings import GROUPS, MEANINGS
@@ -20,7 +20,7 @@ NAMED_TABLES: Mapping[str, type[msgspec.Struct]] = {"providers": ProviderConfig,
 _VARIABLE = compile_late(r"PIONEER_(?P<table>[A-Z][A-Z0-9_]*?)__(?P<name>[A-Z0-9_]+)")
 
 
-class UnknownKey(NamedTuple):
+class UnknownKey(Struct, frozen=True):
     """A table, key or variable that does not exist: as it was written, the nearest known one, its line in the file."""
 
     key: str

@@ -5,16 +5,17 @@ Rule 2: providers have names of their own and stand in the file alone.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from gateway.home.config_keys import UnknownKey, find_nearest, from_variable, to_variable
 from protocol.reference.setting_table import Setting, settings
 from protocol.settings import GatewayConfig
 
 
-class WrongValue(NamedTuple):
+class WrongValue(Struct, frozen=True):
     """A variable whose value its setting does not take, with the reason."""
 
     variable: str
@@ -25,7 +26,7 @@ class WrongValue(NamedTuple):
         return f"{self.variable}: {self.problem}"
 
 
-class Overlay(NamedTuple):
+class Overlay(Struct, frozen=True):
     """The environment's settings: values by table and key, variables that name no setting, and wrong values."""
 
     values: dict[str, dict[str, Any]]

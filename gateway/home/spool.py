@@ -14,9 +14,10 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from gateway.home.owners import hold_lock, is_free
 from protocol.base import encode, encode_sorted
@@ -110,14 +111,14 @@ def take_living(root: Path) -> None:
                 file.path.rename(file.path.with_name(f"capture-taken_{secrets.token_hex(8)}.jsonl"))
 
 
-class ReadSpool(NamedTuple):
+class ReadSpool(Struct, frozen=True):
     """A file's whole lines in their order, and its torn ones."""
 
     lines: Sequence[SpoolLine]
     torn: Sequence[bytes]
 
 
-class SpoolFile(NamedTuple):
+class SpoolFile(Struct, frozen=True):
     """A file of the spool; `is_left`: its proxy has ended."""
 
     path: Path

@@ -1,6 +1,6 @@
 """The time at which a failed job runs again: pure arithmetic."""
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from protocol.seams.ports import JobKind
 from protocol.settings import ThreadEpisodicSettings
@@ -9,7 +9,7 @@ JITTER = 0.2
 """Up to a fifth is added at random, so that jobs that failed together do not come back together."""
 
 
-class RetryLimits(NamedTuple):
+class RetryLimits(Struct, frozen=True):
     """The limits of a kind's retries."""
 
     base_ms: int
@@ -17,13 +17,13 @@ class RetryLimits(NamedTuple):
     max_attempts: int
 
 
-class RetryAt(NamedTuple):
+class RetryAt(Struct, frozen=True):
     """Run again at this time."""
 
     at: int
 
 
-class GiveUp(NamedTuple):
+class GiveUp(Struct, frozen=True):
     """No further try."""
 
     attempts: int

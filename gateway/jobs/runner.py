@@ -13,11 +13,11 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
+from msgspec import Struct
 
 from gateway.base.hub import about_thread
 from gateway.base.logs import Log
@@ -52,7 +52,7 @@ Gate = Callable[[], tuple[str, str] | None]
 """The component and reason that hold a queue, or None while it is open."""
 
 
-class Work(NamedTuple):
+class Work(Struct, frozen=True):
     """The handlers of a kind of jobs: one by one, or `together`; no job is handled while the gate is shut."""
 
     handler: Handler

@@ -1,7 +1,8 @@
 """Puts the passes of a home together."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from gateway.base.time_zone import system_zone
 from gateway.foundations import Foundations
@@ -13,7 +14,6 @@ from gateway.passes.runs import RunMeans, Runs
 from gateway.passes.scheduler import ScheduleMeans, Scheduler
 from gateway.passes.table import REVERSIBLE_MS
 from gateway.passes.undoing import Undoing, UndoMeans
-from knowledge.rows.upkeep import prunings as prunings_of_files
 from memory.aging.stages import Consolidation
 from memory.rows.repair import prunings as prunings_of_records
 from memory.rows.repair import tallies as tallies_of_records
@@ -33,7 +33,7 @@ def _tally_chunks(tx: Tx, _after: int) -> LookResult:
     return LookResult([("chunks", count_chunks(tx))], None)  # their partitions know it
 
 
-class PassParts(NamedTuple):
+class PassParts(Struct, frozen=True):
     """Parts of a gateway that its passes need."""
 
     runs: Runs
@@ -56,6 +56,9 @@ def build_passes(
     db, clock, ids = base.database, base.clock, base.ids
 
     def prunings(now: int) -> Sequence[Check]:
+        # of the house of files, which a start leaves out
+        from knowledge.rows.upkeep import prunings as prunings_of_files  # noqa: PLC0415
+
         return [
             old_runs(now - REVERSIBLE_MS),
             *prunings_of_records(),

@@ -7,7 +7,9 @@ Rule 2: what a night prunes the daily sweep prunes as well, whether the pass is 
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from protocol.seams.checks import Check, Find, mend_all
 from protocol.seams.passes import StageRun, StageSlice
@@ -20,7 +22,7 @@ Prunings = Callable[[int], Sequence[Check]]
 """(now): what is dropped at a time, in this order."""
 
 
-class Census(NamedTuple):
+class Census(Struct, frozen=True):
     """Counts the rows of a home by kind; a kind without rows may be left out. Satisfies `PassStage`.
 
     The subjects of a tally's look are pairs of a kind and how many rows of it the look met. What is written between
@@ -42,7 +44,7 @@ class Census(NamedTuple):
         return StageSlice(place=place, seen=counts.total(), counts=counts)
 
 
-class Prune(NamedTuple):
+class Prune(Struct, frozen=True):
     """Drops what is due. Satisfies `PassStage`."""
 
     prunings: Prunings
@@ -79,7 +81,7 @@ def _look_on(
     return f"{number}:{after}" if number < len(finds) else None
 
 
-class DailySweep(NamedTuple):
+class DailySweep(Struct, frozen=True):
     """Drops the same once a day: the handler of its job."""
 
     db: Transact

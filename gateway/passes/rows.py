@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from gateway.home.owners import SQL
 from protocol.base import encode_sorted
@@ -29,7 +30,7 @@ class StoredRun(NamedTuple):
     place: str | None
 
 
-class NewRun(NamedTuple):
+class NewRun(Struct, frozen=True):
     """A run that is to be queued."""
 
     run_id: str

@@ -8,10 +8,11 @@ Rule 4: a run that meets reads or writes rests between its slices, so that most 
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 import msgspec
+from msgspec import Struct
 
 from gateway.base.logs import Log
 from gateway.passes import rows
@@ -33,7 +34,7 @@ MOST_REST_SECONDS = 0.2
 log = Log("passes")
 
 
-class RunMeans(NamedTuple):
+class RunMeans(Struct, frozen=True):
     """Collaborators of runs."""
 
     db: Transact

@@ -6,7 +6,9 @@ Rule 2: a plan lies at most 1.1 intervals ahead; one that lies further was made 
 
 import hashlib
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from protocol.passes import Trigger
 
@@ -21,7 +23,7 @@ QUIET_SECONDS = 30.0
 Outlook: TypeAlias = Literal["plan", "wait", "due"]
 
 
-class Activity(NamedTuple):
+class Activity(Struct, frozen=True):
     """The activity of a process: seconds since its start and since the last request, and whether a turn runs."""
 
     uptime: float

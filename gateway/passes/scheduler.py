@@ -8,7 +8,8 @@ import math
 import time
 from collections.abc import Callable
 from datetime import UTC
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from gateway.passes import rows
 from gateway.passes.rows import NewRun
@@ -27,7 +28,7 @@ JOB_SUBJECT = "home"
 """The subject of every job of a pass: of one kind and subject one is leased at a time, so one run goes on in a home."""
 
 
-class ScheduleMeans(NamedTuple):
+class ScheduleMeans(Struct, frozen=True):
     """Collaborators of the scheduler."""
 
     db: Transact

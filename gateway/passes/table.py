@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from protocol.base import DAY_MS, HOUR_MS
 from protocol.passes import PassName
 from protocol.settings import PassSettings
 
 
-class PassRow(NamedTuple):
+class PassRow(Struct, frozen=True):
     """A pass: hours from its end to the next run, its switch, whether it waits for the night and asks a model."""
 
     hours: Callable[[PassSettings], int]

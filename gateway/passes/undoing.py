@@ -5,9 +5,9 @@ Rule 2: a change that was looked at is marked in the same transaction; an undoin
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from gateway.passes import rows
 from gateway.passes.rows import NewRun, StoredRun
@@ -21,7 +21,7 @@ from protocol.seams.rehearsal import rehearse
 STAGE = "undo"
 
 
-class UndoMeans(NamedTuple):
+class UndoMeans(Struct, frozen=True):
     """Collaborators of undoing; `undo` is keyed by what was changed."""
 
     db: Transact
@@ -30,7 +30,7 @@ class UndoMeans(NamedTuple):
     undo: Mapping[str, UndoChange]
 
 
-class _Part(NamedTuple):
+class _Part(Struct, frozen=True):
     """The changes that a slice undid, the run after it, and whether none is left."""
 
     run: Run

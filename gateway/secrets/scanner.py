@@ -16,7 +16,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from itertools import accumulate
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from gateway.secrets.checks import Range, RuleMatch, is_documented, is_jagged
 from gateway.secrets.engine import Hints, Pattern
@@ -296,7 +298,7 @@ def find_kinds() -> frozenset[str]:
     return frozenset(rule.kind for rule in find_rules())
 
 
-class _Ranked(NamedTuple):
+class _Ranked(Struct, frozen=True):
     """The rules that are asked of a text, those of tokens, and the rank of the rule of wallets."""
 
     usual: _Rules

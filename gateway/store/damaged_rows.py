@@ -7,9 +7,9 @@ is.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import apsw
+from msgspec import Struct
 
 from gateway.home.owners import SQL
 from gateway.store.schema_shapes import OWED, begin_table_anew
@@ -21,7 +21,7 @@ MOST_NAMED = 20
 """Rows that are named one by one."""
 
 
-class ReadableRows(NamedTuple):
+class ReadableRows(Struct, frozen=True):
     """The numbers of a table's readable rows, and the names of the unreadable ones."""
 
     whole: Sequence[int]

@@ -5,7 +5,9 @@ Rule 2: a table of the schema is named here, or it has a meaning of its own; a c
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 House: TypeAlias = Literal["conversation", "memory", "knowledge"]
 
@@ -13,7 +15,7 @@ SHADOWS = ("data", "idx", "docsize", "config")
 """Suffixes of the tables that SQLite keeps beside a full-text table."""
 
 
-class Derived(NamedTuple):
+class Derived(Struct, frozen=True):
     """A part of a home that is made of others.
 
     `checks`: the kinds of damage that repair sees in it. `takes_along`: whether its house's other parts name its rows

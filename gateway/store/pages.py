@@ -9,9 +9,9 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
+from msgspec import Struct
 
 from gateway.home.owners import SQL
 from gateway.store.copy import open_to_read
@@ -25,7 +25,7 @@ _TREE = compile_late(r"^Tree (\d+) ", re.MULTILINE)
 _ENTRIES = compile_late(r"(?:wrong # of entries in|missing from) index (\w+)")
 
 
-class Damage(NamedTuple):
+class Damage(Struct, frozen=True):
     """Unreadable parts by name: derived tables, indexes of any table, and tables with a meaning of their own."""
 
     derived: Sequence[str] = ()

@@ -17,9 +17,10 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from inspect import Parameter, Signature
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
+from msgspec import Struct
 
 from gateway.base.complaints import to_words
 from promt.patterns import compile_late
@@ -46,7 +47,7 @@ Fill: TypeAlias = Callable[[Any], Any]
 """A function that returns the typed parameters of a method with the absent ones filled in."""
 
 
-class RpcRequest(NamedTuple):
+class RpcRequest(Struct, frozen=True):
     """A request or notification whose envelope is right. `request_id` is None for a notification."""
 
     request_id: RequestId | None
@@ -54,21 +55,21 @@ class RpcRequest(NamedTuple):
     params: Any
 
 
-class Reply(NamedTuple):
+class Reply(Struct, frozen=True):
     """An encoded reply."""
 
     line: bytes
     succeeded: bool
 
 
-class BadMessage(NamedTuple):
+class BadMessage(Struct, frozen=True):
     """A message that is answered with an error at once."""
 
     request_id: RequestId | None
     reason: ErrorReason
 
 
-class Ignored(NamedTuple):
+class Ignored(Struct, frozen=True):
     """A message that is never answered: a response to a request that the gateway never sent."""
 
 

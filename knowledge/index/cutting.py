@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from promt.patterns import compile_late
 from retrieval.chunking import ChunkSizes, Range, cut_text
 
@@ -29,7 +31,7 @@ class Heading(NamedTuple):
     line: int
 
 
-class TextPiece(NamedTuple):
+class TextPiece(Struct, frozen=True):
     """A range of a text in characters, its lines from 1, and the headings above it, the outermost first."""
 
     start: int

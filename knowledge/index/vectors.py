@@ -12,6 +12,7 @@ import anyio.to_thread
 import msgspec
 
 from knowledge.index.hidden import blank_hidden
+from knowledge.ports import SUBJECT
 from knowledge.rows.contents import read_packed_text, unpack_text
 from knowledge.rows.files import ContentPlace, places_of
 from knowledge.rows.vectors import (
@@ -29,7 +30,6 @@ from retrieval.filling import Made, VectorFilling
 from retrieval.packing import HASH_BYTES, as_bytes
 from retrieval.rows.embedding_cache import drop_left_in_space
 
-SUBJECT = "knowledge"
 """The subject of this house's `embed` job."""
 TEXT_DOMAIN = "embedded_text"
 

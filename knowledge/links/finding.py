@@ -6,10 +6,11 @@ Rule 2: a link is kept as it was written; its end is found when the file is link
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import unquote
 
 import msgspec
+from msgspec import Struct
 
 from knowledge.kinds import kind_of
 from promt.patterns import compile_late
@@ -66,7 +67,7 @@ class RawLink(msgspec.Struct, frozen=True, array_like=True):
     count: int
 
 
-class _Said(NamedTuple):
+class _Said(Struct, frozen=True):
     form: LinkForm
     target: str
     line: int

@@ -4,7 +4,9 @@ Rule 1: pure; the name of the outermost folder decides, and all below it are of 
 """
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from knowledge.kinds import kind_of
 from knowledge.links.resolving import stem_of
@@ -28,7 +30,7 @@ INDEX_NOTES = frozenset({"index", "readme"})
 _NUMBERED = compile_late(r"^[0-9]{1,3}(?:[.)_ -]+|(?=[A-Za-z]))[ ]*-?[ ]*")
 
 
-class FolderEntity(NamedTuple):
+class FolderEntity(Struct, frozen=True):
     """A folder that is an entity."""
 
     path: str

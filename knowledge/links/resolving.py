@@ -6,7 +6,8 @@ Rule 2: a bare name between double brackets is a name alone: where two notes hav
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from knowledge.kinds import MARKDOWN, kind_of
 from knowledge.links.finding import LinkForm
@@ -19,14 +20,14 @@ PYTHON_ROOTS = ("", "src/", "lib/")
 _MARKDOWN = tuple(sorted((f".{suffix}" for suffix in MARKDOWN.split()), key=len))
 
 
-class Named(NamedTuple):
+class Named(Struct, frozen=True):
     """An entity that a link could lead to."""
 
     row: int
     entity_id: str
 
 
-class Names(NamedTuple):
+class Names(Struct, frozen=True):
     """The lookups of a collection: by path, by the name of a file without its suffix, by another name."""
 
     by_path: Callable[[str], Named | None]
@@ -34,14 +35,14 @@ class Names(NamedTuple):
     by_alias: Callable[[str], Sequence[Named]]
 
 
-class Resolved(NamedTuple):
+class Resolved(Struct, frozen=True):
     """The target of a link. Without one, the files that it could mean, where there are several."""
 
     found: Named | None
     candidates: Sequence[Named] = ()
 
 
-class WrittenTarget(NamedTuple):
+class WrittenTarget(Struct, frozen=True):
     """A target's parts."""
 
     path: str

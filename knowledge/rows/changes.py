@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.statements import SQL
 from protocol.files.knowledge import FileEvent, FileVersion, KnowledgeChange
@@ -52,7 +54,7 @@ def list_changes(tx: Tx, *, name: str, since: int, before: int, limit: int) -> l
     ]
 
 
-class PathEnd(NamedTuple):
+class PathEnd(Struct, frozen=True):
     """The end of a file's time at a path: `moved` to the path that is named, `removed` or `ignored`."""
 
     seq: int

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from knowledge.rows.statements import SQL
 from protocol.files.collections import Collection, FileCounts, PatternProblem
@@ -15,7 +17,7 @@ CHOICES = ("name", "path", "include", "exclude", "follow_gitignore", "watch", "r
 _LISTS = frozenset({"include", "exclude"})
 
 
-class KnownCollection(NamedTuple):
+class KnownCollection(Struct, frozen=True):
     """A collection's row; `workspace_id` is empty for one of the user."""
 
     id: int

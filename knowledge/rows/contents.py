@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from knowledge.rows.links import drop_references
 from knowledge.rows.statements import SQL
@@ -32,7 +33,7 @@ FullText: TypeAlias = Literal["words", "card"]
 """The table of pieces, and that of the names of files."""
 
 
-class _Statements(NamedTuple):
+class _Statements(Struct, frozen=True):
     there: str
     add: str
     remove: str
@@ -44,7 +45,7 @@ _FULL_TEXT: Mapping[FullText, _Statements] = {
 }
 
 
-class WordChange(NamedTuple):
+class WordChange(Struct, frozen=True):
     """A full-text row that comes, goes, is to be there, or has other terms than `before`."""
 
     row: int
@@ -136,7 +137,7 @@ class NewPiece(NamedTuple):
     page: int | None
 
 
-class FoundPiece(NamedTuple):
+class FoundPiece(Struct, frozen=True):
     """A piece as a search reads it."""
 
     id: int
@@ -165,7 +166,7 @@ class FoundPiece(NamedTuple):
         return own.split(), named.split()
 
 
-class PlacedPiece(NamedTuple):
+class PlacedPiece(Struct, frozen=True):
     """The place of a piece in its content."""
 
     position: int
@@ -209,7 +210,7 @@ def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], words: 
     return row
 
 
-class Leaving(NamedTuple):
+class Leaving(Struct, frozen=True):
     """The collection that says a content no more, and the time: its vectors are kept for a while."""
 
     collection_id: str
@@ -272,7 +273,7 @@ def _change_words(words: WordChanges, file: int, owner: int, before: str, after:
         words.add("card", file, entry(owner, after))
 
 
-class PathTerms(NamedTuple):
+class PathTerms(Struct, frozen=True):
     """The terms of the path that a file had, and of the one that it has."""
 
     old: Sequence[str]

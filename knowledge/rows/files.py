@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from knowledge.rows.links import forget_file, move_files_in_graph
 from knowledge.rows.statements import SQL
 from protocol.seams.ports import SqlValue, Tx
@@ -35,7 +37,7 @@ class SeenRow(NamedTuple):
     content: int | None
 
 
-class MissingFile(NamedTuple):
+class MissingFile(Struct, frozen=True):
     """A file that is not where it was; `reason` is `ignored` where it is not to be read any more."""
 
     id: int
@@ -65,7 +67,7 @@ class WaitingFile(NamedTuple):
     language: str | None
 
 
-class FileRow(NamedTuple):
+class FileRow(Struct, frozen=True):
     """A file with what is known of its content."""
 
     id: int
@@ -95,7 +97,7 @@ class FileRow(NamedTuple):
         return path_of(self.folder, self.name)
 
 
-class ContentPlace(NamedTuple):
+class ContentPlace(Struct, frozen=True):
     """A place of a content: the collection and the path, and how both are."""
 
     collection_id: str
@@ -175,7 +177,7 @@ def deep_is_due(tx: Tx, before: int) -> bool:
     return bool(tx.all(SQL["deep_parts_due"], {"before": before}))
 
 
-class FileTwin(NamedTuple):
+class FileTwin(Struct, frozen=True):
     """A new file that has the inode of one that is gone, whose row is `gone`."""
 
     gone: int

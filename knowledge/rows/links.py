@@ -10,6 +10,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from knowledge.links.finding import LinkForm, RawLink
 from knowledge.links.folders import INDEX_NOTES, FolderEntity, folder_of_index, list_folders_above
@@ -95,7 +96,7 @@ class TextReferences(NamedTuple):
     title: str = ""
 
 
-class LinkedFile(NamedTuple):
+class LinkedFile(Struct, frozen=True):
     """A file in the graph."""
 
     file_id: str

@@ -3,7 +3,7 @@
 Rule 1: what lists itself as derived is made again by the next scan; a look here changes nothing.
 """
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from knowledge.rows.contents import FullText, WordChanges, entry
 from knowledge.rows.statements import SQL
@@ -29,7 +29,7 @@ GAPS = (
 REFILLED_AT_ONCE = 500
 
 
-class CollectionCounts(NamedTuple):
+class CollectionCounts(Struct, frozen=True):
     """A collection with its files by state, as a checkup reads them."""
 
     collection_id: str
@@ -40,7 +40,7 @@ class CollectionCounts(NamedTuple):
     failed: int
 
 
-class SampledFile(NamedTuple):
+class SampledFile(Struct, frozen=True):
     """An indexed file whose bytes can be compared with what is known of them."""
 
     root: str
@@ -66,7 +66,7 @@ def count_index_gaps(tx: Tx) -> dict[str, int]:
     return dict(zip(GAPS, row, strict=True))
 
 
-class _FullTextGaps(NamedTuple):
+class _FullTextGaps(Struct, frozen=True):
     """A full-text table with what is wrong if it is not whole, and the statements by which it is made whole."""
 
     table: FullText

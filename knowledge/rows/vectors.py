@@ -5,7 +5,8 @@ Rule 2: a vector is known by the keyed hash of the text that the model was given
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from knowledge.rows.statements import SQL
 from protocol.base import encode
@@ -20,7 +21,7 @@ TABLE = choose_vector_table(SQL, "knowledge", 1, "vectors_of_chunks")
 FILLING = choose_filling(SQL, "end_of_chunks")
 
 
-class LackingPiece(NamedTuple):
+class LackingPiece(Struct, frozen=True):
     """A piece that lacks a vector, with its ranges in its content."""
 
     row: int

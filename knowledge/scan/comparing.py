@@ -4,7 +4,8 @@ Rule 1: what has the same device, inode, size and time of change is the same fil
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from knowledge.rows.files import SeenRow
 from knowledge.scan.walking import FolderSight, SeenFile
@@ -13,7 +14,7 @@ MASS = 100
 """More files than this, and half of a collection, are not given up by one look."""
 
 
-class FolderPlan(NamedTuple):
+class FolderPlan(Struct, frozen=True):
     """The changes of a folder: new files, changed ones with their rows, and rows that are gone, with the reason."""
 
     new: list[SeenFile]

@@ -11,7 +11,9 @@ from contextlib import suppress
 from copy import copy
 from functools import cache
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from protocol.files.collections import PatternProblem
 from protocol.files.knowledge import PatternRule, SkipReason
@@ -65,7 +67,7 @@ _BRACKETS = re.compile(r"\\.|\[[!^]?\]?(?:\[:[a-z]*:\]|\\.|[^\]\\])*\]")
 _CLASS = re.compile(r"\[:([a-z]*):\]")
 
 
-class LeftOut(NamedTuple):
+class LeftOut(Struct, frozen=True):
     """The reason why a file or folder is left out, and the line that says so."""
 
     reason: SkipReason
@@ -125,7 +127,7 @@ class PatternList:
         return None
 
 
-class _Spec(NamedTuple):
+class _Spec(Struct, frozen=True):
     """Compiled patterns with their lines; one line without a spec is refused by the library that matches."""
 
     spec: Any
@@ -175,7 +177,7 @@ def _search_for(words: frozenset[str]) -> Callable[[str], object]:
     return re.compile("|".join(re.escape(word) for word in sorted(words))).search if words else lambda _text: None
 
 
-class _Deciding(NamedTuple):
+class _Deciding(Struct, frozen=True):
     """The lists that decide at a place, and whether a path (folded) could be matched by any: most could by none."""
 
     lists: tuple[PatternList, ...]

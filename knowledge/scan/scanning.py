@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import anyio.to_thread
 import msgspec
+from msgspec import Struct
 
 from knowledge.index.vectors import PieceVectors
 from knowledge.notices import ChangeNotices
@@ -65,7 +66,7 @@ Gone = tuple[str, SeenRow, str | None]
 """A folder, a row of it that is gone, and the reason."""
 
 
-class _Ending(NamedTuple):
+class _Ending(Struct, frozen=True):
     """A scan at its end: the walk, and what is gone and came up nowhere else."""
 
     walk: Walk

@@ -9,9 +9,9 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import anyio.to_thread
+from msgspec import Struct
 
 from knowledge.index.cutting import line_starts
 from knowledge.index.hidden import decode_part
@@ -38,7 +38,7 @@ _MARKS = compile_late(r"[*_`#>~|\[\]\\]+|^\s*(?:[-+]|\d+[.)])\s", re.MULTILINE)
 _BLANKS = compile_late(r"\s+")
 
 
-class _Said(NamedTuple):
+class _Said(Struct, frozen=True):
     text: str
     sha256: str
 

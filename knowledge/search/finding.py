@@ -7,9 +7,9 @@ Rule 2: filter first, cut after: what is not visible takes no place.
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.contents import FoundPiece, cards_with, count_pieces, first_pieces, pieces_with, read_pieces
@@ -40,7 +40,7 @@ NEAR_WORK = 100
 """Pieces that are weighed because they are near in meaning, whatever their words."""
 
 
-class RankedPiece(NamedTuple):
+class RankedPiece(Struct, frozen=True):
     """A piece with its places that may be shown, and its score."""
 
     piece: FoundPiece
@@ -64,21 +64,21 @@ class RankedPiece(NamedTuple):
         return -self.score, -self.places[0].mtime_ns, self.places[0].path
 
 
-class _Found(NamedTuple):
+class _Found(Struct, frozen=True):
     """The pieces, and the files by their names, that have each term of a question."""
 
     pieces: Mapping[str, Sequence[int]]
     cards: Mapping[str, Sequence[int]]
 
 
-class FileQuestion(NamedTuple):
+class FileQuestion(Struct, frozen=True):
     """A question: its terms, and what it means where a model can tell."""
 
     terms: Sequence[str]
     vector: Vector | None = None
 
 
-class _Weighing(NamedTuple):
+class _Weighing(Struct, frozen=True):
     """The means by which the pieces of a question are weighed."""
 
     weights: Mapping[str, float]

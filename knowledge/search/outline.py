@@ -4,7 +4,8 @@ Rule 1: both forms of headings count, outside of fences, indented code and the f
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from knowledge.index.judging import FRONT_CHARS
 from promt.patterns import compile_late
@@ -16,7 +17,7 @@ NOT_OF_PARAGRAPH = ("|", ">", "- ", "* ", "+ ", "<")
 _OPTED_OUT = compile_late(r"knowledge[ \t]*:[ \t]*['\"]?(?i:false|no|off)['\"]?[ \t]*(?:#.*)?")
 
 
-class FoundHeading(NamedTuple):
+class FoundHeading(Struct, frozen=True):
     """A heading: its words, its level, and its line from 1."""
 
     heading: str

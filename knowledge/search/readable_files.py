@@ -5,7 +5,9 @@ Rule 2: a file that moved is followed by the log of changes, however often it di
 one that is not to be read any more is not found.
 """
 
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
+
+from msgspec import Struct
 
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import PathEnd, find_move_below, list_path_ends, next_path_end
@@ -19,7 +21,7 @@ from protocol.seams.safe_files import UnsafeFileError
 READABLE = frozenset({"indexed", "partial", "pending"})
 
 
-class ReadableFile(NamedTuple):
+class ReadableFile(Struct, frozen=True):
     """A file that is indexed, with its collection."""
 
     known: KnownCollection
@@ -29,7 +31,7 @@ class ReadableFile(NamedTuple):
     """The packed text of a PDF; None of any other kind."""
 
 
-class Whereabouts(NamedTuple):
+class Whereabouts(Struct, frozen=True):
     """The file that a path means now, if it can be read, and others that files of that path became, newest first.
 
     `is_gone`: the path means none, because its file was deleted.

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import anyio.to_thread
 import msgspec
+from msgspec import Struct
 
 from knowledge.index.cutting import line_starts
 from knowledge.index.hidden import decode_part, find_hidden, replace_parts
@@ -41,12 +42,12 @@ LINES_SHOWN = 400
 """Of a file without a place: its beginning."""
 
 
-class _Wanted(NamedTuple):
+class _Wanted(Struct, frozen=True):
     place: ReadableFile
     pieces: list[PlacedPiece]
 
 
-class _Found(NamedTuple):
+class _Found(Struct, frozen=True):
     """The file that an address means, those that may hold its piece as well, and whether it was deleted."""
 
     current: _Wanted | None

@@ -5,9 +5,9 @@ Rule 2: a neighbour shows the section that the link names, else its beginning; i
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from knowledge.rows.collections import KnownCollection, find_collection
 from knowledge.rows.contents import FoundPiece, pieces_of, read_pieces
@@ -33,7 +33,7 @@ MOST_PIECES_READ = 200
 """Of a neighbour, in search of the section that a link names."""
 
 
-class Related(NamedTuple):
+class Related(Struct, frozen=True):
     """A file that is linked with a hit."""
 
     collection_id: str
@@ -43,7 +43,7 @@ class Related(NamedTuple):
     anchor: str | None
 
 
-class RelatedPieces(NamedTuple):
+class RelatedPieces(Struct, frozen=True):
     """The pieces of a neighbour, the first one first, with every place that says the same."""
 
     related: Related

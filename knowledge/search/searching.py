@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import anyio.to_thread
 import msgspec
+from msgspec import Struct
 
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
@@ -36,6 +37,7 @@ from knowledge.search.related import (
 )
 from knowledge.search.verifying import Disk, ShownPiece
 from knowledge.search.visible import Part, chosen, collections_at, place_of
+from knowledge.search.wishes import ASKED_BY_CLIENT, Wish
 from promt.render import shorten
 from protocol.base import Diagnostic
 from protocol.errors import GatewayError
@@ -61,21 +63,6 @@ HITS_OF_A_FILE = 2
 """Of one file in one answer, unless it is the one that was asked for: other files have something to say as well."""
 
 
-class Wish(NamedTuple):
-    """The wish of a turn beyond the options of a search. By default there is none: a client asks."""
-
-    turn: TurnContext | None = None
-    """The turn that asks, by a tool or before its model is asked."""
-    recalled_only: bool = False
-    """Only collections whose files are recalled in turns."""
-    floor: float = 0.0
-    shown: frozenset[str] = frozenset()
-    """Addresses that are in its prompt already."""
-
-
-ASKED_BY_CLIENT = Wish()
-
-
 class FoundFiles(NamedTuple):
     """Hits of files, the rows of files that say something else now, and how many pieces were dropped.
 
@@ -88,7 +75,7 @@ class FoundFiles(NamedTuple):
     crowded: frozenset[int]
 
 
-class _Snapshot(NamedTuple):
+class _Snapshot(Struct, frozen=True):
     workspace_id: str
     collections: list[KnownCollection]
     ranked: list[RankedPiece]

@@ -8,11 +8,12 @@ Rule 3: at its deadline a hook gives what is there, and says `deadline`.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio
+from msgspec import Struct
 
-from knowledge.search.searching import KnowledgeSearcher, Wish
+from knowledge.search.wishes import Wish
 from knowledge.turns.permission import why_no_recall
 from promt.render import shorten
 from promt.time_words import zone_of
@@ -32,6 +33,9 @@ from protocol.hooks import (
 from protocol.memory.values import Context
 from protocol.settings import KnowledgeSettings
 
+if TYPE_CHECKING:
+    from knowledge.search.searching import KnowledgeSearcher
+
 RECALL, ACTIVE_RECALL = "knowledge.recall", "knowledge.active_recall"
 TIMEOUT_MS = 400
 MIN_TEXT_CHARS = 5
@@ -50,7 +54,7 @@ SHOWN_BEGINNING = 40
 Settings = Callable[[], KnowledgeSettings]
 
 
-class _Asked(NamedTuple):
+class _Asked(Struct, frozen=True):
     """One search: its query, the least score, and the characters that it may fill."""
 
     query: FileQuery
@@ -77,7 +81,7 @@ class _FileRecall:
 
     context_id: str
 
-    def __init__(self, searcher: KnowledgeSearcher, settings: Settings) -> None:
+    def __init__(self, searcher: "Callable[[], KnowledgeSearcher]", settings: Settings) -> None:
         self._searcher = searcher
         self._settings = settings
 
@@ -115,7 +119,7 @@ class _FileRecall:
         shown = frozenset([*given.recalled.knowledge_ids, *(hit.address for hit in before)])
         wish = Wish(turn=given.context, recalled_only=True, floor=asked.floor, shown=shown)
         try:
-            snapshot, found = await self._searcher.find_files(params, wish)
+            snapshot, found = await self._searcher().find_files(params, wish)
         except GatewayError:  # a name that several pages have says nothing
             return [], False
         kept: list[KnowledgeHit] = []
@@ -190,8 +194,13 @@ class ActiveFileRecall(_FileRecall):
         )
 
 
-def recall_hooks(searcher: KnowledgeSearcher, settings: Settings, is_there: Callable[[], bool]) -> list[Subscription]:
-    """Return the hooks of recall; `is_there` says whether the home has a collection whose files are recalled."""
+def recall_hooks(
+    searcher: "Callable[[], KnowledgeSearcher]", settings: Settings, is_there: Callable[[], bool]
+) -> list[Subscription]:
+    """Return the hooks of recall: `searcher` is asked for when one searches.
+
+    `is_there` says whether the home has a collection whose files are recalled.
+    """
 
     def is_enabled() -> bool:
         now = settings()

@@ -7,9 +7,10 @@ Rule 3: whatever is changed is returned as a change, which the run logs and a pe
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from memory.candidates.decisions import Candidates
 from memory.forget.erasing import Eraser, RecordEraser
@@ -48,7 +49,7 @@ RECORD, CANDIDATE, PROMOTED = "record", "candidate", "promoted"
 """The subject of a change: a record's status, a candidate's status, a record that a candidate became."""
 
 
-class Cap(NamedTuple):
+class Cap(Struct, frozen=True):
     """The setting that says how many records of some kinds machines may keep in a scope, and how many go at a time."""
 
     setting: str
@@ -66,7 +67,7 @@ CAPS: tuple[Cap, ...] = (
 INBOX = Cap("cap_inbox", (), 50)
 
 
-class _Stage(NamedTuple):
+class _Stage(Struct, frozen=True):
     """A stage: its name, and the function that does the next part of it. Satisfies `PassStage`."""
 
     name: str

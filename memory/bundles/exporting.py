@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from memory.bundles.text import PAGE_BYTES, count_entries, parts_of, seal
 from memory.ports import Collaborators
@@ -65,7 +66,7 @@ def bare_candidate(found: StoredCandidate, touched_at: int) -> BundleCandidate:
     return BundleCandidate(**own, turn_id=found.turn_id, touched_at=touched_at, proposal=proposal)
 
 
-class _Walk(NamedTuple):
+class _Walk(Struct, frozen=True):
     """An export on one snapshot."""
 
     tx: Tx

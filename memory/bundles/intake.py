@@ -5,9 +5,10 @@ Rule 2: nothing here is overwritten; the one thing that an import changes of a r
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from memory.bundles.exporting import bare_candidate, bare_record
 from memory.ports import Collaborators
@@ -56,7 +57,7 @@ DATED_APART = {"last_accessed_at": None, "access_count": 0, "supersedes": None, 
 """Fields that change in a record without its date: how often it was read, and its neighbours."""
 
 
-class PreparedEntry(NamedTuple):
+class PreparedEntry(Struct, frozen=True):
     """An entry with everything that can be known of it without the store."""
 
     entry: BundleEntry

@@ -15,6 +15,7 @@ from functools import cache
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from memory.extraction.statement_checks import ClauseStatement, beginnings, fits, is_question, is_stated, requests
 from memory.extraction.unspaced import UNSPACED
@@ -132,7 +133,7 @@ def _clauses() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
     return [(re.compile(table["clause_after"], re.IGNORECASE), re.compile(table["main_clause"])) for table in found]
 
 
-class _Said(NamedTuple):
+class _Said(Struct, frozen=True):
     """A sentence of a message.
 
     It has its place, its words, those that are the user's own, and the languages it may be in.

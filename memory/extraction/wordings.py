@@ -9,7 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
 
 from promt.handing_over import statements
 from promt.language.reader import Language, either, languages, list_words, tables
@@ -109,7 +111,7 @@ _LETTER = compile_late(r"[^\W\d_]")
 _WORD = compile_late(r"[^\W\d_]+")
 
 
-class Tongue(NamedTuple):
+class Tongue(Struct, frozen=True):
     """The wordings of one language."""
 
     lead: re.Pattern[str]

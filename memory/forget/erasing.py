@@ -14,6 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from memory.forget.own_terms import ForgottenPhrases, RedactionPlan
 from memory.forget.sources import Sources
@@ -55,7 +56,7 @@ class ForgottenRecords(NamedTuple):
     """Places in files of the user that it was taken from."""
 
 
-class Erased(NamedTuple):
+class Erased(Struct, frozen=True):
     """The number of rows that are gone from each store, and the messages that still hold the words."""
 
     removed: Counter[str]

@@ -10,6 +10,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from promt.language.reader import list_words
 from promt.patterns import compile_late
 from protocol.memory.forgetting import LeftPlace, LeftReason, SourcePlace
@@ -32,7 +34,7 @@ NO_VOWEL = compile_late(r"[b-df-hj-np-tv-xz]{5,}")
 PERSONS = frozenset({"user", "user's", "users"})
 
 
-class ForgottenPhrases(NamedTuple):
+class ForgottenPhrases(Struct, frozen=True):
     """The phrases of forgotten memories: what they state, and what was said from which they were learnt."""
 
     stated: Saying
@@ -46,7 +48,7 @@ class ForgottenPhrases(NamedTuple):
         return Saying(self.stated.phrases | self.quoted.phrases)
 
 
-class MemoryWords(NamedTuple):
+class MemoryWords(Struct, frozen=True):
     """The words of one memory."""
 
     content: str
@@ -130,7 +132,7 @@ class RedactionPlan(NamedTuple):
         return list(dict.fromkeys(SourcePlace(place=one.place, id=one.id) for one in self.taken))
 
 
-class KeptRecords(NamedTuple):
+class KeptRecords(Struct, frozen=True):
     """Records by id, as far as a forgetting has to know them.
 
     Some are active, some can be restored, and some are forgotten now.

@@ -8,10 +8,11 @@ Rule 4: a model that finds nothing takes nothing away: what the rules find witho
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from anyio import to_thread
+from msgspec import Struct
 
 from memory.extraction.counts import NO_STATS, count
 from memory.extraction.rule_extraction import extract_statements, file_in_workspace
@@ -42,7 +43,7 @@ class _Answer(msgspec.Struct):
     facts: list[Any]
 
 
-class _Found(NamedTuple):
+class _Found(Struct, frozen=True):
     """Facts, how many more were malformed, and too many, and whether rules found them in the user's own words."""
 
     facts: list[Fact]

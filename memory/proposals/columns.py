@@ -1,9 +1,9 @@
 """The columns of a record that a proposal becomes. Pure."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from memory.proposals.proposal import Checked, Proposed, actor_of
 from memory.rules.identity import FactIdentity
@@ -11,7 +11,7 @@ from memory.rules.sensitivity import level_of
 from protocol.record import details_of
 
 
-class RecordPlacement(NamedTuple):
+class RecordPlacement(Struct, frozen=True):
     """The place and time of a record's write, and the record that it replaces."""
 
     memory_id: str

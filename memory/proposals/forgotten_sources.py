@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from memory.ports import Collaborators
 from memory.ports_hooks import EXTRACTOR_HOOK
 from memory.proposals.proposal import Checked, Proposed
@@ -34,7 +36,7 @@ what a forgotten record said, in its scope. `taught`: a turn that a forgotten re
 with its workspace. `phrase`: words that were erased with their sources, and how long they are."""
 
 
-class Mark(NamedTuple):
+class Mark(Struct, frozen=True):
     """Something that was forgotten."""
 
     kind: Kind
@@ -48,7 +50,7 @@ class EvidencePlace(NamedTuple):
     thread_id: str | None
 
 
-class Lesson(NamedTuple):
+class Lesson(Struct, frozen=True):
     """A claim about to be written: its scope, its words, its evidence, and when the work began."""
 
     scope: Scope

@@ -7,7 +7,8 @@ always does.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import restates
@@ -19,7 +20,7 @@ from protocol.errors import CallerError, Refused
 from protocol.seams.ports import Lexicon, Tx
 
 
-class Meeting(NamedTuple):
+class Meeting(Struct, frozen=True):
     """The scope of a proposal, the record of its key, and the hash of its words if a record has or had them."""
 
     scope_id: int

@@ -5,8 +5,9 @@ Rule 2: a user's evidence is their own words; what they pasted, and what the gat
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memory.ports import Collaborators
@@ -74,7 +75,7 @@ class Proposed(ProposalFields):
     """For what a note may not be kept."""
 
 
-class Checked(NamedTuple):
+class Checked(Struct, frozen=True):
     """Evidence that was verified, who spoke, and whose thread it was said in."""
 
     evidence: list[Evidence]

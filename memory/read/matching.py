@@ -13,6 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from memory.read.ranking import COSINE_FLOOR, QueryTerms, Score, Scored, rarity, score_all, weight_of
 from memory.rows.record_terms import words_of
@@ -67,7 +68,7 @@ class RecordQuery(NamedTuple):
         return QueryTerms(self.terms, self.vector is not None, self.is_about_user, self.need)
 
 
-class Match(NamedTuple):
+class Match(Struct, frozen=True):
     """A record by its row and id, its score, and whether it is an agent's note."""
 
     row: int

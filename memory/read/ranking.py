@@ -28,7 +28,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, chain
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from protocol.base import DAY_MS
 from retrieval.weights import logistic
@@ -69,7 +70,7 @@ RARE_WORD = 5.0  # about the weight of a word that one record of a hundred has: 
 BOOST_POWER = 2.0  # odds grow by so many powers of the boosts, which makes a score of 0.3 differ by a few hundredths
 
 
-class RecordGains(NamedTuple):
+class RecordGains(Struct, frozen=True):
     """The addend of each feature, and the logistic function that makes a score of the sum."""
 
     lexical: float
@@ -114,7 +115,7 @@ observations, each kind weighing the same, with a transformer's and a static mod
 gains. `python -m benchmarks recall`."""
 
 
-class Scored(NamedTuple):
+class Scored(Struct, frozen=True):
     """A record's terms, those of them that are no function words, and what else its score is made of."""
 
     terms: Collection[str]
@@ -133,7 +134,7 @@ class Scored(NamedTuple):
     kind_factor: float = 1.0
 
 
-class QueryTerms(NamedTuple):
+class QueryTerms(Struct, frozen=True):
     """A query's terms, whether it has a vector, whether the user asks about themselves, and how much it needs them.
 
     `need` is None for a search, which always needs them.
@@ -149,7 +150,7 @@ BOOSTS = ("scope", "recency", "standing", "confidence", "evidence")
 FACTORS = ("voice", "faded", "kind")
 
 
-class Score(NamedTuple):
+class Score(Struct, frozen=True):
     """A record's log odds of being relevant, the features that they are made of, and the query's terms that it has."""
 
     log_odds: float
@@ -196,7 +197,7 @@ def rarity(query: Sequence[str], records: Sequence[Collection[str]], population:
     return unknown | {term: weights[count] for term, count in frequency.items()}
 
 
-class _Shared(NamedTuple):
+class _Shared(Struct, frozen=True):
     """The query's terms that a record has, and their weight together."""
 
     terms: list[str]

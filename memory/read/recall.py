@@ -18,6 +18,7 @@ from functools import partial
 from typing import NamedTuple
 
 import anyio
+from msgspec import Struct
 
 from memory.ports import Collaborators
 from memory.ports_hooks import ALREADY_SHOWN
@@ -64,21 +65,21 @@ class Recall(NamedTuple):
     candidates: int = 0
 
 
-class Given(NamedTuple):
+class Given(Struct, frozen=True):
     """The hits of one scope, best first, with the tokens that they may have together."""
 
     found: Sequence[FoundRecord]
     tokens: int
 
 
-class _Ranked(NamedTuple):
+class _Ranked(Struct, frozen=True):
     """The hits of one scope, best first, and how many records they are the best of."""
 
     found: Sequence[FoundRecord]
     considered: int
 
 
-class _Kept(NamedTuple):
+class _Kept(Struct, frozen=True):
     """A ranking of each scope as the cache has it: the matches, and how many records they are the best of."""
 
     at: float

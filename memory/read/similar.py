@@ -9,7 +9,8 @@ Rule 3: a link merges nothing and hides nothing. What a call may not show has no
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from memory.ports import Collaborators
 from memory.read.pages import mark_of
@@ -41,7 +42,7 @@ LOOKED_AT = 50
 LAST = 2**62
 
 
-class LinkedRecord(NamedTuple):
+class LinkedRecord(Struct, frozen=True):
     """Another record that looks alike; the cosine is None where only the words are known to be the same."""
 
     stored: Stored

@@ -9,7 +9,7 @@ Rule 2: whose words may stand there is decided by the rows of `VOUCHERS`, and no
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -69,7 +69,7 @@ def voucher_of(provenance: Provenance) -> Voucher | None:
     return next((voucher for voucher in VOUCHERS if voucher.holds(provenance)), None)
 
 
-class _Kept(NamedTuple):
+class _Kept(Struct, frozen=True):
     """A brief, the records that it was made from by what each of them was, and the time within which it holds."""
 
     state: str

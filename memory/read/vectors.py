@@ -6,9 +6,9 @@ Rule 2: a partition is a scope; what another scope holds has no part in an answe
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
@@ -24,7 +24,7 @@ SUBJECT = "memory"
 WRITE_PATIENCE = 0.25  # seconds that a write waits for its meaning; then it is embedded afterwards
 
 
-class _Wanted(NamedTuple):
+class _Wanted(Struct, frozen=True):
     """A record that lacks a vector."""
 
     row: int

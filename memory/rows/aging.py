@@ -4,7 +4,8 @@ Rule 1: every function works on the transaction it is given and decides nothing.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from memory.rows.record_columns import SQL, Stored
 from memory.rows.records import records_of
@@ -14,7 +15,7 @@ from protocol.record import Kind
 from protocol.seams.ports import Row, Tx
 
 
-class Aged(NamedTuple):
+class Aged(Struct, frozen=True):
     """A record's row and id with its lifetime."""
 
     row: int
@@ -59,7 +60,7 @@ def long_archived(tx: Tx, scope_id: int | None, before: int, limit: int) -> list
     return records_of(tx, [row[0] for row in tx.all(SQL["long_archived"], values)])
 
 
-class Crowd(NamedTuple):
+class Crowd(Struct, frozen=True):
     """The number of records of a kind that machines keep in a scope."""
 
     scope_id: int

@@ -1,9 +1,10 @@
 """Rows that a bundle takes from a home, and rows that it adds."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from memory.rows.evidence import evidence_of_row
 from memory.rows.store import SQL, Stored, StoredCandidate, candidate_of, to_column, to_stored
@@ -21,7 +22,7 @@ _FACTORS: Final = msgspec.json.Decoder(list[BundledFactor])
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
-class StoredTombstone(NamedTuple):
+class StoredTombstone(Struct, frozen=True):
     """The tombstone of an erased record."""
 
     row: int

@@ -5,9 +5,10 @@ Rule 2: when nothing that speaks against a record waits any more, the record is 
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from memory.rows.notices import Notice, build_changed_notice
 from memory.rows.records import set_contested
@@ -24,7 +25,7 @@ ADMISSION = "admission"
 FORGET = "forget"
 
 
-class End(NamedTuple):
+class End(Struct, frozen=True):
     """The end of a candidate."""
 
     event: CandidateEvent

@@ -6,6 +6,8 @@ Rule 1: a place is (time, row), so that what is written meanwhile moves no page.
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct
+
 from memory.rows.store import SQL, StoredCandidate, candidate_of, to_column
 from protocol.base import Scope
 from protocol.memory.values import EventName
@@ -35,7 +37,7 @@ class ChangeTime(NamedTuple):
     row: int
 
 
-class RecordEvent(NamedTuple):
+class RecordEvent(Struct, frozen=True):
     """A step of a record's life, with its place, its scope and its cause."""
 
     at: int
@@ -48,7 +50,7 @@ class RecordEvent(NamedTuple):
     scope: Scope
 
 
-class PlacedCandidate(NamedTuple):
+class PlacedCandidate(Struct, frozen=True):
     """A candidate with its place."""
 
     at: int

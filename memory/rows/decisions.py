@@ -6,6 +6,8 @@ Rule 1: a decision is added and never changed; what it is about may be taken fro
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from memory.rows.record_columns import SQL
 from memory.rows.store import decision_of, to_column
 from protocol.memory.values import Decision
@@ -23,7 +25,7 @@ class Decided(NamedTuple):
     run_id: str | None = None
 
 
-class StoredDecision(NamedTuple):
+class StoredDecision(Struct, frozen=True):
     """A decision, and the run that proposed what was decided."""
 
     decision: Decision

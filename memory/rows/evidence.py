@@ -4,7 +4,9 @@ Rule 1: the same words of the same message support a record or a candidate once.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from memory.rows.record_columns import SQL
 from protocol.memory.reads import KeptEvidence
@@ -12,7 +14,7 @@ from protocol.memory.values import Evidence
 from protocol.seams.ports import Row, Tx
 
 
-class Quote(NamedTuple):
+class Quote(Struct, frozen=True):
     """Words that support a record, and where they were said."""
 
     thread_id: str | None

@@ -3,9 +3,8 @@
 Rule 1: regulated content stays at home; a notification names the record without it.
 """
 
-from typing import NamedTuple
-
 import msgspec
+from msgspec import Struct
 
 from memory.ports import Collaborators
 from memory.rows.records import current_record, reinforce, set_status
@@ -17,7 +16,7 @@ from protocol.record import Actor, Provenance, Record
 from protocol.seams.ports import Tx
 
 
-class Notice(NamedTuple):
+class Notice(Struct, frozen=True):
     """A notification to send once the transaction is committed."""
 
     method: str

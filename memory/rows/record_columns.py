@@ -12,6 +12,7 @@ from types import NoneType
 from typing import Any, Final, Literal, NamedTuple, Optional, cast, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec import Struct
 
 from memory.rules.notes import NAMELESS_AGENT, USER_AGENT, find_note_author, voice_of
 from memory.rules.paths import fold_path
@@ -88,7 +89,7 @@ _SEALED_AT_FIRST = (
 _SEALED_LATER = tuple(name for name in COLUMNS if name not in _UNSEALED and name not in _SEALED_AT_FIRST)
 
 
-class _Json(NamedTuple):
+class _Json(Struct, frozen=True):
     """A column that holds JSON: how it is read, and its value where a damaged one cannot be."""
 
     decode: Callable[[str], Any]

@@ -4,9 +4,10 @@ Rule 1: a find reads a bounded part of a snapshot; a mend changes only what is s
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from memory.rows.record_terms import prefix_terms, terms_digest, unpack_terms
 from memory.rows.store import SQL, Stored, pack_terms, remove_text, to_stored
@@ -21,7 +22,7 @@ _EVIDENCE, _CANDIDATES = SQL["end_of_evidence"], SQL["end_of_candidates"]
 """The statements for the end of a look at the next rows of a table."""
 
 
-class _Correction(NamedTuple):
+class _Correction(Struct, frozen=True):
     """Statements that find rows of a table, and mend them by their numbers where they are still wrong."""
 
     end_of: str

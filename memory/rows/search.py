@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from memory.rows.record_terms import SQL, prefix_terms
 from memory.rows.store import to_column
@@ -26,7 +27,7 @@ class ScopedCategory(NamedTuple):
     category: Category
 
 
-class RecordCandidate(NamedTuple):
+class RecordCandidate(Struct, frozen=True):
     """As much of a record as its score and the gate need."""
 
     row: int
@@ -50,7 +51,7 @@ class RecordCandidate(NamedTuple):
         return self.life.standing
 
 
-class ComparableRecord(NamedTuple):
+class ComparableRecord(Struct, frozen=True):
     """As much of a record as a statement is compared with, damaged or not. Its value is JSON."""
 
     row: int

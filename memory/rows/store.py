@@ -6,9 +6,10 @@ Rule 2: a record's full-text row is written and removed in the same transaction 
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from memory.rows.record_columns import (
     SQL,
@@ -103,7 +104,7 @@ def active_by_path(tx: Tx, path: str) -> Stored | None:
     return _one(tx, "active_by_path", {"path_key": fold_path(path)})
 
 
-class Met(NamedTuple):
+class Met(Struct, frozen=True):
     """For each kind of row, whether a lookup by an identity may find any; without any, the lookup is not needed."""
 
     key: bool
@@ -245,7 +246,7 @@ def remove_text(tx: Tx, row: int) -> int:
 # -- candidates, decisions, events ---------------------------------------------------------------------------------
 
 
-class StoredCandidate(NamedTuple):
+class StoredCandidate(Struct, frozen=True):
     """A candidate as stored."""
 
     scope_id: int
@@ -341,7 +342,7 @@ def decision_of(row: Row) -> Decision:
     return Decision(action=row[0], score=row[1], bucket=row[2], reason_code=row[3], factors=factors)
 
 
-class Change(NamedTuple):
+class Change(Struct, frozen=True):
     """A step in a record's life."""
 
     event: EventName

@@ -5,12 +5,14 @@ Rule 2: pure, and without a word of any language: the words by which a category 
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
+
+from msgspec import Struct
 
 from protocol.record import Category, Sensitivity
 
 
-class CategoryFacts(NamedTuple):
+class CategoryFacts(Struct, frozen=True):
     """The facts of one category. A row names only those that differ from an ordinary fact about the user."""
 
     default_scope: Literal["user", "workspace"] = "user"

@@ -11,7 +11,8 @@ Rule 3: a row is narrow. A fact wrongly refused is lost, junk that slips through
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from promt.language.reader import either
 from protocol.memory.values import ReasonCode
@@ -25,7 +26,7 @@ STEM_CHARS = 5
 """Words that begin alike are taken for one another: "congratulates" is said of "congrats"."""
 
 
-class Junk(NamedTuple):
+class Junk(Struct, frozen=True):
     """The reason why a proposed fact is none: the contract's, its own name, and a sentence."""
 
     reason: ReasonCode

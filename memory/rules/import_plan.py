@@ -6,6 +6,8 @@ Rule 2: nothing here is overwritten, and nothing forgotten here comes back.
 
 from typing import Literal, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from protocol.memory.bundles import ConflictReason
 
 Fate: TypeAlias = Literal["import", "attach", "skip", "tombstone", "conflict"]
@@ -13,7 +15,7 @@ Fate: TypeAlias = Literal["import", "attach", "skip", "tombstone", "conflict"]
 so."""
 
 
-class EntryVerdict(NamedTuple):
+class EntryVerdict(Struct, frozen=True):
     """The decision on an entry."""
 
     fate: Fate
@@ -21,7 +23,7 @@ class EntryVerdict(NamedTuple):
     existing: str | None = None
 
 
-class Twin(NamedTuple):
+class Twin(Struct, frozen=True):
     """The row that this home has under an entry's id."""
 
     is_forgotten: bool

@@ -8,7 +8,9 @@ Rule 2: every way to ask is one row, in any language; verbs of orders are those 
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from memory.extraction.rule_extraction import extract_statements
 from memory.rules.categories import OBEYED
@@ -25,7 +27,7 @@ MAX_READ_CHARS: Final = 4000
 """A longer text is no note that could be looked through word by word."""
 
 
-class Ask(NamedTuple):
+class Ask(Struct, frozen=True):
     """A way to ask, with a sentence for a person."""
 
     name: str

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct
+
 from promt.language.reader import either, list_words
 from promt.patterns import compile_late
 from protocol.unicode_forms import normalize
@@ -53,7 +55,7 @@ class _Place(NamedTuple):
     """The old words and the new ones fill one place: there is one value at a time."""
 
 
-class _Detail(NamedTuple):
+class _Detail(Struct, frozen=True):
     """A kind of detail: how it is written, and what it needs around it."""
 
     name: str

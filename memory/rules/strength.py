@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from protocol.base import DAY_MS, HOUR_MS
 from protocol.record import ActorKind, Record, SourceKind
 from protocol.settings import Aging
@@ -87,7 +89,7 @@ def days_of(level: float) -> int | None:
     return next(days for least, days in TIERS if rounded >= least)
 
 
-class Lifetime(NamedTuple):
+class Lifetime(Struct, frozen=True):
     """The values that the end of a record's life depends on."""
 
     standing: float

@@ -6,6 +6,8 @@ Rule 1: pure; the answer is None, or the gate that says no with its reason code.
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from protocol.memory.explaining import GateName
 from protocol.record import RecordFields, Sensitivity, Status
 
@@ -13,7 +15,7 @@ WITHHELD: Final = "pioneer:withheld"
 """The member of a record's metadata that keeps it out of every answer."""
 
 
-class Seen(NamedTuple):
+class Seen(Struct, frozen=True):
     """The members of a record that visibility depends on."""
 
     scope_id: int

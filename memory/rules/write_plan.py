@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from memory.rules.admission import AdmissionScore, Proposal, assess
 from memory.rules.hygiene import Junk
@@ -41,7 +42,7 @@ ORIGIN_REASONS: dict[Origin, ReasonCode] = {
 }
 
 
-class KnownRecord(NamedTuple):
+class KnownRecord(Struct, frozen=True):
     """An active record that the proposal meets."""
 
     memory_id: str
@@ -52,21 +53,21 @@ class KnownRecord(NamedTuple):
     """It is an agent's note: what the user says makes it theirs."""
 
 
-class Refined(NamedTuple):
+class Refined(Struct, frozen=True):
     """An active record of which the proposal says all, and a detail more."""
 
     memory_id: str
     detail: str
 
 
-class KnownCandidate(NamedTuple):
+class KnownCandidate(Struct, frozen=True):
     """A pending candidate that says the same."""
 
     candidate_id: str
     contested_memory_id: str | None
 
 
-class ProposalSituation(NamedTuple):
+class ProposalSituation(Struct, frozen=True):
     """A proposal with everything that its fate depends on."""
 
     proposal: Proposal

@@ -5,7 +5,9 @@ Rule 2: text that holds a credential leaves no trace: no record, no candidate, n
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from memory.ports import Collaborators
 from memory.proposals.columns import RecordPlacement, columns_of
@@ -83,7 +85,7 @@ NO_SCOPE = Scope(kind="workspace", key="none")
 """Stands in for the scope of a proposal for which none is active; such a proposal is always refused."""
 
 
-class Outcome(NamedTuple):
+class Outcome(Struct, frozen=True):
     """The answer of a write, whether a record is new, and the notices of it."""
 
     result: WriteResult
@@ -91,7 +93,7 @@ class Outcome(NamedTuple):
     notices: list[Notice]
 
 
-class _Known(NamedTuple):
+class _Known(Struct, frozen=True):
     """The stored rows that concern the proposal."""
 
     duplicate: Stored | None

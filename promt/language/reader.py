@@ -12,7 +12,9 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 _SECTION = re.compile(rb"\n\[(\w+)\]\r?\n")
 _NOTHING = "(?!)"
@@ -21,7 +23,7 @@ _LAST = 100
 """The order of a language whose file gives none."""
 
 
-class Language(NamedTuple):
+class Language(Struct, frozen=True):
     """The writing of a language."""
 
     code: str

@@ -9,9 +9,10 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from protocol.base import encode_sorted
 from protocol.unicode_forms import normalize
@@ -27,14 +28,14 @@ _EDGE = re.compile(
 )
 
 
-class ToolWish(NamedTuple):
+class ToolWish(Struct, frozen=True):
     """A call of a tool: its name and its arguments, as text of JSON or as what that says."""
 
     name: str
     arguments: Any
 
 
-class ChainMessage(NamedTuple):
+class ChainMessage(Struct, frozen=True):
     """A message as it counts: who speaks, the texts, the calls of tools, and digests of everything else."""
 
     role: str

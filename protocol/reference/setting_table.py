@@ -7,15 +7,16 @@ import json
 import math
 import types
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
+from msgspec import Struct
 
 from protocol.reference.setting_meanings import MEANINGS
 from protocol.settings import GatewayConfig, ProviderConfig
 
 
-class Setting(NamedTuple):
+class Setting(Struct, frozen=True):
     """One key of config.toml."""
 
     group: str

@@ -10,6 +10,8 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 from zlib import crc32
 
+from msgspec import Struct
+
 from protocol.base import encode
 from protocol.errors import IndexDamaged, PagesDamaged
 from protocol.seams.ports import Row, SqlValue, Transact, Tx
@@ -42,7 +44,7 @@ class Mend(Protocol):
         ...
 
 
-class Check(NamedTuple):
+class Check(Struct, frozen=True):
     """A kind of damage. `then` is awaited after each mended part, outside of its transaction."""
 
     name: str

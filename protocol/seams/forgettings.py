@@ -6,14 +6,16 @@ Rule 2: a writer asks in the transaction of its write, so that no forgetting com
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from protocol.base import Cancelled, Scope
 from protocol.saying import Saying
 from protocol.seams.ports import Tx
 
 
-class OpenRun(NamedTuple):
+class OpenRun(Struct, frozen=True):
     """A run of a hook that has not ended."""
 
     run_id: str

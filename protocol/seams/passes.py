@@ -5,13 +5,15 @@ Rule 2: a stage goes on at the place where it stopped, and finds done what it ha
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 from protocol.passes import UndoSkip
 from protocol.seams.ports import Tx
 
 
-class StageChange(NamedTuple):
+class StageChange(Struct, frozen=True):
     """A thing that a stage changed: the members that differ, before and after. Ids, states and numbers, never text."""
 
     subject: str
@@ -20,7 +22,7 @@ class StageChange(NamedTuple):
     after: Mapping[str, Any]
 
 
-class StageSlice(NamedTuple):
+class StageSlice(Struct, frozen=True):
     """A part of a stage's work. `place` is where the next part begins; None at the end of the stage."""
 
     place: str | None = None
@@ -33,7 +35,7 @@ class StageSlice(NamedTuple):
     """The reason why the stage had nothing to work with."""
 
 
-class StageRun(NamedTuple):
+class StageRun(Struct, frozen=True):
     """The run as a stage sees it: its time, where the stage goes on, how many rows a slice may change."""
 
     now: int

@@ -6,9 +6,10 @@ Rule 2: this module knows no table, no library and no domain rule.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from protocol.base import Wire
 from protocol.memory.values import SemanticState, SpaceKind
@@ -207,7 +208,7 @@ class Vector(msgspec.Struct, frozen=True):
     kind: SpaceKind = "model"
 
 
-class Coverage(NamedTuple):
+class Coverage(Struct, frozen=True):
     """The numbers of a house's texts that can have a vector of a space, and of those that have one."""
 
     possible: int

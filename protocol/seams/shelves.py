@@ -6,7 +6,9 @@ Rule 3: a look is short: it returns where it stopped, and the next snapshot goes
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from protocol.memory.forgetting import ForgottenPlace
 from protocol.saying import Saying
@@ -19,14 +21,14 @@ ROW_CHARS = 100
 LAST = 2**62
 
 
-class Column(NamedTuple):
+class Column(Struct, frozen=True):
     """A column that holds text. Of JSON, only what members of these names hold is text; without any, all of it."""
 
     name: str
     free: tuple[str, ...] = ()
 
 
-class Shelf(NamedTuple):
+class Shelf(Struct, frozen=True):
     """A table that holds text: how it is read a page at a time, and how a row is changed."""
 
     place: ForgottenPlace
@@ -40,7 +42,7 @@ class Shelf(NamedTuple):
     """Columns with names: they are searched and never changed."""
 
 
-class SayingRow(NamedTuple):
+class SayingRow(Struct, frozen=True):
     """A row with forgotten words; `in_names` are those in columns that are never changed."""
 
     place: ForgottenPlace

@@ -5,7 +5,8 @@ Rule 2: a vector goes with the part of the house that left it, and by the clock;
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from protocol.base import encode
 from protocol.seams.checks import LOOKED_AT, Check, Find, LookResult
@@ -13,7 +14,7 @@ from protocol.seams.ports import Row, Tx
 from retrieval.rows.graph import SQL, GraphHouse
 
 
-class LeftVector(NamedTuple):
+class LeftVector(Struct, frozen=True):
     """A vector on its way out of an index, as int8 numbers."""
 
     space_id: int

@@ -5,7 +5,9 @@ Rule 1: every function works on the transaction it is given and decides nothing.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from protocol.seams.ports import SqlValue, Tx
 from retrieval.rows.graph import SQL, Entity, GraphHouse, NewEdge, fold_name
@@ -16,7 +18,7 @@ REPEATED_STRENGTH = 0.1
 Direction: TypeAlias = Literal["out", "in"]
 
 
-class KeyedEdge(NamedTuple):
+class KeyedEdge(Struct, frozen=True):
     """A stated link, with where it leads now."""
 
     id: int
@@ -28,7 +30,7 @@ class KeyedEdge(NamedTuple):
     address: str
 
 
-class ShownEdge(NamedTuple):
+class ShownEdge(Struct, frozen=True):
     """An edge as it is listed; `to_id` is None for a link that leads nowhere."""
 
     id: int
@@ -44,7 +46,7 @@ class ShownEdge(NamedTuple):
     created_at: int
 
 
-class Neighbour(NamedTuple):
+class Neighbour(Struct, frozen=True):
     """The other end of an edge: a thing of a house with a path."""
 
     direction: Direction
@@ -110,7 +112,7 @@ def aliases_of(tx: Tx, entities: Collection[int]) -> Mapping[int, list[str]]:
     return found
 
 
-class MovedEntity(NamedTuple):
+class MovedEntity(Struct, frozen=True):
     """The new path and name of an entity; `key` is the name by which it is found."""
 
     entity: Entity

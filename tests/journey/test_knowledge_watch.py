@@ -219,17 +219,17 @@ async def test_a_drain_is_not_over_while_a_reported_change_is_no_job_yet(tmp_pat
         served = Served(app)
         await served.pair.hello("ws_here")
         name = (await served.pair.call("knowledge/collections/add", path=str(folder)))["collection"]["collection_id"]
-        while not (found := app.knowledge.watchers.state_of(await known_of(app, name))).folders:
+        while not (found := app.knowledge.house.watchers.state_of(await known_of(app, name))).folders:
             await served.pair.call("gateway/drain", timeout_ms=30_000)
         assert found.process == "this"
-        look_at = app.knowledge.scanner.look_at
+        look_at = app.knowledge.house.scanner.look_at
 
         async def held(*asked: Any) -> Any:
             began.set()
             await goes_on.wait()
             return await look_at(*asked)
 
-        monkeypatch.setattr(app.knowledge.scanner, "look_at", held)
+        monkeypatch.setattr(app.knowledge.house.scanner, "look_at", held)
         write(folder, {"b.md": "A heron.\n"})
         told = {"idle": True}
         while not began.is_set():  # until the system reported it

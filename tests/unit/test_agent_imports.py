@@ -11,6 +11,7 @@ from clock import SetClock
 from fresh import fresh_database
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from agent.prompt.ledger import Ledger
 from agent.rows.statements import SQL
@@ -118,7 +119,7 @@ def test_a_source_replaces_its_own_turns_and_no_others(
         incoming = identify_turns(known, [turn(word) for word in words], ("thr", source), is_replacing=True)
         plan = plan_import(known, incoming, is_replacing=True, source=source)
         of = {k.turn_id: k.source for k in known} | {entry.turn_id: source for entry in plan.add}
-        return [k._replace(source=of[k.turn_id]) for k in applied(known, plan)]
+        return [structs.replace(k, source=of[k.turn_id]) for k in applied(known, plan)]
 
     known = bring([], "one", first)
     known += [KnownTurn(turn_id, "gateway", b"own", len(known) + n) for n, turn_id in enumerate(live_ids, 1)]

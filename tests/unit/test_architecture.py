@@ -228,10 +228,44 @@ def test_nothing_heavy_is_imported_to_serve() -> None:
         "gateway.doors.http",
         "gateway.doors.inspect",
         "gateway.doors.proxy",
+        "gateway.files.text_reader",
+        "gateway.files.code_structure",
+        "knowledge.house",
+        "knowledge.index",
+        "knowledge.links",
+        "knowledge.scan",
+        "knowledge.search.searching",
     )
     code = f"import sys, gateway.process; print([name for name in {heavy!r} if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert told.stdout.strip() == "[]"
+
+
+def test_most_values_of_a_start_are_structs() -> None:
+    """A named tuple takes five times as long to define, so a class is one only where it is unpacked or compared."""
+    code = (
+        "import sys, gateway.process;"
+        f"own = [module for name, module in sys.modules.items() if name.partition('.')[0] in {(*ROWS, 'gateway', 'promt', 'protocol')!r}];"
+        "kinds = {one for module in own for one in vars(module).values() if isinstance(one, type)};"
+        "print(len([one for one in kinds if issubclass(one, tuple) and hasattr(one, '_fields')]))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert int(told.stdout) <= 100
+
+
+def test_nothing_is_collected_while_a_server_imports_its_modules(tmp_path: Path) -> None:
+    code = (
+        "import gc, sys; during = [];"
+        "is_importing = lambda: 'gateway.process' in sys.modules and not hasattr(sys.modules.get('gateway.wiring'), 'build');"
+        "gc.callbacks.append(lambda phase, info: during.append(phase) if is_importing() else None);"
+        "from gateway.cli import main;"
+        f"code = main(['serve', '--home', {str(tmp_path / 'home')!r}]);"
+        "print(during, gc.isenabled(), code, file=sys.stderr)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT, stdin=subprocess.DEVNULL
+    )
+    assert told.stderr.splitlines()[-1] == "[] True 0"
 
 
 def test_no_template_engine_is_imported_before_a_page_is_asked_for() -> None:

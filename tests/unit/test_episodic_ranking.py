@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from msgspec.structs import replace
 
 from protocol.hooks import ItemFact
@@ -126,7 +127,7 @@ def test_who_has_no_name_stands_alone_and_a_reply_of_theirs_weighs_less(*, has_m
     reply = passage(2, "valve gasket", is_named=False, is_reply=True, cosine=0.5)
     lent = frozenset(QUESTION.weights)
     assert order(reply, said, has_meaning=has_meaning) == [1, 2]
-    ranked = rank(QUESTION, [said, said._replace(row=3, around=lent, answered=lent)], has_meaning=has_meaning)
+    ranked = rank(QUESTION, [said, structs.replace(said, row=3, around=lent, answered=lent)], has_meaning=has_meaning)
     assert ranked[0].score == ranked[1].score
 
 
@@ -148,10 +149,10 @@ def test_a_question_holds_no_answer() -> None:
 
 def test_a_time_counts_where_a_time_is_asked_for() -> None:
     dated, other = passage(1, "valve", is_dated=True), passage(2, "valve")
-    assert order(other, dated, question=QUESTION._replace(asks_when=True)) == [1, 2]
+    assert order(other, dated, question=structs.replace(QUESTION, asks_when=True)) == [1, 2]
     first, second = rank(QUESTION, [other, dated], has_meaning=False)
     assert first.score == second.score
-    (named, *_) = rank(QUESTION._replace(names_time=True), [other], has_meaning=False)
+    (named, *_) = rank(structs.replace(QUESTION, names_time=True), [other], has_meaning=False)
     assert named.score > first.score
 
 
@@ -218,7 +219,7 @@ def test_a_score_is_between_0_and_1_and_grows_with_what_is_held(
     assert all(0 < one.score < 1 for one in ranked)
     assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
     whole = frozenset(QUESTION.weights)
-    better = rank(QUESTION, [said[0]._replace(own=whole, around=whole), *said[1:]], has_meaning=has_meaning)
+    better = rank(QUESTION, [structs.replace(said[0], own=whole, around=whole), *said[1:]], has_meaning=has_meaning)
     of_first = {one.row: one.score for one in ranked}[0]
     assert {one.row: one.score for one in better}[0] >= of_first
 

@@ -2,6 +2,8 @@
 
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, hexdigits, punctuation, whitespace
 
+from msgspec import structs
+
 from knowledge.kinds import Kind, kind_of
 from knowledge.scan.comparing import find_gone, is_mass
 from knowledge.scan.patterns import PatternList, Rules
@@ -144,7 +146,7 @@ def test_words_of_patterns_leave_out_no_path_that_a_pattern_matches() -> None:
     for chosen in [[line] for line in lines] + [lines, lines[:5], lines[9:]]:
         quick, whole = Rules([], chosen, [], follows_git=True), Rules([], chosen, [], follows_git=True)
         quick, whole = quick.within("a", chosen, chosen[:1]), whole.within("a", chosen, chosen[:1])
-        whole.deciding = whole.deciding._replace(may_match=bool)
+        whole.deciding = structs.replace(whole.deciding, may_match=bool)
         for path in paths:
             for is_folder in (False, True):
                 asked = quick.skips(path, is_folder=is_folder), whole.skips(path, is_folder=is_folder)

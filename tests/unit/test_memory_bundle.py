@@ -12,6 +12,7 @@ from clock import START
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memory_home import DAY, HERE, MIDDLING, SURE, USER, WISH, WS1, MemoryHome
+from msgspec import structs
 from sizes import size
 
 from gateway.home.keys import HomeKey
@@ -786,10 +787,14 @@ SAME = Twin(is_forgotten=False, is_same_thing=True, is_unchanged=True, is_older=
         (CLEAR._replace(is_scope_active=False, problem="secret_detected"), "conflict", "scope_out_of_context"),
         (CLEAR._replace(problem="secret_detected", twin=SAME), "conflict", "secret_detected"),
         (CLEAR._replace(twin=SAME), "attach", None),
-        (CLEAR._replace(twin=SAME._replace(is_forgotten=True)), "tombstone", None),
-        (CLEAR._replace(twin=SAME._replace(is_same_thing=False)), "conflict", "different_record"),
-        (CLEAR._replace(twin=SAME._replace(is_unchanged=False)), "skip", None),
-        (CLEAR._replace(twin=SAME._replace(is_unchanged=False, is_older=True)), "conflict", "newer_there"),
+        (CLEAR._replace(twin=structs.replace(SAME, is_forgotten=True)), "tombstone", None),
+        (CLEAR._replace(twin=structs.replace(SAME, is_same_thing=False)), "conflict", "different_record"),
+        (CLEAR._replace(twin=structs.replace(SAME, is_unchanged=False)), "skip", None),
+        (
+            CLEAR._replace(twin=structs.replace(SAME, is_unchanged=False, is_older=True)),
+            "conflict",
+            "newer_there",
+        ),
         (CLEAR._replace(is_id_forgotten=True, duplicate="mem_2"), "tombstone", None),
         (CLEAR._replace(are_words_forgotten=True, key_holder="mem_2"), "tombstone", None),
         (CLEAR._replace(duplicate="mem_2", key_holder="mem_2"), "skip", None),

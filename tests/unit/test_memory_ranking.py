@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from memory.read.ranking import (
     BY_MEANING,
@@ -38,7 +39,7 @@ def score(asked: QueryTerms, record: Scored, weights: dict[str, float], now: int
 
 
 def scored(terms: list[str], **changes: object) -> Scored:
-    return Scored(terms, list(dict.fromkeys(terms)), 1.0, NOW, 0.9, 1.0, 1)._replace(**changes)
+    return structs.replace(Scored(terms, list(dict.fromkeys(terms)), 1.0, NOW, 0.9, 1.0, 1), **changes)
 
 
 records = st.builds(
@@ -104,7 +105,7 @@ def test_a_better_property_never_lowers_a_score(asked: QueryTerms, record: Score
         return
     weights = rarity(asked.terms, [record.terms], 5)
     low = score(asked, record, weights, NOW).log_odds
-    assert score(asked, record._replace(**{name: BETTER[name]}), weights, NOW).log_odds >= low - 1e-9
+    assert score(asked, structs.replace(record, **{name: BETTER[name]}), weights, NOW).log_odds >= low - 1e-9
 
 
 @given(queries, bodies, st.integers(1, 50), st.permutations(range(4)))
@@ -164,7 +165,7 @@ def test_commonness_orders_and_crowding_decides_how_likely_the_best_is() -> None
     common = scored([], cosine=0.41, crowding=0.3, commonness=0.3)
     first, second = score_all(asked, [rare, common], {}, NOW)
     assert first.log_odds > second.log_odds
-    crowded = [one._replace(crowding=0.4) for one in (rare, common)]
+    crowded = [structs.replace(one, crowding=0.4) for one in (rare, common)]
     lower = score_all(asked, crowded, {}, NOW)
     assert lower[0].log_odds < first.log_odds
     assert lower[0].log_odds - lower[1].log_odds == pytest.approx(first.log_odds - second.log_odds)

@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from memory.rules.visibility import ACTIVE, ALL, KEPT, Seen, View, effective_status, hidden_by, is_visible
 from protocol.record import Sensitivity, Status
@@ -54,7 +55,7 @@ def test_a_narrower_view_never_shows_more(record: Seen, view: View) -> None:
         assert not is_visible(record, view._replace(statuses=frozenset(list(view.statuses)[1:])))
         assert not is_visible(record, view._replace(shows_regulated=False))
         assert not is_visible(record, view._replace(is_prompt=True))
-    assert not is_visible(record._replace(is_intact=False), view)
+    assert not is_visible(structs.replace(record, is_intact=False), view)
 
 
 PLAIN = Seen(1, "active", "normal", None, is_intact=True)
@@ -65,15 +66,15 @@ VIEW = View(frozenset({1}), ACTIVE, 10, shows_regulated=False)
     ("record", "why"),
     [
         (PLAIN, None),
-        (PLAIN._replace(scope_id=2, is_intact=False), ("scope_active", "scope_out_of_context")),
-        (PLAIN._replace(is_intact=False, status="deleted"), ("integrity", "damaged")),
-        (PLAIN._replace(expires_at=10), ("expiry", "expired")),
-        (PLAIN._replace(status="expired"), ("expiry", "expired")),
-        (PLAIN._replace(expires_at=11), None),
-        (PLAIN._replace(status="deleted", sensitivity="regulated"), ("status", "deleted")),
-        (PLAIN._replace(status="superseded"), ("status", "superseded")),
-        (PLAIN._replace(sensitivity="regulated"), ("sensitivity", "regulated")),
-        (PLAIN._replace(sensitivity="personal"), None),
+        (structs.replace(PLAIN, scope_id=2, is_intact=False), ("scope_active", "scope_out_of_context")),
+        (structs.replace(PLAIN, is_intact=False, status="deleted"), ("integrity", "damaged")),
+        (structs.replace(PLAIN, expires_at=10), ("expiry", "expired")),
+        (structs.replace(PLAIN, status="expired"), ("expiry", "expired")),
+        (structs.replace(PLAIN, expires_at=11), None),
+        (structs.replace(PLAIN, status="deleted", sensitivity="regulated"), ("status", "deleted")),
+        (structs.replace(PLAIN, status="superseded"), ("status", "superseded")),
+        (structs.replace(PLAIN, sensitivity="regulated"), ("sensitivity", "regulated")),
+        (structs.replace(PLAIN, sensitivity="personal"), None),
     ],
 )
 def test_the_first_gate_that_hides_is_told(record: Seen, why: tuple[str, str] | None) -> None:

@@ -7,6 +7,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from memory.rules.admission import Proposal
 from memory.rules.hygiene import Junk
@@ -80,7 +81,7 @@ WISHED_AWAY = {"regulated_needs_request"}
 
 @each(("changes", "reason"), GATES)
 def test_each_gate_stops_alone(changes: dict[str, Any], reason: str) -> None:
-    plan = plan_write(PLAIN._replace(**changes))
+    plan = plan_write(structs.replace(PLAIN, **changes))
     assert plan.decision.reason_code == reason
     assert plan.action == ("suppress" if reason == "suppressed_by_rejection" else "reject")
     assert plan.relation == ("suppressed_by_rejection" if plan.action == "suppress" else "novel")
@@ -91,20 +92,20 @@ def test_each_gate_stops_alone(changes: dict[str, Any], reason: str) -> None:
 @each(("first", "second"), itertools.combinations(GATES, 2))
 def test_the_earlier_gate_speaks(first: tuple[dict[str, Any], str], second: tuple[dict[str, Any], str]) -> None:
     merged = second[0] | first[0]
-    assert plan_write(PLAIN._replace(**merged)).decision.reason_code == first[1]
+    assert plan_write(structs.replace(PLAIN, **merged)).decision.reason_code == first[1]
 
 
 @each(("changes", "reason"), [gate for gate in GATES if "wants_rejection" not in gate[0]])
 def test_what_an_explicit_wish_opens(changes: dict[str, Any], reason: str) -> None:
-    plan = plan_write(PLAIN._replace(is_explicit=True, **changes))
+    plan = plan_write(structs.replace(PLAIN, is_explicit=True, **changes))
     is_open = reason in WISHED_AWAY or "is_suppressed" in changes
     assert plan.action == ("activate" if is_open else "reject")
 
 
 @pytest.mark.parametrize(("origin", "reason"), list(ORIGIN_REASONS.items()))
 def test_who_spoke(origin: Any, reason: str) -> None:
-    assert plan_write(PLAIN._replace(origin=origin)).decision.reason_code == reason
-    assert plan_write(PLAIN._replace(origin=origin, duplicate=KNOWN)).action == "reject"
+    assert plan_write(structs.replace(PLAIN, origin=origin)).decision.reason_code == reason
+    assert plan_write(structs.replace(PLAIN, origin=origin, duplicate=KNOWN)).action == "reject"
 
 
 def test_every_source_has_an_origin_and_only_the_user_passes() -> None:
@@ -118,41 +119,41 @@ OTHERS = {"same_key": DOUBTED, "pending": RIVAL, "review_enabled": True}
 
 def test_a_note_is_kept_beside_what_the_user_said_and_touches_nothing() -> None:
     for changes in ({}, OTHERS):
-        plan = plan_write(PLAIN._replace(**NOTED | changes))
+        plan = plan_write(structs.replace(PLAIN, **NOTED | changes))
         assert (plan.action, plan.decision.reason_code) == ("activate", "agent_note_created")
         assert plan[3:] == (None, None, None, None, None, False, False)
-    known = plan_write(PLAIN._replace(**NOTED | OTHERS | {"duplicate": DOUBTED, "supersedes": "mem_other"}))
+    known = plan_write(structs.replace(PLAIN, **NOTED | OTHERS | {"duplicate": DOUBTED, "supersedes": "mem_other"}))
     assert (known.action, known.relation, known.merge_into) == ("merge", "duplicate", "mem_old")
     assert known[4:] == (None, None, None, None, False, False)
 
 
 def test_a_note_takes_the_place_of_the_note_that_its_path_names() -> None:
-    plan = plan_write(PLAIN._replace(**NOTED | {"supersedes": "mem_other"}))
+    plan = plan_write(structs.replace(PLAIN, **NOTED | {"supersedes": "mem_other"}))
     assert (plan.action, plan.relation, plan.supersede) == ("supersede", "compatible_update", "mem_other")
     assert plan.decision.reason_code == "agent_note_created"
 
 
 @pytest.mark.parametrize(("changes", "reason"), [gate for gate in GATES if "origin" not in gate[0]])
 def test_no_gate_but_that_of_the_speaker_opens_for_a_note(changes: dict[str, Any], reason: str) -> None:
-    assert plan_write(PLAIN._replace(**NOTED | changes)).decision.reason_code == reason
+    assert plan_write(structs.replace(PLAIN, **NOTED | changes)).decision.reason_code == reason
 
 
 def test_what_the_user_says_makes_a_note_theirs() -> None:
-    plan = plan_write(PLAIN._replace(duplicate=KnownRecord("mem_old", is_contested=False, is_note=True)))
+    plan = plan_write(structs.replace(PLAIN, duplicate=KnownRecord("mem_old", is_contested=False, is_note=True)))
     assert (plan.action, plan.decision.reason_code, plan.merge_into) == ("merge", "note_confirmed", "mem_old")
     assert plan.adopts
-    assert not plan_write(PLAIN._replace(duplicate=KNOWN)).adopts
+    assert not plan_write(structs.replace(PLAIN, duplicate=KNOWN)).adopts
 
 
 def test_a_secret_is_told_by_kind_only() -> None:
-    decision = plan_write(PLAIN._replace(secret_kinds=("aws_access_key", "jwt"))).decision
+    decision = plan_write(structs.replace(PLAIN, secret_kinds=("aws_access_key", "jwt"))).decision
     assert [f.name for f in decision.factors[-2:]] == ["aws_access_key", "jwt"]
     assert (decision.score, decision.bucket) == (0.0, "low")
 
 
 @pytest.mark.parametrize("durability", ["transient", "session_only"])
 def test_a_fleeting_fact_keeps_its_true_score(durability: Any) -> None:
-    decision = plan_write(PLAIN._replace(proposal=GOOD._replace(durability=durability))).decision
+    decision = plan_write(structs.replace(PLAIN, proposal=GOOD._replace(durability=durability))).decision
     assert decision.score > 0
 
 
@@ -418,7 +419,7 @@ ROWS: list[tuple[str, dict[str, Any], str, str, str, dict[str, Any]]] = [
     ("changes", "action", "relation", "reason", "told"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS]
 )
 def test_each_row(changes: dict[str, Any], action: str, relation: str, reason: str, told: dict[str, Any]) -> None:
-    plan = plan_write(PLAIN._replace(**changes))
+    plan = plan_write(structs.replace(PLAIN, **changes))
     assert (plan.action, plan.relation, plan.decision.reason_code) == (action, relation, reason)
     rest = {
         "merge_into": None,
@@ -432,9 +433,9 @@ def test_each_row(changes: dict[str, Any], action: str, relation: str, reason: s
 
 
 def test_an_approval_is_a_factor_of_the_decision() -> None:
-    approved = PLAIN._replace(is_explicit=True, is_approval=True, pending=WAITING)
+    approved = structs.replace(PLAIN, is_explicit=True, is_approval=True, pending=WAITING)
     assert plan_write(approved).decision.factors[-1].name == "approved"
-    assert plan_write(approved._replace(secret_kinds=("jwt",))).decision.reason_code == "secret_detected"
+    assert plan_write(structs.replace(approved, secret_kinds=("jwt",))).decision.reason_code == "secret_detected"
     assert "approved" not in {factor.name for factor in plan_write(PLAIN).decision.factors}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from promt.brief import MAX_LINE_CHARS, STANDING, StandingStatement, choose, compose
 from promt.render import carries_own_block
@@ -54,7 +55,7 @@ def test_the_budget_holds_for_the_whole_block_and_what_does_not_fit_is_named() -
         brief = compose([*long, short], room)
         assert len(brief.text) <= room
         assert len(brief.lines) + len(brief.left_out) == 4
-    assert compose([*long, short], len(everything.text)) == everything._replace(max_chars=len(everything.text))
+    assert compose([*long, short], len(everything.text)) == structs.replace(everything, max_chars=len(everything.text))
 
 
 def test_nothing_stated_is_no_block() -> None:

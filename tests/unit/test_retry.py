@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from gateway.jobs.retry import JITTER, LIMITS, GiveUp, RetryAt, RetryLimits, limits_of, next_attempt
 from protocol.seams.ports import JobKind
@@ -37,20 +38,20 @@ def test_it_gives_up_exactly_at_the_last_attempt(of: RetryLimits, attempts: int,
 
 @given(limits, st.integers(1, 999_999), unit)
 def test_the_delay_stays_within_its_bounds(of: RetryLimits, attempts: int, jitter: float) -> None:
-    of = of._replace(max_attempts=1_000_000)
+    of = structs.replace(of, max_attempts=1_000_000)
     taken = delay(attempts, of, jitter)
     assert of.base_ms <= taken <= of.max_ms * (1 + JITTER)
 
 
 @given(limits, st.integers(1, 200), unit)
 def test_a_later_attempt_never_waits_less(of: RetryLimits, attempts: int, jitter: float) -> None:
-    of = of._replace(max_attempts=1_000_000)
+    of = structs.replace(of, max_attempts=1_000_000)
     assert delay(attempts, of, jitter) <= delay(attempts + 1, of, jitter)
 
 
 @given(limits, st.integers(1, 200), unit, unit)
 def test_jitter_only_adds_and_keeps_order(of: RetryLimits, attempts: int, one: float, other: float) -> None:
-    of = of._replace(max_attempts=1_000_000)
+    of = structs.replace(of, max_attempts=1_000_000)
     low, high = sorted((one, other))
     assert delay(attempts, of) <= delay(attempts, of, low) <= delay(attempts, of, high)
 

@@ -12,6 +12,7 @@ from itertools import accumulate, chain, groupby
 from typing import NamedTuple
 
 import anyio.to_thread
+from msgspec import Struct
 
 from protocol.hooks import EchoSpans, ItemFact, ReadItems
 from protocol.notifications import ThreadIndexed
@@ -66,7 +67,7 @@ def turn_of(handle: JobHandle) -> str:
     return handle.job.turn_id or handle.job.subject
 
 
-class _Turn(NamedTuple):
+class _Turn(Struct, frozen=True):
     """A job's turn: its messages that wait, and whether the index knows the turn's messages as they are."""
 
     handle: JobHandle
@@ -78,7 +79,7 @@ class _Turn(NamedTuple):
         return sum(len(item.fact.text) for item in self.waiting)
 
 
-class _Done(NamedTuple):
+class _Done(Struct, frozen=True):
     """A turn that is in the index with its last step: its job, and what is told of it."""
 
     handle: JobHandle

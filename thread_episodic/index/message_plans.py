@@ -6,7 +6,8 @@ Rule 2: secrets and lines that the gateway itself injected are not indexed; the 
 
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from promt.patterns import compile_late
 from promt.time_words import tells_time
@@ -37,7 +38,7 @@ MONTHS = (
 HEADERS_KEPT = 64  # all that somebody said in a thread on one day begins alike
 
 
-class WaitingMessage(NamedTuple):
+class WaitingMessage(Struct, frozen=True):
     """A message that waits, and the ranges of it that are our own lines."""
 
     fact: ItemFact
@@ -45,7 +46,7 @@ class WaitingMessage(NamedTuple):
     echoes: list[Range]
 
 
-class ItemPlan(NamedTuple):
+class ItemPlan(Struct, frozen=True):
     """A message's chunks to be."""
 
     waiting: WaitingMessage

@@ -6,7 +6,8 @@ Rule 2: `_move` alone changes the status of a chunk.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from protocol.seams.ports import SqlValue, Tx
 from protocol.seams.transitions import after
@@ -37,7 +38,7 @@ def chunks_of(tx: Tx, source: IndexSource) -> list[StoredChunk]:
     ]
 
 
-class ChunkEntry(NamedTuple):
+class ChunkEntry(Struct, frozen=True):
     """A chunk on its way into the index: of which message, said when, and whether it is never recalled."""
 
     source: IndexSource

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from protocol.errors import CallerError
 from protocol.seams.ports import Tx
@@ -14,7 +15,7 @@ from thread_episodic.rows.statements import SQL
 from thread_episodic.values import WHOLE_ITEM, IndexSource, StoredChunk
 
 
-class Target(NamedTuple):
+class Target(Struct, frozen=True):
     """Return what an exclusion is about: a range of an item, and the chunks in it."""
 
     item_id: str

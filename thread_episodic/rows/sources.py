@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from protocol.hooks import ItemFact
 from protocol.seams.checks import digest_of
@@ -22,7 +23,7 @@ def find_source(tx: Tx, item_id: str) -> SourceState | None:
     return SourceState(source=source, source_hash=row[1], is_indexed=row[2] == "indexed")
 
 
-class IndexedSource(NamedTuple):
+class IndexedSource(Struct, frozen=True):
     """A source as it is, and whether it has chunks that are not retired, or exclusions."""
 
     known: SourceState
@@ -75,7 +76,7 @@ def place_source(tx: Tx, fact: ItemFact) -> None:
     tx.run(SQL["place_source"], {"item_id": fact.item_id, "turn_seq": fact.turn_seq, "item_seq": fact.item_seq})
 
 
-class Finished(NamedTuple):
+class Finished(Struct, frozen=True):
     """A message whose chunks are all in the index, and what of it is left out."""
 
     source: IndexSource

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from protocol.seams.ports import Meaning, Nearness, Tx, Vector
 from retrieval.packing import unpack
 from retrieval.weights import best_of, first_of
@@ -39,7 +41,7 @@ class ChunkQuery(NamedTuple):
     vector: Vector | None = None
 
 
-class FoundCandidates(NamedTuple):
+class FoundCandidates(Struct, frozen=True):
     """Candidates, what each is to the question, and what of the index could not be compared."""
 
     question: WeightedQuery

@@ -9,7 +9,8 @@ Rule 3: its rows are read anew at each use, and pass the same filter and the sam
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from protocol.seams.ports import Clock, Tx
 from thread_episodic.rows import lookups
@@ -20,7 +21,7 @@ from thread_episodic.values import Filter, Places
 KEPT = 64
 
 
-class _Kept(NamedTuple):
+class _Kept(Struct, frozen=True):
     """A ranking: when it was made, what of, its rows, and the weights of the question's terms by their places."""
 
     at: float
@@ -36,7 +37,7 @@ class _Kept(NamedTuple):
         return len(self.ranked) < self.found
 
 
-class AgainRanked(NamedTuple):
+class AgainRanked(Struct, frozen=True):
     """A kept ranking with its candidates as they are now, how many it had, and whether some of them are not kept."""
 
     ranking: RankedChunks

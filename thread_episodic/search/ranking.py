@@ -36,7 +36,7 @@ SHORT = 300  # characters: what is longer holds more words by chance
 ANSWER = 24  # characters that say something: of less, as of "OK.", an answer gains but a part
 
 
-class WeightedQuery(NamedTuple):
+class WeightedQuery(Struct, frozen=True):
     """A query as ranking takes it.
 
     It has its terms with their weights, whether it asks for a time, and whether only a named time is searched.
@@ -47,7 +47,7 @@ class WeightedQuery(NamedTuple):
     names_time: bool = False
 
 
-class Passage(NamedTuple):
+class Passage(Struct, frozen=True):
     """A chunk with the features that relate it to a question."""
 
     row: int
@@ -87,7 +87,7 @@ class Ranked(NamedTuple):
     parts: Mapping[str, float]
 
 
-class PassageGains(NamedTuple):
+class PassageGains(Struct, frozen=True):
     """The weight of each quality of a passage, and the function that turns their sum into a score."""
 
     worth: Mapping[str, float]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import anyio.to_thread
+from msgspec import Struct
 
 from protocol.hooks import EchoSpans, ItemFact, ReadItems
 from protocol.seams.ports import (
@@ -31,7 +32,7 @@ SUBJECT = "thread_episodic"
 """The subject of this house's `embed` job."""
 
 
-class _Wanted(NamedTuple):
+class _Wanted(Struct, frozen=True):
     """A chunk that lacks a vector: its row, and where its words are."""
 
     row: int

@@ -7,10 +7,11 @@ Rule 2: a command calls the methods of `protocol.methods` as a client does; no r
 import argparse
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import NamedTuple
+
+from msgspec import Struct
 
 
-class CommandRow(NamedTuple):
+class CommandRow(Struct, frozen=True):
     """A line of the list: the module below this package, and the command in a few words."""
 
     module: str
@@ -19,7 +20,7 @@ class CommandRow(NamedTuple):
     """Errors become exit codes in `gateway.cli`; other commands have their own way."""
 
 
-class Command(NamedTuple):
+class Command(Struct, frozen=True):
     """A command: its options, its action, and examples of its use."""
 
     arrange: Callable[[argparse.ArgumentParser], None]

@@ -6,7 +6,9 @@ its short cells, with the long ones below it.
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 WIDE = frozenset({"content", "text", "meaning", "why", "title", "question", "name", "folder"})
 """Columns that hold sentences: they are folded, the others are shown on one line."""
@@ -20,7 +22,7 @@ INDENT = 4
 Shape: TypeAlias = Literal["table", "stack"]
 
 
-class Layout(NamedTuple):
+class Layout(Struct, frozen=True):
     """The layout of rows: their shape, and for a table the columns' places with their widths."""
 
     shape: Shape

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from pioneer_client.protocol import gateway as g
 from pioneer_client.protocol import guidance as i
@@ -93,7 +94,7 @@ class Method(NamedTuple, Generic[P, R]):
         return self.name.rpartition("/")[2] in READING_VERBS
 
 
-class Bound(NamedTuple):
+class Bound(Struct, frozen=True):
     """A method of the table and the service function that answers it."""
 
     method: Method[Any, Any]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.base.exit_codes import NEGATIVE, OK
+from gateway.base.start_imports import importing
 from gateway.doors.commands import Command
 from gateway.doors.commands.options import add_home, path
 
@@ -70,7 +71,8 @@ def _arrange_serve(to: argparse.ArgumentParser) -> None:
 
 
 def _serve(given: argparse.Namespace) -> int:
-    from gateway.process import main  # noqa: PLC0415
+    with importing():
+        from gateway.process import main  # noqa: PLC0415
 
     _greet("serve", "a program")
     if not given.http:
@@ -95,8 +97,9 @@ def _arrange_http(to: argparse.ArgumentParser) -> None:
 
 
 def _http(given: argparse.Namespace) -> int:
-    from gateway.doors.http.listening import HttpOptions  # noqa: PLC0415
-    from gateway.doors.http.process import main  # noqa: PLC0415
+    with importing():
+        from gateway.doors.http.listening import HttpOptions  # noqa: PLC0415
+        from gateway.doors.http.process import main  # noqa: PLC0415
 
     return main(options_of(given), HttpOptions(port=given.port, bind=given.bind), _make_pages)
 
@@ -107,7 +110,8 @@ def _arrange_inspect(to: argparse.ArgumentParser) -> None:
 
 
 def _inspect(given: argparse.Namespace) -> int:
-    from gateway.doors.inspect.opening import main  # noqa: PLC0415
+    with importing():
+        from gateway.doors.inspect.opening import main  # noqa: PLC0415
 
     return main(options_of(given), _make_pages, opens=not given.no_open)
 
@@ -126,7 +130,8 @@ def _arrange_mcp(to: argparse.ArgumentParser) -> None:
 
 
 def _mcp(given: argparse.Namespace) -> int:
-    from gateway.doors.mcp.process import McpOptions, main  # noqa: PLC0415
+    with importing():
+        from gateway.doors.mcp.process import McpOptions, main  # noqa: PLC0415
     from gateway.home.folder import default_root  # noqa: PLC0415
     from gateway.home.starting import Options  # noqa: PLC0415
 

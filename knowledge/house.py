@@ -1,0 +1,141 @@
+"""The parts of the house of files, built once, and the work that needs several of them.
+
+Rule 1: `knowledge.service` alone imports this module, when something of the house is first asked for.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from knowledge.collections import Collections
+from knowledge.index.reading import FileReader
+from knowledge.index.vectors import PieceVectors
+from knowledge.inquiries import FileInquiries
+from knowledge.notices import ChangeNotices
+from knowledge.ports import KnowledgeMeans
+from knowledge.rows.collections import (
+    KnownCollection,
+    find_collection,
+    list_collections,
+    want_deep,
+)
+from knowledge.rows.contents import count_pieces_anew
+from knowledge.rows.files import (
+    collections_to_read,
+    deep_is_due,
+    find_file,
+    renew_parts,
+    retry_files,
+)
+from knowledge.rows.upkeep import FULL_TEXT, empty_surplus, refill_some
+from knowledge.scan.scanning import Scanner
+from knowledge.scan.watching import POLLED, Watchers
+from knowledge.search.addresses import read_address
+from knowledge.search.entities import EntityReader
+from knowledge.search.evidence import EvidenceReader
+from knowledge.search.readable_files import READABLE
+from knowledge.search.reading import PlaceReader
+from knowledge.search.searching import KnowledgeSearcher
+from protocol.seams.ports import Tx
+from protocol.settings import KnowledgeSettings
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+POLLED_MS = MINUTE_MS
+DEEP_PARTS = 6
+"""A deep scan reads so many parts of a collection one after the other, in `deep_scan_hours` altogether."""
+
+
+class KnowledgeHouse:
+    """Everything that answers for files."""
+
+    def __init__(self, means: KnowledgeMeans) -> None:
+        self._means = means
+        self.vectors = PieceVectors(
+            db=means.db, jobs=means.jobs, meaning=means.meaning, keyed=means.keyed, open_root=means.open_root
+        )
+        notices = ChangeNotices(means.notify, means.spawn)
+        self.scanner = Scanner(means, self.vectors, notices)
+        self.reader = FileReader(means, self.vectors, notices)
+        self.collections = Collections(means, self.scanner, self.vectors)
+        self.watchers = Watchers(means, self.scanner)
+        self.searcher = KnowledgeSearcher(means)
+        self.places = PlaceReader(means)
+        self.graph = EntityReader(means)
+        self.evidence = EvidenceReader(means)
+        self.inquiries = FileInquiries(means, self.searcher, self.watchers)
+
+    # -- the process ---------------------------------------------------------------------------------------------
+
+    async def look(self, *, is_first: bool) -> None:
+        """Queue scans that are due, and the reading of files that wait; begin and end watches.
+
+        The process's first look queues every scan and begins no watch.
+        """
+        settings, now = self._means.settings(), self._means.clock.now()
+        if not is_first:
+            await self.watchers.look()
+        if not (settings.enabled and settings.indexing_enabled):
+            return
+
+        def find(tx: Tx) -> tuple[list[str], list[str]]:
+            due = [
+                one
+                for one in list_collections(tx)
+                if is_first or now - (one.scanned_at or 0) >= _interval(one, settings)
+            ]
+            return [one.collection_id for one in due], collections_to_read(tx, now)
+
+        scans, reads = await self._means.db.read(find)
+        before = now - settings.deep_scan_hours * HOUR_MS // DEEP_PARTS
+        if await self._means.db.read(lambda tx: deep_is_due(tx, before)):
+            reads += await self._means.db.note(lambda tx: renew_parts(tx, now, before, DEEP_PARTS))
+            await self._means.db.note(count_pieces_anew)
+        if scans or reads:
+            await self._means.db.jot(lambda tx: self._queue(tx, scans, reads))
+
+    def _queue(self, tx: Tx, scans: list[str], reads: list[str]) -> None:
+        for collection_id in scans:
+            self.scanner.queue(tx, collection_id)
+        for collection_id in reads:
+            self._means.jobs.enqueue(tx, "read", collection_id)
+
+    async def queue_all(self) -> int:
+        """Have every file of every collection read again, those that failed as well; return how many collections.
+
+        What the full-text tables lack is put in again first: reading a file anew would not notice it.
+        """
+        now = self._means.clock.now()
+        await self._means.db.write(empty_surplus)
+        await self._means.db.write(count_pieces_anew)
+        for table in range(len(FULL_TEXT)):
+            after: int | None = 0
+            while after is not None:
+                after = await self._means.db.write(partial(refill_some, table=table, after=after))
+
+        def write(tx: Tx) -> list[str]:
+            collections = list_collections(tx)
+            for known in collections:
+                retry_files(tx, now, collection=known.id)
+                want_deep(tx, known.id)
+            return [known.collection_id for known in collections]
+
+        names = await self._means.db.write(write)
+        await self._means.db.write(lambda tx: self._queue(tx, names, names))
+        return len(names)
+
+    def marks(self, tx: Tx, addresses: Sequence[str]) -> dict[str, bytes]:
+        """Return by address a mark of what its file says, as it was read last; what is not indexed has none."""
+        found: dict[str, bytes] = {}
+        for text in addresses:
+            address = read_address(text)
+            known = find_collection(tx, address.collection_id) if address is not None else None
+            file = find_file(tx, known.id, address.path) if known is not None and address is not None else None
+            if file is not None and file.state in READABLE and file.sha256 is not None:
+                found[text] = file.sha256
+        return found
+
+
+def _interval(known: KnownCollection, settings: KnowledgeSettings) -> int:
+    """Return the milliseconds between two scans: a minute where changes cannot be reported or the folder is gone."""
+    is_polled = known.state == "unavailable" or (known.state == "polling" and known.reason in POLLED)
+    return POLLED_MS if is_polled else settings.scan_minutes * MINUTE_MS
