@@ -29,14 +29,14 @@ class Part(NamedTuple):
         return is_here and collection_id == self.collection_id
 
 
-class Place(NamedTuple):
+class CallPlace(NamedTuple):
     """The place of a call: its workspace, and whether it is a subagent's."""
 
     workspace_id: str
     is_subagent: bool
 
 
-def place_of(tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext | None = None) -> Place:
+def place_of(tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext | None = None) -> CallPlace:
     """Return where a call is made. Raises `Refused("scope_out_of_context")` for a thread of another workspace.
 
     `turn` is the one that asks, which says itself whether it is a subagent's: its thread may be stored nowhere.
@@ -45,8 +45,8 @@ def place_of(tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext 
     if turn is None and context.thread_id is not None:
         thread = means.read_thread(tx, context.thread_id)
     if thread is None:
-        return Place(workspace_in(context, None), is_subagent=False)
-    return Place(workspace_in(context, thread.workspace_id), thread.parent_thread_id is not None)
+        return CallPlace(workspace_in(context, None), is_subagent=False)
+    return CallPlace(workspace_in(context, thread.workspace_id), thread.parent_thread_id is not None)
 
 
 def visible_collections(
@@ -56,7 +56,7 @@ def visible_collections(
     return collections_at(tx, place_of(tx, means, context, turn))
 
 
-def collections_at(tx: Tx, place: Place) -> list[KnownCollection]:
+def collections_at(tx: Tx, place: CallPlace) -> list[KnownCollection]:
     """Return the collections that are visible at a place."""
     return list_collections(tx, [place.workspace_id] if place.is_subagent else [place.workspace_id, USER])
 
