@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import USER, KnownCollection, list_collections
 from protocol.hooks import ThreadFact, TurnContext
@@ -29,7 +31,7 @@ class Part(NamedTuple):
         return is_here and collection_id == self.collection_id
 
 
-class Viewpoint(NamedTuple):
+class Viewpoint(Struct, frozen=True):
     """The place from which a call sees files: its workspace, and whether it is a subagent's."""
 
     workspace_id: str

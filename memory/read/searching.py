@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
 from anyio import to_thread
+from msgspec import Struct
 
 from memory.ports import Collaborators
 from memory.read.gate import RecordGate, at_time
@@ -47,7 +47,7 @@ MOST_ELSEWHERE = 200
 HITS_ELSEWHERE = 100
 
 
-class FoundRecord(NamedTuple):
+class FoundRecord(Struct, frozen=True):
     """A hit, its place among the matches, and its match."""
 
     place: int
@@ -60,13 +60,13 @@ class FoundRecord(NamedTuple):
         return self.match.score.log_odds
 
 
-class PromptAudience(NamedTuple):
+class PromptAudience(Struct, frozen=True):
     """The agent whose prompt records are read for; notes are shown to the agent that wrote them."""
 
     agent_id: str | None
 
 
-class WantedHits(NamedTuple):
+class WantedHits(Struct, frozen=True):
     """The number of hits, the place to begin at, and the ranking; None: a new ranking.
 
     `choose`: of as many best matches those that are read whole; None: all of them.
@@ -78,7 +78,7 @@ class WantedHits(NamedTuple):
     choose: Callable[[Sequence[Match]], Sequence[Match]] | None = None
 
 
-class RankedHits(NamedTuple):
+class RankedHits(Struct, frozen=True):
     """The best hits in order, as many as were wanted, and the matches that they are of.
 
     With whether there may be more, and how far meaning took part.

@@ -150,6 +150,12 @@ def test_the_whole_words_of_a_memory_name_it_beside_longer_ones(newcomer: Newcom
     assert newcomer.json("show", "coffee is fine")["record"]["memory_id"] == short
 
 
+def test_a_word_with_an_umlaut_names_a_memory_in_either_spelling(newcomer: Newcomer) -> None:
+    newcomer.run("remember", "Ich mag Käsespätzle sehr.")
+    for word in ("Käsespätzle", "Kaesespaetzle"):
+        assert newcomer.run("show", word).returncode == 0
+
+
 def test_choices_of_what_was_forgotten_do_not_show_its_words(newcomer: Newcomer) -> None:
     kept = keep(newcomer, COFFEE, BEANS)
     for one in kept:

@@ -375,7 +375,9 @@ def test_the_key_of_another_active_record_is_a_conflict(homes: Callable[..., Mem
         ours.memory_id,
         "key_taken",
     )
-    assert there.named("port") == ours
+    named = there.named("port")
+    assert named is not None
+    assert (named.memory_id, named.content) == (ours.memory_id, "The port is 2.")
     assert there.get(theirs.memory_id) is None
 
 

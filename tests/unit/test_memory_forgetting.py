@@ -133,7 +133,9 @@ def test_restoring_brings_it_back_whole(home: MemoryHome) -> None:
     assert msgspec.structs.replace(back, updated_at=made.updated_at) == made
     assert home.tell() == [("memory/changed", "restored")]
     assert home.found(NEEDLE) == [NEEDLE]
-    assert home.named("animal") == back
+    named = home.named("animal")
+    assert named is not None
+    assert (named.memory_id, named.content, named.tags) == (back.memory_id, NEEDLE, ["x"])
     assert home.propose(NEEDLE).decision.reason_code == "duplicate_active"
     assert events(home, made.memory_id) == [
         (made.memory_id, name) for name in ("created", "deleted", "restored", "evidence_added")

@@ -5,16 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, field
 
 from pioneer_client.protocol.base import Id, Millis, Params, Scope, Unit, Wire
-from pioneer_client.protocol.record import (
-    Category,
-    GivenDetails,
-    Metadata,
-    Provenance,
-    Record,
-    Sensitivity,
-    SourceKind,
-    StoredKey,
-)
+from pioneer_client.protocol.record import Category, GivenDetails, Metadata, Provenance, Record, Sensitivity, SourceKind, StoredKey
 
 MAX_VALUE_BYTES = 1024
 MAX_METADATA_BYTES = 8 * 1024
