@@ -140,7 +140,7 @@ def _choose(
 ) -> Record | None:
     """Return the one record that has just these words, or alone has all of them. Raises `AmbiguousError`."""
     said = [one for one in records if fold_text(one.content) == fold_text(words)]
-    whole = said or [one for one in records if _asked_terms(door, words) <= _terms_of(door, one)]
+    whole = said or [one for one in records if _list_terms(door, words) <= _list_terms_of(door, one)]
     if len(whole) == 1:
         return whole[0]
     if not records:
@@ -155,15 +155,15 @@ def _choose(
 
 
 def _holding_any(door: HomeMethods, words: str, records: Sequence[Record]) -> list[Record]:
-    asked = _asked_terms(door, words)
-    return [one for one in records if asked & _terms_of(door, one)]
+    asked = _list_terms(door, words)
+    return [one for one in records if asked & _list_terms_of(door, one)]
 
 
-def _asked_terms(door: HomeMethods, words: str) -> set[str]:
+def _list_terms(door: HomeMethods, words: str) -> set[str]:
     return set(door.lexicon.query_terms(words))
 
 
-def _terms_of(door: HomeMethods, record: Record) -> set[str]:
+def _list_terms_of(door: HomeMethods, record: Record) -> set[str]:
     """Return the terms that a record is found by: "Büro" by those of "Buero", too."""
     return set(door.lexicon.index_terms(_text_of(record)))
 
