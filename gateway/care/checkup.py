@@ -19,6 +19,7 @@ from gateway.care.damage_checks import (
     REPAIRED,
     RESTORE,
     find_lost_parts,
+    find_losses,
     find_page_damage,
     find_wrong_parts,
     is_readable,
@@ -62,7 +63,7 @@ SPOOLED_MS = 60 * 60 * 1000
 """The age from which an answer in a spool is a warning: the memory of that proxy does not take it."""
 
 
-INSIDE = frozenset({"memory", "conversation", "files", "jobs", "vectors"})
+INSIDE = frozenset({"losses", "memory", "conversation", "files", "jobs", "vectors"})
 """Checks that read the database."""
 
 
@@ -411,6 +412,7 @@ CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
     ("spool", _spool),
     ("disk", _disk),
     ("database", _database),
+    ("losses", find_losses),
     ("memory", _memory),
     ("conversation", _conversation),
     ("files", find_file_problems),
