@@ -18,8 +18,8 @@ from agent.rows.items import items_after, read_items
 from gateway.care.damage_checks import (
     REPAIRED,
     RESTORE,
-    find_lost_parts,
     find_losses,
+    find_lost_parts,
     find_page_damage,
     find_wrong_parts,
     is_readable,

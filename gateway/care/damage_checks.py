@@ -41,7 +41,7 @@ def find_page_damage(subject: Subject) -> Iterator[Finding]:
             "database",
             "error",
             f"rows of the table {table} cannot be read; hit: {Loss.of(table, rows.hit, None).names}",
-            f"{RESTORE}, or keep the rest: --fix, or the next gateway, copies the file to backups and goes on without these",
+            f"{RESTORE}, or keep the rest: --fix, or the next gateway, copies the file and goes on without these",
             "rows",
         )
     if not any((damage.derived, damage.indexes, damage.kept)) and (
@@ -61,7 +61,7 @@ REPAIRED = "a gateway repairs that by itself; --fix does it now"
 
 
 def find_lost_parts(subject: Subject) -> Iterator[Finding]:
-    """Yield findings where the schema lacks something that opening the home brings back, tables with a meaning empty."""
+    """Yield findings where the schema lacks something that opening the home brings back, its own tables empty."""
     lost = find_lost(subject.database)
     tables = [name for name in lost if is_of_meaning(name)]
     if tables:

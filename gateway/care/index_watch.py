@@ -147,7 +147,7 @@ class IndexWatch:
                 begun, losses = await self._db.mend_pages(damage, self._copies)
             except GatewayError:
                 if damage.kept:
-                    log.error("damaged_pages", tables=",".join(damage.kept))
+                    log.error("damaged_pages", tables=",".join(damage.kept))  # noqa: TRY400  # the disk's, not ours
                     self._health.degrade("storage", "damaged_pages", ",".join(damage.kept))
                 raise
             if begun:

@@ -10,7 +10,7 @@ have dropped what it could not write, and the next fsync would succeed.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, TypeVar
 

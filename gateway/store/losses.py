@@ -79,8 +79,8 @@ def keep_numbers(connection: Handle, tables: Iterable[str]) -> None:
             connection.execute(statement).fetchall()
     for child, key, parent, parent_key, what_follows in connection.execute(SQL["list_numbered_children"]).fetchall():
         if parent in hit and owner_of(child) is None:
-            change = f"UPDATE {child} SET {key} = NULL" if what_follows == "SET NULL" else f"DELETE FROM {child}"
             # names of our schema
+            change = f"UPDATE {child} SET {key} = NULL" if what_follows == "SET NULL" else f"DELETE FROM {child}"  # noqa: S608
             connection.execute(f"{change} WHERE {key} NOT IN (SELECT {parent_key} FROM {parent})").fetchall()  # noqa: S608
     for table in numbered_tables():
         if table in hit or SEQUENCE in hit:

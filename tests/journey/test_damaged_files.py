@@ -56,7 +56,7 @@ async def test_a_damaged_page_of_messages_hits_its_own_turns_alone(tmp_path: Pat
     assert whole
     code, findings, _ = doctor(den)
     assert code == 74
-    named = {word.rstrip(",") for word in findings.split() if word.startswith("turn_")}
+    named = {word.rstrip(",;") for word in findings.split() if word.startswith("turn_")}
     assert named <= {f"turn_{n}" for n in hit}
     assert len(named) == min(len(hit), 20)
     code, findings, done = doctor(den, "--fix", "--yes")

@@ -18,6 +18,8 @@ from gateway.wire.client import CallFailed, GatewayClient, console_script
 
 THREADS, TURNS, FACTS = 12, 60, 60
 NOT_FOUND = -32044
+HOLDERS = {"record", "scope", "workspace", "thread", "turn", "item"}
+"""Tables without whose rows something cannot be read."""
 
 
 def tables_of_meaning() -> list[str]:
@@ -122,9 +124,13 @@ def doctor(den: Den, *more: str) -> tuple[int, str]:
     return ended.returncode, " ".join(one["text"] for one in json.loads(ended.stdout)["findings"])
 
 
+@pytest.mark.loop("campaign")  # minutes
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("table", TABLES)
 def test_the_rest_of_a_damaged_table_stays_in_use(prepared: Path, tmp_path: Path, table: str, way: str) -> None:
+    if (table, way) == ("sqlite_sequence", "dropped"):
+        pytest.skip("SQLite drops it for nobody")
+
     @journey
     async def story() -> None:
         whole = copied(prepared, tmp_path / "whole")
@@ -133,34 +139,36 @@ def test_the_rest_of_a_damaged_table_stays_in_use(prepared: Path, tmp_path: Path
         den = copied(prepared, tmp_path)
         change(den, WAYS[way](table))
         code, told = doctor(den)
-        if not (code == 74 and table in told):
-            print("DOCTOR", code, told)
+        assert code == 74
+        assert table in told
         async with await den.spawn() as client:
             await hello(client)
             await drain(client)
-            status = await client.request("gateway/status", {})
-            print("STATUS", [one for one in status["degraded"]], status["last_errors"])
-            assert not [one for one in status["last_errors"] if one["incident_id"]], status["last_errors"]
+            assert await lost_tables(client) == {table}
             after = await ask(client)
-            for name in before:
-                lost = before[name] - after[name]
-                if lost:
-                    print("LOST", name, len(lost), "of", len(before[name]), sorted(lost)[:2])
-                if after[name] - before[name]:
-                    print("WRONG", after[name] - before[name])
+            assert {name: after[name] - before[name] for name in before} == {name: set() for name in before}
+            if table not in HOLDERS:
+                assert after == before
             await remember(client, "My new bicycle is a green one.")
             await drain(client)
         code, told = doctor(den)
-        print("DOCTOR2", code, told)
+        assert code == 74
+        assert f"the table {table} " in told
         code, told = doctor(den, "--fix", "--yes")
-        print("FIX", code, told)
+        assert code in {0, 1}, told
         async with den.client() as client:
             await drain(client)
-            status = await client.request("gateway/status", {})
-            print("STATUS2", [one for one in status["degraded"]], status["last_errors"])
+            assert await lost_tables(client) == set()
             await ask(client)
-        print("COMPL", find_complaints(den.home / "gateway.db", is_thorough=True))
+        assert find_complaints(den.home / "gateway.db", is_thorough=True) == []
         logged = "".join(path.read_text(encoding="utf-8") for path in (den.home / "logs").iterdir())
         assert '"incident' not in logged, [line for line in logged.splitlines() if '"incident' in line][:3]
 
     story()
+
+
+async def lost_tables(client: GatewayClient) -> set[str]:
+    """The tables whose losses are told, and no failure beside them."""
+    status = await client.request("gateway/status", {})
+    assert not [one for one in status["last_errors"] if one["incident_id"]], status["last_errors"]
+    return {one["key"].partition(":")[0] for one in status["degraded"] if one["component"] == "storage"}
