@@ -115,7 +115,7 @@ class IndexWatch:
                     return await work()
             except PagesDamaged:
                 if not await self.mend_pages():
-                    raise
+                    break  # another task has mended it meanwhile, or nothing does: the last try says which
         return await work()
 
     def _on_damage(self, failure: IndexDamaged) -> None:
