@@ -4,7 +4,7 @@ Rule 1: each step that can fail before the first message has its exit code and o
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -24,7 +24,7 @@ from gateway.store.log_end import frames_lost
 from gateway.store.migrations import migrate, require_current
 from gateway.store.reserved_space import ReservedSpace
 from gateway.store.sqlite import StoreFailed
-from protocol.errors import GatewayError
+from protocol.errors import GatewayError, PagesDamaged
 from protocol.seams.ports import Clock, Tx
 
 log = logs.Log("home")
@@ -71,10 +71,14 @@ async def open_home(options: Options) -> Foundations:
         database, restored = _open_database(home)
         ids = SortableIds(clock)
         owners = (Visitor if home.is_read_only else Owners)(home.run, ids, clock)
-        await owners.enter(database)
+
+        async def enter() -> HomeKey:
+            await owners.enter(database)
+            return await _key_of(home, database, ids)
+
+        key = await _beyond_damage(home, database, enter)
         if lost and len(living_owners(home.run)) > 1:
             lost = 0  # a process that started beside this one was writing; it has looked itself
-        key = await _key_of(home, database, ids)
     return Foundations(
         home=home,
         config=config,
@@ -87,6 +91,17 @@ async def open_home(options: Options) -> Foundations:
         restored=restored,
         lost_frames=lost,
     )
+
+
+async def _beyond_damage(home: Home, database: Database, begin: Callable[[], Awaitable[HomeKey]]) -> HomeKey:
+    """Begin; where a damaged page hinders that, have the pages mended and begin again."""
+    try:
+        return await begin()
+    except PagesDamaged:
+        if home.is_read_only:
+            raise
+        await database.mend_pages(await database.look_at_pages(), home.backups)
+        return await begin()
 
 
 def _open_database(home: Home) -> tuple[Database, list[str]]:

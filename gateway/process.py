@@ -50,7 +50,7 @@ async def running(options: Options) -> AsyncGenerator[App]:
             log.error("wal_damaged", frames=base.lost_frames)
             app.health.degrade("storage", "wal_damaged", str(base.lost_frames))
         with raising_unusable():
-            await app.pulse.begin()
+            await app.watch.beyond_damage(app.pulse.begin)
         app.pulse.apply_settings()
         try:
             async with app.spawner.open() as tasks:

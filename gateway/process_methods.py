@@ -117,7 +117,7 @@ class Shell:
 
     async def welcome(self) -> None:
         """Prepare for a first client: the default workspace exists, and the embedding model is loaded soon."""
-        await self._threads.ensure(DEFAULT_WORKSPACE)
+        await self._pulse.beyond_damage(lambda: self._threads.ensure(DEFAULT_WORKSPACE))
         self._spawn(self._embedding.warm, "warm")
 
     async def describe(self, params: InitializeParams) -> InitializeResult:

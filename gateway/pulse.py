@@ -5,7 +5,7 @@ Rule 2: the pulse begins with the running process; a command that only asks a qu
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import anyio
@@ -125,6 +125,10 @@ class Pulse:
         self._is_unclean = await self.reclaim()
         self._seen_change = (await app.base.database.read(lambda tx: app.memory.changes_since(tx, 2**62)))[1]
         await app.knowledge.presence.refresh()
+
+    async def beyond_damage(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Do work that the first message needs; where a damaged page hinders it, the page is mended first."""
+        await self._app.watch.beyond_damage(work)
 
     async def look(self) -> None:
         """Queue a repair where there is reason for one and the home can be written; once, after the first message.

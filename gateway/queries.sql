@@ -12,7 +12,7 @@ DELETE FROM home WHERE name = :name
 
 -- name: add_owner
 -- A process begins its life here.
-INSERT INTO owner (owner, started_at) VALUES (:owner, :started_at)
+INSERT INTO owner (owner, started_at) VALUES (:owner, :started_at) ON CONFLICT DO NOTHING
 
 -- name: list_owners
 -- Every process that says that it lives here.
@@ -219,6 +219,20 @@ SELECT tbl_name FROM sqlite_schema WHERE type = 'index' AND name = :name
 -- name: exchange_index
 -- An index has the pages of another one.
 UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = :made) WHERE name = :name
+
+-- name: is_without_rowid
+-- Whether the rows of a table have no numbers.
+SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = :name
+
+-- name: list_numbered_children
+-- Tables that name another one's rows by number and go with them, or let go of them: column, table, its column, what follows.
+SELECT child.name, part."from", part."table", part."to", part.on_delete FROM sqlite_schema AS child, pragma_foreign_key_list(child.name) AS part
+WHERE child.type = 'table' AND part."to" = 'id' AND part.on_delete IN ('CASCADE', 'SET NULL')
+
+-- name: raise_sequence
+-- The next number of a table is far from those that it had.
+INSERT INTO sqlite_sequence (name, seq)
+SELECT :name, coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = :name), 0) + :step
 
 -- name: planned_pass
 -- When a pass runs next.

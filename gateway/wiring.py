@@ -8,7 +8,7 @@ Rule 2: each service lists the methods that it answers; a method that is in no l
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import structs
 
@@ -166,6 +166,7 @@ def build(core: MemoryCore) -> App:
         queue_repairs=partial(db.note, queue_repairs),
         hurry_repairs=lambda: db.jot(lambda tx: jobs.hurry(tx, kinds=("repair",))),
         is_alone=lambda: not base.home.is_read_only and living_owners(base.home.run) == [base.owners.owner],
+        copies=base.home.backups,
         restored=base.restored,
     )
     model = Providers(
@@ -398,7 +399,8 @@ def _storage(health: Health, *again: Callable[[], None]) -> Callable[[Trouble | 
         if trouble is not None:
             health.degrade("storage", trouble)
             return
-        health.recover("storage")
+        for each in get_args(Trouble):  # what was lost stays told
+            health.recover("storage", each)
         for go_on in again:
             go_on()
 

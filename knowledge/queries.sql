@@ -670,3 +670,8 @@ SELECT max(id) FROM (SELECT id FROM entity WHERE id > :after ORDER BY id LIMIT :
 SELECT id FROM entity WHERE id > :after AND id <= :until AND house = 'knowledge'
     AND (NOT EXISTS (SELECT 1 FROM collection WHERE collection.collection_id = entity.place)
         OR (subject IS NOT NULL AND NOT EXISTS (SELECT 1 FROM knowledge_file WHERE knowledge_file.file_id = entity.subject)))
+
+-- name: keep_lost_owners
+-- Owners whose rows were lost keep their numbers under a name that nobody has: their collections are never another's.
+INSERT INTO knowledge_owner (id, workspace_id)
+SELECT DISTINCT owner, 'lost_' || lower(hex(randomblob(16))) FROM collection WHERE owner NOT IN (SELECT id FROM knowledge_owner)

@@ -2,6 +2,13 @@
 -- A scope gets its row number when it is first written to.
 INSERT INTO scope (kind, key) VALUES (:kind, :key) ON CONFLICT (kind, key) DO NOTHING
 
+-- name: keep_lost_scopes
+-- Scopes whose rows were lost keep their numbers under a name that nobody has: their records are never another's.
+INSERT INTO scope (id, kind, key)
+SELECT DISTINCT scope_id, 'task', 'lost_' || lower(hex(randomblob(16))) FROM
+    (SELECT scope_id FROM record UNION SELECT scope_id FROM candidate UNION SELECT scope_id FROM tombstone UNION SELECT scope_id FROM decision)
+WHERE scope_id NOT IN (SELECT id FROM scope)
+
 -- name: scope_id
 -- The row number of a scope.
 SELECT id FROM scope WHERE kind = :kind AND key = :key

@@ -18,6 +18,7 @@ from agent.rows.items import items_after, read_items
 from gateway.care.damage_checks import (
     REPAIRED,
     RESTORE,
+    find_losses,
     find_lost_parts,
     find_page_damage,
     find_wrong_parts,
@@ -40,10 +41,11 @@ from gateway.jobs.queue import subjects_without_job
 from gateway.jobs.runner import STUCK_MS
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.copy import find_complaints, open_snapshot, read_version
+from gateway.store.losses import Loss
 from gateway.store.migrations import SCHEMA_VERSION
 from gateway.store.staging import find_stale
+from memory.rows.repair import find_altered_records, state_of
 from memory.rows.repair import index_finds as memory_finds
-from memory.rows.repair import state_of
 from memory.rows.vectors import coverage as facts_with_vector
 from memory.rows.withheld import count_numbers
 from protocol.errors import GatewayError
@@ -62,7 +64,7 @@ SPOOLED_MS = 60 * 60 * 1000
 """The age from which an answer in a spool is a warning: the memory of that proxy does not take it."""
 
 
-INSIDE = frozenset({"memory", "conversation", "files", "jobs", "vectors"})
+INSIDE = frozenset({"losses", "memory", "conversation", "files", "jobs", "vectors"})
 """Checks that read the database."""
 
 
@@ -250,6 +252,7 @@ def _memory(subject: Subject) -> Iterator[Finding]:
     with open_snapshot(subject.database) as tx:
         state = state_of(tx)
         numbers = count_numbers(tx, RuleScanner())
+        altered = find_altered_records(tx)
     if numbers:
         yield Finding(
             "memory",
@@ -257,11 +260,11 @@ def _memory(subject: Subject) -> Iterator[Finding]:
             f"{numbers} records hold the number of a card, a bank account or an id; they are hidden",
             "`pioneer doctor --erase-numbers` erases them for ever",
         )
-    if state.damaged:
+    if altered:
         yield Finding(
             "memory",
             "error",
-            f"{state.damaged} records fail their checksum and are hidden",
+            f"{len(altered)} records fail their checksum and are hidden: {Loss.of('record', altered, None).names}",
             "restore a backup, or forget them",
         )
     if state.texts > 0 or state.erases:
@@ -411,6 +414,7 @@ CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
     ("spool", _spool),
     ("disk", _disk),
     ("database", _database),
+    ("losses", find_losses),
     ("memory", _memory),
     ("conversation", _conversation),
     ("files", find_file_problems),

@@ -9,11 +9,12 @@ from typing import Literal, TypeAlias
 from gateway.care.findings import Finding, Subject
 from gateway.home.owners import living_owners
 from gateway.store.copy import find_complaints, open_snapshot, read_version
-from gateway.store.damaged_rows import describe_hit
 from gateway.store.derived import TABLE, TABLES
 from gateway.store.log_end import frames_lost
+from gateway.store.losses import Loss, read_losses
 from gateway.store.migrations import SCHEMA_VERSION
 from gateway.store.pages import find_hit_rows, find_lost, look_at_pages
+from gateway.store.schema_shapes import is_of_meaning
 from protocol.errors import GatewayError
 from protocol.seams.checks import Find
 
@@ -39,8 +40,8 @@ def find_page_damage(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "database",
             "error",
-            f"pages of the table {table} cannot be read; hit: {describe_hit(rows)}",
-            f"{RESTORE}, or keep the rest: --fix copies the file to backups and goes on without these",
+            f"rows of the table {table} cannot be read; hit: {Loss.of(table, rows.hit, None).names}",
+            f"{RESTORE}, or keep the rest: --fix, or the next gateway, copies the file and goes on without these",
             "rows",
         )
     if not any((damage.derived, damage.indexes, damage.kept)) and (
@@ -60,10 +61,27 @@ REPAIRED = "a gateway repairs that by itself; --fix does it now"
 
 
 def find_lost_parts(subject: Subject) -> Iterator[Finding]:
-    """Yield a finding where the schema lacks something that opening the home brings back."""
-    if lost := find_lost(subject.database):
-        text = f"triggers, indexes or derived tables are gone: {', '.join(lost)}"
+    """Yield findings where the schema lacks something that opening the home brings back, its own tables empty."""
+    lost = find_lost(subject.database)
+    tables = [name for name in lost if is_of_meaning(name)]
+    if tables:
+        text = f"tables are gone, and what they held is lost: {', '.join(tables)}"
+        yield Finding("database", "error", text, f"{RESTORE}, or go on with empty ones: --fix", "rows")
+    if others := [name for name in lost if name not in tables]:
+        text = f"triggers, indexes or derived tables are gone: {', '.join(others)}"
         yield Finding("database", "warning", text, REPAIRED, "schema")
+
+
+def find_losses(subject: Subject) -> Iterator[Finding]:
+    """Yield a finding for each loss of which no person has taken note yet."""
+    if not is_readable(subject):
+        return
+    with open_snapshot(subject.database) as tx:
+        losses = read_losses(tx)
+    for loss in losses:
+        kept = f"; the file as it was is {loss.aside} in the home's folder backups" if loss.aside else ""
+        text = f"the table {loss.table} lost rows: {loss.names}" if loss.hit else f"the table {loss.table} was gone"
+        yield Finding("losses", "error", text + kept, f"{RESTORE}, or take note of it: --fix", "losses")
 
 
 def find_wrong_parts(subject: Subject, house: ToldHouse, finds: Mapping[str, Find]) -> Iterator[Finding]:

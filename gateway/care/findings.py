@@ -13,6 +13,7 @@ Mend: TypeAlias = Literal[
     "pages",
     "schema",
     "rows",
+    "losses",
     "permissions",
     "key",
     "memory",

@@ -8,6 +8,7 @@ Rule 3: the pages of a large file are looked at when a read has failed on one of
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import anyio
@@ -16,6 +17,7 @@ from gateway.base.health import Health
 from gateway.base.logs import Log
 from gateway.home.owners import fact_of_home
 from gateway.store.database import Database
+from gateway.store.losses import read_losses
 from gateway.store.schema_shapes import OWED
 from protocol.errors import GatewayError, IndexDamaged, PagesDamaged
 from protocol.seams.ports import Spawn
@@ -58,6 +60,7 @@ class IndexWatch:
         queue_repairs: Callable[[], Awaitable[None]],
         hurry_repairs: Callable[[], Awaitable[None]],
         is_alone: Callable[[], bool],
+        copies: Path,
         restored: Sequence[str] = (),
     ) -> None:
         self._db = db
@@ -67,6 +70,7 @@ class IndexWatch:
         self._queue_repairs = queue_repairs
         self._hurry_repairs = hurry_repairs
         self._is_alone = is_alone
+        self._copies = copies
         self._restored = restored
         self._ended: anyio.Event | None = None
         self._mending = anyio.Lock()
@@ -111,7 +115,7 @@ class IndexWatch:
                     return await work()
             except PagesDamaged:
                 if not await self.mend_pages():
-                    raise
+                    break  # another task has mended it meanwhile, or nothing does: the last try says which
         return await work()
 
     def _on_damage(self, failure: IndexDamaged) -> None:
@@ -136,23 +140,35 @@ class IndexWatch:
                 self._is_quiet = anyio.Event()
 
     async def mend_pages(self) -> bool:
-        """Begin unreadable derived parts anew and queue their repair; return whether there were any."""
+        """Begin unreadable parts anew and queue the repair of derived ones; return whether there were any."""
         async with self._mending:
             damage = await self._db.look_at_pages()
-            if damage.kept:
-                log.error("damaged_pages", tables=",".join(damage.kept))
-                self._health.degrade("storage", "damaged_pages")
-            done = await self._db.mend_pages(damage)
-            if done:
-                log.warning("begun_anew", names=",".join(done))
+            try:
+                begun, losses = await self._db.mend_pages(damage, self._copies)
+            except GatewayError:
+                if damage.kept:
+                    log.error("damaged_pages", tables=",".join(damage.kept))  # noqa: TRY400  # the disk's, not ours
+                    self._health.degrade("storage", "damaged_pages", ",".join(damage.kept))
+                raise
+            if begun:
+                log.warning("begun_anew", names=",".join(begun))
                 if damage.derived or damage.indexes:
                     self._has_begun_anew = True
                     self._health.degrade(COMPONENT, "damaged_pages", PAGES)
                 else:
                     self._health.degrade(COMPONENT, "schema_restored", "schema")
+            if begun or losses:
+                await self.report_losses()
                 await self._queue_repairs()
                 self._health.recover(COMPONENT, key="schema")
-            return bool(done)
+            return bool(begun or losses)
+
+    async def report_losses(self) -> None:
+        """Report what tables with a meaning lost, until a person has taken note of it. Raises `GatewayError`."""
+        for loss in await self._db.read(read_losses):
+            reason = "rows_lost" if loss.hit else "table_lost"
+            if self._health.degrade("storage", reason, f"{loss.table}: {loss.names}" if loss.hit else loss.table):
+                log.error(reason, table=loss.table, rows=loss.names, aside=loss.aside)
 
     async def _run(self) -> None:
         if self._restored:
@@ -160,6 +176,7 @@ class IndexWatch:
             self._health.degrade(COMPONENT, "schema_restored", "schema")
         try:
             await self._look_at_few_pages()
+            await self._report_earlier_losses()
             await self._make_anew()  # after the look, because a damaged page would hinder it
             for part, look in self._looks.items():
                 try:
@@ -180,6 +197,12 @@ class IndexWatch:
                 await self.mend_pages()
         except GatewayError as error:
             log.warning("mend_failed", reason=error.reason)
+
+    async def _report_earlier_losses(self) -> None:
+        try:
+            await self.report_losses()
+        except GatewayError as error:
+            log.warning("look_failed", part="losses", reason=error.reason)
 
     async def _make_anew(self) -> None:
         """Make the file anew where an earlier process left pages in no use, and no other process is in the home."""

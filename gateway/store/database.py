@@ -10,7 +10,7 @@ have dropped what it could not write, and the next fsync would succeed.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -252,13 +252,16 @@ class Database:
 
         return await self._aside(look)
 
-    async def mend_pages(self, damage: database_pages.Damage) -> Sequence[str]:
-        """Begin unreadable derived parts anew; return the names of those begun anew. Raises `Unavailable`."""
+    async def mend_pages(self, damage: database_pages.Damage, copies: Path) -> database_pages.Mended:
+        """Begin unreadable parts anew; return them, and what was lost. Raises `Unavailable`.
 
-        def mend() -> Sequence[str]:
+        Where rows are lost, the file as it was is kept in the folder `copies`.
+        """
+
+        def mend() -> database_pages.Mended:
             with self._file.turnstile:
                 self._file.require_same()
-                return database_pages.mend(self.path, damage)
+                return database_pages.mend(self.path, damage, copies)
 
         return await self._aside(mend)
 
@@ -277,7 +280,7 @@ class Database:
         """Do work that takes long, or opens the schema, on a connection and thread of its own."""
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work)
-        except apsw.Error as failure:
+        except (apsw.Error, OSError) as failure:
             raise unavailable(failure) from failure
 
     def sizes(self) -> tuple[int, int]:

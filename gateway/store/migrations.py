@@ -11,7 +11,8 @@ from pathlib import Path
 import apsw
 from filelock import FileLock, Timeout
 
-from gateway.store.schema_shapes import lost_shapes, restore_shapes, scripts
+from gateway.store.losses import restore_tables
+from gateway.store.schema_shapes import is_of_meaning, lost_shapes, restore_shapes, scripts
 from gateway.store.sqlite import BUSY_MS, Handle, Transaction, connect, unavailable
 from protocol.errors import Refused, Unavailable
 
@@ -81,7 +82,7 @@ def _back_up(connection: Handle, folder: Path, found: int) -> None:
 
 
 def _mend_shapes(path: Path) -> list[str]:
-    """Make lacking shapes again that hold nothing of their own; return their names."""
+    """Make lacking shapes again, tables with a meaning with a note of their loss; return their names."""
     reading: Handle = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         reading.set_busy_timeout(BUSY_MS)
@@ -95,9 +96,13 @@ def _mend_shapes(path: Path) -> list[str]:
         connection = connect(path, synchronous="full")
         try:
             connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)  # the format of a full-text table is a row of its own
+            tables = [name for name in lost if is_of_meaning(name)]
+            with contextlib.suppress(apsw.CorruptError):  # pages that hinder it are seen to first, and these with them
+                restore_tables(connection, tables)
             for name in lost:
-                with contextlib.suppress(apsw.Error):  # a home with one index less is slower, not shut
-                    restore_shapes(connection, [name])
+                if name not in tables:
+                    with contextlib.suppress(apsw.Error):  # a home with one index less is slower, not shut
+                        restore_shapes(connection, [name])
         finally:
             connection.close()
     return lost

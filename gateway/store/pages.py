@@ -2,23 +2,28 @@
 
 Rule 1: what is derived is put out of use and begun anew in one transaction, beside whoever reads or writes; nothing
 else is touched.
-Rule 2: a table with a meaning of its own keeps every row that can be read; which ones cannot is told, row by row.
+Rule 2: a table with a meaning of its own keeps every row that can be read, and the file as it was is copied first;
+which rows cannot be read is told, row by row.
 """
 
 import re
+import secrets
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 from msgspec import Struct
 
 from gateway.home.owners import SQL
-from gateway.store.copy import open_to_read
+from gateway.store.copy import copy, open_to_read
 from gateway.store.damaged_rows import ReadableRows, keep_readable, rows_of
 from gateway.store.derived import owner_of
-from gateway.store.schema_shapes import OWED, lost_shapes, put_out_of_use, restore_shapes
-from gateway.store.sqlite import Handle, Transaction, connect, give_up
+from gateway.store.losses import Loss, restore_tables
+from gateway.store.schema_shapes import OWED, is_of_meaning, lost_shapes, put_out_of_use, restore_shapes
+from gateway.store.sqlite import Handle, StoreFailed, Transaction, connect, give_up
 from promt.patterns import compile_late
 
 _TREE = compile_late(r"^Tree (\d+) ", re.MULTILINE)
@@ -33,6 +38,20 @@ class Damage(Struct, frozen=True):
     kept: Sequence[str] = ()
     lost: Sequence[str] = ()
     """Shapes that the schema lacks."""
+
+
+class Mended(NamedTuple):
+    """What was begun anew by name, and the rows that tables with a meaning lost."""
+
+    begun: Sequence[str] = ()
+    losses: Sequence[Loss] = ()
+
+
+OWNERS_OF_FILES = frozenset({"collection", "knowledge_owner"})
+"""Tables that number whose the files of collections are; a lost one is made anew with these."""
+OF_FILES = ("knowledge_file",)
+ROOM_BYTES = 32 * 1024 * 1024
+"""What a copy leaves free: turns go on in it."""
 
 
 def find_damage(connection: Handle) -> Damage:
@@ -70,42 +89,56 @@ def _wrong_in(connection: Handle, table: str, by_root: dict[int, str]) -> set[st
     return wrong
 
 
-def mend(path: Path, damage: Damage) -> Sequence[str]:
-    """Begin unreadable derived parts anew; return the names of those begun anew. Raises what apsw raises."""
+def mend(path: Path, damage: Damage, copies: Path) -> Mended:
+    """Begin unreadable parts anew: derived ones empty, others with what can be read of them.
+
+    `copies`: the folder that keeps the file as it was, where rows are lost. Raises what apsw and the file system raise.
+    """
+    aside = _copy_aside(path, copies) if damage.kept else None
     connection = connect(path, synchronous="full", creates=False)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
-        done = list[str]()
-        if damage.derived or damage.indexes:
-            done += put_out_of_use(connection, damage.derived, damage.indexes)
-            done += damage.indexes
+        done, losses = list[str](), list[Loss]()
+        derived = [*damage.derived, *(OF_FILES if not OWNERS_OF_FILES.isdisjoint(damage.kept) else ())]
+        indexes = [name for name in damage.indexes if _table_of(connection, name) not in damage.kept]
+        first = [table for table in damage.kept if table == "home"]  # the others' repair is noted in it
+        for tables in (first, [table for table in damage.kept if table not in first]):
+            if tables is not first and (derived or indexes):
+                done += put_out_of_use(connection, derived, indexes)
+                done += damage.indexes
+            if tables:
+                with open_to_read(path, leaves_no_trace=False) as reader:
+                    losses += keep_readable(connection, reader, tables, aside)
+        restore_tables(connection, [name for name in damage.lost if is_of_meaning(name)])
         restore_shapes(connection, damage.lost)
-        return [*done, *damage.lost]
+        return Mended([*done, *damage.lost], losses)
     finally:
         give_up(connection)
+
+
+def _table_of(connection: Handle, index: str) -> str | None:
+    found = connection.execute(SQL["table_of_index"], {"name": index}).fetchall()
+    return found[0][0] if found else None
+
+
+def _copy_aside(path: Path, copies: Path) -> str:
+    """Copy the file as it is, damage included; return the copy's name. Raises `StoreFailed` where it has no room."""
+    copies.mkdir(exist_ok=True, mode=0o700)
+    if shutil.disk_usage(copies).free < path.stat().st_size + ROOM_BYTES:
+        raise StoreFailed("storage_full")
+    aside = copies / f"damaged-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}.db"
+    try:
+        copy(path, aside, lambda _done, _all: None)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    return aside.name
 
 
 def look(path: Path) -> Damage:
     """Return the damage of a database, beside its readers and writers. Raises what apsw raises."""
     with open_to_read(path, leaves_no_trace=True) as connection:
         return find_damage(connection)
-
-
-def keep_rest(path: Path, tables: Sequence[str], aside: Path) -> dict[str, ReadableRows]:
-    """Copy the file, then begin tables with a meaning anew with their readable rows; return the rows by table."""
-    connection = connect(path, synchronous="full", creates=False)
-    try:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    finally:
-        give_up(connection)
-    # the copy, when it closes the file, drops every lock that this process holds on it: no connection is open
-    shutil.copyfile(path, aside)
-    connection = connect(path, synchronous="full", creates=False)
-    try:
-        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
-        return {table: keep_readable(connection, table) for table in tables}
-    finally:
-        give_up(connection)
 
 
 def look_at_pages(path: Path) -> Damage | None:

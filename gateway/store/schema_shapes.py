@@ -1,7 +1,7 @@
-"""The shapes of a home that hold derived data alone: triggers, indexes, views, derived tables, the full-text format.
+"""The shapes of a home: tables, triggers, indexes, views, the full-text format.
 
 Rule 1: what a home lacks of them is found by names alone, at a cost that does not grow with the home, and is made again
-empty.
+empty. Of a table with a meaning of its own the loss is noted (`losses.py`).
 Rule 2: what cannot be read cannot be dropped either: its name is taken out of the schema, its pages are in no use until
 the file is made anew, and another of that name begins empty.
 Rule 3: a shape that cannot be made again keeps no process from starting; what it should hold is compared later, by
@@ -11,6 +11,7 @@ repair.
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 from gateway.home.owners import SQL
 from gateway.store.derived import TABLES, add_shadows, tables_to_empty
@@ -27,6 +28,8 @@ HOUSES = ("gateway", "retrieval", "agent", "memory", "thread_episodic", "knowled
 
 _SHAPE = re.compile(r"^CREATE (?:UNIQUE )?(TRIGGER|INDEX|VIEW|VIRTUAL TABLE|TABLE) (\w+)", re.MULTILINE)
 
+SEQUENCE = "sqlite_sequence"
+"""The table of the numbers that were given last: SQLite makes it."""
 OWED = "damaged_pages"
 """The home's fact that some of its pages are in no use until the file is made anew."""
 
@@ -46,9 +49,14 @@ def scripts() -> Iterator[str]:
 
 
 @lru_cache(maxsize=1)
-def _names() -> tuple[str, ...]:
-    found = (shape for script in scripts() for shape in _SHAPE.findall(script))
-    return tuple(name for kind, name in found if kind != "TABLE" or name in TABLES)
+def _kinds() -> dict[str, str]:
+    """Return the kind of every shape by its name, in the order of their making."""
+    return {name: kind for script in scripts() for kind, name in _SHAPE.findall(script)}
+
+
+def is_of_meaning(name: str) -> bool:
+    """Return whether a shape is a table with a meaning of its own: made again it is empty, and its rows are lost."""
+    return _kinds().get(name) == "TABLE" and name not in TABLES
 
 
 @lru_cache(maxsize=1)
@@ -66,7 +74,7 @@ def _model() -> dict[str, tuple[str, str]]:
 def lost_shapes(tx: Tx) -> list[str]:
     """Return the names of the shapes that a home of this version lacks, in the order of their making."""
     present = {row[0] for row in tx.all(SQL["list_shapes"])}
-    lost = [name for name in _names() if name not in present]
+    lost = [name for name in _kinds() if name not in present]
     unreadable = [name for name in FORMATS if name not in lost and not _is_formed(tx, name, present)]
     return [*lost, *unreadable]
 
@@ -101,7 +109,7 @@ def put_out_of_use(connection: Handle, tables: Sequence[str], indexes: Sequence[
         implied = [name for name in indexes if name.startswith("sqlite_autoindex_")]
         _take_out(connection, SQL["take_out_tables"], gone)
         _take_out(connection, SQL["take_out_indexes"], refilled)
-        for name in [one for one in _names() if _model()[one][0] in gone] + refilled:
+        for name in [one for one in _kinds() if _model()[one][0] in gone] + refilled:
             connection.execute(_model()[name][1]).fetchall()
             if name in FORMATS:
                 connection.execute(FORMATS[name][1]).fetchall()
@@ -117,14 +125,53 @@ def put_out_of_use(connection: Handle, tables: Sequence[str], indexes: Sequence[
     return emptied
 
 
-def begin_table_anew(connection: Handle, table: str, fill: str) -> None:
+def making_of(table: str) -> list[str]:
+    """Return the statements that make a table and what keeps its rows apart; what they hold is refused elsewhere."""
+    return [
+        making
+        for name, (owner, making) in _model().items()
+        if name == table or (owner == table and making.startswith("CREATE UNIQUE"))
+    ]
+
+
+def writable_columns(connection: Handle, table: str) -> list[str]:
+    """Return the columns of a table without those that it computes itself."""
+    return [row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall()]
+
+
+def begin_table_anew(connection: Handle, table: str, rows: Sequence[Sequence[Any]]) -> None:
     """Make an unreadable table anew, fill it, and then make its indexes and triggers, in the caller's transaction."""
     _take_out(connection, SQL["take_out_tables"], [table])
-    connection.execute(_model()[table][1]).fetchall()
-    connection.execute(fill).fetchall()
+    make_table(connection, table)
+    columns = writable_columns(connection, table)
+    marks = ", ".join("?" * len(columns))
+    # names of our schema
+    connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows).fetchall()  # noqa: S608
     for name, (owner, making) in _model().items():
         if owner == table and name != table:
             connection.execute(making).fetchall()
+
+
+def make_table(connection: Handle, table: str) -> None:
+    """Make an empty table, without its indexes and triggers."""
+    connection.execute(_model()[table][1]).fetchall()
+
+
+def numbered_tables() -> list[str]:
+    """Return the tables that never give a number twice."""
+    return [name for name, (_, making) in _model().items() if "AUTOINCREMENT" in making]
+
+
+def begin_sequence_anew(connection: Handle) -> None:
+    """Make the table of the last numbers anew, which SQLite alone can make, in the caller's transaction."""
+    _take_out(connection, SQL["take_out_tables"], [SEQUENCE])
+    connection.execute("CREATE TABLE numbers_made_anew (id INTEGER PRIMARY KEY AUTOINCREMENT)").fetchall()
+    connection.execute("DROP TABLE numbers_made_anew").fetchall()
+    for table in numbered_tables():
+        # as above
+        connection.execute(
+            f"INSERT INTO sqlite_sequence SELECT '{table}', coalesce(max(rowid), 0) FROM {table}"  # noqa: S608
+        ).fetchall()
 
 
 def _take_out(connection: Handle, statement: str, names: Sequence[str]) -> None:

@@ -10,3 +10,5 @@ SQL = Statements("knowledge")
 FORMAT = SQL["find_format"], SQL["put_format"]
 CARD_FORMAT = SQL["find_card_format"], SQL["put_card_format"]
 """The statements that find the formats of the full-text tables, and write them again."""
+KEEP_NUMBERS = SQL["keep_lost_owners"]
+"""The statement that keeps the numbers of lost owners."""

@@ -164,6 +164,15 @@ def records_after(tx: Tx, after: int, limit: int) -> list[Stored]:
     return [to_stored(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": limit})]
 
 
+def find_altered_records(tx: Tx) -> list[str]:
+    """Return the ids of the records that fail their own checksum; every record is read."""
+    altered, after = list[str](), 0
+    while page := records_after(tx, after, BATCH):
+        altered += [stored.record.memory_id for stored in page if not stored.is_intact]
+        after = page[-1].row
+    return altered
+
+
 def is_lexicon_known(tx: Tx, version: str) -> bool:
     """Return whether the last repair was made with a version of the lexicon."""
     return tx.one(SQL["get_fact"], {"name": "lexicon"}) == (version,)

@@ -49,19 +49,19 @@ async def test_a_damaged_page_of_messages_hits_its_own_turns_alone(tmp_path: Pat
     async with den.client() as client:
         await drain(client)
         status = await client.request("gateway/status", {})
-        assert ("storage", "damaged_pages") in {(one["component"], one["reason"]) for one in status["degraded"]}
+        assert ("storage", "rows_lost") in {(one["component"], one["reason"]) for one in status["degraded"]}
         whole = [n for n in range(TURNS) if await is_readable(client, n)]
     hit = [n for n in range(TURNS) if n not in whole]
     assert hit
     assert whole
     code, findings, _ = doctor(den)
     assert code == 74
-    named = {word.rstrip(",") for word in findings.split() if word.startswith("turn_")}
+    named = {word.rstrip(",;") for word in findings.split() if word.startswith("turn_")}
     assert named <= {f"turn_{n}" for n in hit}
     assert len(named) == min(len(hit), 20)
     code, findings, done = doctor(den, "--fix", "--yes")
     assert code < 2, findings
-    assert "lost: " in done
+    assert "taken note of" in done
     assert [path.name for path in (den.home / "backups").glob("damaged-*.db")]
     async with den.client() as client:
         await drain(client)

@@ -421,7 +421,8 @@ def test_http_statement_05_the_header_names_whose_words_they_are(tmp_path):
 def test_http_statement_01_a_rotated_token_ends_its_streams(tmp_path):
     with HttpDen(tmp_path).door() as den, Events(den, types="memory/*") as stream:
         rotate(token_path(den.home, "http"))
-        assert stream.next_part() == b"event: bye\ndata: {}"
+        parts = iter(stream.next_part, None)
+        assert next(part for part in parts if not part.startswith(b":")) == b"event: bye\ndata: {}"
         with Events(den, types="memory/*") as with_new:
             den.ask("POST", "/v1/write", {"content": "The heron is back."})
             assert with_new.next()["event"] == "memory/changed"

@@ -194,7 +194,7 @@ def test_a_request_that_is_cancelled_while_it_begins_leaves_no_orphan(tmp_path: 
 
 
 def test_bad_calls_go_back_to_the_model_and_good_ones_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.turns.rounds.TOOL_SECONDS", 0.02)
+    monkeypatch.setattr("agent.turns.rounds.TOOL_SECONDS", 0.5)
     first_done = asyncio.Event()
 
     async def slow(context: ToolContext, name: str, arguments: dict[str, Any]) -> ToolReply:

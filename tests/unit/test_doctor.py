@@ -146,6 +146,17 @@ def test_fix_makes_derived_data_anew_after_a_backup(home: Path, tmp_path: Path) 
     assert run("restore-backup", str(backup), "--home", str(tmp_path / "again")).code == 0
 
 
+@pytest.mark.parametrize(
+    "change_of", ["content = 'The ferry leaves at nine.'", "status = 'archived'", "provenance = '{}'"]
+)
+def test_a_record_that_was_altered_in_the_file_is_named(home: Path, change_of: str) -> None:
+    (memory_id,) = apsw.Connection(str(home / "gateway.db")).execute("SELECT memory_id FROM record").fetchone() or ()
+    change(home, f"UPDATE record SET {change_of}")  # noqa: S608  # names of our schema
+    ended = doctor()
+    assert ended.code == 69
+    assert memory_id in next(one["text"] for one in of(ended, "memory") if one["level"] == "error")
+
+
 def test_dead_jobs_and_processes_are_put_right(home: Path) -> None:
     change(
         home,

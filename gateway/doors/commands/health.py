@@ -35,19 +35,18 @@ from gateway.home.folder import is_foreign
 from gateway.home.owners import living_owners
 from gateway.home.run_files import find_run_files
 from gateway.home.tokens import FILES, FOLDER, is_open_to_others, rotate, token_path
-from gateway.store.damaged_rows import describe_hit
 from gateway.store.staging import sweep
 from protocol import methods as m
 from protocol.gateway import StatusResult
 from protocol.seams.ports import JobKind
 
 STYLES: Mapping[Level, str] = {"ok": "green", "note": "cyan", "warning": "yellow", "error": "red"}
-CODES = {"database": IO_ERROR, "config": CONFIG}
+CODES = {"database": IO_ERROR, "losses": IO_ERROR, "config": CONFIG}
 """The exit code of the doctor for an error of a check; for every other one: unavailable."""
 UNTOUCHED = frozenset({"home", "key", "config", "schema", "database"})
 """Checks whose errors no derived data can mend: with one of them, --fix changes nothing."""
 HARMLESS: frozenset[Mend] = frozenset(
-    {"pages", "rows", "permissions", "processes", "leftovers", "tokens", "run_files", "spool"}
+    {"pages", "rows", "losses", "permissions", "processes", "leftovers", "tokens", "run_files", "spool"}
 )
 """Mends after which no backup is wanted: none is written before them, because an erase would have to reach it."""
 
@@ -123,12 +122,12 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
     if wanted & {"pages", "rows"} and living_owners(subject.root / "run"):
         raise Stop(UNAVAILABLE, "a gateway uses that home, and its file cannot be made anew meanwhile; end it first")
     done: list[str] = []
-    if "rows" in wanted:
-        done += _keep_rest(subject)
     if wanted & {"pages", "rows"}:
         done += _make_anew(subject)
     if wanted & {"pages", "rows", "schema"}:
         wanted |= {"memory", "conversation"}
+    if "rows" in wanted:
+        wanted.add("losses")
     if subject.database.is_file() and wanted - HARMLESS:
         done.append(f"a backup, {_back_up(subject).name} in the home's folder backups")
     files: Mapping[Mend, Callable[[Subject], str]] = {
@@ -139,7 +138,9 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
     }
     done += [mend(subject) for name, mend in files.items() if name in wanted]
     inner: list[Mend] = [
-        mend for mend in ("key", "processes", "spool", "memory", "conversation", "files", "jobs") if mend in wanted
+        mend
+        for mend in ("losses", "key", "processes", "spool", "memory", "conversation", "files", "jobs")
+        if mend in wanted
     ]
     if inner:
         done += through_door(given, lambda door: _mend(door, inner), "later")
@@ -169,32 +170,24 @@ def _back_up(subject: Subject) -> Path:
     return target
 
 
-def _keep_rest(subject: Subject) -> list[str]:
-    """Go on without the rows that cannot be read; the file as it is stays in the backups."""
-    from gateway.store.pages import keep_rest, look_at_pages  # noqa: PLC0415
-
-    damage = look_at_pages(subject.database)
-    if damage is None or not damage.kept:
-        return []
-    folder = subject.root / "backups"
-    folder.mkdir(exist_ok=True, mode=0o700)
-    aside = folder / f"damaged-{time.strftime('%Y%m%d-%H%M%S')}.db"
-    with writing(aside):
-        kept = keep_rest(subject.database, damage.kept, aside)
-    return [
-        f"the damaged file is kept as {aside.name} in the home's folder backups",
-        *(f"{table}: {len(rows.whole)} rows are kept; lost: {describe_hit(rows)}" for table, rows in kept.items()),
-    ]
-
-
 def _make_anew(subject: Subject) -> list[str]:
-    """Begin unreadable derived parts anew, and write the file anew."""
+    """Begin unreadable parts anew, others than derived ones with what can be read of them, and write the file anew."""
     from gateway.store.pages import look_at_pages, make_anew, mend  # noqa: PLC0415
 
     damage = look_at_pages(subject.database)
-    begun = mend(subject.database, damage) if damage is not None else ()
+    if damage is None:
+        return []
+    folder = subject.root / "backups"
+    with writing(folder):
+        begun, losses = mend(subject.database, damage, folder)
     make_anew(subject.database)
-    return [*(f"{words(name)} is begun anew" for name in begun), "the file is made anew"]
+    asides = dict.fromkeys(loss.aside for loss in losses if loss.aside)
+    return [
+        *(f"the damaged file is kept as {aside} in the home's folder backups" for aside in asides),
+        *(f"{words(name)} is begun anew" for name in begun),
+        *(f"{loss.table}: what can be read is kept; lost: {loss.names}" for loss in losses),
+        "the file is made anew",
+    ]
 
 
 def _close(subject: Subject) -> str:
@@ -228,8 +221,12 @@ def _sweep(subject: Subject) -> str:
 
 async def _mend(door: HomeMethods, wanted: Sequence[Mend]) -> list[str]:
     from gateway.foundations import renew_key  # noqa: PLC0415
+    from gateway.store.losses import forget_losses  # noqa: PLC0415
 
     app, done = door.app, list[str]()
+    if "losses" in wanted:
+        await app.base.database.write(forget_losses)
+        done.append("what was lost is taken note of, and told no more")
     if "key" in wanted:
         await renew_key(app.base)
         done.append("the home has a new key; what was forgotten before may come back unasked")
