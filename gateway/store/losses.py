@@ -1,4 +1,4 @@
-"""What a home lost of its tables with a meaning: noted in the home itself, until a person has taken note of it.
+"""Notes in the home itself, until a person has read them, which rows it lost of tables with a meaning.
 
 Rule 1: numbers that lost rows had are given to no other row: what still names them would be another's.
 """
@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from gateway.home.owners import SQL, fact_of_home
 from gateway.store.derived import owner_of
-from gateway.store.schema_shapes import SEQUENCE, make_table, numbered_tables
+from gateway.store.schema_shapes import SEQUENCE, list_numbered_tables, make_table
 from gateway.store.sqlite import Handle, Transaction
 from knowledge.rows.statements import KEEP_NUMBERS as OF_OWNERS
-from memory.rows.record_columns import SQL as MEMORY
+from memory.rows.record_columns import KEEP_NUMBERS as OF_SCOPES
 from protocol.base import encode
 from protocol.seams.ports import Tx
 
@@ -24,8 +24,8 @@ MOST_NAMED = 20
 MOST_KEPT = 100
 """Losses that are noted: more tables than a home has."""
 STEP = 1 << 30
-"""What the next number of a table is raised by that lost some: more than any home has given."""
-NUMBERS_ARE_NAMED: Final = {"scope": MEMORY["keep_lost_scopes"], "knowledge_owner": OF_OWNERS}
+"""The next number of a table that lost some is raised by more than any home has given."""
+NUMBERS_ARE_NAMED: Final = {"scope": OF_SCOPES, "knowledge_owner": OF_OWNERS}
 """The statements that keep the number of a lost scope or owner, because what is theirs outlives them."""
 
 
@@ -82,7 +82,7 @@ def keep_numbers(connection: Handle, tables: Iterable[str]) -> None:
             # names of our schema
             change = f"UPDATE {child} SET {key} = NULL" if what_follows == "SET NULL" else f"DELETE FROM {child}"  # noqa: S608
             connection.execute(f"{change} WHERE {key} NOT IN (SELECT {parent_key} FROM {parent})").fetchall()  # noqa: S608
-    for table in numbered_tables():
+    for table in list_numbered_tables():
         if table in hit or SEQUENCE in hit:
             connection.execute(SQL["raise_sequence"], {"name": table, "step": STEP}).fetchall()
 

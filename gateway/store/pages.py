@@ -41,7 +41,7 @@ class Damage(Struct, frozen=True):
 
 
 class Mended(NamedTuple):
-    """What was begun anew by name, and the rows that tables with a meaning lost."""
+    """The names of what was begun anew, and the rows that tables with a meaning lost."""
 
     begun: Sequence[str] = ()
     losses: Sequence[Loss] = ()
@@ -51,7 +51,7 @@ OWNERS_OF_FILES = frozenset({"collection", "knowledge_owner"})
 """Tables that number whose the files of collections are; a lost one is made anew with these."""
 OF_FILES = ("knowledge_file",)
 ROOM_BYTES = 32 * 1024 * 1024
-"""What a copy leaves free: turns go on in it."""
+"""So much of the disk a copy leaves free: turns go on in it."""
 
 
 def find_damage(connection: Handle) -> Damage:

@@ -157,7 +157,7 @@ def make_table(connection: Handle, table: str) -> None:
     connection.execute(_model()[table][1]).fetchall()
 
 
-def numbered_tables() -> list[str]:
+def list_numbered_tables() -> list[str]:
     """Return the tables that never give a number twice."""
     return [name for name, (_, making) in _model().items() if "AUTOINCREMENT" in making]
 
@@ -167,7 +167,7 @@ def begin_sequence_anew(connection: Handle) -> None:
     _take_out(connection, SQL["take_out_tables"], [SEQUENCE])
     connection.execute("CREATE TABLE numbers_made_anew (id INTEGER PRIMARY KEY AUTOINCREMENT)").fetchall()
     connection.execute("DROP TABLE numbers_made_anew").fetchall()
-    for table in numbered_tables():
+    for table in list_numbered_tables():
         # as above
         connection.execute(
             f"INSERT INTO sqlite_sequence SELECT '{table}', coalesce(max(rowid), 0) FROM {table}"  # noqa: S608

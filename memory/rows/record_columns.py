@@ -186,6 +186,8 @@ SQL: Final = Statements(
     },
 )
 """The statements of the house."""
+KEEP_NUMBERS: Final = SQL["keep_lost_scopes"]
+"""The statement that keeps the numbers of lost scopes."""
 
 _PLACES: Final = {name: place for place, name in enumerate(READ)}
 _AFTER_FIELDS = 1 + len(FIELDS)
