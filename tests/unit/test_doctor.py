@@ -150,7 +150,7 @@ def test_fix_makes_derived_data_anew_after_a_backup(home: Path, tmp_path: Path) 
     "change_of", ["content = 'The ferry leaves at nine.'", "status = 'archived'", "provenance = '{}'"]
 )
 def test_a_record_that_was_altered_in_the_file_is_named(home: Path, change_of: str) -> None:
-    (memory_id,) = apsw.Connection(str(home / "gateway.db")).execute("SELECT memory_id FROM record").fetchone() or ()
+    [(memory_id,)] = apsw.Connection(str(home / "gateway.db")).execute("SELECT memory_id FROM record").fetchall()
     change(home, f"UPDATE record SET {change_of}")  # noqa: S608  # names of our schema
     ended = doctor()
     assert ended.code == 69
