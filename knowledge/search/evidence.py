@@ -29,6 +29,8 @@ from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError
 from protocol.unicode_forms import normalize
 
+FIRST_UNSPACED = "\u0e00"
+"""The first letter of the scripts that have no blanks between words."""
 MOST_SUSPECTS = 200
 """Files with words of a phrase that are read in search of it, the most alike first."""
 PHRASES_AT_ONCE = 20
@@ -97,10 +99,12 @@ class EvidenceReader:
     ) -> list[SayingFile]:
         """Return every file that says one of the phrases, those that the places mean first.
 
-        They are looked for in all collections; without a context in those of the places, and none of them is visible.
+        A phrase of one word alone is none that a file says of a memory: names stand in many. They are looked for in all
+        collections; without a context in those of the places, and none of them is visible.
         """
         found: dict[tuple[str, str], ReadableFile] = {}
         visible: frozenset[str] = frozenset()
+        saying = saying.without([phrase for phrase in saying.phrases if _is_bare_name(phrase)])
         phrases = sorted(saying.phrases)
         for n in range(0, max(len(phrases), 1), PHRASES_AT_ONCE):
             some = phrases[n : n + PHRASES_AT_ONCE]
@@ -166,3 +170,8 @@ class EvidenceReader:
 
 def _list_files(there: Whereabouts) -> list[ReadableFile]:
     return [*([there.current] if there.current is not None else ()), *there.earlier]
+
+
+def _is_bare_name(phrase: str) -> bool:
+    """Return whether a phrase is a single word of letters, in a script that has blanks between words."""
+    return phrase.isalpha() and max(phrase) < FIRST_UNSPACED

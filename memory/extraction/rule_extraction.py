@@ -18,7 +18,6 @@ import msgspec
 from msgspec import Struct
 
 from memory.extraction.statement_checks import ClauseStatement, beginnings, fits, is_question, is_stated, requests
-from memory.extraction.unspaced import UNSPACED
 from memory.extraction.wordings import Kind, Tongue, build_conjunction, code_of, spoken
 from promt.intents import detect, find_unsavable
 from promt.language.reader import either, tables, whole
@@ -35,9 +34,6 @@ MAX_QUOTE_CHARS = 500
 MAX_CONTENT_CHARS = 800
 MAX_ITEM_CHARS = 20_000  # what people state about themselves is not found further down
 MAX_SENTENCE_CHARS = 1500  # a longer "sentence" is no prose
-FRAGMENT_WORDS = 3
-"""So few words state nothing by themselves ("my cat Mitzi"): they are kept with the request that they stood in. Behind
-a comma there is a clause, in languages that have one before "that"."""
 MAX_STATEMENTS = 4  # of one sentence: "My name is Anna, I live in Graz and I'm vegan"
 
 
@@ -197,10 +193,6 @@ def _unwrap_request(found: ClauseStatement, sentence: str, masked: str) -> Claus
     if inner is not None and inner.kind != "remember":
         return _refine_kind(inner, sentence)._replace(begins=found.begins, ends=found.ends, is_asked=True)
     said = sentence[found.begins : found.ends]
-    asks = masked[beginnings(masked, found.tongue.lead, 0)[-1] : found.begins]
-    is_short = len(said.split()) <= FRAGMENT_WORDS and found.tongue.own.match(said) is not None
-    if is_short and "," not in asks and UNSPACED.search(said) is None:
-        return found._replace(begins=0, ends=len(sentence))
     tongue = found.tongue
     whose: Kind = "project" if tongue.project.search(said) else "ours" if tongue.ours.search(said) else "remember"
     kind: Kind = "decided" if whose != "remember" and tongue.decided.search(said) else whose

@@ -179,6 +179,7 @@ def awaits() -> Iterator[list[Await]]:
     """Stops in front of the awaits of all modules."""
     for name in ("scripted", "tries"):
         import_module(f"gateway.providers.{name}")  # else a first answer of the model would do it
+    import_module("knowledge.house")  # else a first question to files
     loaded = loaded_modules()
     with awaits_in_the_code() as found:
         yield found

@@ -45,7 +45,6 @@ STATED = [
     ("Remember that I like green tea.", "remember", "I like green tea", None),
     ("Please remember: the office closes at six.", "remember", "The office closes at six", None),
     ("Can you remember that my bike is red?", "remember", "My bike is red", None),
-    ("Don't forget my cat Mitzi.", "remember", "Don't forget my cat Mitzi", None),
     ("Don't forget that we deploy on Fridays", "ours", "We deploy on Fridays", None),
     ("Remember that my dentist is called Dr. Quast.", "person", "My dentist is called Dr. Quast", None),
     (
