@@ -198,8 +198,7 @@ class Door:
                 await exchange.send(answer_error(error))
         finally:
             ms = round((time.monotonic() - began) * 1000)
-            sizes = {"bytes_in": exchange.taken, "bytes_out": exchange.sent}
-            log.info("request", route=name, verb=_verb_of(scope), status=exchange.status, ms=ms, **sizes)
+            log.info("request", route=name, verb=_verb_of(scope), status=exchange.status, ms=ms, **exchange.sizes)
 
     async def _answer(self, scope: Mapping[str, Any], headers: Headers, access: Access, exchange: Exchange) -> str:
         """Judge a request and answer it; return its route's name."""
@@ -370,17 +369,16 @@ class Door:
             return await exchange.send(answer_error(error))
         last_id = next(iter(headers.get("last-event-id", ())), None)
         stream = EventStream(self._events, wanted, self._workspace_of, last_id)
-        watcher = asyncio.create_task(self._end_with_token(stream))
+        watcher = asyncio.create_task(self._end_with_token(stream, headers))
         try:
             await self._run_stream(stream, exchange)
         finally:
             watcher.cancel()
 
-    async def _end_with_token(self, stream: EventStream) -> None:
-        """End a stream once its token is replaced, or cannot be read."""
+    async def _end_with_token(self, stream: EventStream, headers: Headers) -> None:
+        """End a stream once its request would be refused, because its token was replaced or cannot be read."""
         with contextlib.suppress(OSError):
-            token = self._token.current()
-            while self._token.current() == token:  # noqa: ASYNC110  # another process replaces the file
+            while refuse_token(headers, self._token.current()) is None:  # noqa: ASYNC110  # another process replaces it
                 await asyncio.sleep(TOKEN_SECONDS)
         stream.end()
 

@@ -143,6 +143,11 @@ class Exchange:
         self.status = 200
         await self._send(encode_head(200, [("content-type", kind), *self.shared]))
 
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The bytes of bodies, as the log of requests has them."""
+        return {"bytes_in": self.taken, "bytes_out": self.sent}
+
     async def go_on(self, part: bytes) -> None:
         """Send a part of it; waits for a reader who is slow."""
         await self._send({"type": "http.response.body", "body": part, "more_body": True})

@@ -165,8 +165,7 @@ class ProxyDoor:
                 self._open.discard(life)
                 self._settled.set()
                 ms = round((time.monotonic() - began) * 1000)
-                sizes = {"bytes_in": exchange.taken, "bytes_out": exchange.sent}
-                log.info("request", route=name, status=exchange.status, ms=ms, **sizes)
+                log.info("request", route=name, status=exchange.status, ms=ms, **exchange.sizes)
 
     async def _answer(
         self, scope: Mapping[str, Any], headers: Headers, exchange: Exchange, receive: Any, send: Any
