@@ -24,6 +24,8 @@ COUNTED_LINES: Final = 2
 JOINED_LINES: Final = 8
 """Two lines of code, markup, log or talk so near belong to one text, and so does what stands between them."""
 
+WORD = compile_late(r"[^\W_]+(?:['’][^\W_]+)*")
+"""A word, with the apostrophes in it."""
 _FENCE = compile_late(r"^[ \t]{0,8}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 INLINE_FENCE = compile_late(
     r"```.*?(?:```|\Z)|'''.*?(?:'''|\Z)|\[quote\b[^\]\n]{0,80}\].*?(?:\[/quote\]|\Z)", re.DOTALL

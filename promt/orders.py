@@ -10,7 +10,7 @@ from typing import Final
 
 from promt.documents import SMALL_TALK
 from promt.handing_over import ALWAYS, COLON, HANDING_CHARS, HEADS_ORDER, KEEPS, find_works
-from promt.layout import LIST_MARK, Span, TextBlock, blocks_of, sentences
+from promt.layout import LIST_MARK, WORD, Span, TextBlock, blocks_of, sentences
 from promt.patterns import compile_late
 from promt.speaker import is_about_user
 
@@ -19,7 +19,6 @@ FEW_WORDS: Final = 4
 
 _ENDS_SAYING = (".", "!", "…", "。", "！", ")")
 _SEPARATES = compile_late(r"[,;，；、]")
-_WORD = compile_late(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 def find_led_on(text: str) -> list[Span]:
@@ -50,7 +49,7 @@ def _find_led_on(text: str, prose: Sequence[TextBlock]) -> list[Span]:
 def _leads_on(text: str, block: TextBlock, words: int = HANDING_CHARS) -> bool:
     """Return whether a short stretch may ask for work on what stands beside it, whatever its words."""
     said = text[block.start : block.end]
-    if len(said) > HANDING_CHARS or len(_WORD.findall(said)) > words or SMALL_TALK.fullmatch(said):
+    if len(said) > HANDING_CHARS or len(WORD.findall(said)) > words or SMALL_TALK.fullmatch(said):
         return False
     is_told = said.endswith(_ENDS_SAYING) and is_about_user(said) and find_works().search(said) is None
     return not (is_told or ALWAYS.search(said))

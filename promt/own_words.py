@@ -37,6 +37,7 @@ from promt.layout import (
     MASK,
     QUOTED,
     SPEAKER,
+    WORD,
     Span,
     TextBlock,
     blocks_of,
@@ -74,7 +75,6 @@ SAYING_WORDS: Final = 5
 """So many quoted words in the first person are somebody's sentence; fewer are a saying."""
 ASKED_AGAIN: Final = 16
 
-_WORD = compile_late(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED = compile_late("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _BLANK = compile_late(r"\n[ \t]*(?:\n[ \t]*)+")
 
@@ -389,7 +389,7 @@ def _find_around(text: str, start: int, end: int, found: re.Match[str]) -> str:
 
 
 def _is_mentioned(quoted: str, around: str) -> bool:
-    words = _WORD.findall(quoted)
+    words = WORD.findall(quoted)
     is_term = len(words) <= TERM_WORDS and not (_UNSPACED.search(quoted) and len(quoted) > TERM_CHARS)
     if is_term and not (is_about_user(quoted) or ALWAYS.search(quoted)):
         return True

@@ -29,7 +29,7 @@ _UNSAID: Final = re.compile(rf"(?m)^[ \t]*(?:>[ \t]?)+|(?<![^\W_])[*_~`]+|[*_~`]
 """Signs that say nothing: those of a quoted line, those around emphasized words, and those that nobody sees."""
 _UNSEEN: Final = re.compile(_INVISIBLE)
 _TERMINAL = " .!?\u3002\uff01\uff1f\u2026;,:"
-_FIRST_UNSPACED = "\u0e00"
+FIRST_UNSPACED = "\u0e00"
 """From Thai on scripts write no blanks, or join small words to others."""
 _JOINING_JAMO = range(0x1160, 0x1200)
 """Vowels and ends of Korean syllables that are written letter by letter."""
@@ -83,7 +83,7 @@ def _fold_with_ranges(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _is_one_word(before: str, after: str) -> bool:
-    return before.isalnum() and after.isalnum() and before < _FIRST_UNSPACED and after < _FIRST_UNSPACED
+    return before.isalnum() and after.isalnum() and before < FIRST_UNSPACED and after < FIRST_UNSPACED
 
 
 def stands_alone(flat: str, start: int, end: int) -> bool:

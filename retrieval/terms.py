@@ -19,6 +19,7 @@ import Stemmer
 from msgspec import Struct
 
 from promt.patterns import compile_late
+from protocol.saying import FIRST_UNSPACED
 from retrieval.stopwords import spoken, stop_words_for
 
 OUTPUT_VERSION = 3
@@ -84,8 +85,6 @@ _DIGRAPHS = str.maketrans(
 )
 """The spellings of these letters on a keyboard that has none; without their signs they are found anyway."""
 _ARABIC_ARTICLE = compile_late("^[وف]?(?:[بك]?ال|لل)(?=.{3})")
-
-_FIRST_UNSPACED = "\u0e00"
 
 _SEAMS = (
     compile_late(r"[@/\\:]+"),
@@ -274,7 +273,7 @@ class SnowballLexicon:
         terms: list[str] = []
         tokens = _tokens(text)
         if _reads_german(tokens):
-            words = [word for token in tokens if token[0] < _FIRST_UNSPACED for word in chain(*_parts(token))]
+            words = [word for token in tokens if token[0] < FIRST_UNSPACED for word in chain(*_parts(token))]
             terms += [stem for word in words if (stem := _german_stem(word)) != _stem(word)]
         if text.isascii() and len(max(tokens, key=len, default="")) <= MAX_TERM_CHARS:
             terms += chain.from_iterable(
@@ -282,7 +281,7 @@ class SnowballLexicon:
             )  # the way below gives the same, and takes longer
             return terms
         for token in tokens:
-            if token[0] < _FIRST_UNSPACED:
+            if token[0] < FIRST_UNSPACED:
                 terms += _cached_word_terms(token) if len(token) <= MAX_TERM_CHARS else _word_terms(token)
             elif _scripts().cjk.match(token):
                 terms += _grams(token, alone=True)
@@ -306,14 +305,14 @@ class SnowballLexicon:
         chosen = telling or [part for words, wholes in tokens for part in (*words, *wholes)]
         stem = _german_stem if _reads_german(found) else _stem
         terms = list(dict.fromkeys(map(stem, chosen)))
-        spaced = [term for term in terms if term[0] < _FIRST_UNSPACED]
-        pairs = [term for term in terms if term[0] >= _FIRST_UNSPACED]
+        spaced = [term for term in terms if term[0] < FIRST_UNSPACED]
+        pairs = [term for term in terms if term[0] >= FIRST_UNSPACED]
         kept = {*spaced[:MAX_QUERY_TERMS], *pairs[:MAX_QUERY_PAIRS]}
         return [term for term in terms if term in kept]
 
 
 def _query_token(token: str) -> tuple[list[str], list[str]]:
-    is_unspaced = token[0] >= _FIRST_UNSPACED and (_scripts().cjk.match(token) or _scripts().unspaced.match(token))
+    is_unspaced = token[0] >= FIRST_UNSPACED and (_scripts().cjk.match(token) or _scripts().unspaced.match(token))
     return (_grams(token, alone=False), []) if is_unspaced else _parts(token)
 
 

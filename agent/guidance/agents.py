@@ -44,7 +44,7 @@ from protocol.guidance import (
 from protocol.hooks import Contribution, DiagnosticContribution, SectionContribution, ToolCall, ToolContext
 from protocol.memory.values import Context
 from protocol.methods import Bound, bind
-from protocol.seams.contexts import workspace_in
+from protocol.seams.contexts import require_own_thread
 from protocol.seams.ports import Transact, Tx
 from protocol.settings import AgentFileSettings, GatewayConfig
 from protocol.tools import AgentInfoArgs, AgentListArgs
@@ -220,7 +220,7 @@ class Agents:
         found = await self._db.read(lambda tx: self._find_thread(tx, thread_id))
         if found is None:
             raise CallerError.missing("thread")
-        workspace_in(context, found.thread.workspace_id)
+        require_own_thread(context, found.thread.workspace_id)
         return found.thread.parent_thread_id is not None
 
     # -- tools -----------------------------------------------------------------------------------------------------

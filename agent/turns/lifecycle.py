@@ -53,10 +53,6 @@ class Begun(Struct, frozen=True):
     history: History
 
 
-def _find_nothing(_tx: Tx, _texts: Sequence[str], _since: int) -> Saying:
-    return Saying(())
-
-
 class TurnMeans(Struct, frozen=True, kw_only=True):
     """Collaborators that every part of a turn shares."""
 
@@ -72,7 +68,7 @@ class TurnMeans(Struct, frozen=True, kw_only=True):
     owner: str
     incident: Callable[[BaseException], str]
     unstored: Unstored
-    find_erased: FindErased = _find_nothing
+    find_erased: FindErased
 
 
 class TurnLifecycle:

@@ -41,7 +41,7 @@ from gateway.jobs.queue import subjects_without_job
 from gateway.jobs.runner import STUCK_MS
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.copy import find_complaints, open_snapshot, read_version
-from gateway.store.losses import Loss
+from gateway.store.losses import join_names
 from gateway.store.migrations import SCHEMA_VERSION
 from gateway.store.staging import find_stale
 from memory.rows.repair import find_altered_records, state_of
@@ -264,7 +264,7 @@ def _memory(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "memory",
             "error",
-            f"{len(altered)} records fail their checksum and are hidden: {Loss.of('record', altered, None).names}",
+            f"{len(altered)} records fail their checksum and are hidden: {join_names(altered)}",
             "restore a backup, or forget them",
         )
     if state.texts > 0 or state.erases:

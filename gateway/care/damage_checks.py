@@ -11,7 +11,7 @@ from gateway.home.owners import living_owners
 from gateway.store.copy import find_complaints, open_snapshot, read_version
 from gateway.store.derived import TABLE, TABLES
 from gateway.store.log_end import frames_lost
-from gateway.store.losses import Loss, read_losses
+from gateway.store.losses import join_names, read_losses
 from gateway.store.migrations import SCHEMA_VERSION
 from gateway.store.pages import find_hit_rows, find_lost, look_at_pages
 from gateway.store.schema_shapes import is_of_meaning
@@ -40,7 +40,7 @@ def find_page_damage(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "database",
             "error",
-            f"rows of the table {table} cannot be read; hit: {Loss.of(table, rows.hit, None).names}",
+            f"rows of the table {table} cannot be read; hit: {join_names(rows.hit)}",
             f"{RESTORE}, or keep the rest: --fix, or the next gateway, copies the file and goes on without these",
             "rows",
         )

@@ -20,10 +20,11 @@ from gateway.store.schema_shapes import (
     SEQUENCE,
     begin_sequence_anew,
     begin_table_anew,
+    format_adding,
     making_of,
     writable_columns,
 )
-from gateway.store.sqlite import Handle, give_up
+from gateway.store.sqlite import Handle, changing, give_up
 
 LABELS = ("memory_id", "turn_id", "thread_id", "candidate_id", "workspace_id", "job_id")
 """The columns that name a row; the first that an index of its table begins with is used."""
@@ -48,9 +49,7 @@ def rows_of(connection: Handle, table: str) -> ReadableRows:
             judge.execute(making).fetchall()
         columns = writable_columns(judge, table)
         reading = _format_reading(connection, table, columns)
-        marks = ", ".join("?" * len(columns))
-        # names of our schema
-        put = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
+        put = format_adding(table, columns)
         whole, hit = list[Sequence[Any]](), dict[str, None]()
         for key, label in known.items():
             row, is_altered = _read(connection, reading, key)
@@ -79,7 +78,7 @@ def _format_reading(connection: Handle, table: str, columns: Sequence[str]) -> s
     values = ", ".join(f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in columns)
     kinds = ", ".join(f"typeof({name}) = 'text'" for name in columns)
     key = _key_of(connection, table)
-    # as above
+    # names of our schema
     return f"SELECT {values}, {kinds} FROM {table} NOT INDEXED WHERE {' AND '.join(f'{name} = ?' for name in key)}"  # noqa: S608
 
 
@@ -113,7 +112,8 @@ def _key_of(connection: Handle, table: str) -> Sequence[str]:
 def _read_known_rows(connection: Handle, table: str) -> Mapping[Sequence[Any], str]:
     """Return rows by key, each with its name, from the table's indexes; else as far as the table can be walked."""
     known: dict[Sequence[Any], str] = {}
-    key = ", ".join(_key_of(connection, table))
+    names = _key_of(connection, table)
+    key = ", ".join(names)
     for column, index in _indexes(connection, table):
         try:
             # as above
@@ -122,7 +122,7 @@ def _read_known_rows(connection: Handle, table: str) -> Mapping[Sequence[Any], s
         except (apsw.Error, UnicodeDecodeError):  # that index is damaged, or of some rows alone; others follow
             continue
     for order in ("ASC", "DESC"):
-        ordered = ", ".join(f"{name} {order}" for name in key.split(", "))
+        ordered = ", ".join(f"{name} {order}" for name in names)
         try:
             # as above
             for place in connection.execute(f"SELECT {key} FROM {table} NOT INDEXED ORDER BY {ordered}"):  # noqa: S608
@@ -152,19 +152,13 @@ def keep_readable(connection: Handle, reader: Handle, tables: Sequence[str], asi
     `aside`: the name of the copy that holds the file as it was. Raises what apsw raises.
     """
     connection.execute("PRAGMA foreign_keys = off").fetchall()
-    connection.execute("BEGIN IMMEDIATE").fetchall()
-    try:
+    with changing(connection):
         # numbers come last: a table that is made anew asks for them
         ordered = sorted(tables, key=lambda table: table == SEQUENCE)
         losses = [_keep_rows(connection, reader, table, aside) for table in ordered]
         keep_numbers(connection, tables)
         note_losses(connection, losses)
         connection.execute(SQL["put_home"], {"name": OWED, "value": ",".join(tables)}).fetchall()
-        connection.execute("COMMIT").fetchall()
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK").fetchall()
-        raise
     return losses
 
 

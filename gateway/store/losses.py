@@ -12,7 +12,7 @@ from msgspec import Struct
 from gateway.home.owners import SQL, fact_of_home
 from gateway.store.derived import owner_of
 from gateway.store.schema_shapes import SEQUENCE, list_numbered_tables, make_table
-from gateway.store.sqlite import Handle, Transaction
+from gateway.store.sqlite import Handle, Transaction, changing
 from knowledge.rows.statements import KEEP_NUMBERS as OF_OWNERS
 from memory.rows.record_columns import KEEP_NUMBERS as OF_SCOPES
 from protocol.base import encode
@@ -45,7 +45,13 @@ class Loss(Struct, frozen=True, omit_defaults=True):
     @property
     def names(self) -> str:
         """Return the names of the rows, joined for a sentence; empty for a table that was gone."""
-        return ", ".join(self.hit) + (f" and {self.more} more" if self.more else "")
+        return join_names(self.hit, self.more)
+
+
+def join_names(names: Sequence[str], more: int = 0) -> str:
+    """Return the first of some rows' names, joined for a sentence, and how many more there are."""
+    more += max(0, len(names) - MOST_NAMED)
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more else "")
 
 
 _DECODE: Final = msgspec.json.Decoder(list[Loss]).decode
@@ -92,14 +98,8 @@ def restore_tables(connection: Handle, tables: Sequence[str]) -> None:
     if not tables:
         return
     connection.execute("PRAGMA foreign_keys = off").fetchall()
-    connection.execute("BEGIN IMMEDIATE").fetchall()
-    try:
+    with changing(connection):
         for table in tables:
             make_table(connection, table)
         keep_numbers(connection, tables)
         note_losses(connection, [Loss(table) for table in tables])
-        connection.execute("COMMIT").fetchall()
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK").fetchall()
-        raise

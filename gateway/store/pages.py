@@ -50,6 +50,8 @@ class Mended(NamedTuple):
 OWNERS_OF_FILES = frozenset({"collection", "knowledge_owner"})
 """Tables that number whose the files of collections are; a lost one is made anew with these."""
 OF_FILES = ("knowledge_file",)
+HOME = "home"
+"""The table in which the repair of the others is noted: it is mended first."""
 ROOM_BYTES = 32 * 1024 * 1024
 """So much of the disk a copy leaves free: turns go on in it."""
 
@@ -101,19 +103,23 @@ def mend(path: Path, damage: Damage, copies: Path) -> Mended:
         done, losses = list[str](), list[Loss]()
         derived = [*damage.derived, *(OF_FILES if not OWNERS_OF_FILES.isdisjoint(damage.kept) else ())]
         indexes = [name for name in damage.indexes if _table_of(connection, name) not in damage.kept]
-        first = [table for table in damage.kept if table == "home"]  # the others' repair is noted in it
-        for tables in (first, [table for table in damage.kept if table not in first]):
-            if tables is not first and (derived or indexes):
-                done += put_out_of_use(connection, derived, indexes)
-                done += damage.indexes
-            if tables:
-                with open_to_read(path, leaves_no_trace=False) as reader:
-                    losses += keep_readable(connection, reader, tables, aside)
+        losses += _keep_rest(connection, path, [table for table in damage.kept if table == HOME], aside)
+        if derived or indexes:
+            done += put_out_of_use(connection, derived, indexes)
+            done += damage.indexes
+        losses += _keep_rest(connection, path, [table for table in damage.kept if table != HOME], aside)
         restore_tables(connection, [name for name in damage.lost if is_of_meaning(name)])
         restore_shapes(connection, damage.lost)
         return Mended([*done, *damage.lost], losses)
     finally:
         give_up(connection)
+
+
+def _keep_rest(connection: Handle, path: Path, tables: Sequence[str], aside: str | None) -> Sequence[Loss]:
+    if not tables:
+        return ()
+    with open_to_read(path, leaves_no_trace=False) as reader:
+        return keep_readable(connection, reader, tables, aside)
 
 
 def _table_of(connection: Handle, index: str) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from gateway.home.owners import SQL
 from gateway.store.derived import TABLES, add_shadows, tables_to_empty
-from gateway.store.sqlite import Handle, connect
+from gateway.store.sqlite import Handle, changing, connect
 from knowledge.rows.statements import CARD_FORMAT as FORMAT_OF_CARDS
 from knowledge.rows.statements import FORMAT as FORMAT_OF_FILES
 from memory.rows.record_terms import FORMAT as FORMAT_OF_RECORDS
@@ -103,8 +103,7 @@ def put_out_of_use(connection: Handle, tables: Sequence[str], indexes: Sequence[
     """
     emptied = tables_to_empty(tables)
     gone = add_shadows(emptied)
-    connection.execute("BEGIN IMMEDIATE").fetchall()
-    try:
+    with changing(connection):
         refilled = [name for name in indexes if name in _model() and _model()[name][0] not in gone]
         implied = [name for name in indexes if name.startswith("sqlite_autoindex_")]
         _take_out(connection, SQL["take_out_tables"], gone)
@@ -117,11 +116,6 @@ def put_out_of_use(connection: Handle, tables: Sequence[str], indexes: Sequence[
             _exchange_implied(connection, name)
         owed = {"name": OWED, "value": ",".join([*emptied, *indexes])}
         connection.execute(SQL["put_home"], owed).fetchall()
-        connection.execute("COMMIT").fetchall()
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK").fetchall()
-        raise
     return emptied
 
 
@@ -139,14 +133,17 @@ def writable_columns(connection: Handle, table: str) -> list[str]:
     return [row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall()]
 
 
+def format_adding(table: str, columns: Sequence[str]) -> str:
+    """Return the statement that adds a row to a table."""
+    marks = ", ".join("?" * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608  # names of our schema
+
+
 def begin_table_anew(connection: Handle, table: str, rows: Sequence[Sequence[Any]]) -> None:
     """Make an unreadable table anew, fill it, and then make its indexes and triggers, in the caller's transaction."""
     _take_out(connection, SQL["take_out_tables"], [table])
     make_table(connection, table)
-    columns = writable_columns(connection, table)
-    marks = ", ".join("?" * len(columns))
-    # names of our schema
-    connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows).fetchall()  # noqa: S608
+    connection.executemany(format_adding(table, writable_columns(connection, table)), rows).fetchall()
     for name, (owner, making) in _model().items():
         if owner == table and name != table:
             connection.execute(making).fetchall()

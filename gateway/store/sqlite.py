@@ -8,7 +8,7 @@ Rule 2: an error is known by its kind, never by its text.
 import contextlib
 import errno
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -63,6 +63,19 @@ _REASONS: dict[Trouble, ErrorReason] = {
     "io_error": "unavailable",
     "database_moved": "unavailable",
 }
+
+
+@contextlib.contextmanager
+def changing(connection: Handle) -> Generator[None]:
+    """Change the database in one transaction: all of it is committed, or nothing. Raises what apsw raises."""
+    connection.execute("BEGIN IMMEDIATE").fetchall()
+    try:
+        yield
+        connection.execute("COMMIT").fetchall()
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK").fetchall()
+        raise
 
 
 class StoreFailed(Unavailable):

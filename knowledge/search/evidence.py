@@ -23,14 +23,12 @@ from knowledge.search.visible import visible_collections
 from promt.patterns import compile_late
 from protocol.files.knowledge import KnowledgeSearchArgs
 from protocol.memory.values import Context
-from protocol.saying import Saying
+from protocol.saying import FIRST_UNSPACED, Saying
 from protocol.seams.file_evidence import FilePlace, PlaceState, SayingFile
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError
 from protocol.unicode_forms import normalize
 
-FIRST_UNSPACED = "\u0e00"
-"""The first letter of the scripts that have no blanks between words."""
 MOST_SUSPECTS = 200
 """Files with words of a phrase that are read in search of it, the most alike first."""
 PHRASES_AT_ONCE = 20

@@ -15,7 +15,7 @@ from msgspec import Struct
 from promt.language.reader import list_words
 from promt.patterns import compile_late
 from protocol.memory.forgetting import LeftPlace, LeftReason, SourcePlace
-from protocol.saying import Saying, fold_text, texts_in
+from protocol.saying import FIRST_UNSPACED, Saying, fold_text, texts_in
 from protocol.seams.shelves import SayingRow
 
 LEAST_WORD = 3
@@ -24,7 +24,6 @@ YEAR = compile_late(r"(?:19|20)\d\d")
 LEAST_MIXED = 6
 """Letters with figures: "20th" and "100km" are words of the language."""
 LEAST_UNSPACED = 2
-FIRST_UNSPACED = "\u0e00"
 COMMON_ROWS = 20
 """A single word that more places say is a word of the language, or of all the user's life, and not the memory's own."""
 LEAST_NAME = 4

@@ -6,8 +6,6 @@ Rule 1: filter first, cut after; what is not visible takes no place in a result.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from msgspec.structs import replace
-
 from memory.ports import Collaborators
 from memory.read.gate import RecordGate, at_time
 from memory.read.matching import agents_asked
@@ -35,13 +33,6 @@ from protocol.record import Record
 from protocol.seams.ports import Tx
 
 LAST = 2**62
-
-
-def with_access(record: Record, now: int) -> Record:
-    """Return a record as `note_access` leaves it."""
-    reinforced_at = max(record.reinforced_at, now)
-    count = record.access_count + 1
-    return replace(record, access_count=count, last_accessed_at=now, reinforced_at=reinforced_at)
 
 
 class RecordReader:
@@ -76,7 +67,8 @@ class RecordReader:
 
         def note(tx: Tx) -> None:
             note_access(tx, record.memory_id, now)
-            noted.append(at_time(with_access(record, now), now, aging))
+            if (found := get_record(tx, record.memory_id)) is not None:  # else it was erased meanwhile
+                noted.append(at_time(found.record, now, aging))
 
         await self._means.db.jot(note)
         return GetResult(record=noted[0] if noted else record)

@@ -210,7 +210,6 @@ class _Write:
         said_before = self._identity.text_hash, self._identity.fingerprint
         turns = earlier_turns(tx, scope_id, *said_before) if met.repetition else set[str]()
         was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
-        was_unwanted = was_unwanted or self._is_unwanted_beside()
         return _Known(duplicate, same_key, pending, superseded, restated, refined, turns, was_unwanted)
 
     def _is_unwanted_beside(self) -> bool:
@@ -241,7 +240,7 @@ class _Write:
         A note touches no other row.
         """
         said = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
-        is_unwanted = is_suppressed(self._tx, self._scope_id, self._identity) or self._is_unwanted_beside()
+        is_unwanted = is_suppressed(self._tx, self._scope_id, self._identity)
         superseded = find_superseded(self._tx, self._p, self._scope, self._active)
         if said is not None and superseded is not None and said.row == superseded.row:
             superseded = None
@@ -260,6 +259,9 @@ class _Write:
         p, settings = self._p, self._means.settings()
         known = self._meet_by_note() if p.is_note else self._meet()
         self._meets_candidate = known.pending is not None
+        is_explicit = p.is_explicit and checked.origin == "user"
+        duplicate = _to_known_record(known.duplicate) or _to_known_record(known.restated, is_restated=True)
+        may_be_unwanted = duplicate is None and not is_explicit  # else nobody asks what was forgotten
         proposal = Proposal(
             explicitness=p.semantic.explicitness,
             durability=p.semantic.durability,
@@ -273,7 +275,7 @@ class _Write:
         situation = ProposalSituation(
             proposal=proposal,
             origin=checked.origin,
-            is_explicit=p.is_explicit and checked.origin == "user",
+            is_explicit=is_explicit,
             is_own_block=self._is_own_block(),
             secret_kinds=self._findings.secret_kinds,
             is_regulated=self._findings.is_regulated or "regulated" in {p.semantic.sensitivity, p.declared},
@@ -282,11 +284,11 @@ class _Write:
             has_scope=has_scope,
             quote_failed=checked.has_failed_quote,
             owner=checked.owner,
-            duplicate=_to_known_record(known.duplicate) or _to_known_record(known.restated, is_restated=True),
+            duplicate=duplicate,
             same_key=_to_known_record(known.same_key),
             refined=known.refined,
             pending=_pending(known.pending),
-            is_suppressed=known.is_suppressed,
+            is_suppressed=may_be_unwanted and (known.is_suppressed or self._is_unwanted_beside()),
             supersedes=known.superseded.record.memory_id if known.superseded else None,
             proactive_enabled=settings.proactive_writes_enabled,
             review_enabled=settings.review_enabled,

@@ -236,6 +236,7 @@ class AgentHome:
             owner=owner,
             incident=self.incident,
             unstored=unstored,
+            find_erased=NothingForgotten().find_erased,
         )
         pipeline = Pipeline(runtime=self.runtime, planners=planners, advisor=advisor, settings=settings)
         shelf = AgentFolders(lambda: path.parent / "agents")
