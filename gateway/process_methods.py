@@ -53,6 +53,8 @@ from protocol.seams.ports import Spawn, Tx
 from protocol.settings import SettingsGetParams, SettingsResult, SettingsUpdateParams
 
 SERVER_NAME = "pioneer-gateway"
+MOST_FILE_ROUNDS = 5
+"""How often a drain has changed files looked at before they were quiet; a log that always grows would hold it up."""
 
 
 class Shell:
@@ -225,15 +227,17 @@ class Shell:
             pass  # a sweep does a bounded part; the rest is due as well
         await self._pulse.reclaim()
         await self._scheduler.look(waits_for_idle=False)
+        rounds = 0
         while True:
             drained = await self._runner.drain(max(0.0, seconds - (time.monotonic() - began)))
-            if not self._pulse.is_looking:
+            if not self._pulse.is_looking(at_files=rounds < MOST_FILE_ROUNDS):
                 return drained
             if time.monotonic() - began >= seconds:
                 return msgspec.structs.replace(drained, idle=False)
             with anyio.move_on_after(seconds - (time.monotonic() - began)):
                 # a job met damage, or files changed; what is to be done is queued when this returns
                 await self._pulse.look_at_all()
+            rounds += 1
 
     async def provider_list(self, _params: Empty) -> ProviderListResult:
         """Return the configured providers, each with the problem that keeps it from being asked."""

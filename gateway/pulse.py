@@ -196,10 +196,9 @@ class Pulse:
             self._knowledge_at = now + KNOWLEDGE_MS
             await app.knowledge.look()
 
-    @property
-    def is_looking(self) -> bool:
-        """Return whether work is about to be queued: for damage that a job met, or files that changed."""
-        return self._app.watch.is_at_work or self._app.knowledge.has_unseen
+    def is_looking(self, *, at_files: bool) -> bool:
+        """Return whether work is about to be queued: for damage that a job met, or, if asked, files that changed."""
+        return self._app.watch.is_at_work or (at_files and self._app.knowledge.has_unseen)
 
     def refresh_settings(self) -> None:
         """Apply settings that another process of the home changed; the next beat would do so, a little later."""
