@@ -11,7 +11,7 @@ from typing import Final
 
 from promt.handing_over import KEEPS
 from promt.language.reader import either
-from promt.layout import QUOTED, SPEAKER, Span, TextBlock, sentences
+from promt.layout import LIST_MARK, QUOTED, SPEAKER, Span, TextBlock, sentences
 from promt.patterns import compile_late
 from promt.speaker import is_about_user, speaks_to_reader
 
@@ -30,8 +30,12 @@ CAPITAL_LETTERS: Final = 6
 _ENDS_SENTENCE = compile_late(r"[.!?…](?=\s|$)|[。！？]")
 _OPEN_END = compile_late(r"[,;:，；：、]\s*$")
 _GREETS = compile_late(r"[^\n]*[,，:：]\s*")
-_ADDRESSES = compile_late(r"\s*([^\W\d_][^\n,，!！:：.?]{1,60})[,，!！]")
+_ADDRESSES = compile_late(r"\s*([^\W\d_][^\n,，!！:：.?]{1,60})(?:[,，!！]|[:：](?=.*[.!?…。！？](?:\s|$)))", re.DOTALL)
 _ENDS_HEAD = compile_late(r"[ \t)]*[:：–—-]")
+_DATED = compile_late(r",[^,\n]*\d[^,\n]*$")
+"""The day behind the name below a letter."""
+_IN_BRACKETS = compile_late(r"\n[(\[][^()\[\]\n]*[)\]]$")
+"""A last line in brackets says where a letter comes from."""
 _QUOTES = frozenset("\"'“„«‘")
 _WORD = compile_late(r"[^\W\d_][\w'’.-]*")
 _INITIAL = compile_late(r"(?<=\b[^\W\d_])\.$")
@@ -116,6 +120,8 @@ def _is_addressed(said: str) -> bool:
     found = _ADDRESSES.match(said)
     if found is None or len(found[1].split()) > ADDRESSED_WORDS:
         return False
+    if KEEPS.search(found[1]) is not None:
+        return False
     return found[1][:1].isupper() and (_is_greeted(said) or not is_about_user(found[1]))
 
 
@@ -127,8 +133,8 @@ def _is_greeted(said: str) -> bool:
 
 def _is_signed(said: str) -> bool:
     """Return whether a paragraph ends with somebody's name: a last line, or the words behind its last sentence."""
-    above, _, line = said.rstrip().rpartition("\n")
-    if above and _is_name(line, least=0.5):
+    above, _, line = _IN_BRACKETS.sub("", said.rstrip()).rpartition("\n")
+    if above and LIST_MARK.match(line) is None and _is_name(line, least=0.5):
         return True
     return _is_name(_behind_sentences(line), least=1.0)
 
@@ -140,7 +146,7 @@ def _behind_sentences(line: str) -> str:
 
 def _is_name(words: str, *, least: float) -> bool:
     """Return whether words are a signature: short, no sentence, a capital at the last, and thanks alone are none."""
-    words = _INITIAL.sub("", words.strip())
+    words = _INITIAL.sub("", _DATED.sub("", words.strip()))
     found = _WORD.findall(words)
     if not found or len(words) > SIGNED_CHARS or _ENDS_SENTENCE.search(words[-1:]) or _OPEN_END.search(words):
         return False

@@ -41,6 +41,8 @@ KEEPS = compile_late(lambda: rf"(?:{either('own_words', 'keeps')})", re.IGNORECA
 _KEPT = compile_late(
     lambda: rf"{_polite()}(?:{KEEPS.pattern})(?!\w)|{either('own_words', 'kept_anywhere')}", re.IGNORECASE
 )
+INTRODUCES = compile_late(lambda: whole("own_words", "introduces"), re.IGNORECASE)
+"""Says that its speaker will tell about themselves."""
 BEGINS_QUESTION = compile_late(
     lambda: rf"\W*(?:(?:{either('quotes', 'asks', spaced=True)})\b|{either('quotes', 'asks', spaced=False)})",
     re.IGNORECASE,
@@ -151,6 +153,7 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
             colon = _DASH.search(bare, works.end())
         may_hand = works or points or asks or colon  # nothing else is kept or handed over
         is_kept = may_hand is not None and _KEPT.search(bare[: colon.end()] if colon else bare) is not None
+        is_kept = is_kept or INTRODUCES.search(bare) is not None
         is_kept = is_kept and not (works and REWORKS.search(works[0]))  # "translate it, keep the rhythm"
         ends_label = colon is not None and colon.end() == len(bare)
         names = not (works or points) and names_text(bare, block, has_colon=ends_label)

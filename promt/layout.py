@@ -21,6 +21,8 @@ LISTED_LINES: Final = 3
 """As many lines in a row with one comma each, and no blank behind it, are a table of two columns."""
 COUNTED_LINES: Final = 2
 """As many lines of a form that a single line may have by chance are a log, a table or a transcript."""
+PAGE_LINES: Final = 3
+"""As many lines directly below an address are the page that stands there."""
 JOINED_LINES: Final = 8
 """Two lines of code, markup, log or talk so near belong to one text, and so does what stands between them."""
 
@@ -51,6 +53,7 @@ def _sentence_end() -> str:
 
 SENTENCE_END = compile_late(_sentence_end)
 _HEADER = compile_late(lambda: rf"[ \t>]*\**(?:{either('layout', 'mail_header')})\**[ \t]*[:：]", re.IGNORECASE)
+_ADDRESS = compile_late(r"\s*<?https?://\S+\s*")
 _LETTER = compile_late(
     lambda: (
         rf"[ \t>]*(?:-{{2,}}[^\n]{{0,40}}(?:{either('layout', 'forwarded')})[^\n]*"
@@ -85,6 +88,8 @@ _STRONG = compile_late(
     r"|[ \t]*[\"']?\w+[\"']?\s*[:=]\s*[\[{\"'].*[,;}\]]\s*$",
 )
 """A line that no sentence looks like: of a quotation, a table, a diff, markup, a log, a program."""
+_COMMENT = compile_late(r"[ \t]*(?:#|--|%)[ \t]")
+"""Stands above a line of code and belongs to it."""
 _HUNK = compile_late(r"@@ -\d+(?:,\d+)? \+\d+|\+\+\+ b/|--- a/|diff --git ")
 _OPENS_QUOTE = compile_late(r"[ \t]*(?:„[^“”\n]*$|“[^”\n]*$|«[^»\n]*$|「[^」\n]*$)")
 _ENDS_QUOTE = compile_late(r"[“”»」][ \t]*$")
@@ -104,11 +109,13 @@ _WEAK: Final = (
     ),  # with its day
     compile_late(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
     compile_late(r"[^\n]*\S\t\S"),
-    compile_late(r"[ \t]*\[[ xX]\] "),  # a list to tick off
+    compile_late(r"[ \t]*(?:\[[ xX]\]|[☐☑☒]) "),  # a list to tick off
 )
 _DIALOGUE = compile_late(r"[ \t]*[—―][ \t]+\S")
 _CALLS = compile_late(r"[?!？！]")
-SPEAKER = compile_late(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S")
+SPEAKER = compile_late(
+    r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_](?:[^\n:：,.;!?]|\.(?= ?\d)){0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S"
+)
 
 
 class TextBlock(NamedTuple):
@@ -208,6 +215,12 @@ def _find_formed_lines(text: str, lines: Sequence[tuple[int, int, bool]]) -> lis
     first = next((at for at, line in said.items() if line.strip()), None)
     if first is not None and _HEADER.match(said[first]) and said.get(first + 1, "").strip():
         formed[first] = True  # a mail of one paragraph
+    if (
+        first is not None
+        and _ADDRESS.fullmatch(said[first])
+        and all(said.get(first + at, "").strip() for at in range(1, PAGE_LINES + 1))
+    ):
+        formed[first] = True  # a page under its address
     for first, last in [*_texts_in_code(said), *_letters(said)]:
         formed[first : last + 1] = [True] * (last + 1 - first)
     joined: list[int] = []
@@ -220,7 +233,10 @@ def _find_formed_lines(text: str, lines: Sequence[tuple[int, int, bool]]) -> lis
     for counted in _group_weak_lines(said):
         joined += [at for near in _near(counted, COUNTED_LINES) if len(near) >= COUNTED_LINES for at in near]
     for near in _near(sorted(joined), JOINED_LINES):
-        formed[near[0] : near[-1] + 1] = [True] * (near[-1] + 1 - near[0])
+        first = near[0]
+        while _COMMENT.match(said.get(first - 1, "")):
+            first -= 1
+        formed[first : near[-1] + 1] = [True] * (near[-1] + 1 - first)
     return formed
 
 

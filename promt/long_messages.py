@@ -6,12 +6,11 @@ comes back to themselves in between. A text for others begins with a title or wi
 Rule 2: a message that shows neither is neither: its sentences are judged one by one.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from promt.documents import is_greeting, is_title
-from promt.language.reader import whole
+from promt.handing_over import INTRODUCES
 from promt.layout import TextBlock, sentences
 from promt.patterns import compile_late
 from promt.speaker import is_about_user, speaks_to_reader
@@ -30,9 +29,6 @@ CLOSING_CHARS: Final = 600
 
 _ASKS_AT_END = compile_late(r"[?？]\W*$")  # noqa: RUF001
 
-_INTRODUCES = compile_late(lambda: whole("own_words", "introduces"), re.IGNORECASE)
-"""Says that its speaker will tell about themselves."""
-
 
 def is_told(text: str, prose: Sequence[TextBlock]) -> bool:
     """Return whether a message of several paragraphs speaks to its assistant, from one end to the other."""
@@ -43,7 +39,7 @@ def is_told(text: str, prose: Sequence[TextBlock]) -> bool:
         return False
     opening, closing = _opening(text, prose[0]), _closing(text, prose[-1])
     is_asked = is_about_user(opening) and speaks_to_reader(closing) and _ASKS_AT_END.search(closing) is not None
-    return is_asked or _meets(opening) or _meets(closing) or _INTRODUCES.search(opening) is not None
+    return is_asked or _meets(opening) or _meets(closing) or INTRODUCES.search(opening) is not None
 
 
 def is_document(text: str, prose: Sequence[TextBlock]) -> bool:
