@@ -152,8 +152,8 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
         if works and colon is None and REWORKS.search(bare):
             colon = _DASH.search(bare, works.end())
         may_hand = works or points or asks or colon  # nothing else is kept or handed over
-        is_kept = may_hand is not None and _KEPT.search(bare[: colon.end()] if colon else bare) is not None
-        is_kept = is_kept or INTRODUCES.search(bare) is not None
+        head = bare[: colon.end()] if colon else bare
+        is_kept = may_hand is not None and (_KEPT.search(head) or INTRODUCES.search(head)) is not None
         is_kept = is_kept and not (works and REWORKS.search(works[0]))  # "translate it, keep the rhythm"
         ends_label = colon is not None and colon.end() == len(bare)
         names = not (works or points) and names_text(bare, block, has_colon=ends_label)

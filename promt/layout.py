@@ -48,7 +48,8 @@ QUOTED = compile_late(
 def _sentence_end() -> str:
     known = "".join(rf"(?<!\b{re.escape(word)}\.)" for word in list_words("layout", "ends_no_sentence"))
     initials = r"(?!(?<=\.\w\.)\s+[a-z\u00df-\u00ff\u0430-\u044f])"  # "9 a.m. to 5 p.m. every day"
-    return rf"{known}{initials}(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+|(?<=[。！？])|\n+"
+    # the first look behind fails at nearly every place, and the rest is not asked there
+    return rf"(?<=[.!?…])(?<!\d\.){known}{initials}[\"”»')\]]*\s+|(?<=[。！？])|\n+"
 
 
 SENTENCE_END = compile_late(_sentence_end)
