@@ -267,6 +267,10 @@ UPDATE record SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence
 -- A record was read.
 UPDATE record SET access_count = access_count + 1, last_accessed_at = :now, reinforced_at = max(reinforced_at, :now) WHERE memory_id = :memory_id
 
+-- name: active_of_turn
+-- What a turn taught of its user, oldest first.
+SELECT memory_id FROM record WHERE turn_id = :turn_id AND status = 'active' AND NOT is_machine ORDER BY id
+
 -- name: records_of_source
 -- What was learnt from a turn or thread.
 SELECT memory_id FROM record WHERE turn_id = :turn_id

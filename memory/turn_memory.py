@@ -17,12 +17,13 @@ from memory.proposals.forgotten_sources import GONE
 from memory.proposals.note_proposals import note_of_tool
 from memory.proposals.proposal import Proposed
 from memory.proposals.proposal_sources import check_bounds, from_fact, from_tool
+from memory.proposals.same_matter import say_of_kept
 from memory.read.recall import Recall
 from memory.read.standing import Standing, project_lines
 from memory.rows.answers import KeptAnswer, find_answer, keep_answer
 from memory.rows.candidates import waiting_in
 from memory.rows.forgetting import read_generation
-from memory.rows.records import marks_of
+from memory.rows.records import list_kept_by_tools, marks_of
 from memory.rows.store import active_in, scope_ids_of, to_column
 from memory.rules.categories import PROJECT_RULES
 from memory.rules.scopes import narrow_scopes, of_turn, require_scope
@@ -201,8 +202,10 @@ class TurnMemory:
             said = self._means.generation_of_turn(tx, turn.turn_id)
             began = GONE if said is None else said
             heard = HeardInTurn(tx, self._means, turn.turn_id)
+            kept = list_kept_by_tools(tx, turn.turn_id)
             for proposed in proposals:
-                outcomes.append(self._writer.write(tx, msgspec.structs.replace(proposed, began=began), scopes, heard))
+                met = msgspec.structs.replace(say_of_kept(proposed, kept, self._means.lexicon), began=began)
+                outcomes.append(self._writer.write(tx, met, scopes, heard))
                 notify_after_commit(tx, self._means, outcomes[-1].notices)
             stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
             keep_answer(tx, key, KeptAnswer(b"", to_column(stats)), self._means.clock.now())

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from memory.extraction.rule_extraction import extract_statements
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
 from memory.rows.store import Stored, to_column
@@ -261,6 +262,22 @@ def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
     )
 
 
+def _with_own_key(wish: Proposed, said: str) -> Proposed:
+    """Return a wish, where the rules know one value for what the user's sentence states, with that value and its key.
+
+    What a model keeps of "my favourite colour is teal" gives way to "my favourite colour is red", as what the rules
+    keep of it does.
+    """
+    stated = [fact for fact in extract_statements({"": said}) if fact.semantic.cardinality == "single"]
+    if len(stated) != 1 or wish.value is not None or wish.alias is not None or not isinstance(stated[0].value, str):
+        return wish
+    fact = stated[0]
+    if fold_quote(fact.value) not in fold_quote(wish.content):
+        return wish
+    semantic = replace(fact.semantic, intent=wish.semantic.intent, explicitness=wish.semantic.explicitness)
+    return replace(wish, semantic=semantic, value=fact.value)
+
+
 def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None) -> Proposed:
     """Return the proposal of a model's `memory_remember`: the user's wish only if they asked for it in this turn.
 
@@ -276,7 +293,7 @@ def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool, said
         created_by=Actor(kind="assistant", id=given.created_by.id if given.created_by is not None else None),
     )
     proposed = replace(
-        explicit_wish(params, provenance, turn.workspace_id),
+        _with_own_key(explicit_wish(params, provenance, turn.workspace_id), said or ""),
         owner="user" if turn.origin == "user" else turn.origin,
         forbidden=forbidden_in(turn),
         retold=said,

@@ -4,6 +4,7 @@ Rule 1: a key that a model chose proves nothing: the words do, or the service's 
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -48,10 +49,26 @@ def restates(proposed: Proposed, known: Record, lexicon: Lexicon) -> bool:
 
     False for what corrects something.
     """
-    said = [proposed.content, *(evidence.quote for evidence in proposed.evidence)]
+    is_as_said = proposed.retold is None  # then a quote says no more, but for the request that it stands in
+    said = [proposed.content, *(evidence.quote for evidence in proposed.evidence if not is_as_said)]
     if proposed.value not in (None, known.value) or any(map(corrects, [proposed.retold or "", *said])):
         return False
     return all(stands_in(words, known.content, lexicon) for words in said)
+
+
+def say_of_kept(proposed: Proposed, kept: Sequence[Record], lexicon: Lexicon) -> Proposed:
+    """Return a proposal of what a turn taught, with the record that it restates where a tool kept as much already.
+
+    A model keeps "The user likes tea." of "Remember that I like tea.", which is read once more after the turn.
+    """
+    said = telling_terms(proposed.content, lexicon)
+    if proposed.same_as is not None or not said:
+        return proposed
+    for record in kept:
+        known = set(telling_terms(record.content, lexicon))
+        if all(holds(term, known) for term in said):
+            return msgspec.structs.replace(proposed, same_as=record.memory_id)
+    return proposed
 
 
 def _attributes(text: str) -> set[str]:

@@ -114,6 +114,13 @@ def records_of(tx: Tx, memory_ids: Sequence[str]) -> list[Stored]:
     return [stored for memory_id in memory_ids if (stored := get_record(tx, memory_id)) is not None]
 
 
+def list_kept_by_tools(tx: Tx, turn_id: str) -> list[Record]:
+    """Return the active records that a model's tool kept in a turn for its user, oldest first."""
+    found = records_of(tx, [memory_id for (memory_id,) in tx.all(SQL["active_of_turn"], {"turn_id": turn_id})])
+    makers = [(one.record, one.record.provenance.created_by) for one in found]
+    return [record for record, maker in makers if maker is not None and maker.kind == "assistant"]
+
+
 def earlier_versions(tx: Tx, memory_id: str) -> list[str]:
     """Return the ids of the records that gave way to a record, directly or by those between them."""
     return [earlier for (earlier,) in tx.all(SQL["earlier_versions"], {"memory_id": memory_id})]
