@@ -50,6 +50,8 @@ class Updater:
             record = require_record(outcome)
             notify_after_commit(tx, self._means, outcome.notices)
             return UpdateResult(record=record, superseded_memory_id=outcome.result.superseded_memory_id)
+        if all(getattr(params, name) is UNSET for name in UPDATABLE):
+            return UpdateResult(record=stored.record)  # nothing is asked for, or the same words
         notices: list[Notice] = []
         record = self._annotate(tx, stored, params, notices)
         notify_after_commit(tx, self._means, [*notices, build_changed_notice(record, "updated", None)])
@@ -69,6 +71,8 @@ class Updater:
         old, now = stored.record, self._means.clock.now()
         new = {name: given for name in UPDATABLE if (given := getattr(params, name)) is not UNSET}
         new |= {name: clean_value(new[name]) for name in CLEANED if name in new}
+        if "tags" in new:
+            new["tags"] = list(dict.fromkeys(new["tags"]))
         texts = [to_column(entry) for entry in new.values()]
         findings = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
         if findings.secret_kinds:

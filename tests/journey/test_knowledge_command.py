@@ -29,6 +29,8 @@ def test_a_folder_lives_its_life_by_the_command_line(tmp_path: Path) -> None:
     assert "1 files" in run("add", str(folder), "--dry-run")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["config.toml", "notes"]  # a preview makes no home
     run("list", code=NO_INPUT)
+    run("add", str(tmp_path / "nowhere"), code=NO_INPUT)
+    run("add", str(config), code=NO_INPUT)
     assert run("add", str(folder)).startswith("notes\t1 files indexed")
     (hit,) = json.loads(run("search", "walrus commit", "--json"))["hits"]
     assert hit["heading"] == ["Release", "Checklist"]

@@ -326,3 +326,30 @@ async def test_evidence_that_a_candidate_gains_is_told_as_merged(tmp_path):
         assert (first["evidence_merged"], again["evidence_merged"]) == (False, True)
         assert again["candidate"]["candidate_id"] == first["candidate"]["candidate_id"]
         assert again["candidate"]["evidence_count"] == 2
+
+
+# -- what is not meant -----------------------------------------------------------------------------------------------
+
+
+@journey
+async def test_what_would_end_before_it_is_kept_is_refused(tmp_path):
+    async with TimedDen(tmp_path).client() as client:
+        memory_id = await remember(client, "The pass is valid until June.", expires_at=START + 1)
+        over = {"expires_at": START}
+        for method, params in (
+            ("memory/remember", {"content": "The pass is valid.", **over}),
+            ("memory/update", {"memory_id": memory_id, **over}),
+        ):
+            refused = await refusal(client, method, params)
+            assert (refused.reason, refused.data["details"]["path"]) == ("invalid_params", "$.expires_at")
+
+
+@journey
+async def test_an_update_that_asks_for_nothing_changes_nothing_and_a_tag_is_named_once(tmp_path):
+    async with Den(tmp_path).client() as client:
+        kept = (await wish(client, "Tea is at four.", tags=["tea", "day", "tea"]))["record"]
+        assert kept["tags"] == ["tea", "day"]
+        same = (await client.request("memory/update", {"memory_id": kept["memory_id"]}))["record"]
+        assert same["updated_at"] == kept["updated_at"]
+        more = {"memory_id": kept["memory_id"], "tags": ["tea", "tea"]}
+        assert (await client.request("memory/update", more))["record"]["tags"] == ["tea"]

@@ -28,6 +28,10 @@ def test_a_bundle_goes_out_and_comes_in_again(tmp_path: Path) -> None:
     assert run("export", "mine.jsonl").code == 0
     assert run("export", "mine.jsonl").code == 64
     assert run("export", "mine.jsonl", "--force").code == 0
+    lost = run("export", "nowhere/mine.jsonl")
+    assert (lost.code, Path("nowhere").exists()) == (73, False)
+    assert "there is no folder" in lost.err
+    assert run("backup", "nowhere/mine.zip").code == 73
     other = str(tmp_path / "other")
     assert run("import", "mine.jsonl", "--home", other, "--dry-run", "--json").json["imported"] == 1
     assert not Path(other).exists()

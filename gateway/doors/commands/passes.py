@@ -147,9 +147,13 @@ def _runs(given: argparse.Namespace) -> int:
     if given.json:
         show_json({"runs": runs})
         return OK
-    rows = [[one.run_id, one.pass_, when(one.ended_at), words(one.state), str(one.changes)] for one in runs]
+    rows = [[one.run_id, one.pass_, when(one.ended_at), _result(one), str(one.changes)] for one in runs]
     show_table(["run", "pass", "ended", "result", "changes"], rows)
     return OK
+
+
+def _result(run: Run) -> str:
+    return "dry run" if run.dry_run else words(run.state)
 
 
 def _show(given: argparse.Namespace) -> int:

@@ -87,6 +87,13 @@ def writing(path: Path) -> Generator[None]:
         raise Stop(code, f"{path} cannot be written: {describe_os_error(error)}") from error
 
 
+def require_folder(path: Path) -> None:
+    """Raise `Stop` where a file is to be written into a folder that is not there: a slip of the pen makes none."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise Stop(CANNOT_WRITE, f"{path} cannot be written: there is no folder {folder}")
+
+
 @contextmanager
 def reading(path: Path) -> Generator[None]:
     """Read a file that the command line names. Raises `Stop` with its name."""
