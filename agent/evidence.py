@@ -3,17 +3,21 @@
 Rule 1: pure.
 """
 
+from agent.states import TURNS
+
 MIN_SUMMARY_CHARS = 12
 OWN_TOOLS = ("memory_", "thread_search", "artifact_read", "knowledge_")
 UNFINISHED = frozenset({"failed", "interrupted", "cancelled"})
 """Of turns that ended so, only the user's message was said."""
+UNDER_WAY = frozenset(status for status, ends in TURNS.items() if "complete" in ends)
+"""Messages of turns that go on are handed to the index when these end."""
 
 
 def is_indexable(kind: str, status: str, memory_mode: str, turn_status: str, text: str, name: str | None) -> bool:
     """Return whether a message, or a host's summary of its tool, may be found again."""
     is_whole = status == "completed" and not (kind != "user_message" and turn_status in UNFINISHED)
     is_said = kind in {"user_message", "agent_message"} or (kind == "tool_event" and _is_telling(text, name or ""))
-    return is_said and is_whole and memory_mode != "ignored"
+    return is_said and is_whole and turn_status not in UNDER_WAY and memory_mode != "ignored"
 
 
 def _is_telling(summary: str, tool: str) -> bool:

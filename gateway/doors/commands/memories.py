@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple, TextIO, get_args
+from typing import Any, NamedTuple, TextIO, get_args
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
@@ -46,10 +46,10 @@ from protocol.memory.values import Order
 from protocol.record import Record
 
 
-def hint_sensitive(count: int) -> None:
+def hint_sensitive(count: int, option: str = "--sensitive") -> None:
     """Hint at memories that an answer withholds because they are sensitive, if there are any."""
     if count:
-        hint(f"{format_count(count, 'sensitive memory', 'sensitive memories')} not shown: --sensitive shows more")
+        hint(f"{format_count(count, 'sensitive memory', 'sensitive memories')} not shown: {option} shows more")
 
 
 # -- search and list ---------------------------------------------------------------------------------------------------
@@ -108,15 +108,12 @@ def _search(given: argparse.Namespace) -> int:
         takes_all = given.json or given.words or given.min_score is not None
         found = FoundMemories(result, result.hits if takes_all else [hit for hit in result.hits if is_fitting(hit)])
         if found.fitting:
-            return found
+            return found._replace(sensitive=0 if given.json else await _count_withheld(door, given, params))
         if not door.lexicon.query_terms(params["query"]):
             return found._replace(has_words=False)
         closer = result if takes_all else await door.call(m.MEMORY_SEARCH, params | {"min_score": RECALL_FLOOR})
         await door.hint_at(closer.elsewhere)
-        if given.sensitive or given.json:
-            return found
-        withheld = (await door.call(m.MEMORY_SEARCH, params | {"include_sensitive": True})).hits
-        return found._replace(sensitive=sum(is_sensitive(hit.record) and is_fitting(hit) for hit in withheld))
+        return found._replace(sensitive=0 if given.json else await _count_withheld(door, given, params))
 
     found = through_door(given, work, "off" if given.words else "ask")
     if given.json:
@@ -124,6 +121,14 @@ def _search(given: argparse.Namespace) -> int:
     else:
         _show_found(found)
     return OK if found.fitting else NEGATIVE
+
+
+async def _count_withheld(door: HomeMethods, given: argparse.Namespace, params: dict[str, Any]) -> int:
+    """Return how many memories fit a question and are not shown because they are sensitive."""
+    if given.sensitive:
+        return 0
+    hits = (await door.call(m.MEMORY_SEARCH, params | {"include_sensitive": True})).hits
+    return sum(is_sensitive(hit.record) and is_fitting(hit) for hit in hits)
 
 
 FITTING_FLOOR = 0.01
@@ -160,6 +165,7 @@ def is_fitting(hit: Hit) -> bool:
 def _show_found(found: FoundMemories) -> None:
     if found.fitting:
         show_records([hit.record for hit in found.fitting], [hit.score for hit in found.fitting])
+        hint_sensitive(found.sensitive)
         return
     nearest = found.result.hits[:NEAREST]
     if nearest:
@@ -194,15 +200,18 @@ def _list(given: argparse.Namespace) -> int:
         result = await collect_pages(door, m.MEMORY_LIST, params, "records", limit_of(given))
         if not result.records:
             await door.hint_at(await _count_elsewhere(door, given), "memory", "memories")
-            withheld = (await door.call(m.MEMORY_LIST, params | {"include_sensitive": True, "limit": PAGE})).records
-            hint_sensitive(len(withheld))
+        if not (given.sensitive or given.json):
+            wider = params | {"include_sensitive": True, "limit": PAGE}
+            withheld.append(sum(map(is_sensitive, (await door.call(m.MEMORY_LIST, wider)).records)))
         return result
 
+    withheld: list[int] = []
     result = through_door(given, work)
     if given.json:
         show_json(result)
         return OK
     show_records(result.records)
+    hint_sensitive(sum(withheld))
     if result.next_cursor is not None:
         hint(MORE)
     if not result.records:

@@ -14,6 +14,7 @@ from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.conversations import find_said
 from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.memories import hint_sensitive, is_sensitive
 from gateway.doors.commands.naming import reach
 from gateway.doors.commands.options import add_context, add_place, context_of, text_of
 from gateway.doors.commands.paging import collect_pages
@@ -152,6 +153,9 @@ async def _look(door: HomeMethods, given: argparse.Namespace, text: str) -> Side
         "count_elsewhere": True,
     }
     said = await find_said(door, asked_said)
+    if is_on and not given.json:
+        kept_back = (await door.call(m.MEMORY_SEARCH, asked | {"include_sensitive": True})).hits
+        hint_sensitive(sum(is_sensitive(hit.record) for hit in kept_back), "`pioneer search --sensitive`")
     if is_on and recall.outcome != "recalled":
         await door.hint_at(await _elsewhere(door, text, context, said))
     turns = [
