@@ -420,8 +420,8 @@ WHERE id BETWEEN :first AND :last ORDER BY id
 UPDATE item SET text = :text, name = :name, tool = :tool WHERE id = :row
 
 -- name: said_in_turns
--- What turns keep beside their items, between two rows: their plan, and what the host's tools did.
-SELECT id, turn_id, CAST(manifest AS BLOB), CAST(tool_events AS BLOB), turn_id FROM turn
+-- What turns keep beside their items, between two rows: their plan, what the host's tools did, and where they went.
+SELECT id, turn_id, CAST(manifest AS BLOB), CAST(tool_events AS BLOB), turn_id, upstream FROM turn
 WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_turn
