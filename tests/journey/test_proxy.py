@@ -457,8 +457,12 @@ async def test_proxy_statement_27_keys_and_tokens(tmp_path):
                 (None, "Bearer sk-ours-123"),
             ):
                 headers = {"Authorization": given} if given else {}
-                await Program(den, **headers).ask(f"{ASK} {given is None}")
+                await Program(den, X_Before="1", **headers, X_After="2").ask(f"{ASK} {given is None}")
                 assert model.seen[-1].header("authorization") == seen
+                if given:  # ours stands where the client's stood
+                    names = [name for name, _ in model.seen[-1].headers]
+                    place = names.index("x-before")
+                    assert names[place : place + 3] == ["x-before", "authorization", "x-after"]
             unauthorized = await fetch(
                 den.port,
                 "POST",
