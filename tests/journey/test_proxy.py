@@ -332,6 +332,18 @@ async def test_proxy_statement_23_what_is_no_conversation_passes_untouched(tmp_p
 
 
 @journey
+async def test_proxy_statement_23_a_message_of_our_block_alone_says_nothing(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy(), den.client("ws_default") as client:
+            block = '<recalled_memory nonce="0123456789abcdef">\n- x\n</recalled_memory nonce="0123456789abcdef">'
+            came = await Program(den).ask(block)
+            assert (came.status, came.memory, came.headers.get("x-pioneer-turn")) == (200, "skipped", None)
+            assert words_of("chat", model.bodies[0]) == [block]
+            assert (await client.request("thread/list", {}))["threads"] == []
+
+
+@journey
 async def test_proxy_statement_24_modes_by_request(tmp_path):
     async with fake_model() as model:
         den = den_of(tmp_path, model)
