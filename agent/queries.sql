@@ -111,7 +111,8 @@ SELECT generation FROM turn WHERE turn_id = :turn_id
 -- name: get_turn
 -- A turn by id, with its workspace.
 SELECT turn.turn_id, turn.thread_id, thread.workspace_id, turn.driver, turn.mode, turn.status, turn.started_at, turn.completed_at, turn.error_reason,
-    turn.error_retryable, turn.rounds, turn.usage, turn.manifest, turn.input_hash, turn.options, turn.last_seq, turn.position, turn.owner, turn.tool_events, turn.memory_mode, turn.superseded_by
+    turn.error_retryable, turn.rounds, turn.usage, turn.manifest, turn.input_hash, turn.options, turn.last_seq, turn.position, turn.owner, turn.tool_events, turn.memory_mode, turn.superseded_by,
+    turn.upstream
 FROM turn JOIN thread USING (thread_id) WHERE turn.turn_id = :turn_id
 
 -- name: turns_of_thread
@@ -139,7 +140,7 @@ UPDATE turn SET manifest = :manifest WHERE turn_id = :turn_id
 -- A turn ends, from the status that this was decided on; what is not known of it stays.
 UPDATE turn SET status = :status, completed_at = :now, owner = NULL, error_reason = :error_reason, error_retryable = :error_retryable,
     rounds = coalesce(:rounds, rounds), usage = coalesce(:usage, usage), manifest = coalesce(:manifest, manifest),
-    last_seq = coalesce(:last_seq, last_seq), tool_events = coalesce(:tool_events, tool_events)
+    last_seq = coalesce(:last_seq, last_seq), tool_events = coalesce(:tool_events, tool_events), upstream = coalesce(:upstream, upstream)
 WHERE turn_id = :turn_id AND status = :before
 
 -- name: move_turn
@@ -419,8 +420,8 @@ WHERE id BETWEEN :first AND :last ORDER BY id
 UPDATE item SET text = :text, name = :name, tool = :tool WHERE id = :row
 
 -- name: said_in_turns
--- What turns keep beside their items, between two rows: their plan, and what the host's tools did.
-SELECT id, turn_id, CAST(manifest AS BLOB), CAST(tool_events AS BLOB), turn_id FROM turn
+-- What turns keep beside their items, between two rows: their plan, what the host's tools did, and where they went.
+SELECT id, turn_id, CAST(manifest AS BLOB), CAST(tool_events AS BLOB), turn_id, upstream FROM turn
 WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_turn

@@ -54,6 +54,7 @@ CREATE TABLE turn (
     error_retryable INTEGER,
     rounds          INTEGER NOT NULL DEFAULT 0,
     usage           TEXT,
+    upstream        TEXT, -- that of a proxied turn, as JSON
     manifest        TEXT,
     tool_events     TEXT NOT NULL DEFAULT '[]',
     owner           TEXT,

@@ -37,7 +37,13 @@ from thread_episodic.ports import EpisodicMeans
 from thread_episodic.reading import TurnReader
 from thread_episodic.rows.chunks import exclude_chunks, readmit_chunks
 from thread_episodic.rows.counts import size_of_workspace
-from thread_episodic.rows.exclusions import add_exclusion, exclusions_of, find_target, remove_exclusion
+from thread_episodic.rows.exclusions import (
+    add_exclusion,
+    exclusions_of,
+    find_excluded_items,
+    find_target,
+    remove_exclusion,
+)
 from thread_episodic.rows.scopes import find_scope
 from thread_episodic.search.search import Searcher
 from thread_episodic.search.vectors import ChunkVectors
@@ -184,13 +190,19 @@ class EpisodicService:
 
         Chunks that may not be shown any more have none.
         """
-        marks: dict[str, bytes] = {}
-        for chunk_id in chunk_ids:
-            turn_id, item_id, _ = parts_of_chunk(chunk_id) or ("", "", 0)
-            fact = self._means.read_items(tx, [item_id]).get(item_id)
-            if fact is not None and fact.indexable and fact.turn_id == turn_id:
-                marks[chunk_id] = self._hash_of(fact) + repr(exclusions_of(tx, item_id)).encode()
-        return marks
+        places = {chunk_id: parts for chunk_id in chunk_ids if (parts := parts_of_chunk(chunk_id)) is not None}
+        items = list(dict.fromkeys(item_id for _, item_id, _ in places.values()))
+        facts = {name: fact for name, fact in self._means.read_items(tx, items).items() if fact.indexable}
+        excluded = set(find_excluded_items(tx, items, None))
+        of_items = {
+            item_id: self._hash_of(fact) + repr(exclusions_of(tx, item_id) if item_id in excluded else []).encode()
+            for item_id, fact in facts.items()
+        }
+        return {
+            chunk_id: of_items[item_id]
+            for chunk_id, (turn_id, item_id, _) in places.items()
+            if item_id in facts and facts[item_id].turn_id == turn_id
+        }
 
     async def index(self, handle: JobHandle) -> None:
         """The handler of an `index` job."""

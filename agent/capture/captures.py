@@ -136,6 +136,8 @@ class Captures:
         """
         if params.user_index >= len(params.chain) or params.chain[params.user_index].role != "user":
             raise CallerError.at("$.user_index", "It is the place of a message of the user")
+        if not params.user_text.strip():
+            raise CallerError.at("$.user_text", "It has a word of the user")
         mode = params.memory_mode or self._means.settings().proxy.memory_mode
         if mode == "ignored" or params.source.role == "task":
             return None
@@ -361,7 +363,9 @@ class Captures:
         turn = await self._means.db.write(settle)
         if turn_id is None or turn is None or turn.status == "completed":
             return turn
-        end = CapturedEnd(params.status, params.assistant_text, params.tool_events, params.usage, recall)
+        end = CapturedEnd(
+            params.status, params.assistant_text, params.tool_events, params.usage, params.upstream, recall
+        )
         ended = await self._means.turns.end_captured(turn_id, end)
         return ended if ended is not None else await self._means.db.write(lambda tx: self._end_lost(tx, turn_id, end))
 
@@ -396,7 +400,9 @@ class Captures:
             )
             add_item(tx, item, len(known))
         events = [take_out_of_event(one, saying) for one in events]
-        left = msgspec.structs.replace(stored.turn, usage=end.usage or stored.turn.usage, tool_events=events)
+        left = msgspec.structs.replace(
+            stored.turn, usage=end.usage or stored.turn.usage, tool_events=events, upstream=end.upstream
+        )
         end_turn(tx, turn_id, before, event, now, TurnLeft(left, stored.last_seq))
         facts = read_items(tx, turn_items(tx, [turn_id])[turn_id]).values()
         self._means.neighbours.on_items(tx, [fact for fact in facts if fact.indexable])

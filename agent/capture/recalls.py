@@ -171,6 +171,8 @@ class Recalls:
             parts: list[str] = []
             for block in blocks:
                 pieces = [piece for piece in shown.get(row or 0, ()) if piece.block == block]
+                if not pieces:
+                    continue
                 joined = rejoin(pieces, find_gone_pieces(pieces, marks))
                 lost.extend(joined.lost)
                 parts.append(joined.text)

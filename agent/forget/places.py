@@ -25,7 +25,7 @@ SHELVES = (
           (Column("text"), Column("name"), Column("tool", ("arguments",))), ("item_id",)),
     Shelf("turn", "turn", "said_in_turns", "keep_said_turn",
           (Column("manifest", ("plan", "message")), Column("tool_events", ("summary", "name", "status"))),
-          ("turn_id",)),
+          ("turn_id", "upstream")),
     Shelf("tool_reply", "tool_reply", "said_in_replies", "keep_said_reply",
           (Column("result", ("data", "message")),), ("call_id",)),
     Shelf("hook_run", "hook_run", "said_in_runs", "keep_said_run", (Column("diagnostics", ("data", "message")),)),

@@ -11,7 +11,7 @@ from msgspec import Struct
 from agent.rows.statements import SQL, to_json
 from agent.states import BEGINNINGS, TURNS, TurnDriver, TurnEvent
 from protocol.conversation.manifests import PromptManifest
-from protocol.conversation.turns import ToolEvent, Turn, TurnError, TurnOptions, Usage
+from protocol.conversation.turns import ToolEvent, Turn, TurnError, TurnOptions, TurnUpstream, Usage
 from protocol.conversation.values import Driver, MemoryMode, Mode, TurnStatus
 from protocol.seams.callers import RequestCaller, caller_of, encode_caller
 from protocol.seams.ports import Row, Tx
@@ -21,6 +21,7 @@ _USAGE: Final = msgspec.json.Decoder(Usage)
 _MANIFEST: Final = msgspec.json.Decoder(PromptManifest)
 _OPTIONS: Final = msgspec.json.Decoder(TurnOptions)
 _EVENTS: Final = msgspec.json.Decoder(list[ToolEvent])
+_UPSTREAM: Final = msgspec.json.Decoder(TurnUpstream)
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
@@ -55,6 +56,7 @@ def _turn_of(row: Row) -> StoredTurn:
         prompt_manifest=_MANIFEST.decode(row[12]) if row[12] else None,
         superseded_by=row[20],
         tool_events=_EVENTS.decode(row[18]),
+        upstream=_UPSTREAM.decode(row[21]) if row[21] else None,
     )
     options = _OPTIONS.decode(row[14])
     return StoredTurn(turn, row[13], options, row[15], row[16], row[17], row[19])
@@ -195,7 +197,7 @@ def end_turn(
 
 
 _NOTHING_LEFT: dict[str, Any] = dict.fromkeys(
-    ("error_reason", "error_retryable", "rounds", "usage", "manifest", "last_seq", "tool_events")
+    ("error_reason", "error_retryable", "rounds", "usage", "manifest", "last_seq", "tool_events", "upstream")
 )
 
 
@@ -209,6 +211,7 @@ def _values_of(left: TurnLeft) -> dict[str, Any]:
         "manifest": to_json(turn.prompt_manifest) if turn.prompt_manifest else None,
         "last_seq": left.seq,
         "tool_events": to_json(turn.tool_events),
+        "upstream": to_json(turn.upstream) if turn.upstream else None,
     }
 
 

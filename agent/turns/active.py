@@ -13,7 +13,7 @@ import msgspec
 from agent.states import TurnEvent
 from agent.turns.replayed_answers import Hosted
 from protocol.conversation.items import Item, ToolUse
-from protocol.conversation.turns import Turn, TurnError, Usage
+from protocol.conversation.turns import Turn, TurnError, TurnUpstream, Usage
 from protocol.conversation.values import ItemKind, ItemStatus, Role, TurnStatus
 from protocol.hooks import TurnContext
 from protocol.notifications import DeltaNotice, ItemNotice, ResetNotice, TurnFailedNotice, TurnNotice
@@ -49,6 +49,7 @@ class ActiveTurn:
         self.ended = anyio.Event()
         self.end_as: TurnEvent = "interrupt"
         self.usage: Usage | None = None
+        self.upstream: TurnUpstream | None = None
         self.rounds = 0
         self.partial: Item | None = None
         self._working: set[anyio.CancelScope] = set()

@@ -52,6 +52,11 @@ class AskedTurn(Struct, frozen=True):
         """The user's words."""
         return "\n\n".join(part.text for part in self.params.input if isinstance(part, TextInput))
 
+    def require_input(self) -> None:
+        """Raise `CallerError` where the user said nothing: neither a word nor a file."""
+        if not self.text.strip() and all(isinstance(part, TextInput) for part in self.params.input):
+            raise CallerError.at("$.input", "It has a word of the user, or a file")
+
 
 class Beginnings:
     """Plans and stores the beginnings of turns."""

@@ -127,6 +127,7 @@ class TurnLifecycle:
         turn_id = params.turn_id or self._means.ids.new("trn")
         digest = hashlib.sha256(encode([params.thread_id, params.input])).digest()
         asked = AskedTurn(params, turn_id, digest, driver, admit, guidance)
+        asked.require_input()
         async with self.expecting(turn_id):
             while True:
                 try:
@@ -307,6 +308,7 @@ class TurnLifecycle:
             usage=active.usage,
             prompt_manifest=prepared.manifest() if prepared is not None else active.turn.prompt_manifest,
             tool_events=list(tool_events),
+            upstream=active.upstream,
         )
 
     def _turn_without_end(self, turn: Turn, status: TurnStatus, failed: Exception) -> Turn:

@@ -39,7 +39,15 @@ from protocol.conversation.host_turns import (
     TurnFinishParams,
 )
 from protocol.conversation.manifests import ManifestRecall
-from protocol.conversation.turns import Turn, TurnError, TurnParams, TurnResult, TurnStartParams, Usage
+from protocol.conversation.turns import (
+    Turn,
+    TurnError,
+    TurnParams,
+    TurnResult,
+    TurnStartParams,
+    TurnUpstream,
+    Usage,
+)
 from protocol.conversation.values import FinishStatus, ItemStatus
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.gateway import HookRun
@@ -65,6 +73,16 @@ FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
 }
 
 
+def may_have_ended_by(turn: Turn, status: FinishStatus) -> bool:
+    """Return whether a finish of that status may have ended a turn as it is: the same finish again, or a cancellation.
+
+    An end that the gateway itself could not store, or could not make, is that of whichever finish came.
+    """
+    is_ours = turn.error is not None and turn.error not in FINISH_ERRORS.values()
+    is_alike = turn.error == FINISH_ERRORS.get(status) and (turn.status == "completed") == (status == "succeeded")
+    return is_ours or is_alike
+
+
 ITEM_STATUS: Mapping[TurnEvent, ItemStatus] = {"complete": "completed", "fail": "failed", "interrupt": "interrupted"}
 """The status of an answer, by how its turn ends."""
 
@@ -76,6 +94,7 @@ class CapturedEnd(Struct, frozen=True):
     text: str | None
     events: Sequence[ToolEvent]
     usage: Usage | None
+    upstream: TurnUpstream | None
     recall: ManifestRecall | None
 
 
@@ -349,6 +368,8 @@ class Turns:
             raise Refused("conflict", "The gateway runs that turn.")
         if found.completed_at is None:
             raise Refused("conflict", "Another process runs that turn.")
+        if not may_have_ended_by(found, params.status):
+            raise Refused("conflict", "That turn has ended otherwise; what is told of it now is not kept.")
         return TurnResult(turn=found)
 
     async def _get_ended_turn(self, turn_id: str) -> Turn:
@@ -395,7 +416,7 @@ class Turns:
             item = active.new_item("agent_message", "assistant", end.text, status=ITEM_STATUS[event])
             active.begin(item)
             active.complete(item)
-        active.usage = end.usage
+        active.usage, active.upstream = end.usage, end.upstream
         prepared = active.hosted.prepared
         if end.recall is not None:
             prepared = prepared._replace(compiled=prepared.compiled.not_shown(end.recall))

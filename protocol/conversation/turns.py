@@ -20,6 +20,7 @@ from protocol.conversation.values import (
     WorkPath,
 )
 from protocol.errors import REASONS, ErrorReason
+from protocol.settings import Dialect
 
 
 class TextInput(Params, tag_field="type", tag="text"):
@@ -61,7 +62,7 @@ class TurnOptions(Params):
 
 
 class TurnStartParams(Params):
-    """`turn/start` and `turn/prepare`."""
+    """`turn/start` and `turn/prepare`; `input` has a word of the user, or a file."""
 
     thread_id: Id
     input: Annotated[list[UserInput], Meta(min_length=1, max_length=64)]
@@ -117,6 +118,17 @@ class ToolEvent(Params):
     call_id: Id | None = None
 
 
+class TurnUpstream(Params):
+    """The upstream that a proxied turn went to: its name in the configuration, its dialect, the model.
+
+    `model` is the one that the answer names, else the one that was asked for; null where neither names one.
+    """
+
+    name: Label
+    dialect: Dialect
+    model: Label | None = None
+
+
 class Turn(Wire):
     """One question and all that was done to answer it."""
 
@@ -138,6 +150,8 @@ class Turn(Wire):
     """The turn in which the same question was asked again; what was answered first is found no more."""
     tool_events: list[ToolEvent] = []
     """Tools that a host, or a program that speaks through the proxy, called for it; those of the gateway are items."""
+    upstream: TurnUpstream | None = None
+    """The upstream that it went to through the proxy; null for a turn that came another way, or has no end yet."""
 
 
 class TurnResult(Wire):

@@ -474,6 +474,8 @@ async def test_what_is_refused(tmp_path):
         first = await chat.say("Good morning to you.", "Good morning.")
         wrong = capture_of([("user", "x"), ("assistant", "y")])
         assert (await refusal(client, "capture/prepare", {**wrong, "user_index": 1})).reason == "invalid_params"
+        blank = {**capture_of([("user", "x")]), "user_text": " \n"}
+        assert (await refusal(client, "capture/prepare", blank)).reason == "invalid_params"
         foreign = capture_of([("user", "x")], workspace_id="ws_other", thread_id=thread_of(first))
         assert (await refusal(client, "capture/prepare", foreign)).reason == "scope_out_of_context"
         finish = {"status": "succeeded", "shown": True}

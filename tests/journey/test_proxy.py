@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from page_stage import PageDen
 from proxy_stage import JSON, PATHS, SSE, Program, ProxyDen, Reply, ended, fake_model, fetch, kept, said, until, user
 from sizes import size
 from spawned import clean_environment, every, journey, remember, run_to_end
@@ -93,6 +94,34 @@ async def test_proxy_statement_13_an_empty_system_text_becomes_the_brief(tmp_pat
             await Program(den, dialect, system=system).ask(ASK)
             assert system_of(dialect, model.bodies[0]).startswith("<standing_memory>\n")
             assert words_of(dialect, model.bodies[0]) == [ASK]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@journey
+async def test_a_turn_names_the_upstream_that_answered_and_its_page_shows_it(tmp_path, dialect):
+    """The model is the answer's own; of an answer that names none, the one that was asked for."""
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy(), den.client("ws_default") as client:
+            program = Program(den, dialect)
+            streamed = [chunk.replace(b'"model": "m"', b'"model": "m-2026"') for chunk in said(dialect, "It floats.")]
+            if dialect == "chat":
+                streamed[0] = streamed[0].replace(b'{"choices"', b'{"model": "m-2026", "choices"')
+            model.replies.append(Reply(streamed))
+            named = (await program.ask(ASK)).headers["x-pioneer-turn"]
+            model.replies.append(Reply([b'{"error": "no"}'], 529, JSON))
+            asked = (await program.ask("And does it float?", model="<b>m</b>")).headers["x-pioneer-turn"]
+            upstream = {
+                "name": model.upstream_of(dialect),
+                "dialect": "anthropic" if dialect == "messages" else "openai",
+            }
+            assert (await ended(client, named))["upstream"] == {**upstream, "model": "m-2026"}
+            assert (await ended(client, asked))["upstream"] == {**upstream, "model": "<b>m</b>"}
+    page = PageDen(tmp_path)
+    with page.door():
+        page.enter()
+        assert f"Upstream {upstream['name']} {upstream['dialect']} Model m-2026" in page.see(f"turns/{named}").text
+        assert "Model <b>m</b>" in page.see(f"turns/{asked}").text
 
 
 @pytest.mark.parametrize("packing", ["gzip", "deflate", "br"])
@@ -303,6 +332,18 @@ async def test_proxy_statement_23_what_is_no_conversation_passes_untouched(tmp_p
 
 
 @journey
+async def test_proxy_statement_23_a_message_of_our_block_alone_says_nothing(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        async with den.proxy(), den.client("ws_default") as client:
+            block = '<recalled_memory nonce="0123456789abcdef">\n- x\n</recalled_memory nonce="0123456789abcdef">'
+            came = await Program(den).ask(block)
+            assert (came.status, came.memory, came.headers.get("x-pioneer-turn")) == (200, "skipped", None)
+            assert words_of("chat", model.bodies[0]) == [block]
+            assert (await client.request("thread/list", {}))["threads"] == []
+
+
+@journey
 async def test_proxy_statement_24_modes_by_request(tmp_path):
     async with fake_model() as model:
         den = den_of(tmp_path, model)
@@ -428,8 +469,12 @@ async def test_proxy_statement_27_keys_and_tokens(tmp_path):
                 (None, "Bearer sk-ours-123"),
             ):
                 headers = {"Authorization": given} if given else {}
-                await Program(den, **headers).ask(f"{ASK} {given is None}")
+                await Program(den, X_Before="1", **headers, X_After="2").ask(f"{ASK} {given is None}")
                 assert model.seen[-1].header("authorization") == seen
+                if given:  # ours stands where the client's stood
+                    names = [name for name, _ in model.seen[-1].headers]
+                    place = names.index("x-before")
+                    assert names[place : place + 3] == ["x-before", "authorization", "x-after"]
             unauthorized = await fetch(
                 den.port,
                 "POST",

@@ -149,3 +149,44 @@ async def test_without_a_provider_only_a_new_turn_is_refused(tmp_path):
         assert (await refusal(client, "turn/start", said("thr", "trn_2"))).reason == "provider_not_configured"
         unknown = await refusal(client, "turn/start", said("thr_none", "trn_2"))
         assert (unknown.code, unknown.reason) == (-32044, "not_found")
+
+
+ENDS = {"succeeded": "completed", "failed": "failed", "provider_failure": "failed", "interrupted": "interrupted"}
+
+
+@journey
+async def test_a_turn_ends_once_and_another_end_of_it_is_a_conflict(tmp_path):
+    den = Den(tmp_path)
+    async with den.client() as client:
+        for first, became in ENDS.items():
+            await client.request("thread/start", {"thread_id": f"thr_{first}"})
+            await client.request("turn/prepare", said(f"thr_{first}", f"trn_{first}"))
+            end = {"turn_id": f"trn_{first}", "status": first, "assistant_text": "So it is."}
+            ended = (await client.request("turn/finish", end))["turn"]
+            assert ended["status"] == became
+            for status in ENDS:
+                if status == first:
+                    assert (await client.request("turn/finish", end))["turn"] == ended
+                else:
+                    assert (await refusal(client, "turn/finish", {**end, "status": status})).reason == "conflict"
+            assert (await client.request("turn/get", {"turn_id": f"trn_{first}"}))["turn"] == ended
+        await client.request("turn/prepare", said("thr_failed", "trn_stopped"))
+        await client.request("turn/cancel", {"turn_id": "trn_stopped"})
+        stopped = {"turn_id": "trn_stopped", "status": "interrupted"}
+        assert (await client.request("turn/finish", stopped))["turn"]["status"] == "cancelled"
+        assert (await refusal(client, "turn/finish", {**stopped, "status": "succeeded"})).reason == "conflict"
+
+
+@journey
+async def test_a_turn_begins_with_a_word_or_a_file(tmp_path):
+    async with Den(tmp_path, scripted=True).client() as client:
+        await client.request("thread/start", {"thread_id": "thr"})
+        for method in ("turn/start", "turn/prepare"):
+            for texts in ([""], [" \n"], ["", "\t"]):
+                empty = {"thread_id": "thr", "input": [{"type": "text", "text": text} for text in texts]}
+                assert (await refusal(client, method, empty)).reason == "invalid_params"
+        page = await client.request("thread/history", {"thread_id": "thr"})
+        assert page["items"] == []
+        picture = {"type": "artifact", "name": "a.txt", "mime": "text/plain", "data_base64": "aGk="}
+        alone = {"thread_id": "thr", "input": [{"type": "text", "text": ""}, picture]}
+        assert (await client.request("turn/prepare", alone))["turn"]["status"] == "awaiting_host"

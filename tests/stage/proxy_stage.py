@@ -237,6 +237,10 @@ class FakeModel:
         text = echoed if self.echo else f"Answer {len(self.seen)}."
         return Reply(said(dialect, text))
 
+    def upstream_of(self, dialect: str) -> str:
+        """The name under which `config` has it for a dialect."""
+        return "claude" if dialect == "messages" else "vendor"
+
     def config(self, port: int | None = None) -> str:
         """The upstreams of a proxy."""
         at = self.port if port is None else port

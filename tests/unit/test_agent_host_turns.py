@@ -174,7 +174,9 @@ def test_a_prepared_turn_can_be_cancelled(tmp_path: Path) -> None:
         await home.turns.turn_prepare(home.start(turn_id="trn_1"))
         assert (await home.turns.turn_cancel(TurnParams(turn_id="trn_1"))).turn.status == "cancelled"
         home.check_story("trn_1")
-        assert (await home.turns.turn_finish(finish())).turn.status == "cancelled"
+        assert (await home.turns.turn_finish(finish("interrupted"))).turn.status == "cancelled"
+        with pytest.raises(Refused, match="ended otherwise"):
+            await home.turns.turn_finish(finish())
         assert (await home.live("next")).turn.status == "completed"
 
     play(tmp_path, scene)

@@ -910,6 +910,7 @@ export interface CaptureFinishParams {
   tool_events?: Array<ToolEvent>;
   usage?: Usage | null;
   recall?: NotShown | null;
+  upstream?: TurnUpstream | null;
 }
 
 /** The turn as it ended; null where nothing of it is kept. */
@@ -4168,6 +4169,7 @@ export interface Turn {
   not_stored: NotStored | null;
   superseded_by: string | null;
   tool_events: Array<ToolEvent>;
+  upstream: TurnUpstream | null;
 }
 
 /** The failure of a turn: a reason for programs, and a sentence for the person who asked. */
@@ -4256,7 +4258,7 @@ export interface TurnResult {
   turn: Turn;
 }
 
-/** `turn/start` and `turn/prepare`. */
+/** `turn/start` and `turn/prepare`; `input` has a word of the user, or a file. */
 export interface TurnStartParams {
   /** An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`. */
   thread_id: string;
@@ -4269,6 +4271,18 @@ export interface TurnStartParams {
   options?: TurnOptions;
   /** The folder that is worked in: an absolute path. */
   cwd?: string | null;
+}
+
+/**
+ * The upstream that a proxied turn went to: its name in the configuration, its dialect, the model.
+ *
+ * `model` is the one that the answer names, else the one that was asked for; null where neither names
+ * one.
+ */
+export interface TurnUpstream {
+  name: string;
+  dialect: Dialect;
+  model?: string | null;
 }
 
 /** The time that a query named: its first and last millisecond, and its words. */
@@ -4591,7 +4605,7 @@ export interface Methods {
     result: ToolCallResult;
     errors: "not_found" | "conflict" | CommonError;
   };
-  /** End a host-driven turn. */
+  /** End a host-driven turn. The same end again changes nothing; another one is a `conflict`. */
   "turn/finish": {
     params: TurnFinishParams;
     result: TurnResult;

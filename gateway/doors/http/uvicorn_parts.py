@@ -45,3 +45,5 @@ _open_package()
 from uvicorn.config import Config  # noqa: E402  # the package has to be known by then
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol  # noqa: E402  # the same
 from uvicorn.server import Server  # noqa: E402  # the same
+
+vars(sys.modules[PACKAGE]).setdefault("Config", Config)  # a module that every start of a server imports asks for it

@@ -212,7 +212,9 @@ class ProxyDoor:
         if not isinstance(body, bytes):
             await self._pass_on(asked, exchange, send, body, RecalledRequest(b"", "skipped"), is_understood=True)
             return address.path
-        recalled = await self._means.capturing.prepare(language[0], body, headers, address, is_oauth=is_oauth(headers))
+        recalled = await self._means.capturing.prepare(
+            language[0], body, headers, address, asked.upstream, is_oauth=is_oauth(headers)
+        )
         await self._pass_on(asked, exchange, send, recalled.body, recalled, is_understood=True)
         return address.path
 

@@ -14,7 +14,7 @@ from gateway.base.chat_programs import UNKNOWN, ClientRow, client_rows, name_of
 from gateway.doors.proxy.body import Edit, UnreadableError, apply
 from gateway.doors.proxy.child import Child, Down, Late
 from gateway.doors.proxy.dialects.reading import ChatAnswer, ChatRequest
-from gateway.doors.proxy.route import Language, ProxyAddress
+from gateway.doors.proxy.route import Language, ProxyAddress, Upstream
 from gateway.doors.proxy.spool import Spool
 from gateway.doors.proxy.tee import DIALECTS, Tee
 from gateway.wire.client import CallFailed
@@ -30,6 +30,7 @@ ROLES = frozenset({"main", "subagent", "task"})
 _ID = re.compile(ID_TEXT)
 MAX_TOOL_EVENTS = 256
 MAX_CLIENT_CHARS = 64
+MAX_LABEL_CHARS = 256
 NAMED_ANSWER = "previous_response_id"
 MAX_CALLED = 64
 """Answers that call tools whose conversations are held; the oldest is forgotten first."""
@@ -58,6 +59,7 @@ class Capture(NamedTuple):
     language: Language
     request: ChatRequest
     params: dict[str, Any]
+    upstream: Upstream
     said_hash: bytes
     """Of the conversation, to which the answer is added."""
     turn_id: str | None = None
@@ -113,6 +115,7 @@ class Capturing:
         body: bytes,
         headers: Mapping[str, Sequence[str]],
         address: ProxyAddress,
+        upstream: Upstream,
         *,
         is_oauth: bool,
     ) -> RecalledRequest:
@@ -137,7 +140,7 @@ class Capturing:
         found, reason = await self._ask(params)
         ms = round((time.monotonic() - began) * 1000)
         if found is None:
-            late = Capture(language, request, params, asked.said_hash, reason=reason, called=before.called)
+            late = Capture(language, request, params, upstream, asked.said_hash, reason=reason, called=before.called)
             return RecalledRequest(body, reason or "late", ms=ms, capture=late)
         if found["recall_status"] == "off" and found["turn"] is None:
             return RecalledRequest(body, "skipped", ms=ms)
@@ -146,7 +149,7 @@ class Capturing:
             self._streaming.add(turn_id)
         edits = self._edits(request, asked, found, is_oauth=is_oauth)
         blocks = len(found["blocks"]) + bool(found["brief"])
-        capture = Capture(language, request, params, asked.said_hash, turn_id, called=before.called)
+        capture = Capture(language, request, params, upstream, asked.said_hash, turn_id, called=before.called)
         return RecalledRequest(apply(body, edits), "recalled" if blocks else "empty", blocks, ms, capture)
 
     async def _ask(self, params: dict[str, Any]) -> tuple[dict[str, Any] | None, Literal["late", "down"] | None]:
@@ -213,13 +216,14 @@ class Capturing:
         user, words = before.user_index, before.user_text
         if request.user_index is not None:
             user, words = len(before.links) + request.user_index, request.messages[request.user_index].words
-        if user is None:
+        told = without_blocks(words)[:MAX_TEXT_CHARS].replace("\0", "")
+        if user is None or not told.strip():
             return None
         first = max(0, min(user, len(links) - MAX_CHAIN))
         params = {
             "chain": links[first:][:MAX_CHAIN],
             "user_index": user - first,
-            "user_text": without_blocks(words)[:MAX_TEXT_CHARS].replace("\0", ""),
+            "user_text": told,
             "placement": self._settings().placement,
         }
         return Asked(params, first - len(before.links), [before.said_hash, *hashes][-1])
@@ -274,6 +278,7 @@ class Capturing:
             "shown": capture.reason is None,
             "capture": capture.params,
             "tool_events": self._events(capture, answer),
+            "upstream": _describe_upstream(capture, answer),
         }
         if capture.turn_id is not None:
             finish["turn_id"] = capture.turn_id
@@ -316,13 +321,23 @@ class Capturing:
     def _events(self, capture: Capture, answer: ChatAnswer) -> list[dict[str, str]]:
         """Return the calls of tools since the user's words, by name."""
         called = [name for name in self._tools_of(capture, answer) if name]
-        return [{"name": name[:256].replace("\0", "")} for name in called][-MAX_TOOL_EVENTS:]
+        return [{"name": name[:MAX_LABEL_CHARS].replace("\0", "")} for name in called][-MAX_TOOL_EVENTS:]
 
     def _tools_of(self, capture: Capture, answer: ChatAnswer) -> list[str]:
         user = capture.request.user_index
         earlier = capture.called if user is None else ()
         since = capture.request.messages[user + 1 if user is not None else 0 :]
         return [*earlier, *(wish.name for one in since for wish in one.said.tools), *answer.called]
+
+
+def _describe_upstream(capture: Capture, answer: ChatAnswer) -> dict[str, str | None]:
+    """Return where a request went, and the model that answered, else the one that was asked for."""
+    model = (answer.model or capture.request.model)[:MAX_LABEL_CHARS].replace("\0", "")
+    return {
+        "name": capture.upstream.name,
+        "dialect": capture.upstream.settings.dialect,
+        "model": model or None,
+    }
 
 
 def _links(said: Sequence[ChainMessage], hashes: Sequence[bytes]) -> list[dict[str, str]]:

@@ -40,6 +40,7 @@ HOP_BY_HOP = frozenset(
         b"host",
     }
 )
+CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 OWN_PREFIX = b"x-pioneer-"
 HOP = b"x-pioneer-hop"
 INTERNAL = "x-pioneer-internal"
@@ -145,12 +146,12 @@ def _with_key(headers: list[Header], dialect: Dialect, key: str | None) -> list[
     real = [one for one in held if one.lower().removeprefix("bearer").strip() not in {"", OUR_WORD}]
     if real:
         return headers
-    kept = [(name, value) for name, value in headers if name not in {b"authorization", b"x-api-key"}]
-    if key is None:
-        return kept
-    if dialect == "anthropic":
-        return [*kept, (b"x-api-key", key.encode())]
-    return [*kept, (b"authorization", b"Bearer " + key.encode())]
+    ours: list[Header] = []
+    if key is not None:
+        is_anthropic = dialect == "anthropic"
+        ours = [(b"x-api-key", key.encode()) if is_anthropic else (b"authorization", b"Bearer " + key.encode())]
+    first = next((place for place, (name, _) in enumerate(headers) if name in CREDENTIALS), len(headers))
+    return [*headers[:first], *ours, *(one for one in headers[first:] if one[0] not in CREDENTIALS)]
 
 
 def response_headers(headers: Sequence[Header]) -> list[Header]:

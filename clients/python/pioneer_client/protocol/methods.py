@@ -209,7 +209,7 @@ TURN_FINISH = Method(
     "turn/finish",
     host_turns.TurnFinishParams,
     turns.TurnResult,
-    "End a host-driven turn.",
+    "End a host-driven turn. The same end again changes nothing; another one is a `conflict`.",
     ("not_found", "conflict"),
     "turn",
 )

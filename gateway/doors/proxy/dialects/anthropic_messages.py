@@ -42,7 +42,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
             counted = "tool" if role == "user" else "assistant"
             found.append(ReadMessage(ChainMessage(counted, content.texts, content.tools, content.others)))
     point = system_point(body, system) if system is not None else member_point(body, top, "system")
-    return ChatRequest(found, system_texts, point, _names(body, top))
+    return ChatRequest(found, system_texts, point, _names(body, top), text_at(body, top.get("model")))
 
 
 def _names(body: bytes, top: dict[str, ByteSpan]) -> dict[str, str]:
@@ -70,13 +70,16 @@ class MessagesStream:
         self._blocks: dict[int, _Block] = {}
         self._usage: dict[str, Any] = {}
         self._is_whole = False
+        self._model = ""
 
     def take(self, event: dict[str, Any]) -> None:
         """Take the next event in."""
         kind = event.get("type")
         place = count_of(event.get("index"))
         if kind == "message_start":
-            self._usage |= table_of(table_of(event.get("message")).get("usage"))
+            message = table_of(event.get("message"))
+            self._usage |= table_of(message.get("usage"))
+            self._model = text_of(message.get("model"))
         elif kind == "content_block_start":
             begun = table_of(event.get("content_block"))
             self._blocks[place] = block = _Block(begun, LongText(), [])
@@ -98,7 +101,7 @@ class MessagesStream:
         words = join_kept_words(text.read_kept() for text in said)
         wishes = [one.wish() for one in blocks if one.begun.get("type") == "tool_use"]
         messages = [ChainMessage("assistant", [text.take_stripped() for text in said], wishes)]
-        return ChatAnswer(words, messages, _usage(self._usage), self._is_whole)
+        return ChatAnswer(words, messages, _usage(self._usage), self._is_whole, model=self._model)
 
 
 def fold(data: bytes) -> ChatAnswer:
@@ -108,9 +111,8 @@ def fold(data: bytes) -> ChatAnswer:
     texts = [text_of(one.get("text")) for one in parts if one.get("type") == "text"]
     wishes = [ToolWish(text_of(one.get("name")), one.get("input")) for one in parts if one.get("type") == "tool_use"]
     messages = [ChainMessage("assistant", [text.strip() for text in texts], wishes)]
-    return ChatAnswer(
-        join_kept_words(texts), messages, _usage(table_of(whole.get("usage"))), bool(whole.get("stop_reason"))
-    )
+    usage, model = _usage(table_of(whole.get("usage"))), text_of(whole.get("model"))
+    return ChatAnswer(join_kept_words(texts), messages, usage, bool(whole.get("stop_reason")), model=model)
 
 
 def _usage(told: dict[str, Any]) -> Usage | None:

@@ -43,7 +43,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
         shape = '{"role":"system","content":%s}'
         system = InsertPoint("message", places[0].start, places[0].start, shape)
     names = names_in(body, top, ("prompt_cache_key", "user"))
-    return ChatRequest(found, system_texts, system, names)
+    return ChatRequest(found, system_texts, system, names, text_at(body, top.get("model")))
 
 
 def _message(
@@ -74,10 +74,12 @@ class ChatStream:
         """Parts of the name and of the arguments of each call, by its place."""
         self._usage: Any = None
         self._ended = ""
+        self._model = ""
 
     def take(self, event: dict[str, Any]) -> None:
         """Take the next event in."""
         self._usage = event.get("usage") or self._usage
+        self._model = self._model or text_of(event.get("model"))
         for choice in list_of(event.get("choices"))[:1]:
             one = table_of(choice)
             if count_of(one.get("index")):
@@ -98,7 +100,7 @@ class ChatStream:
         wishes = [ToolWish("".join(names), "".join(arguments)) for names, arguments in calls]
         words = join_kept_words([self._text.read_kept()])
         said = ChainMessage("assistant", [self._text.take_stripped()], wishes)
-        return ChatAnswer(words, [said], _usage(self._usage), bool(self._ended))
+        return ChatAnswer(words, [said], _usage(self._usage), bool(self._ended), model=self._model)
 
 
 def fold(data: bytes) -> ChatAnswer:
@@ -108,7 +110,8 @@ def fold(data: bytes) -> ChatAnswer:
     message = table_of(table_of(choices[0]).get("message")) if choices else {}
     text, wishes = text_of(message.get("content")), _wishes(message.get("tool_calls"))
     said = ChainMessage("assistant", [text.strip()], wishes)
-    return ChatAnswer(join_kept_words([text]), [said], _usage(whole.get("usage")), bool(message))
+    usage, model = _usage(whole.get("usage")), text_of(whole.get("model"))
+    return ChatAnswer(join_kept_words([text]), [said], usage, bool(message), model=model)
 
 
 def _usage(value: Any) -> Usage | None:

@@ -41,7 +41,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
             else:
                 system_texts += one
     names = names_in(body, top, ("prompt_cache_key", "previous_response_id")) | _conversation(body, top)
-    return ChatRequest(found, system_texts, _system(body, top), names)
+    return ChatRequest(found, system_texts, _system(body, top), names, text_at(body, top.get("model")))
 
 
 def _conversation(body: bytes, top: dict[str, ByteSpan]) -> dict[str, str]:
@@ -88,6 +88,7 @@ class ResponsesStream:
         self._text = LongText()
         self._items: list[Any] = []
         self._response: dict[str, Any] | None = None
+        self._model = ""
 
     def take(self, event: dict[str, Any]) -> None:
         """Take the next event in."""
@@ -97,6 +98,8 @@ class ResponsesStream:
         elif kind == "response.output_item.done":
             self._items.append(event.get("item"))
             self._text = LongText()  # the item has it
+        elif kind == "response.created":
+            self._model = text_of(table_of(event.get("response")).get("model"))
         elif kind in {"response.completed", "response.incomplete"}:
             self._response = table_of(event.get("response"))
 
@@ -108,7 +111,7 @@ class ResponsesStream:
         begun = _answer({"output": self._items}, is_whole=False)
         words, rest = self._text.read_kept(), self._text.take_stripped()
         messages = [*begun.messages, ChainMessage("assistant", [rest])] if rest else begun.messages
-        return ChatAnswer(join_kept_words([begun.text, words]), messages)
+        return ChatAnswer(join_kept_words([begun.text, words]), messages, model=self._model)
 
 
 def fold(data: bytes) -> ChatAnswer:
@@ -134,7 +137,8 @@ def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
         cached_tokens=count_of(table_of(told.get("input_tokens_details")).get("cached_tokens")),
     )
     name, is_whole = text_of(response.get("id")), is_whole and bool(messages)
-    return ChatAnswer(join_kept_words(texts), messages, usage if told else None, is_whole, name)
+    model = text_of(response.get("model"))
+    return ChatAnswer(join_kept_words(texts), messages, usage if told else None, is_whole, name, model)
 
 
 def begin_answer() -> ResponsesStream:

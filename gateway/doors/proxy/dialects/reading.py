@@ -72,6 +72,7 @@ class ChatRequest(NamedTuple):
     system: InsertPoint | None
     names: Mapping[str, str] = {}
     """Members that name the conversation."""
+    model: str = ""
 
     @property
     def user_index(self) -> int | None:
@@ -91,6 +92,7 @@ class ChatAnswer(NamedTuple):
     is_whole: bool = False
     name: str = ""
     """The name by which a request may go on from it, in the place of all that was said."""
+    model: str = ""
 
     @property
     def called(self) -> list[str]:

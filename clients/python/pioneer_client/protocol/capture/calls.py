@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from pioneer_client.protocol.base import WITHOUT_NUL, Id, Millis, Params, Wire, matching
-from pioneer_client.protocol.conversation.turns import ToolEvent, Turn, Usage
+from pioneer_client.protocol.conversation.turns import ToolEvent, Turn, TurnUpstream, Usage
 from pioneer_client.protocol.conversation.values import FinishStatus, MemoryMode, RecallStatus, Text
 
 CaptureDoor: TypeAlias = Literal["proxy", "hook", "ingest"]
@@ -91,6 +91,7 @@ class CaptureFinishParams(Params):
     tool_events: Annotated[list[ToolEvent], Meta(max_length=256)] = []
     usage: Usage | None = None
     recall: NotShown | None = None
+    upstream: TurnUpstream | None = None
 
 
 class CaptureFinishResult(Wire):
