@@ -27,7 +27,7 @@ from gateway.store.sqlite import Handle, Transaction
 from memory.rows.store import ensure_scope
 from memory.rows.vectors import add_vector
 from protocol.base import Scope
-from protocol.hooks import ItemFact
+from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import Vector
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.packing import as_bytes, pack

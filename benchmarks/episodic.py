@@ -35,8 +35,8 @@ from gateway.secrets.scanner import RuleScanner
 from gateway.store.database import Database
 from gateway.store.sqlite import connect
 from promt.time_words import asks_when
-from protocol.hooks import ItemFact, ThreadFact
 from protocol.memory.values import SemanticState
+from protocol.seams.house_facts import ItemFact, ThreadFact
 from protocol.seams.ports import Clock, Job, Nearness, Space, Tx, Vector, VectorTable
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.flat import FlatVectors
