@@ -27,7 +27,7 @@ from gateway.store.sqlite import Handle, Transaction
 from memory.rows.store import ensure_scope
 from memory.rows.vectors import add_vector
 from protocol.base import Scope
-from protocol.hooks import ItemFact
+from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import Vector
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.packing import as_bytes, pack
@@ -61,7 +61,7 @@ SETTINGS = ThreadEpisodicSettings()
 
 
 def workspaces_of(chunks: int) -> dict[str, int]:
-    """How many chunks each workspace of a home has; the first is small, a large home's second and third are not."""
+    """The chunks of each workspace of a home: the first is small, a large home's second and third are not."""
     return {f"ws_{number}": size for number, size in enumerate(_sizes(chunks))}
 
 
@@ -139,7 +139,7 @@ class Talk:
 
 
 class BigHome(NamedTuple):
-    """What was made: how many chunks in all, and in each workspace."""
+    """A home that was made: its chunks in all, and in each workspace."""
 
     chunks: int
     workspaces: dict[str, int]

@@ -1,4 +1,4 @@
-"""What the chat proxy costs beside a bare forwarder and the upstream itself: by request, by chunk, with memory, and
+"""The cost of the chat proxy beside a bare forwarder and the upstream itself: by request, by chunk, with memory, and
 when memory hangs.
 
 Rule 1: the proxy, the forwarder and the direct call are asked the same, by turns, in one run.
@@ -217,7 +217,7 @@ def with_memory(direct: Spawned, forwarder: Spawned, ours: Spawned) -> list[Row]
 
 
 def while_indexing(folder: Path, direct: Spawned, forwarder: Spawned, ours: Spawned) -> list[Row]:
-    """How long a chunk is under way while the child indexes an import."""
+    """Measure the time of a chunk on its way while the child indexes an import."""
     with gateway(folder / "home") as server:
         for first in range(0, IMPORTED, 200):
             turns = [{"items": [{"role": "user", "text": sentence(n) * 3}]} for n in range(first, first + 200)]
@@ -309,7 +309,7 @@ def rss_mb(pid: int, name: str) -> float:
 
 
 def memory_of_a_stream(ours: Spawned) -> list[Row]:
-    """What a long answer adds to the proxy's memory at most."""
+    """Return the most that a long answer adds to the proxy's memory."""
     before = max(rss_mb(ours.pid, "VmRSS"), rss_mb(ours.pid, "VmHWM"))
     ours.ask("Say very much.", f"?chunks={STREAM_CHUNKS}&chars={STREAM_CHARS}")
     time.sleep(2)  # its last byte has gone before it is read

@@ -1,4 +1,4 @@
-"""How fast messages are cut into chunks: megabytes (UTF-8) per second of processor time, for each kind of text.
+"""The speed at which messages are cut into chunks: megabytes (UTF-8) per second of processor time, for each kind of text.
 
 Rule 1: the texts are generated, the same every time; each is as long as an item with the usual settings may be.
 Rule 2: the best of several tries counts, as other work on the machine can only slow it down.

@@ -14,7 +14,7 @@ import msgspec
 
 DATA_VARIABLE = "PIONEER_BENCH_DATA"
 PLACES = ("../shared/data/locomo",)
-"""Where the data is looked for, from the repository's root, when the variable is not set."""
+"""The folder of the data, from the repository's root, when the variable is not set."""
 
 MINUTE_MS = 60_000
 ANSWERABLE = (1, 2, 3, 4)
@@ -36,7 +36,7 @@ class Said(NamedTuple):
 
 
 class Session(NamedTuple):
-    """What was said on one occasion."""
+    """The talk of one occasion."""
 
     number: int
     turns: list[Said]
@@ -79,7 +79,7 @@ def data_folder() -> Path | None:
 
 
 def absence() -> str:
-    """What to tell a person who has no data."""
+    """Return the advice for a person who has no data."""
     return f"no LoCoMo data: set {DATA_VARIABLE} to a folder of conv-*.json (skipped)"
 
 

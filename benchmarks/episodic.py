@@ -1,4 +1,4 @@
-"""How well conversation search finds what answers a question, on every kind of talk, beside BM25 and cosine alone;
+"""The share of questions whose answer conversation search finds, on every kind of talk, beside BM25 and cosine alone;
 without a process.
 
 A home's threads are threads of a workspace of its own. A foreign question is one about another home of its kind:
@@ -35,8 +35,8 @@ from gateway.secrets.scanner import RuleScanner
 from gateway.store.database import Database
 from gateway.store.sqlite import connect
 from promt.time_words import asks_when
-from protocol.hooks import ItemFact, ThreadFact
 from protocol.memory.values import SemanticState
+from protocol.seams.house_facts import ItemFact, ThreadFact
 from protocol.seams.ports import Clock, Job, Nearness, Space, Tx, Vector, VectorTable
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.flat import FlatVectors
@@ -208,7 +208,7 @@ class Index:
                 await self.db.note(claimed.finish)
 
     async def ask(self, talk: Talk, shelf: Shelf, question: Question) -> "Judged":
-        """What is found for a question, by each way."""
+        """Return the hits of a question, by each way."""
         terms, vector = LEXICON.query_terms(question.text), await self._meaning.of_query(question.text, PATIENCE)
         evidence = frozenset(f"{talk.name}:{message_id}" for message_id in question.evidence)
         words = shelf.bm25(terms)
@@ -261,7 +261,7 @@ class Judged(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """How well the evidence came first."""
+    """The ranks at which the evidence came."""
 
     questions: int
     recall_5: float
@@ -290,7 +290,7 @@ def _groups(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
 
 
 def _floor(own: Sequence[Judged], other: Sequence[Judged], mode: int) -> tuple[float, float]:
-    """Which part of the right answers among the best few the floor cuts, and for which part of other questions it lets
+    """The part of right answers among the best few that the floor cuts, and of other questions for which it lets
     one through."""
     least, cut = SETTINGS.min_relevancy, list[bool]()
     for one in own:

@@ -16,7 +16,7 @@ from benchmarks.report import cell, machine, show_table
 
 OUT_VARIABLE = "PIONEER_BENCH_OUT"
 OUT = Path(os.environ.get(OUT_VARIABLE) or Path(__file__).resolve().parent / "out")
-"""Where results and generated homes are kept; never part of the repository."""
+"""The folder of results and generated homes; never part of the repository."""
 HEADS = ("what", "figure", "unit", "wall", "beside it", "floor", "ratio", "goal", "met")
 
 
@@ -87,7 +87,7 @@ def show(title: str, rows: Sequence[Row]) -> None:
 
 
 def load_average() -> float | None:
-    """How busy the machine is, where the system tells."""
+    """Return the load of the machine, where the system tells."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 

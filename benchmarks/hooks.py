@@ -1,4 +1,4 @@
-"""What the hook runtime costs, and what a turn costs beside hooks that misbehave in every way.
+"""The cost of the hook runtime, and of a turn beside hooks that misbehave in every way.
 
 Rule 1: hostile hooks are those of the tests; every one of them is in every phase before the model.
 Rule 2: a hook that keeps the event loop to itself is measured alone: a turn takes what it holds.
@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "unit")) 
 
 NO_OP_LIMIT_MS = 2.0
 SLACK_MS = 100.0
-"""What a turn may take beyond the deadlines of its phases, at the 99th percentile."""
+"""The time that a turn may take beyond the deadlines of its phases, at the 99th percentile."""
 
 
 def _turns(turns: int) -> tuple[float, list[float], list[float]]:

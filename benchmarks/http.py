@@ -1,4 +1,4 @@
-"""What the HTTP door and the chat proxy cost: a search beside the same over pipes, a page beside its methods, a start,
+"""The cost of the HTTP door and the chat proxy: a search beside the same over pipes, a page beside its methods, a start,
 and doing nothing; a request, a chunk and a preparation of the proxy beside a bare forwarder and `turn/prepare`.
 
 Rule 1: each figure is processor time or a count of the process itself, and what it is compared with is measured in the
@@ -33,7 +33,7 @@ WARM = 50
 STARTS = 5
 IDLE_SECONDS = 15.0
 SETTLE_SECONDS = 6.0
-"""What a start leaves to be done is over by then."""
+"""The seconds after which the late work of a start is over."""
 CONFIG = "[gateway.embedding]\nenabled = false\n\n[gateway.http]\nrequests_per_second = 10000\n"
 PAGE_RATIO = 2.0
 PAGE_KIB = 64.0
@@ -99,7 +99,7 @@ def message(number: int, method: str, params: object) -> dict[str, object]:
 
 
 def wakes(pid: int) -> int:
-    """How often the threads of a process have waited and were woken so far."""
+    """Return the times that the threads of a process were woken so far."""
     found = 0
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         found += int(re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(), re.MULTILINE)[0])
@@ -203,7 +203,7 @@ def starts(folder: Path) -> list[Row]:
 
 
 def idle(folder: Path) -> list[Row]:
-    """How often a process that nobody asks wakes up."""
+    """Measure the wake-ups of a process without requests."""
     if not Path("/proc/self/task").is_dir():
         return []
     with gateway(folder / "serve") as server, door(folder / "http") as opened:

@@ -1,4 +1,4 @@
-"""How clean memory stays: every observation of real conversations told in whole turns, and what becomes of it.
+"""The cleanliness of memory: every observation of real conversations told in whole turns, and what becomes of it.
 
 A record is junk here if a person who asks for memory would not want to see it: it has no content words, is a question,
 a greeting or talk about the talk, is cut off, speaks of "he" or "it" without saying who, or holds only for the moment
@@ -133,7 +133,7 @@ _NO_ONE = re.compile(r"^(he|she|it|they|this|that|these|those|his|her|their)\b",
 
 
 class Passage(NamedTuple):
-    """What the home holds after everything was told once more."""
+    """The records of the home after everything was told once more."""
 
     records: int
     candidates: int
@@ -142,7 +142,7 @@ class Passage(NamedTuple):
 
 
 def junk_in(content: str) -> str | None:
-    """What is wrong with a record, or None."""
+    """Return the fault of a record, or None."""
     text = content.strip()
     words = re.findall(r"[^\W_]+", text.casefold())
     checks = {

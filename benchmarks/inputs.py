@@ -1,4 +1,4 @@
-"""What every benchmark reads: rows of JSON Lines, and the embedding model where there is one."""
+"""The inputs of every benchmark: rows of JSON Lines, and the embedding model where there is one."""
 
 import os
 from collections.abc import AsyncIterator, Sequence
@@ -15,7 +15,7 @@ from protocol.settings import EmbeddingSettings
 
 MODEL_VARIABLE = "PIONEER_TEST_MODEL"
 MODEL_PLACE = "../shared/models/all-MiniLM-L6-v2"
-"""Where the model is looked for, from the repository's root, when the variable is not set."""
+"""The folder of the model, from the repository's root, when the variable is not set."""
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

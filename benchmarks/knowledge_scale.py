@@ -1,4 +1,4 @@
-"""What collections cost: a scan that finds nothing new, the first index, a search, each beside a floor of the same run.
+"""The cost of collections: a scan that finds nothing new, the first index, a search, each beside a floor of the same run.
 
 Rule 1: processor time of the gateway and its reader, where the system tells it; walls are not compared.
 """
@@ -40,11 +40,11 @@ SEARCH_GOAL = 1.5
 TURN_GOAL = 1.5
 START_GOAL = 1.05
 REMOVAL_GOAL = 1.0
-"""What was made in some time goes in no more."""
+"""The bound of a removal's time by that of the making."""
 HIT_MS = 0.3
-"""What the verification of a hit may cost."""
+"""The bound of the verification of a hit."""
 REST_MS = 2.0
-"""What a second of watching at rest may cost: 0.2 % of a core."""
+"""The bound of a second of watching at rest: 0.2 % of a core."""
 REST_SECONDS = 15
 MEMORY_MB = 64.0
 IMPORTED = 500
@@ -146,7 +146,7 @@ async def _live(client: GatewayClient) -> None:
 
 
 class Messages(NamedTuple):
-    """What the same texts cost as messages: their first index and a search, in milliseconds of the processor."""
+    """The cost of the same texts as messages: their first index and a search, in milliseconds of the processor."""
 
     indexing: float
     search: float
@@ -294,7 +294,7 @@ async def rest_cost(home: Path) -> float:
 
 
 Row = tuple[str, float, float, float]
-"""What, its value, its floor, and the bound of their ratio."""
+"""A figure: its name, its value, its floor, and the bound of their ratio."""
 
 
 class _Rows:

@@ -35,7 +35,7 @@ WHOLE = 5  # conversations; the goals of retrieval are those of all of them
 
 
 class Plan(NamedTuple):
-    """What a run does."""
+    """The parts of a run."""
 
     conversations: list[Conversation]
     told: list[tuple[Conversation, Said]]
@@ -122,7 +122,7 @@ async def tell_all(stage: Stage, plan: Plan, *, is_killed: bool) -> list[float]:
 
 
 async def count(stage: Stage, plan: Plan) -> dict[str, int]:
-    """What the home holds, counted over the wire."""
+    """Return the counts of the home, asked over the wire."""
     counts = {"turns": 0}
     chunks: dict[str, int] = {}
     for workspace in [*(c.name for c in plan.conversations), WORKSPACE]:
@@ -226,7 +226,7 @@ async def perform(stage: Stage, plan: Plan) -> bool:
 
 
 async def abstention(stage: Stage, plan: Plan) -> list[tuple[str, float]]:
-    """What is found for questions about other people's lives, and for those that ask of one speaker what the other did."""
+    """Return the hits of questions about other people's lives, and for those that ask of one speaker what the other did."""
     pairs = zip(plan.conversations, [*plan.conversations[1:], plan.conversations[0]], strict=True)
     foreign = [await injected(stage, other, one.questions[::EVERY_FOREIGN]) for one, other in pairs]
     own = [await injected(stage, one, one.questions) for one in plan.conversations]

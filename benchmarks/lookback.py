@@ -1,4 +1,4 @@
-"""How often a turn is shown what was said before: where it points to the past, and where it only asks. Through a
+"""The share of turns that are shown what was said before: where it points to the past, and where it only asks. Through a
 spawned gateway.
 
 A set is a folder with `messages.jsonl` (thread, thread_name, id, role, at, text) and any of `sentences.jsonl` (they
@@ -42,7 +42,7 @@ DRAIN_MS = 1_200_000
 
 
 class Set(NamedTuple):
-    """What was said, and what is asked about it."""
+    """The talk of a home, and the questions about it."""
 
     name: str
     is_held_out: bool
@@ -111,7 +111,7 @@ def turns_of(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Asked(NamedTuple):
-    """What a turn was shown, and what a search for the same text finds."""
+    """The messages that a turn was shown, and those that a search for the same text finds."""
 
     items: list[str]
     reason: str
@@ -156,7 +156,7 @@ class Home:
         await self.client.request("gateway/drain", {"timeout_ms": DRAIN_MS})
 
     async def ask(self, text: str) -> Asked:
-        """What a turn of a new thread is shown."""
+        """Return the messages that a turn of a new thread is shown."""
         started = await self.client.request("thread/start", {"workspace_id": "ws_0"})
         thread_id = started["thread"]["thread_id"]
         used = cpu_ms(self.client.pid)
@@ -185,12 +185,12 @@ class Home:
 
 
 def share(truths: Sequence[bool]) -> float | str:
-    """How many of them are true, of one."""
+    """Return the share of those that are true."""
     return sum(truths) / len(truths) if truths else "-"
 
 
 class Figures(NamedTuple):
-    """What was asked of one home, with what it showed."""
+    """The questions of one home, with the messages that it showed."""
 
     pointing: list[tuple[dict[str, Any], Asked]]
     innocent: list[tuple[dict[str, Any], Asked]]
@@ -205,7 +205,7 @@ def wanted_of(row: dict[str, Any]) -> set[str]:
 
 
 def is_shown(row: dict[str, Any], asked: Asked) -> bool:
-    """Whether a turn was shown one of the messages that are wanted."""
+    """Return whether a turn was shown one of the messages that are wanted."""
     return not wanted_of(row).isdisjoint(asked.items)
 
 
@@ -298,7 +298,7 @@ async def run(options: argparse.Namespace) -> None:
 
 
 def tell(found: Figures) -> None:
-    """What went wrong, row by row."""
+    """Print the failures, row by row."""
     for kind, rows in (("missed", found.pointing), ("missed plain", found.plain)):
         for row, asked in rows:
             if not is_shown(row, asked):

@@ -1,4 +1,4 @@
-"""What a page that a user pastes becomes: every payload in carriers of every form, told to models that obey it, and
+"""The records that a pasted page becomes: every payload in carriers of every form, told to models that obey it, and
 genuine words.
 
 Channels: an extractor that takes the payload for the user's wish and quotes it, the first words, or the request; tools
@@ -121,7 +121,7 @@ class Play:
         return turn_id, thread_id
 
     async def learnt(self, turn_id: str) -> int:
-        """How many facts of a turn were saved, or known already."""
+        """Return the number of a turn's facts that were saved, or known already."""
         runs = (await self.stage.client.request("hooks/runs", {"turn_id": turn_id}))["runs"]
         stats = [
             note["data"]
@@ -132,7 +132,7 @@ class Play:
         return sum(one["activated"] + one["merged"] for one in stats)
 
     async def tool_answers(self, turn_id: str) -> list[Row]:
-        """What the tools of a turn answered."""
+        """Return the answers of a turn's tools."""
         items = (await self.stage.client.request("turn/items", {"turn_id": turn_id}))["items"]
         return [json.loads(item["text"]) for item in items if item["kind"] == "tool_result"]
 

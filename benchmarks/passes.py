@@ -1,4 +1,4 @@
-"""What passes cost: a consolidation where nothing changed and where much did, and searches beside it. Without a model.
+"""The cost of passes: a consolidation where nothing changed and where much did, and searches beside it. Without a model.
 
 Rule 1: processor time of the gateway is judged, as ratios within one run; searches beside a pass are compared by wall
 time, in turns.

@@ -223,7 +223,7 @@ class McpServer:
         self._number = 0
 
     def environment(self, group: str) -> dict[str, str]:
-        """What the server is told of its store."""
+        """Return the settings of the server's store."""
         raise NotImplementedError
 
     def process(self, group: str) -> "subprocess.Popen[bytes]":

@@ -51,7 +51,7 @@ HEADS = (
 
 
 class Peer(NamedTuple):
-    """What is installed for a peer, how it finds, how many conversations it is given, and what has to be known of it."""
+    """A peer: its packages, its way of searching, the number of its conversations, and notes for a reader."""
 
     packages: tuple[str, ...]
     how: str
@@ -207,7 +207,7 @@ def quality(ranked: Sequence[Sequence[str]], wanted: Sequence[frozenset[str]]) -
 
 
 class Told(NamedTuple):
-    """What a peer found for each question, names best first, and what that cost: milliseconds a question, seconds,
+    """The names that a peer found for each question, best first, and the cost of it: milliseconds a question, seconds,
     megabytes."""
 
     ranked: list[list[str]]

@@ -34,14 +34,14 @@ server.run("stdio")
 
 
 class Cost(NamedTuple):
-    """What some requests cost: processor time of the server for each, and the wall time of each or of all."""
+    """The cost of some requests: processor time of the server for each, and the wall time of each or of all."""
 
     cpu_us: float
     wall_us: list[float]
 
 
 class Flood(NamedTuple):
-    """What came of requests whose answers nobody read at first."""
+    """The outcome of requests whose answers were not read at first."""
 
     answered: int
     before_mb: float

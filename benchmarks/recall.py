@@ -1,4 +1,4 @@
-"""Whether the fact that a person's message needs is in the prompt, and in the first five of a search; and what strays
+"""The share of messages whose fact is in the prompt, and in the first five of a search; and what strays
 into prompts.
 
 A set holds facts of people, their later questions and tasks with the facts that each needs, unrelated prompts, and
@@ -69,7 +69,7 @@ class Ask(NamedTuple):
 
 
 class Group(NamedTuple):
-    """What one home holds and is asked."""
+    """The facts and the questions of one home."""
 
     name: str
     facts: dict[str, str]
@@ -77,7 +77,7 @@ class Group(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one message got: the ids in its prompt, the first of a search, and what recall considered, with scores.
+    """The recall of one message: the ids in its prompt, the first of a search, and what recall considered, with scores.
 
     `by_meaning`: the first of a search by meaning alone.
     """
@@ -137,7 +137,7 @@ def observed_groups(folder: Path) -> list[Group]:
 
 
 async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Outcome], int, frozenset[str]]:
-    """What a gateway with these settings of `[gateway.embedding]` gives each message, and how many facts it keeps.
+    """Return each message's recall with these settings of `[gateway.embedding]`, and the number of facts kept.
 
     With those of them that no prompt is given.
     """
@@ -228,7 +228,7 @@ def _naive_rows(group: Group, vectors: Callable[[Sequence[str]], np.ndarray] | N
 def _peer_outcomes(
     group: Group, name: str, vectors: Callable[[Sequence[str]], np.ndarray], model: Path
 ) -> list[Outcome] | str:
-    """What a peer ranks first, with the same vectors; or why there is nothing."""
+    """Return a peer's ranking with the same vectors, or the reason for which there is none."""
     names = list(group.facts)
     numbers = vectors(list(group.facts.values())).tolist()
     items = [

@@ -33,7 +33,7 @@ def show_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def machine() -> str:
-    """Where the figures come from, without a name."""
+    """The machine of the figures, without a name."""
     return (
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors, "
         f"Python {platform.python_version()} ({platform.python_implementation()})"

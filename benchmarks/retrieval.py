@@ -31,7 +31,7 @@ CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 
 
 class Asked(NamedTuple):
-    """What a question found."""
+    """The hits of a question."""
 
     conversation: str
     category: int

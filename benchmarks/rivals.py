@@ -1,4 +1,4 @@
-"""What ranks without any of our code: BM25 alone, exact cosine alone, and their sum, over the same chunks and terms."""
+"""Rankings without any of our code: BM25 alone, exact cosine alone, and their sum, over the same chunks and terms."""
 
 import math
 from collections import Counter
@@ -48,7 +48,7 @@ class Shelf(NamedTuple):
         return cls([item for _, item, _, _ in found], words, [held.total() for held in words], [v for *_, v in found])
 
     def is_apart(self, terms: Sequence[str], evidence: frozenset[str]) -> bool:
-        """Whether some messages are here, and have none of some words."""
+        """Return whether some messages are here, and have none of some words."""
         told = [words for item, words in zip(self.items, self.words, strict=True) if item in evidence]
         return bool(told) and all(words.keys().isdisjoint(terms) for words in told)
 

@@ -1,4 +1,4 @@
-"""What a search of durable memory costs as it grows: processor time of the gateway per `memory/search`, lexical.
+"""The cost of a search of durable memory as it grows: processor time of the gateway per `memory/search`, lexical.
 
 Rule 1: homes are filled through the store's own functions with the gateway's own lexicon; only the way over the wire is
 left out.
@@ -205,7 +205,7 @@ def spread(words: Words, count: int) -> Iterator[tuple[Scope, str]]:
 
 
 class Cost(NamedTuple):
-    """What each of some calls took."""
+    """The time of each of some calls."""
 
     cpu: list[float]
     wall: list[float]

@@ -25,7 +25,7 @@ from benchmarks.wire import HOUSES, python_alone
 
 
 class Plan(NamedTuple):
-    """How much of everything."""
+    """The sizes of everything."""
 
     homes: Sequence[HomeSize]
     calls: int
@@ -41,7 +41,7 @@ PLANS = {
 """The tiny one tells whether all of it works, and nothing of how fast."""
 PARTS = ("process", "search", "load")
 GOALS_SET_AT_MS = 11.3
-"""What an empty Python took on the machine whose figures the goals were made from: there is no absolute time without a
+"""The time of an empty Python on the machine whose figures the goals were made from: there is no absolute time without a
 machine."""
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -58,7 +58,7 @@ def _size(text: str) -> HomeSize:
 
 
 def _pace() -> list[Row]:
-    """How fast the machine is just then: what others do on it changes that by half and more."""
+    """Return the machine's speed just then: what others do on it changes that by half and more."""
     alone = python_alone()
     if alone is None:
         return []

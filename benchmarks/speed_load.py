@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Size(NamedTuple):
-    """How much is indexed: without a model, with one, while others search; and how many searches are compared."""
+    """The sizes of what is indexed (without a model, with one, while others search), and the number of compared searches."""
 
     chunks: int
     embedded: int
@@ -120,7 +120,7 @@ async def _bare(said: Sequence[str], model: Path) -> float:
 
 
 async def rates(model: Model, size: Size) -> list[Row]:
-    """How fast conversation is indexed."""
+    """Measure the speed at which conversation is indexed."""
     said = messages(size.chunks)
     (imported, _), (indexed, wall) = await _cost(said, indexes=False), await _cost(said)
     rows = [
@@ -154,7 +154,7 @@ async def rates(model: Model, size: Size) -> list[Row]:
 
 
 def _others() -> list[tuple[str, dict[str, Any]]]:
-    """What an application asks while its user searches."""
+    """Return the requests of an application while its user searches."""
     return [
         ("ping", {}),
         ("thread/list", {"workspace_id": SEARCHED}),

@@ -1,4 +1,4 @@
-"""What the process itself costs: start, wire, acknowledged writes, hooks, floods, doing nothing; each beside its floor.
+"""The cost of the process itself: start, wire, acknowledged writes, hooks, floods, doing nothing; each beside its floor.
 
 Rule 1: ours and the floor take turns in one run.
 """
@@ -49,19 +49,19 @@ USUAL_CHARS = 300
 FLOOD = 10_000
 PAGE = 1_000_000  # characters, as in the promise
 FLOOD_MB = 16
-"""What a flood may add to memory: what is on its way in both directions, and no queue of it all."""
+"""The bound of the memory that a flood may add: what is on its way in both directions, and no queue of it all."""
 
 ROUNDS = 3
 HOOKS = 10
 TURNS = 50
 SLOW_SYNC_MS = 20.0
-"""What a flush to the platter, or F_FULLFSYNC of a laptop's disk, takes."""
+"""The time of a flush to the platter, or of F_FULLFSYNC on a laptop's disk."""
 IDLE_SHARE = 0.001
 """Of one processor: a process that waits is woken by nothing but its lease."""
 
 
 class Size(NamedTuple):
-    """How much is measured."""
+    """The sizes of a measurement."""
 
     pings: int
     remembered: int
@@ -166,7 +166,7 @@ async def _remember(client: GatewayClient, number: int) -> object:
 
 
 async def _grouped_on_a_slow_disk(folder: Path, size: Size) -> Row:
-    """Where the disk is what a write waits for, and not the processor: writes that come together share a sync.
+    """Measure writes on a slow disk, where they wait for it and not for the processor: those that come together share a sync.
 
     The goal is judged here alone: the faster the disk, the less there is to share.
     """

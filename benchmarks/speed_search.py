@@ -1,4 +1,4 @@
-"""What searches and turns cost in generated homes, small and large; memory and disk.
+"""The cost of searches and turns in generated homes, small and large; memory and disk.
 
 Rule 1: a home is made once for its sizes and kept; what is asked of it changes nothing that is measured.
 Rule 2: what memory adds to a turn is the turn with memory less the same turn without.
@@ -44,7 +44,7 @@ DISK_CHUNKS = 10_000
 
 
 class HomeSize(NamedTuple):
-    """How much a home holds."""
+    """The size of a home."""
 
     memories: int
     chunks: int
@@ -59,7 +59,7 @@ class Model(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What was measured of one home; milliseconds of processor time, p50, unless said otherwise."""
+    """The figures of one home; milliseconds of processor time, p50, unless said otherwise."""
 
     size: HomeSize
     start: float
@@ -75,7 +75,7 @@ async def model_of(folder: Path | None) -> Model:
 
 
 def _schema() -> str:
-    """What tells the tables of a home from those of another version."""
+    """The mark that tells the tables of a home from those of another version."""
     tables = b"".join(files(house).joinpath("schema.sql").read_bytes() for house in HOUSES)
     return hashlib.sha256(tables).hexdigest()[:8]
 
@@ -285,7 +285,7 @@ async def disk_rows(model: Model, chunks: int) -> list[Row]:
 
 
 def plotted(found: Sequence[Figures]) -> list[dict[str, Any]]:
-    """What a recall costs at every size, for a picture."""
+    """Return the cost of a recall at every size, for a picture."""
     return [
         {
             "home": one.size.chunks,

@@ -18,7 +18,7 @@ from protocol.gateway import ClientInfo, DrainParams, InitializeParams
 from protocol.memory.facts import MAX_FACTS
 
 WORKSPACE = "told"
-"""Where the turns are played; imported conversations have a workspace each."""
+"""The workspace in which the turns are played; imported conversations have a workspace each."""
 
 DRAIN_MS = 600_000
 MAX_QUOTE = 500

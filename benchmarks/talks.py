@@ -52,7 +52,7 @@ class Talk(NamedTuple):
 
     @property
     def group(self) -> str:
-        """Where its figures are told."""
+        """The name of the group that its figures belong to."""
         return f"{self.kind}, {'tuned on' if self.name in TUNED_ON else 'held out'}"
 
 

@@ -1,4 +1,4 @@
-"""What a home's size costs: searches, what is added to a turn before its model, the start, memory and disk, small home
+"""The cost of a home's size: searches, what is added to a turn before its model, the start, memory and disk, small home
 and large.
 
 Rule 1: the same questions are asked of the same workspace in each home, so that a ratio compares like with like; larger
@@ -55,14 +55,14 @@ FILES = {
 
 
 class Cost(NamedTuple):
-    """What each of some requests took, in milliseconds."""
+    """The time of each of some requests, in milliseconds."""
 
     cpu: list[float]
     wall: list[float]
 
 
 class Figures(NamedTuple):
-    """What was measured of one home."""
+    """The figures of one home."""
 
     chunks: int
     start_cpu: float
@@ -116,7 +116,7 @@ def search(workspace: str, query: str) -> tuple[str, dict[str, Any]]:
 
 
 async def turns(client: GatewayClient, workspace: str, asked: Sequence[str]) -> Cost:
-    """What is gathered for a turn that the host drives; each turn is given up when it was prepared."""
+    """Measure the preparation of turns that the host drives; each turn is given up when it was prepared."""
     thread = (await client.request("thread/start", {"workspace_id": workspace}))["thread"]["thread_id"]
 
     async def give_up(prepared: Any) -> None:
@@ -172,7 +172,7 @@ def disk(path: Path, chunks: int) -> dict[str, float]:
 
 
 async def anchors_of(model: Path | None) -> tuple[list[bytes], SpaceIdentity | None]:
-    """What a model makes of some questions and of such texts, and which model it is."""
+    """Return a model's vectors of some questions and of such texts, and the model's name."""
     async with open_embedder(model) as embedder:
         if embedder is None:
             return [], None

@@ -212,7 +212,7 @@ def compare(title: str, vectors: Any, queries: Any) -> float:
 
 
 async def real_vectors(model: Path | None) -> tuple[Any, Any] | None:
-    """What a model makes of real messages, and of the questions about them."""
+    """Return a model's vectors of real messages, and of the questions about them."""
     folder = data_folder()
     if folder is None or model is None:
         return None

@@ -16,10 +16,10 @@ from typing import Any
 from gateway.cli import main
 
 STEP = "_run"
-"""What the loop calls to make a step."""
+"""The function of the loop that makes a step."""
 TOLD_MS = 2.0  # what is shorter holds nobody up, and would be most of all there is
 blocks: list[tuple[float, float, float]] = []
-"""When each began (seconds since the epoch), its processor time and its wall time in milliseconds."""
+"""The start of each step (seconds since the epoch), its processor time and its wall time in milliseconds."""
 
 
 def watch() -> None:

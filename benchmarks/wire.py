@@ -27,7 +27,7 @@ ALONE = 20  # of so many the least: one alone is chance
 PINGS = 1000
 PIPELINED = 4000
 IN_FLIGHT = 64
-"""What the gateway takes at once before it stops reading."""
+"""The requests that the gateway takes at once before it stops reading."""
 
 ONE_BY_ONE = 100
 RECORDS = 1000
@@ -64,7 +64,7 @@ VERBS = ("repaired", "painted", "borrowed", "measured", "sold", "found", "packed
 
 
 class Spent(NamedTuple):
-    """What a process used so far; None where the platform does not tell."""
+    """The use of a process so far; None where the platform does not tell."""
 
     cpu_ms: float | None
     rss_mb: float | None
@@ -143,7 +143,7 @@ async def per_second(numbers: range, request: Callable[[int], Awaitable[object]]
 
 
 def imported_modules() -> list[str]:
-    """What a gateway imports of others, in order."""
+    """Return the foreign modules that a gateway imports, in order."""
     return subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True).stdout.split()
 
 

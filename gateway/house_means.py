@@ -32,11 +32,11 @@ from gateway.memory_core import MemoryCore
 from knowledge.ports import KnowledgeMeans
 from knowledge.service import KnowledgeService
 from memory.service import MemoryService
-from protocol.hooks import Marks
 from protocol.memory.values import Context
 from protocol.models import Model
 from protocol.saying import Saying
 from protocol.seams.file_evidence import FilePlace, PlaceState, SayingFile
+from protocol.seams.house_facts import Marks
 from protocol.seams.ports import Notify
 from protocol.settings import GatewayConfig
 from thread_episodic.service import EpisodicService

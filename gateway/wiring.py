@@ -62,8 +62,9 @@ from memory.rules.planning import propose_durable
 from memory.service import MemoryService
 from promt.intents import detect
 from protocol.conversation.manifests import SourceRef
-from protocol.hooks import Marks, ToolCall
+from protocol.hooks import ToolCall
 from protocol.methods import Bound
+from protocol.seams.house_facts import Marks
 from protocol.seams.ports import JobHandle, Tx
 from protocol.settings import GatewayConfig
 from thread_episodic.hooks import build_hooks as episodic_hooks

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from protocol.hooks import ReadThread, TurnContext, WorkspaceExists
+from protocol.hooks import TurnContext
 from protocol.memory.reads import SearchParams, SearchResult
+from protocol.seams.house_facts import ReadThread, WorkspaceExists
 from protocol.seams.ports import (
     Clock,
     Ids,

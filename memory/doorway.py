@@ -15,9 +15,9 @@ from memory.rows.forgetting import read_generation
 from memory.rules.scopes import of_context, require_scope
 from protocol.base import DEFAULT_WORKSPACE, Scope
 from protocol.errors import CallerError, Refused, Unavailable
-from protocol.hooks import ReadThread, ThreadFact
 from protocol.memory.values import Context
 from protocol.seams.contexts import workspace_in
+from protocol.seams.house_facts import ReadThread, ThreadFact
 from protocol.seams.ports import Tx
 
 

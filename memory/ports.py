@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
 from protocol.memory.forgetting import LeftPlace
 from protocol.saying import Saying
 from protocol.seams.callers import RequestCaller
 from protocol.seams.file_evidence import FileEvidence
 from protocol.seams.forgettings import EndRuns, GenerationOfTurn, OpenRuns
+from protocol.seams.house_facts import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
 from protocol.seams.ports import (
     Clock,
     Ids,

@@ -33,7 +33,7 @@ from memory.write.idempotency import notify_after_commit, write_once
 from memory.write.writing import Outcome
 from promt.brief import Brief
 from protocol.base import DAY_MS, Scope
-from protocol.hooks import ShownLine, TurnContext
+from protocol.hooks import TurnContext
 from protocol.memory.facts import Fact
 from protocol.memory.forgetting import ForgetParams, ForgetResult
 from protocol.memory.reads import GetParams, GetResult, ListParams, ListResult, SearchParams, SearchResult
@@ -41,6 +41,7 @@ from protocol.memory.values import Context
 from protocol.memory.writes import RememberParams, WriteResult
 from protocol.record import Actor
 from protocol.seams.ports import Lexicon, Tx
+from protocol.shown import ShownLine
 from protocol.sizes import ScopeSize
 
 MOST_READS = 10_000

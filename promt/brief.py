@@ -16,7 +16,7 @@ from msgspec import Struct
 from promt import load
 from promt.render import line_of
 from protocol.conversation.manifests import SourceRef
-from protocol.hooks import ContextItem, ShownLine
+from protocol.shown import ContextItem, ShownLine
 
 BESIDE_WORDS = len("- []: \n")  # of a line, beside its id and its words
 MAX_LINE_CHARS = 280  # of a statement's own words, as of a recalled one

@@ -40,7 +40,15 @@ _QUOTES = frozenset("\"'“„«‘")
 _WORD = compile_late(r"[^\W\d_][\w'’.-]*")
 _INITIAL = compile_late(r"(?<=\b[^\W\d_])\.$")
 """The full stop of a name that is cut to its first letter."""
-SMALL_TALK = compile_late(lambda: rf"\W*(?:(?:{either('hygiene', 'small_talk', spaced=True)})\b\W*)+", re.IGNORECASE)
+
+
+def small_talk() -> str:
+    """Return the pattern of words that only greet, thank or the like, and of the marks beside them."""
+    spaced, unspaced = (either("hygiene", "small_talk", spaced=spaced) for spaced in (True, False))
+    return rf"\W*(?:(?:{spaced})\b\W*|(?:{unspaced})\W*)+"
+
+
+SMALL_TALK = compile_late(small_talk, re.IGNORECASE)
 """A thank you is no name."""
 
 

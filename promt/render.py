@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from promt.patterns import compile_late
 from protocol.conversation.manifests import SourceRef
-from protocol.hooks import ContextItem
+from protocol.shown import ContextItem
 
 BlockDomain: TypeAlias = Literal["memory", "thread", "knowledge"]
 

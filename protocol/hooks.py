@@ -5,7 +5,7 @@ turn loop; `gateway/wiring.py` joins them.
 Rule 2: which phase allows which contribution stands only here.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -14,7 +14,7 @@ from msgspec import field as member
 from protocol.base import Diagnostic, Wire
 from protocol.conversation.host_turns import ToolReply, ToolSpec
 from protocol.conversation.manifests import ManifestBudget, SourceRef, TurnPolicy
-from protocol.conversation.turns import ToolEvent, Turn, TurnOptions
+from protocol.conversation.turns import ToolEvent, TurnOptions
 from protocol.conversation.values import (
     Domain,
     Driver,
@@ -26,10 +26,9 @@ from protocol.conversation.values import (
     Role,
     ThreadOrigin,
 )
-from protocol.gateway import AwaitPolicy, FailurePolicy, HookRun
+from protocol.gateway import AwaitPolicy, FailurePolicy
 from protocol.models import Picture
-from protocol.seams.ports import Tx
-from protocol.seams.shown import ContextItem, Recalled, ShownLine
+from protocol.shown import ContextItem, Recalled, ShownLine
 
 PHASES: tuple[Phase, ...] = (
     "TurnPrePolicy",
@@ -343,94 +342,6 @@ class ToolContext(Wire):
 
 ToolCall: TypeAlias = Callable[[ToolContext, str, dict[str, Any]], Awaitable[ToolReply]]
 """(context, tool name, arguments) → reply. Bad arguments are a reply with `error`, never an exception."""
-
-
-# -- what siblings tell one another through wiring -----------------------------------------------------------------
-
-
-class ItemFact(Wire):
-    """A stored message as the other houses may know it.
-
-    `indexable` is false for what neither user nor assistant said but a host's summaries of its tools, for partial
-    answers, and in threads that ignore memory.
-    """
-
-    item_id: str
-    turn_id: str
-    thread_id: str
-    workspace_id: str
-    role: Role
-    name: str | None
-    text: str
-    at: int
-    turn_seq: int
-    item_seq: int
-    indexable: bool
-    thread_name: str | None = None
-
-
-ReadItems: TypeAlias = Callable[[Tx, Collection[str]], Mapping[str, ItemFact]]
-"""Items by id; an unknown or deleted id is absent."""
-
-OnItems: TypeAlias = Callable[[Tx, Sequence[ItemFact]], None]
-"""Called in the transaction that stores (or replaces) items, with their facts."""
-
-OnItemsRemoved: TypeAlias = Callable[[Tx, Collection[str]], None]
-"""Called in the transaction that removes items, before they go, with their ids."""
-
-
-class ThreadFact(Wire):
-    """The facts of a thread for other houses."""
-
-    thread_id: str
-    workspace_id: str
-    agent_id: str | None
-    parent_thread_id: str | None
-    task_id: str | None
-    memory_mode: MemoryMode
-    origin: ThreadOrigin
-    name: str | None
-
-
-ReadThread: TypeAlias = Callable[[Tx, str], ThreadFact | None]
-"""A thread by id, or None."""
-
-WorkspaceExists: TypeAlias = Callable[[Tx, str], bool]
-"""Return whether there is such a workspace."""
-
-OnDeleted: TypeAlias = Callable[[Tx, str], Mapping[str, int]]
-"""Called in the transaction that deletes a thread (or workspace) with its id; returns what was removed, per store."""
-
-
-class TurnTrace(Wire):
-    """All that is kept of a turn for an explanation."""
-
-    turn: Turn
-    runs: list[HookRun]
-
-
-ReadTurn: TypeAlias = Callable[[Tx, str], TurnTrace | None]
-"""A turn with its hook runs, or None."""
-
-ReadRun: TypeAlias = Callable[[Tx, str], HookRun | None]
-"""A hook run, or None."""
-
-ProposeEpisodic: TypeAlias = Callable[[str, TurnContext], EpisodicPlan]
-"""The conversation part of the local plan for a message; pure."""
-
-ProposeFiles: TypeAlias = Callable[[str, TurnContext], tuple[FilesPlan, list[str]]]
-"""The files part of the local plan, and the file tools that the message may need; pure."""
-
-ProposeDurable: TypeAlias = Callable[[str, TurnContext], tuple[DurablePlan, list[str]]]
-"""The memory part of the local plan, and the memory tools that the message may need; pure."""
-
-EchoSpans: TypeAlias = Callable[[Tx, str, str], list[tuple[int, int]]]
-"""(tx, workspace_id, text) → half-open ranges of the text that are lines which the gateway itself injected before."""
-
-
-Marks: TypeAlias = Callable[[Tx, Sequence[SourceRef]], Mapping[str, bytes]]
-"""Of the sources that may still be shown, by id: a mark, which is another once something else is said there. What was
-forgotten, excluded, muted or removed has none."""
 
 
 def collect_recalled(contributions: Sequence[Contribution]) -> Recalled:

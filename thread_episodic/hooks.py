@@ -20,17 +20,9 @@ from promt.time_words import zone_of
 from protocol.conversation.artifacts import ArtifactRef
 from protocol.conversation.manifests import SourceRef
 from protocol.conversation.values import RecallStatus
-from protocol.hooks import (
-    HAND_OVER_MS,
-    ContextItem,
-    EpisodicPlan,
-    EpisodicQuery,
-    HookInput,
-    HookOutput,
-    PromptContext,
-    Subscription,
-)
+from protocol.hooks import HAND_OVER_MS, EpisodicPlan, EpisodicQuery, HookInput, HookOutput, PromptContext, Subscription
 from protocol.settings import GatewayConfig
+from protocol.shown import ContextItem
 from protocol.thread_episodic import DiagnosticCode, ThreadHit
 from retrieval.budget import Floor
 from thread_episodic.search.pointing import query_of

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from protocol.conversation.artifacts import ArtifactRef
-from protocol.hooks import EchoSpans, ReadItems, ReadThread, WorkspaceExists
+from protocol.seams.house_facts import EchoSpans, ReadItems, ReadThread, WorkspaceExists
 from protocol.seams.ports import (
     Clock,
     Ids,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from protocol.conversation.values import Role
 from protocol.errors import CallerError, Unavailable
-from protocol.hooks import EchoSpans, ItemFact, ReadItems, ReadThread
+from protocol.seams.house_facts import EchoSpans, ItemFact, ReadItems, ReadThread
 from protocol.seams.ports import SecretScanner, SecretSpan, Transact, Tx
 from thread_episodic.ports import Settings, ThreadTurns, TurnItems
 from thread_episodic.rows.exclusions import exclusions_of

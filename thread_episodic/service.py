@@ -8,8 +8,9 @@ from functools import partial
 
 from protocol import methods as m
 from protocol.errors import CallerError
-from protocol.hooks import ItemFact, TurnContext
+from protocol.hooks import TurnContext
 from protocol.methods import Bound, bind
+from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import JobHandle, Tx
 from protocol.sizes import ConversationSize
 from protocol.thread_episodic import (

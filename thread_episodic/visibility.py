@@ -7,7 +7,7 @@ Rule 2: a reason to hide is a line here and nowhere else.
 
 from collections.abc import Sequence
 
-from protocol.hooks import ItemFact
+from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import SecretScanner, SecretSpan
 from thread_episodic.values import ChunkCandidate, Filter
 

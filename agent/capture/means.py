@@ -17,9 +17,10 @@ from protocol.capture.calls import (
 )
 from protocol.conversation.turns import TurnOptions
 from protocol.conversation.values import RecallStatus
-from protocol.hooks import Marks, ShownLine
+from protocol.seams.house_facts import Marks
 from protocol.seams.ports import Clock, Ids, KeyedHash, Transact
 from protocol.settings import GatewayConfig
+from protocol.shown import ShownLine
 
 
 class CaptureMeans(Struct, frozen=True, kw_only=True):

@@ -36,8 +36,9 @@ from protocol.capture.calls import (
 from protocol.conversation.host_turns import ContextBlock, PromptSection
 from protocol.conversation.manifests import ManifestSection, SourceRef
 from protocol.conversation.values import RecallStatus
-from protocol.hooks import ShownLine, TurnContext
+from protocol.hooks import TurnContext
 from protocol.seams.ports import Tx
+from protocol.shown import ShownLine
 
 BRIEF_CHARS = 1600
 STANDING_SECTION = "memory_standing"

@@ -15,8 +15,8 @@ from agent.rows.artifacts import list_kept_files
 from agent.rows.items import read_items, turn_items
 from agent.rows.statements import SQL
 from agent.rows.turns import thread_turns
-from protocol.hooks import ItemFact
 from protocol.saying import Saying
+from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import Transact, Tx
 from protocol.seams.shelves import Column, SayingRow, Shelf, Shelves
 

@@ -17,8 +17,9 @@ from promt.tokens import estimate_tokens
 from protocol.conversation.host_turns import ContextBlock, PromptSection
 from protocol.conversation.manifests import ManifestBudget, ManifestRecall, ManifestSection, SourceRef
 from protocol.conversation.values import Placement, RecallStatus
-from protocol.hooks import PromptContext, SectionContribution, ShownLine
+from protocol.hooks import PromptContext, SectionContribution
 from protocol.models import Message, Picture
+from protocol.shown import ShownLine
 
 MAX_CONTEXTS = 16
 MAX_CONTEXT_CHARS = 12_000

@@ -13,16 +13,8 @@ from msgspec.structs import replace
 
 from promt.intents import says
 from protocol.conversation.manifests import ManifestPreflight
-from protocol.hooks import (
-    DurablePlan,
-    EpisodicPlan,
-    FilesPlan,
-    ProposeDurable,
-    ProposeEpisodic,
-    ProposeFiles,
-    RecallPlan,
-    TurnContext,
-)
+from protocol.hooks import DurablePlan, EpisodicPlan, FilesPlan, RecallPlan, TurnContext
+from protocol.seams.house_facts import ProposeDurable, ProposeEpisodic, ProposeFiles
 
 ARTIFACT_TOOL = "artifact_read"
 

@@ -13,8 +13,8 @@ from agent.rows.statements import LAST, SQL, to_json
 from promt.patterns import compile_late
 from protocol.conversation.items import Item, ToolUse
 from protocol.conversation.values import ItemKind
-from protocol.hooks import ItemFact
 from protocol.models import Message
+from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import Row, Tx
 
 MEMORY_ID = compile_late(r"mem_[0-9A-Za-z_-]+")

@@ -8,8 +8,9 @@ from agent.rows.statements import SQL, to_json
 from agent.rows.turns import get_turn
 from protocol.base import Diagnostic
 from protocol.gateway import HookRun, HooksRunsParams, RunError
-from protocol.hooks import HOOK_CONTRACT_VERSION, TurnTrace
+from protocol.hooks import HOOK_CONTRACT_VERSION
 from protocol.seams.forgettings import OpenRun
+from protocol.seams.house_facts import TurnTrace
 from protocol.seams.ports import Row, Tx
 
 _DIAGNOSTICS: Final = msgspec.json.Decoder(list[Diagnostic])

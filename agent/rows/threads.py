@@ -8,7 +8,7 @@ from agent.rows.statements import SQL, to_json
 from protocol.conversation.threads import AgentRef, Thread, ThreadFork
 from protocol.conversation.values import InstructionFiles, InstructionProfile, MemoryMode
 from protocol.conversation.workspaces import Workspace
-from protocol.hooks import ThreadFact
+from protocol.seams.house_facts import ThreadFact
 from protocol.seams.ports import Row, Tx
 
 _AGENT: Final = msgspec.json.Decoder(AgentRef)

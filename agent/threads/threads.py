@@ -57,8 +57,8 @@ from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.gateway import HooksRunsParams, HooksRunsResult
 from protocol.guidance import InvalidAgent
-from protocol.hooks import OnDeleted, OnItems, OnItemsRemoved
 from protocol.methods import Bound, bind
+from protocol.seams.house_facts import OnDeleted, OnItems, OnItemsRemoved
 from protocol.seams.ports import Clock, Ids, Transact, Tx
 
 Define: TypeAlias = Callable[[ThreadStartParams], Awaitable[Judged | None]]

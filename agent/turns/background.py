@@ -45,9 +45,11 @@ from protocol.conversation.turns import ToolEvent, Turn, TurnOptions
 from protocol.conversation.values import MemoryMode, TurnStatus
 from protocol.errors import GatewayError, Unavailable
 from protocol.gateway import HookRun, InterruptedTurn
-from protocol.hooks import HookInput, OnItems, Recalled, Subscription, TranscriptItem, TurnContext
+from protocol.hooks import HookInput, Subscription, TranscriptItem, TurnContext
 from protocol.notifications import PostCompletedNotice
+from protocol.seams.house_facts import OnItems
 from protocol.seams.ports import Clock, JobHandle, JobQueue, Notify, RetryJob, Transact, Tx
+from protocol.shown import Recalled
 
 MAX_LOST_ATTEMPTS = 3
 """The number of processes that may end under a run, beyond its attempts, before it is the suspect."""

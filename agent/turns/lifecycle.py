@@ -37,9 +37,9 @@ from protocol.conversation.turns import ArtifactInput, ToolEvent, Turn, TurnErro
 from protocol.conversation.values import Driver, TurnStatus
 from protocol.errors import Defect, GatewayError, Unavailable
 from protocol.gateway import HookRun
-from protocol.hooks import OnItems
 from protocol.saying import Saying
 from protocol.seams.forgettings import FindErased
+from protocol.seams.house_facts import OnItems
 from protocol.seams.ports import Clock, Ids, Notify, Transact, Tx
 from protocol.seams.transitions import after
 from protocol.settings import GatewayConfig

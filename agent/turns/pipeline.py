@@ -29,16 +29,9 @@ from protocol.conversation.manifests import (
 )
 from protocol.conversation.values import Phase
 from protocol.gateway import HookRun
-from protocol.hooks import (
-    HookInput,
-    PolicyContribution,
-    Recalled,
-    Subscription,
-    ToolBundle,
-    TurnContext,
-    collect_recalled,
-)
+from protocol.hooks import HookInput, PolicyContribution, Subscription, ToolBundle, TurnContext, collect_recalled
 from protocol.settings import GatewayConfig
+from protocol.shown import Recalled
 
 RECALL_PHASES: frozenset[Phase] = frozenset({"TurnPrePromptContext", "TurnPostPreflightPromptContext"})
 NONCE_BYTES = 8  # nobody guesses it, so nobody can write the end of a block beforehand

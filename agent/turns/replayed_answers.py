@@ -20,7 +20,7 @@ from agent.turns.pipeline import PreparedTurn
 from promt.render import render_block
 from protocol.conversation.host_turns import PromptSection, ToolReply
 from protocol.conversation.manifests import SourceRef
-from protocol.hooks import Marks
+from protocol.seams.house_facts import Marks
 from protocol.seams.ports import Tx
 
 _REPLY: Final = msgspec.json.Decoder(ToolReply)

@@ -51,10 +51,11 @@ from protocol.conversation.turns import (
 from protocol.conversation.values import FinishStatus, ItemStatus
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.gateway import HookRun
-from protocol.hooks import Marks, ToolCall
+from protocol.hooks import ToolCall
 from protocol.methods import Bound, bind
 from protocol.models import Model, ModelRequest, ToolRequest
 from protocol.saying import Saying
+from protocol.seams.house_facts import Marks
 from protocol.seams.ports import Spawn, Tx
 from protocol.thread_episodic import parts_of_chunk
 

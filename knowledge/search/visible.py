@@ -7,9 +7,10 @@ from msgspec import Struct
 
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import USER, KnownCollection, list_collections
-from protocol.hooks import ThreadFact, TurnContext
+from protocol.hooks import TurnContext
 from protocol.memory.values import Context
 from protocol.seams.contexts import workspace_in
+from protocol.seams.house_facts import ThreadFact
 from protocol.seams.ports import Tx
 
 COLLECTION = "collection:"

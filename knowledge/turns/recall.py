@@ -21,17 +21,10 @@ from protocol.conversation.manifests import SourceRef
 from protocol.conversation.values import RecallStatus
 from protocol.errors import GatewayError
 from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchParams
-from protocol.hooks import (
-    HAND_OVER_MS,
-    ContextItem,
-    FileQuery,
-    HookInput,
-    HookOutput,
-    PromptContext,
-    Subscription,
-)
+from protocol.hooks import HAND_OVER_MS, FileQuery, HookInput, HookOutput, PromptContext, Subscription
 from protocol.memory.values import Context
 from protocol.settings import KnowledgeSettings
+from protocol.shown import ContextItem
 
 if TYPE_CHECKING:
     from knowledge.search.searching import KnowledgeSearcher

@@ -13,8 +13,9 @@ from memory.read.presentation import MAX_ITEM_CHARS, text_of
 from memory.rules.notes import NOTE_LABEL, is_note
 from protocol.conversation.manifests import SourceRef
 from protocol.conversation.values import RecallStatus
-from protocol.hooks import ContextItem, HookInput, HookOutput, PromptContext
+from protocol.hooks import HookInput, HookOutput, PromptContext
 from protocol.memory.reads import Hit
+from protocol.shown import ContextItem
 from protocol.zones import find_zone
 
 CONTEXT_ID = "memory_deterministic"

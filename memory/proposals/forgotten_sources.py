@@ -23,8 +23,8 @@ from memory.proposals.proposal import Checked, Proposed
 from memory.rows.forgetting import generation_of, keep_marks, read_generation
 from memory.rules.identity import FactIdentity
 from protocol.base import Cancelled, Scope
-from protocol.hooks import ThreadFact
 from protocol.seams.forgettings import OpenRun
+from protocol.seams.house_facts import ThreadFact
 from protocol.seams.ports import Tx
 
 GONE = -1

@@ -22,9 +22,9 @@ from memory.rules.write_plan import ORIGINS, Origin
 from promt.intents import keep_savable
 from protocol.base import Scope
 from protocol.conversation.values import Role, ThreadOrigin
-from protocol.hooks import ItemFact
 from protocol.memory.values import Disposition, Evidence, ProposalFields, ReasonCode, SemanticFields
 from protocol.record import Actor, Provenance, SourceKind
+from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import Lexicon, SecretScanner, Tx, Vector
 
 ROLE_ORIGINS: dict[Role, Origin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}

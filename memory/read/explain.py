@@ -26,7 +26,7 @@ from protocol.base import Scope
 from protocol.conversation.manifests import PromptManifest
 from protocol.errors import CallerError
 from protocol.gateway import HookRun
-from protocol.hooks import CALL_PREFIX, TurnTrace
+from protocol.hooks import CALL_PREFIX
 from protocol.memory.explaining import (
     BudgetUse,
     ExplainResult,
@@ -39,6 +39,7 @@ from protocol.memory.explaining import (
 )
 from protocol.memory.values import CandidateStatus, Decision, ReasonCode
 from protocol.record import Status
+from protocol.seams.house_facts import TurnTrace
 from protocol.seams.ports import Tx
 
 RECALL_HOOKS = frozenset({"memory.deterministic_recall", "memory.active_recall"})

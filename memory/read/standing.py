@@ -23,9 +23,9 @@ from memory.rules.categories import BRIEF_ORDER
 from memory.rules.visibility import ACTIVE, View, is_visible
 from promt.brief import Brief, StandingStatement, choose, compose
 from protocol.base import Scope
-from protocol.hooks import ShownLine
 from protocol.record import ActorKind, Provenance, Record, SourceKind
 from protocol.seams.ports import Tx
+from protocol.shown import ShownLine
 
 KEPT_BRIEFS = 64
 """One for each set of scopes that hold anything: of each workspace in use, most of the time."""

@@ -14,6 +14,7 @@ from functools import cache
 
 from msgspec import Struct
 
+from promt.documents import small_talk
 from promt.language.reader import either
 from protocol.memory.values import ReasonCode
 
@@ -58,7 +59,7 @@ def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
             "malformed_fact",
             "small_talk",
             "it is a greeting or the like",
-            rf"\A\W*(?:{group('small_talk', spaced=True)}\b\W*|{group('small_talk', spaced=False)}\W*)+\Z",
+            rf"\A{small_talk()}\Z",
         ),
         (
             "malformed_fact",

@@ -46,13 +46,11 @@ from protocol.conversation.manifests import SourceRef
 from protocol.conversation.threads import ThreadStartParams
 from protocol.conversation.turns import TextInput, Turn, TurnItemsParams, TurnParams, TurnStartParams
 from protocol.hooks import (
-    ContextItem,
     DurablePlan,
     EpisodicPlan,
     HookCall,
     HookInput,
     HookOutput,
-    ItemFact,
     PromptContext,
     SectionContribution,
     Subscription,
@@ -62,8 +60,10 @@ from protocol.hooks import (
 )
 from protocol.models import Deltas, ModelReply, ModelRequest, ToolRequest
 from protocol.saying import Saying
+from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import Tx
 from protocol.settings import AgentSettings, GatewayConfig
+from protocol.shown import ContextItem
 from protocol.sizes import ConversationSize
 from protocol.tools import tool_spec
 

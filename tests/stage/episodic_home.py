@@ -19,7 +19,7 @@ from gateway.secrets.scanner import RuleScanner
 from gateway.store.database import Database
 from protocol.conversation.artifacts import ArtifactRef
 from protocol.conversation.values import Role
-from protocol.hooks import ItemFact, ThreadFact
+from protocol.seams.house_facts import ItemFact, ThreadFact
 from protocol.seams.ports import Job, Lexicon, Tx
 from protocol.settings import GatewayConfig, ThreadEpisodicSettings
 from protocol.thread_episodic import ThreadSearchParams, ThreadSearchResult

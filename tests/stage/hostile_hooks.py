@@ -15,7 +15,6 @@ from protocol.conversation.manifests import SourceRef
 from protocol.hooks import (
     MAX_OUTPUT_BYTES,
     PHASES,
-    ContextItem,
     DiagnosticContribution,
     HookInput,
     HookOutput,
@@ -24,6 +23,7 @@ from protocol.hooks import (
     Subscription,
     ToolBundle,
 )
+from protocol.shown import ContextItem
 from protocol.tools import tool_spec
 
 TIMEOUT_MS = 60

@@ -20,8 +20,9 @@ from agent.prompt.compiler import (
 from agent.values import NOTHING_SAID, Contributed, History, SaidTurn
 from promt.tokens import estimate_tokens
 from protocol.conversation.manifests import SourceRef
-from protocol.hooks import ContextItem, DiagnosticContribution, PromptContext, SectionContribution
+from protocol.hooks import DiagnosticContribution, PromptContext, SectionContribution
 from protocol.models import Message
+from protocol.shown import ContextItem
 
 NONCE = "0123456789abcdef"
 

@@ -15,8 +15,8 @@ from agent.values import Injected
 from promt.own_blocks import find_blocks as blocks
 from promt.render import carries_own_block, render_block
 from protocol.conversation.manifests import SourceRef
-from protocol.hooks import ContextItem
 from protocol.seams.ports import Tx
+from protocol.shown import ContextItem
 
 ITEMS = [
     ContextItem(ref=SourceRef(kind="memory", id="mem_1"), text="Likes tea", labels={"scope": "user"}),

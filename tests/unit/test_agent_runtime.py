@@ -18,7 +18,6 @@ from protocol.conversation.manifests import SourceRef
 from protocol.conversation.values import Phase
 from protocol.gateway import RunError
 from protocol.hooks import (
-    ContextItem,
     Contribution,
     DiagnosticContribution,
     HookFailure,
@@ -30,6 +29,7 @@ from protocol.hooks import (
     Subscription,
     ToolBundle,
 )
+from protocol.shown import ContextItem
 
 PHASE: Phase = "TurnPrePromptContext"
 CLOCK = SystemClock()

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients/python/pioneer_client"
 MODULES = [path for house in HOUSES for path in sorted((ROOT / house).rglob("*.py"))]
 STAGE = sorted((ROOT / "tests/stage").rglob("*.py"))
+BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.py"))
 WORDED = MODULES + [path for path in CLIENT.rglob("*.py") if "protocol" not in path.parts]
 """Modules whose words are read here; a copy is read where it comes from."""
 PACKAGES = [path for path in MODULES if path.name == "__init__.py"]
@@ -167,7 +168,7 @@ def test_a_house_lists_its_rooms(house: str) -> None:
 def test_docstrings_begin_with_a_subject_or_an_imperative() -> None:
     texts = [
         f"{name_of(path)}:{node.lineno}: {text}"
-        for path in [*WORDED, *STAGE]
+        for path in [*WORDED, *STAGE, *BENCHMARKS]
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if isinstance(text := node.value.value, str) and QUESTION.match(text.lstrip())

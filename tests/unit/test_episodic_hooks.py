@@ -13,16 +13,9 @@ from protocol.conversation.artifacts import ArtifactRef
 from protocol.conversation.manifests import Permission, TurnPolicy
 from protocol.conversation.turns import TurnOptions
 from protocol.errors import Unavailable
-from protocol.hooks import (
-    EpisodicPlan,
-    EpisodicQuery,
-    HookInput,
-    PromptContext,
-    Recalled,
-    RecallPlan,
-    TurnContext,
-)
+from protocol.hooks import EpisodicPlan, EpisodicQuery, HookInput, PromptContext, RecallPlan, TurnContext
 from protocol.settings import RecallDeadlines, RecallSettings
+from protocol.shown import Recalled
 from protocol.thread_episodic import ThreadSearchParams
 from retrieval.budget import Floor
 from thread_episodic.hooks import build_hooks, size_of

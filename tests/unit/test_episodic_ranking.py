@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from msgspec.structs import replace
 
-from protocol.hooks import ItemFact
+from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import SecretSpan
 from protocol.settings import ThreadEpisodicSettings
 from protocol.thread_episodic import chunk_id_of, parts_of_chunk

@@ -30,7 +30,6 @@ from protocol.hooks import (
     HookOutput,
     PolicyContribution,
     PromptContext,
-    Recalled,
     RecallPlan,
     SectionContribution,
     SkipRun,
@@ -38,6 +37,7 @@ from protocol.hooks import (
 from protocol.memory.writes import RememberParams
 from protocol.models import Deltas, ModelReply, ModelRequest
 from protocol.settings import GatewayConfig, MemorySettings, RecallDeadlines, ThreadEpisodicSettings
+from protocol.shown import Recalled
 
 NOTHING_SAID = Intents()
 ALL_YES: dict[str, tuple[bool, str]] = dict.fromkeys(PERMISSIONS, (True, "default"))

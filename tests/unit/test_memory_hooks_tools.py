@@ -13,9 +13,10 @@ from memory.hooks.policy import turn_policy
 from memory.hooks.tools import PERMISSION, MemoryTools, offer_tools
 from promt.intents import Intents, detect
 from protocol.conversation.host_turns import ToolReply
-from protocol.hooks import HookInput, Recalled, ToolBundle, ToolContext
+from protocol.hooks import HookInput, ToolBundle, ToolContext
 from protocol.record import Status
 from protocol.settings import AgentNotes, GatewayConfig, MemorySettings
+from protocol.shown import Recalled
 from protocol.tools import MAX_RESULT_CHARS
 
 READS = {"memory_search", "memory_list", "memory_get"}

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from promt import NAMES, load
 from promt.render import UNSEEN, BlockDomain, Rendered, carries_own_block, plain, render_block, shorten
 from protocol.conversation.manifests import SourceRef
-from protocol.hooks import ContextItem
 from protocol.memory.values import SemanticFields
 from protocol.record import Category
+from protocol.shown import ContextItem
 
 NONCE = "n0nce-7f3a"
 SEEN_FORMAT_CHARACTERS = set(range(0x0600, 0x0606)) | {0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD, 0x110CD}

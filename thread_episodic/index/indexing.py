@@ -14,8 +14,8 @@ from typing import NamedTuple
 import anyio.to_thread
 from msgspec import Struct
 
-from protocol.hooks import EchoSpans, ItemFact, ReadItems
 from protocol.notifications import ThreadIndexed
+from protocol.seams.house_facts import EchoSpans, ItemFact, ReadItems
 from protocol.seams.ports import (
     Clock,
     JobHandle,

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from promt.patterns import compile_late
 from promt.time_words import tells_time
-from protocol.hooks import ItemFact
+from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import KeyedHash, Lexicon, SecretScanner
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.chunking import ChunkSizes, Range, cut_text

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from protocol.errors import CallerError
-from protocol.hooks import ReadThread, WorkspaceExists
+from protocol.seams.house_facts import ReadThread, WorkspaceExists
 from protocol.seams.ports import Clock, JobQueue, Transact, Tx
 from protocol.thread_episodic import ReindexParams, ReindexResult
 from thread_episodic.index.repair import IndexRepairer

@@ -8,8 +8,8 @@ compared with that, then sums and vectors.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from protocol.hooks import ItemFact, ReadItems
 from protocol.seams.checks import Check, Find, LookResult, Mend
+from protocol.seams.house_facts import ItemFact, ReadItems
 from protocol.seams.ports import Clock, JobKind, JobQueue, Lexicon, Meaning, Tx
 from thread_episodic.index.indexing import Indexer
 from thread_episodic.ports import ItemsAfter, SearchedSpace

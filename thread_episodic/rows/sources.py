@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from protocol.hooks import ItemFact
 from protocol.seams.checks import digest_of
+from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import SqlValue, Tx
 from retrieval.chunking import Range
 from thread_episodic.rows.scopes import ScopeKind, scope_of

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from protocol.hooks import ItemFact, ReadItems
+from protocol.seams.house_facts import ItemFact, ReadItems
 from protocol.seams.ports import Lexicon, SecretScanner, SecretSpan, Tx
 from protocol.thread_episodic import ThreadHit
 from retrieval.budget import Floor, snippet_of

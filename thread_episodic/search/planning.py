@@ -11,7 +11,8 @@ from collections.abc import Callable
 from promt.language.reader import either
 from promt.patterns import compile_late
 from promt.time_words import TimeRange, find_time, fold, zone_of
-from protocol.hooks import EpisodicPlan, EpisodicQuery, ProposeEpisodic, TurnContext
+from protocol.hooks import EpisodicPlan, EpisodicQuery, TurnContext
+from protocol.seams.house_facts import ProposeEpisodic
 from protocol.seams.ports import ReadDate
 from thread_episodic.search.pointing import any_of, decisions_asked, query_of, subject_of, without_times
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field, structs
 
 from protocol.conversation.artifacts import ArtifactRef
-from protocol.hooks import ItemFact, ReadItems, ReadThread, WorkspaceExists
+from protocol.seams.house_facts import ItemFact, ReadItems, ReadThread, WorkspaceExists
 from protocol.seams.ports import Clock, KeyedHash, Lexicon, Meaning, SecretScanner, Tx
 from protocol.thread_episodic import DiagnosticCode, SearchStatus, ThreadHit
 from thread_episodic.ports import ReadArtifacts

@@ -14,9 +14,9 @@ from memory.rules.notes import NOTE_LABEL
 from promt.render import BlockDomain, render_block
 from protocol.base import At, Wire
 from protocol.conversation.manifests import SourceRef
-from protocol.hooks import ContextItem
 from protocol.memory.values import ReasonCode
 from protocol.record import Category, Kind, Status, Voice
+from protocol.shown import ContextItem
 from protocol.thread_episodic import IndexedRole, SearchStatus, Understood
 from protocol.tools import MAX_RESULT_CHARS
 
