@@ -215,7 +215,7 @@ async def attack(folder: Path, channel: str, told: list[Told]) -> tuple[Counter[
 
 
 def _speaks_of(content: str, payload: str) -> bool:
-    """Whether a memory has most of the words of a payload."""
+    """Return whether a memory has most of the words of a payload."""
     words, said = set(WORD.findall(payload.casefold())), set(WORD.findall(content.casefold()))
     return 2 * len(words & said) > len(words) or payload in content
 

@@ -223,8 +223,11 @@ async def _show_memory(
             stage.line("refused", f"{failed.reason_code} - {WHY.get(failed.reason_code or '', told.summary)}", "yellow")
 
 
-async def _epilogue(client: GatewayClient, stage: Stage) -> None:
-    """Show the same home after a restart: its memories, the forgotten ones, and the reasons."""
+async def _epilogue(client: GatewayClient, stage: Stage) -> int:
+    """Show the same home after a restart: its memories, the forgotten ones, and the reasons.
+
+    Return when the last of its memories changed, in milliseconds.
+    """
     listed = await client.call(call.MEMORY_LIST, ListParams(limit=50))
     stage.box(
         "the same home after a restart: durable memory",
@@ -249,6 +252,7 @@ async def _epilogue(client: GatewayClient, stage: Stage) -> None:
     status = await client.call(call.STATUS, Empty())
     sizes = f"{status.storage.db_bytes // 1024} KiB"
     stage.line("status", f"version {status.version}, database {sizes}, degraded: {len(status.degraded)}")
+    return max(record.updated_at for record in listed.records)
 
 
 async def perform(picture: Path | None = None) -> None:
@@ -283,7 +287,7 @@ async def perform(picture: Path | None = None) -> None:
         stage.out.print()
         stage.out.rule("[bold]restart[/bold]  [dim]a new process on the same home[/dim]", align="left")
         client = await _spawn(home, clock, config)
-        await _epilogue(client, stage)
+        last_change = await _epilogue(client, stage)
         await client.close()
     stage.out.print()
     stage.out.print(
@@ -291,6 +295,7 @@ async def perform(picture: Path | None = None) -> None:
     )
     if picture is None:
         stage.out.print("\nSee this home as a page: what was learned, why, and how it is undone:\n")
+        clock.write_text(str(last_change), encoding="ascii")  # the page opens on this day
         # `make demo` installs below the checkout: the name alone would not be found there
         program = "pioneer" if shutil.which("pioneer") else f"{Path(sys.executable).parent / 'pioneer'}"
         stage.out.print(f"  {program} inspect --home {home / 'home'} --clock-file {clock}\n", soft_wrap=True)

@@ -26,12 +26,12 @@ def test_a_folder_lives_its_life_by_the_command_line(tmp_path: Path) -> None:
         assert done.returncode == code, done.stderr
         return done.stdout
 
-    assert "1 files" in run("add", str(folder), "--dry-run")
+    assert "1 file" in run("add", str(folder), "--dry-run")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["config.toml", "notes"]  # a preview makes no home
     run("list", code=NO_INPUT)
     run("add", str(tmp_path / "nowhere"), code=NO_INPUT)
     run("add", str(config), code=NO_INPUT)
-    assert run("add", str(folder)).startswith("notes\t1 files indexed")
+    assert run("add", str(folder)).startswith("notes\t1 file indexed")
     (hit,) = json.loads(run("search", "walrus commit", "--json"))["hits"]
     assert hit["heading"] == ["Release", "Checklist"]
     assert hit["address"] in run("search", "walrus commit", "--max-results", "1", "--topic", "x", "--related")

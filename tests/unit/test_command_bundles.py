@@ -125,7 +125,10 @@ def test_a_bundle_goes_out_as_it_is_on_any_console(encoding: str) -> None:
 def test_a_letter_that_some_call_a_line_end_is_exported(letter: str) -> None:
     remember(f"The ferry leaves{letter}at ten.")
     ended = run("export", "mine.jsonl")
-    assert (ended.code, ended.out.splitlines()[0]) == (0, "1 memories, 0 candidates, 0 tombstones")
+    assert (ended.code, ended.out.splitlines()[0]) == (
+        0,
+        "1 memory (with those that were replaced), 0 candidates, 0 tombstones",
+    )
     told = run("export", "other.jsonl", "--json").json
     assert (told["records"], told["tombstones"], told["diagnostics"]) == (1, 0, [])
     assert Path(told["file"]).samefile("other.jsonl")

@@ -37,7 +37,7 @@ from gateway.doors.commands.options import (
 )
 from gateway.doors.commands.paging import each_page
 from gateway.doors.terminal.exits import Stop, reading, require_folder, writing
-from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, words
+from gateway.doors.terminal.screen import format_count, hint, plain, say, show_json, show_table, words
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE
 from protocol.memory.bundles import ExportResult, ImportResult
@@ -96,7 +96,9 @@ def _show_export(given: argparse.Namespace, pages: list[ExportResult], *, is_eve
         diagnostics = [entry for page in pages for entry in page.diagnostics]
         show_json({"file": str(given.file.absolute()), **counts, "diagnostics": diagnostics})
         return
-    say(f"{counts['records']} memories, {counts['candidates']} candidates, {counts['tombstones']} tombstones", "green")
+    named = {name: format_count(count, name.removesuffix("s"), name) for name, count in counts.items()}
+    named["records"] = format_count(counts["records"], "memory", "memories")
+    say(f"{named['records']} (with those that were replaced), {named['candidates']}, {named['tombstones']}", "green")
     if is_everything:
         hint(f"of the user and of workspace {given.workspace}; `pioneer workspaces` lists the others")
 

@@ -40,7 +40,7 @@ from gateway.doors.terminal.screen import (
 from memory.read.ranking import RECALL_FLOOR
 from protocol import methods as m
 from protocol.base import Elsewhere
-from protocol.memory.changes import HistoryResult
+from protocol.memory.changes import Event, HistoryResult
 from protocol.memory.reads import GetResult, Hit, ListResult, SearchResult
 from protocol.memory.values import Order
 from protocol.record import Record
@@ -346,11 +346,17 @@ def _history(given: argparse.Namespace) -> int:
         show_table(
             ["when", "event", "by", "why", "memory"],
             [
-                [when(event.at), event.event, event.actor.kind, words(event.reason_code), event.memory_id]
+                [when(event.at), event.event, event.actor.kind, _why_of(event), event.memory_id]
                 for event in result.events
             ],
         )
     return OK
+
+
+def _why_of(event: Event) -> str:
+    """Return the reason of an event; the record that replaces another one is the correction."""
+    is_correction = event.event == "created" and event.reason_code == "superseded_by_correction"
+    return "correction" if is_correction else words(event.reason_code)
 
 
 # -- counts ------------------------------------------------------------------------------------------------------------

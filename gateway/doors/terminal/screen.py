@@ -96,7 +96,8 @@ def show_json(value: Any) -> None:
 
 def show_error(error: BaseException, line: str) -> None:
     """Write an error as the JSON document in place of a result."""
-    told = {"message": line} | (getattr(error, "details", None) or {})
+    details: dict[str, Any] = getattr(error, "details", None) or {}
+    told: dict[str, Any] = {"message": line} | details
     found: Any = error.on_the_wire() if isinstance(error, GatewayError) else told
     show_json({"error": found})
 

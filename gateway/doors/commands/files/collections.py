@@ -99,16 +99,18 @@ def _show_added(result: CollectionAddResult) -> None:
         _show_preview(result.preview)
         return
     files = result.collection.files
-    told = f"{_count(files.indexed + files.partial)} files indexed"
+    told = f"{_files(files.indexed + files.partial)} indexed"
     if files.pending or result.collection.scanned_at is None:
-        told = (
-            f"indexing {_count(files.pending)} files in the background; `pioneer knowledge status` tells how far it is"
-        )
+        told = f"indexing {_files(files.pending)} in the background; `pioneer knowledge status` tells how far it is"
     say(f"{result.collection.collection_id}\t{told}", "green")
 
 
 def _count(number: int) -> str:
     return f"{number:,}"
+
+
+def _files(number: int) -> str:
+    return f"{_count(number)} file{'' if number == 1 else 's'}"
 
 
 def _size(size: int) -> str:
@@ -125,7 +127,7 @@ def _counts(counted: Mapping[str, int]) -> str:
 
 def _show_preview(preview: Preview) -> None:
     least = "at least " if preview.partial else ""
-    size = f"{least}{_count(preview.files)} files, {_size(preview.bytes)} would be indexed"
+    size = f"{least}{_files(preview.files)}, {_size(preview.bytes)} would be indexed"
     say(f"{size}: {_counts(preview.by_kind)}. Skipped: {_counts(preview.skipped)}.")
     for bad in preview.bad_patterns:
         say(f"no pattern: {plain(bad.file)} line {bad.line}, {plain(bad.pattern)}")
