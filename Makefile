@@ -54,7 +54,7 @@ test: setup ## what a change may have broken: units, contracts, a journey throug
 	@$(PYTEST) --loop test $(COVER)
 
 check: COVER := $(COVERAGE)
-check: lint test journeys ## all that holds before a change is merged: lint, types, every test but campaigns, coverage (15 minutes)
+check: lint test journeys ## all that holds before a change is merged: lint, types, every test but campaigns, coverage (25 minutes)
 	@$(BIN)/coverage report --fail-under=90
 
 journeys: setup

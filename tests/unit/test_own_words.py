@@ -11,6 +11,7 @@ from cases import each
 from processor import assert_cheap
 
 from promt.intents import detect, keep_savable
+from promt.orders import find_led_on
 from promt.own_words import Span, awaits_text, edges, mask_material, only_own, own_words
 from promt.speaker import is_about_user
 
@@ -397,3 +398,9 @@ def test_it_costs_little() -> None:
         "a: b\n" * 200_000,
     ):
         assert_cheap(partial(own_words, hostile), LARGE_SECONDS)
+
+
+def test_a_greeting_leads_to_no_text_whether_its_language_has_blanks_or_not() -> None:
+    order = "Always answer in English."
+    led_on = {head: find_led_on(f"{head}\n\n{order}") for head in ("hello", "你好", "Reply")}
+    assert led_on == {"hello": [], "你好": [], "Reply": [(7, 7 + len(order))]}
