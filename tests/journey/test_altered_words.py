@@ -1,10 +1,11 @@
-"""Messages and evidence altered in the file by hand: they are quoted nowhere, and the doctor names each of them."""
+"""Damage that a person is told of: altered messages and evidence are quoted nowhere and named, and a command that meets
+a damaged page says what to run."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from damages import QUERIES, SAID, change, fill, sql
+from damages import QUERIES, SAID, change, fill, sql, zero_pages
 from spawned import Den, drain, journey, run_to_end
 
 from gateway.wire.client import GatewayClient, console_script
@@ -69,3 +70,17 @@ async def evidence(client: GatewayClient, memory_id: str) -> list[dict[str, Any]
     told = await client.request("memory/get", {"memory_id": memory_id, "include_evidence": True})
     found: list[dict[str, Any]] = told["evidence"]
     return found
+
+
+def test_a_command_that_meets_a_damaged_page_says_what_to_run(tmp_path: Path) -> None:
+    den = Den(tmp_path / "den")
+    journey(lambda: fill(den))()
+    change(den, zero_pages("record"))
+    place = ["--home", str(den.home), "--config", str(den.config)]
+    ended = run_to_end([*console_script(), "list", *place])
+    assert ended.returncode != 0
+    assert len(ended.stderr.splitlines()) == 1
+    assert b"pioneer doctor --fix" in ended.stderr
+    run_to_end([*console_script(), "doctor", "--fix", "--yes", *place])
+    ended = run_to_end([*console_script(), "list", *place])
+    assert (ended.returncode in {0, 1}, b"damaged" in ended.stderr) == (True, False), ended.stderr
