@@ -165,17 +165,18 @@ SELECT thread_id, turn_id FROM turn WHERE status = 'interrupted' AND post_comple
 
 -- name: add_item
 -- Something was said or done.
-INSERT INTO item (item_id, turn_id, thread_id, position, kind, role, status, text, at, name, tool)
-VALUES (:item_id, :turn_id, :thread_id, :position, :kind, :role, :status, :text, :at, :name, :tool)
+INSERT INTO item (item_id, turn_id, thread_id, position, kind, role, status, text, at, name, tool, digest)
+VALUES (:item_id, :turn_id, :thread_id, :position, :kind, :role, :status, :text, :at, :name, :tool, {vouched_new_item})
 
 -- name: get_items
 -- Items by id in that order, with what other houses may know of them; a host's tool event is one, `TURN.tool.NUMBER`, behind all others.
 SELECT wanted.key, item.item_id, item.turn_id, item.thread_id, thread.workspace_id, item.role, item.name, item.text, item.at, turn.position, item.position,
-    item.kind, item.status, iif(turn.memory_mode = 'ignored' OR turn.superseded_by IS NOT NULL, 'ignored', thread.memory_mode), turn.status, thread.name
+    item.kind, item.status, iif(turn.memory_mode = 'ignored' OR turn.superseded_by IS NOT NULL, 'ignored', thread.memory_mode), turn.status, thread.name,
+    item.digest IS {vouched_item}
 FROM json_each(:item_ids) AS wanted CROSS JOIN item ON item.item_id = wanted.value JOIN turn USING (turn_id) JOIN thread ON thread.thread_id = item.thread_id
 UNION ALL
 SELECT wanted.key, wanted.value, turn.turn_id, turn.thread_id, thread.workspace_id, 'tool', event.value ->> 'name', event.value ->> 'summary',
-    turn.completed_at, turn.position, :behind + event.key, 'tool_event', 'completed', iif(turn.memory_mode = 'ignored' OR turn.superseded_by IS NOT NULL, 'ignored', thread.memory_mode), turn.status, thread.name
+    turn.completed_at, turn.position, :behind + event.key, 'tool_event', 'completed', iif(turn.memory_mode = 'ignored' OR turn.superseded_by IS NOT NULL, 'ignored', thread.memory_mode), turn.status, thread.name, 1
 FROM json_each(:item_ids) AS wanted CROSS JOIN turn ON turn.turn_id = substr(wanted.value, 1, instr(wanted.value, '.tool.') - 1)
 JOIN thread USING (thread_id)
 CROSS JOIN json_each(turn.tool_events) AS event ON event.key = CAST(substr(wanted.value, instr(wanted.value, '.tool.') + 6) AS INTEGER)
@@ -187,15 +188,15 @@ ORDER BY 1
 SELECT item_id, turn_id, thread_id, kind, role, status, text, at, name, tool, id FROM item WHERE turn_id = :turn_id AND id > :after ORDER BY position, id LIMIT :limit
 
 -- name: messages_of_turns
--- The messages of some turns that ended as they should and say something, each turn's in order.
+-- The messages of some turns that ended as they should, say something and were not altered, each turn's in order.
 SELECT turn_id, kind, text FROM json_each(:turn_ids) AS wanted CROSS JOIN item ON item.turn_id = wanted.value
-WHERE item.kind IN ('user_message', 'agent_message') AND item.status = 'completed' AND item.text <> ''
+WHERE item.kind IN ('user_message', 'agent_message') AND item.status = 'completed' AND item.text <> '' AND item.digest IS {vouched_item}
 ORDER BY wanted.key, item.position, item.id
 
 -- name: find_request_before
 -- What the user said last before a turn, in its conversation.
 SELECT item.text FROM turn JOIN item ON item.thread_id = turn.thread_id
-WHERE turn.turn_id = :turn_id AND item.kind = 'user_message' AND item.turn_id <> :turn_id
+WHERE turn.turn_id = :turn_id AND item.kind = 'user_message' AND item.turn_id <> :turn_id AND item.digest IS {vouched_item}
     AND item.id < (SELECT min(id) FROM item AS own WHERE own.turn_id = :turn_id)
 ORDER BY item.id DESC LIMIT 1
 
@@ -384,7 +385,7 @@ SELECT item_id, text, tool FROM item WHERE turn_id = :turn_id ORDER BY position,
 
 -- name: redact_item
 -- An item that does not say any more what was forgotten.
-UPDATE item SET text = :text, tool = :tool WHERE item_id = :item_id
+UPDATE item SET text = :text, tool = :tool, digest = {vouched_redacted_item} WHERE item_id = :item_id
 
 -- name: add_mention
 -- A tool's answer in a turn names a memory.
@@ -410,6 +411,10 @@ UPDATE tool_reply SET result = :result WHERE turn_id = :turn_id AND call_id = :c
 -- The next messages of users and assistants.
 SELECT id, item_id FROM item WHERE id > :after AND kind IN ('user_message', 'agent_message') ORDER BY id LIMIT :limit
 
+-- name: vouched_items_after
+-- The next items, each with whether it is as it was written.
+SELECT id, CAST(turn_id AS BLOB), CAST(item_id AS BLOB), digest IS {vouched_item} FROM item WHERE id > :after ORDER BY id LIMIT :limit
+
 -- name: said_in_items
 -- What was said and done, between two rows.
 SELECT id, item_id, CAST(text AS BLOB), CAST(name AS BLOB), CAST(tool AS BLOB), item_id FROM item
@@ -417,7 +422,7 @@ WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_item
 -- An item that does not say any more what was forgotten.
-UPDATE item SET text = :text, name = :name, tool = :tool WHERE id = :row
+UPDATE item SET text = :text, name = :name, tool = :tool, digest = {vouched_said_item} WHERE id = :row
 
 -- name: said_in_turns
 -- What turns keep beside their items, between two rows: their plan, what the host's tools did, and where they went.

@@ -82,7 +82,8 @@ CREATE TABLE item (
     text       TEXT NOT NULL,
     at         INTEGER NOT NULL,
     name       TEXT,
-    tool       TEXT
+    tool       TEXT,
+    digest     INTEGER -- vouches for the other columns
 ) STRICT;
 CREATE INDEX item_of_turn ON item (turn_id, position);
 CREATE INDEX item_of_thread ON item (thread_id);

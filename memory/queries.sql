@@ -240,7 +240,7 @@ SELECT memory_id FROM record WHERE scope_id = :scope_id AND text_hash = :text_ha
 
 -- name: take_evidence
 -- What supported a record supports another one.
-UPDATE evidence SET memory_id = :taken_by WHERE memory_id = :memory_id
+UPDATE evidence SET memory_id = :memory_id, digest = iif(digest IS {vouched_evidence}, {vouched_taken_evidence}, digest) WHERE memory_id = :taken_from
 
 -- name: withhold_record
 -- A record that holds what is not kept any more is shown nowhere.
@@ -493,14 +493,14 @@ ORDER BY candidate.id DESC LIMIT :limit
 SELECT candidate_id FROM candidate WHERE scope_id = :scope_id AND text_hash = :text_hash AND status = 'pending' AND candidate_id <> :candidate_id ORDER BY id
 
 -- name: evidence_of_candidate
--- What supports a candidate.
-SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE candidate_id = :candidate_id ORDER BY id
+-- What supports a candidate, as it was written.
+SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE candidate_id = :candidate_id AND digest IS {vouched_evidence} ORDER BY id
 
 -- name: move_evidence
 -- What supported a candidate supports another candidate or a record from now on, where it does not yet.
-UPDATE evidence SET memory_id = :memory_id, candidate_id = :target_id
-WHERE candidate_id = :candidate_id AND NOT EXISTS (
-    SELECT 1 FROM evidence AS other WHERE (other.memory_id = :memory_id OR other.candidate_id = :target_id)
+UPDATE evidence SET memory_id = :memory_id, candidate_id = :candidate_id, digest = iif(digest IS {vouched_evidence}, {vouched_moved_evidence}, digest)
+WHERE candidate_id = :moved_from AND NOT EXISTS (
+    SELECT 1 FROM evidence AS other WHERE (other.memory_id = :memory_id OR other.candidate_id = :candidate_id)
       AND other.quote = evidence.quote AND other.item_id IS evidence.item_id AND other.turn_id IS evidence.turn_id
 )
 
@@ -536,8 +536,8 @@ WHERE scope_id = :scope_id AND status = 'pending' ORDER BY candidate.id DESC LIM
 
 -- name: add_evidence
 -- Words that support a record or a candidate.
-INSERT INTO evidence (memory_id, candidate_id, quote, source_kind, thread_id, turn_id, item_id, at)
-VALUES (:memory_id, :candidate_id, :quote, :source_kind, :thread_id, :turn_id, :item_id, :at)
+INSERT INTO evidence (memory_id, candidate_id, quote, source_kind, thread_id, turn_id, item_id, at, digest)
+VALUES (:memory_id, :candidate_id, :quote, :source_kind, :thread_id, :turn_id, :item_id, :at, {vouched_new_evidence})
 
 -- name: has_evidence
 -- Whether the same words of the same message support a record already.
@@ -621,8 +621,8 @@ WHERE candidate.created_at >= :since AND (candidate.created_at, candidate.id) < 
 ORDER BY candidate.created_at DESC, candidate.id DESC LIMIT :limit
 
 -- name: evidence_of_record
--- What supports a record, newest first.
-SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE memory_id = :memory_id ORDER BY id DESC LIMIT :limit
+-- What supports a record, as it was written, newest first.
+SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE memory_id = :memory_id AND digest IS {vouched_evidence} ORDER BY id DESC LIMIT :limit
 
 -- name: events_of
 -- What happened to a record.
@@ -788,11 +788,11 @@ WHERE tombstone.id >= :row AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORD
 
 -- name: export_evidence
 -- The words that support a record, oldest first.
-SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE memory_id = :memory_id ORDER BY at, id
+SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE memory_id = :memory_id AND digest IS {vouched_evidence} ORDER BY at, id
 
 -- name: export_candidate_evidence
 -- The words that support a candidate, oldest first.
-SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE candidate_id = :candidate_id ORDER BY at, id
+SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE candidate_id = :candidate_id AND digest IS {vouched_evidence} ORDER BY at, id
 
 -- name: export_events
 -- A record's history, oldest first.
@@ -956,6 +956,10 @@ WHERE record.id > :after AND record.id <= :until ORDER BY record.id
 -- How many records were erased and are there.
 SELECT count(*) FROM tombstone CROSS JOIN record ON record.memory_id = tombstone.memory_id AND record.fingerprint = tombstone.fingerprint
 
+-- name: vouched_evidence_after
+-- The next pieces of evidence, each with whether it is as it was written.
+SELECT id, CAST(coalesce(memory_id, candidate_id) AS BLOB), digest IS {vouched_evidence} FROM evidence WHERE id > :after ORDER BY id LIMIT :limit
+
 -- name: find_orphan_evidence
 -- Words that support nothing.
 SELECT id FROM evidence
@@ -1087,7 +1091,7 @@ SELECT id, coalesce(memory_id, candidate_id), CAST(quote AS BLOB) FROM evidence 
 
 -- name: keep_said_evidence
 -- A quote that does not say any more what was forgotten.
-UPDATE evidence SET quote = :quote WHERE id = :row
+UPDATE evidence SET quote = :quote, digest = {vouched_said_evidence} WHERE id = :row
 
 -- name: said_in_decisions
 -- What decisions say of their reasons, between two rows.

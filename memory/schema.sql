@@ -208,6 +208,7 @@ CREATE TABLE evidence (
     turn_id      TEXT,
     item_id      TEXT,
     at           INTEGER NOT NULL,
+    digest       INTEGER, -- vouches for the other columns
     CHECK ((memory_id IS NULL) <> (candidate_id IS NULL))
 ) STRICT;
 CREATE INDEX evidence_of_record ON evidence (memory_id) WHERE memory_id IS NOT NULL;

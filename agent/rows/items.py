@@ -14,6 +14,7 @@ from promt.patterns import compile_late
 from protocol.conversation.items import Item, ToolUse
 from protocol.conversation.values import ItemKind
 from protocol.models import Message
+from protocol.seams.checks import Find, row_finder
 from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import Row, Tx
 
@@ -115,7 +116,7 @@ def items_after(tx: Tx, after: int, limit: int) -> list[tuple[int, str]]:
 def read_items(tx: Tx, item_ids: Collection[str]) -> Mapping[str, ItemFact]:
     """Return items as other houses may know them, in that order; unknown ids are absent.
 
-    A tool's summary begins with the tool's name.
+    A tool's summary begins with the tool's name. A message that was altered in the file is not indexable.
     """
     values = {"item_ids": json.dumps(list(item_ids)), "behind": BEHIND}
     return {
@@ -130,11 +131,16 @@ def read_items(tx: Tx, item_ids: Collection[str]) -> Mapping[str, ItemFact]:
             at=row[8],
             turn_seq=row[9],
             item_seq=row[10],
-            indexable=is_indexable(row[11], row[12], row[13], row[14], row[7], row[6]),
+            indexable=bool(row[16]) and is_indexable(row[11], row[12], row[13], row[14], row[7], row[6]),
             thread_name=row[15],
         )
         for row in tx.all(SQL["get_items"], values)
     }
+
+
+def find_altered_items() -> Find:
+    """Return a look at messages and tool events that are not as they were written, each with its turn and id."""
+    return row_finder(SQL["vouched_items_after"], lambda row: not row[-1])
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

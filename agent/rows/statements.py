@@ -4,12 +4,25 @@ Rule 1: every function of this room is synchronous and works in the transaction 
 Rule 2: nothing is decided in this room.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from protocol.base import encode
+from protocol.seams.checks import format_vouching
 from protocol.statements import Statements
 
-SQL = Statements("agent")
+_OF_ITEM: Final = (
+    "text", "item_id", "turn_id", "thread_id", "position", "kind", "role", "status", "at", "name", "tool",
+)  # fmt: skip
+"""The columns that an item's digest vouches for."""
+SQL = Statements(
+    "agent",
+    {
+        "vouched_item": format_vouching([f"item.{name}" for name in _OF_ITEM]),
+        "vouched_new_item": format_vouching(_OF_ITEM, _OF_ITEM),
+        "vouched_redacted_item": format_vouching(_OF_ITEM, {"text", "tool"}),
+        "vouched_said_item": format_vouching(_OF_ITEM, {"text", "name", "tool"}),
+    },
+)
 LAST = 2**62
 """Beyond every row: the beginning of a newest-first page."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent.guidance.definitions import AGENTS_FILE, judge
 from agent.rows.artifacts import list_needed_contents
-from agent.rows.items import items_after, read_items
+from agent.rows.items import find_altered_items, items_after, read_items
 from gateway.care.damage_checks import (
     REPAIRED,
     RESTORE,
@@ -23,6 +23,7 @@ from gateway.care.damage_checks import (
     find_page_damage,
     find_wrong_parts,
     is_readable,
+    list_altered,
 )
 from gateway.care.file_checks import find_file_problems
 from gateway.care.findings import Finding, Subject
@@ -44,6 +45,7 @@ from gateway.store.copy import find_complaints, open_snapshot, read_version
 from gateway.store.losses import join_names
 from gateway.store.migrations import SCHEMA_VERSION
 from gateway.store.staging import find_stale
+from memory.rows.evidence import find_altered_evidence
 from memory.rows.repair import find_altered_records, state_of
 from memory.rows.repair import index_finds as memory_finds
 from memory.rows.vectors import coverage as facts_with_vector
@@ -267,6 +269,9 @@ def _memory(subject: Subject) -> Iterator[Finding]:
             f"{len(altered)} records fail their checksum and are hidden: {join_names(altered)}",
             "restore a backup, or forget them",
         )
+    if rested := list_altered(subject, find_altered_evidence()):
+        text = f"evidence fails its checksum and is not shown, of: {join_names(rested)}"
+        yield Finding("memory", "error", text, "restore a backup, or forget them")
     if state.texts > 0 or state.erases:
         yield Finding(
             "memory",
@@ -292,6 +297,9 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         "jobs": jobless_turns(subjects_without_job),
     }
     yield from find_wrong_parts(subject, "conversation", finds)
+    if altered := list_altered(subject, find_altered_items()):
+        text = f"{len(altered)} messages fail their checksum and are recalled nowhere: {join_names(altered)}"
+        yield Finding("conversation", "error", text, "restore a backup, or forget their turns")
     if missing:
         yield Finding(
             "conversation",

@@ -94,6 +94,19 @@ def find_wrong_parts(subject: Subject, house: ToldHouse, finds: Mapping[str, Fin
             yield Finding(house, "warning", text, REPAIRED, house)
 
 
+def list_altered(subject: Subject, find: Find) -> list[str]:
+    """Return the owners of rows that are not as they were written, each once: the columns between number and verdict.
+
+    Raises `GatewayError`.
+    """
+    names, after = dict[str, None](), 0 if is_readable(subject) else None
+    while after is not None:
+        with open_snapshot(subject.database) as tx:
+            rows, after = find(tx, after)
+        names |= dict.fromkeys("/".join(name.decode("utf-8", "replace") for name in row[1:-1]) for row in rows)
+    return list(names)
+
+
 def _is_wrong(subject: Subject, find: Find) -> bool:
     try:
         with open_snapshot(subject.database) as tx:

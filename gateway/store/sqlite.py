@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 import apsw
 
 from protocol.errors import Defect, ErrorReason, GatewayError, IndexDamaged, PagesDamaged, Unavailable
+from protocol.seams.checks import VOUCH, digest_of
 from protocol.seams.ports import Bindings, Row, Tx
 
 Handle: TypeAlias = Any
@@ -205,6 +206,11 @@ class Transaction:
         self.after.append(call)
 
 
+def add_functions(connection: Handle) -> None:
+    """Let a connection's statements call the digest by which rows are vouched for."""
+    connection.create_scalar_function(VOUCH, digest_of, deterministic=True)
+
+
 def connect(path: Path | str, *, synchronous: str, vfs: str | None = None, creates: bool = True) -> Handle:
     """Return a connection with every setting that the promises need.
 
@@ -214,6 +220,7 @@ def connect(path: Path | str, *, synchronous: str, vfs: str | None = None, creat
     connection: Handle = apsw.Connection(str(path), flags=flags, vfs=vfs, statementcachesize=STATEMENTS)
     try:
         connection.set_busy_timeout(BUSY_MS)
+        add_functions(connection)
         for option, value in _PROMISES.items():
             connection.config(option, value)
         for pragma in (
@@ -246,6 +253,7 @@ def connect_to_read(path: Path, *, leaves_no_trace: bool) -> Handle:
     )
     try:
         connection.set_busy_timeout(BUSY_MS)
+        add_functions(connection)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     except BaseException:
         give_up(connection)

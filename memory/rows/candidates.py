@@ -79,8 +79,8 @@ def end_candidate(tx: Tx, candidate_id: str, end: End, now: int) -> None:
         return
     by_id = {"candidate_id": candidate_id}
     into_record = get_any_candidate(tx, target) is None
-    ids = {"memory_id": target if into_record else None, "target_id": None if into_record else target}
-    tx.run(SQL["move_evidence"], {**by_id, **ids})
+    ids = {"memory_id": target if into_record else None, "candidate_id": None if into_record else target}
+    tx.run(SQL["move_evidence"], {"moved_from": candidate_id, **ids})
     tx.run(SQL["drop_evidence"], by_id)
     tx.run(SQL["follow_merge"], {**by_id, "merged_into": target})
 

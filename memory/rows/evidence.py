@@ -1,6 +1,7 @@
 """Evidence: the words that support records and candidates.
 
 Rule 1: the same words of the same message support a record or a candidate once.
+Rule 2: words that were altered in the file are shown as nobody's evidence; only an erase reads them.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from msgspec import Struct
 from memory.rows.record_columns import SQL
 from protocol.memory.reads import KeptEvidence
 from protocol.memory.values import Evidence
+from protocol.seams.checks import Find, row_finder
 from protocol.seams.ports import Row, Tx
 
 
@@ -36,7 +38,7 @@ def recount_evidence(tx: Tx, memory_id: str, now: int) -> None:
 
 def take_evidence(tx: Tx, memory_id: str, taken_by: str, now: int) -> None:
     """Have what supported a record support another one."""
-    tx.run(SQL["take_evidence"], {"memory_id": memory_id, "taken_by": taken_by})
+    tx.run(SQL["take_evidence"], {"taken_from": memory_id, "memory_id": taken_by})
     recount_evidence(tx, taken_by, now)
 
 
@@ -44,6 +46,11 @@ def evidence_of_record(tx: Tx, memory_id: str, limit: int) -> list[KeptEvidence]
     """Return the words that support a record and where they were said, newest first."""
     rows = tx.all(SQL["evidence_of_record"], {"memory_id": memory_id, "limit": limit})
     return [KeptEvidence(**evidence_of_row(row)) for row in rows]
+
+
+def find_altered_evidence() -> Find:
+    """Return a look at evidence that is not as it was written, each with the record or candidate that it supports."""
+    return row_finder(SQL["vouched_evidence_after"], lambda row: not row[-1])
 
 
 def quotes_of(tx: Tx, memory_id: str) -> list[Quote]:

@@ -20,6 +20,7 @@ from memory.rules.visibility import WITHHELD, Seen
 from protocol.base import Id, Scope, encode_sorted
 from protocol.memory.writes import UpdateParams
 from protocol.record import DETAILS, Record, RecordDetails, RecordFields
+from protocol.seams.checks import format_vouching
 from protocol.seams.ports import Row
 from protocol.statements import Statements
 
@@ -170,6 +171,10 @@ _SOURCE_AGENT = (
     f" '$.created_by.id'), ''), '{USER_AGENT}'), '{NAMELESS_AGENT}') ELSE '{USER_AGENT}' END"
 )
 """The source agent of a row, as `memory/rules/notes.py` finds it in the provenance."""
+_OF_EVIDENCE: Final = (
+    "quote", "memory_id", "candidate_id", "source_kind", "thread_id", "turn_id", "item_id", "at",
+)  # fmt: skip
+"""The columns that the digest of a piece of evidence vouches for."""
 SQL: Final = Statements(
     "memory",
     {
@@ -183,6 +188,11 @@ SQL: Final = Statements(
         "adopted": _format_assignments(ADOPTED),
         "words": ", ".join(f"CAST({name} AS BLOB)" for name in WORDS),
         "source_agent": _SOURCE_AGENT,
+        "vouched_evidence": format_vouching(_OF_EVIDENCE),
+        "vouched_new_evidence": format_vouching(_OF_EVIDENCE, _OF_EVIDENCE),
+        "vouched_moved_evidence": format_vouching(_OF_EVIDENCE, {"memory_id", "candidate_id"}),
+        "vouched_taken_evidence": format_vouching(_OF_EVIDENCE, {"memory_id"}),
+        "vouched_said_evidence": format_vouching(_OF_EVIDENCE, {"quote"}),
     },
 )
 """The statements of the house."""

@@ -5,9 +5,9 @@ Rule 2: a second repair changes nothing: from any mix of damage the checks, in t
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 from zlib import crc32
 
 from msgspec import Struct
@@ -58,6 +58,19 @@ def digest_of(blob: bytes | None, *facts: SqlValue) -> int:
     """Return the checksum of a blob and the facts beside it; another one shows damage, not an attack."""
     digest = crc32(blob or b"")
     return crc32(repr(facts).encode(), digest) if facts else digest
+
+
+VOUCH: Final = "digest_of"
+"""The name by which statements call `digest_of`."""
+
+
+def format_vouching(columns: Sequence[str], changed: Collection[str] = ()) -> str:
+    """Return the SQL expression of a row's digest: each column as it stands, a changed one as its parameter.
+
+    Text is taken as bytes, because what is not UTF-8 any more is damage, too; the first column is the longest.
+    """
+    values = (f":{name}" if name in changed else name for name in columns)
+    return f"{VOUCH}({', '.join(f'CAST({value} AS BLOB)' for value in values)})"
 
 
 def finder(end_of: str, statement: str, **values: SqlValue) -> Find:

@@ -13,6 +13,7 @@ from cases import each
 from statements_of import statements_of
 
 from gateway.store.schema_shapes import HOUSES
+from gateway.store.sqlite import add_functions
 from protocol.statements import Statements
 
 NAME = re.compile(r"^-- name: ?(.*)$", re.MULTILINE)
@@ -45,6 +46,7 @@ def schema() -> Any:
     connection = apsw.Connection(":memory:")
     for option in (apsw.SQLITE_DBCONFIG_DQS_DML, apsw.SQLITE_DBCONFIG_DQS_DDL):
         connection.config(option, 0)
+    add_functions(connection)
     connection.config(apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1)  # what is put out of use leaves the schema
     for house in HOUSES:
         path = folder(house) / "schema.sql"

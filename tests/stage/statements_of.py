@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 
+from agent.rows.statements import SQL as AGENT
 from memory.rows.record_columns import SQL as MEMORY
 from protocol.statements import Statements
 
-_FILLED: Mapping[str, Statements] = {"memory": MEMORY}
+_FILLED: Mapping[str, Statements] = {"agent": AGENT, "memory": MEMORY}
 
 
 def statements_of(house: str) -> Statements:

@@ -20,7 +20,7 @@ from gateway.base import logs
 from gateway.base.exit_codes import BROKEN_PIPE, DATA, DEFECT, HUNG_UP, INTERRUPTED, TERMINATED
 from gateway.doors.terminal.exits import Stop, code_for, code_of, code_of_system, describe_os_error
 from gateway.doors.terminal.screen import prepare, show_error
-from protocol.errors import GatewayError
+from protocol.errors import GatewayError, IndexDamaged
 
 ENDINGS = {"SIGTERM": TERMINATED, "SIGHUP": HUNG_UP, "SIGBREAK": HUNG_UP}
 """Signals that end a command, and its code then; each platform has some of them.
@@ -37,6 +37,7 @@ class ProcessEnded(BaseException):
         super().__init__(code)
 
 
+DAMAGED = "the database is damaged; pioneer doctor names what is hit, and pioneer doctor --fix keeps the rest in use"
 _AT = re.compile(r"^(.*) - at `\$\.?([^`]+)`$")
 """The place of a wrong member in a message of the contract's checks."""
 
@@ -56,6 +57,8 @@ def _line_of(error: BaseException) -> tuple[int, str]:
         return code_for(error.reason, error.code), error.line
     if isinstance(error, Stop):
         return error.code, error.line
+    if isinstance(error, IndexDamaged):
+        return code_of(error), DAMAGED
     if isinstance(error, GatewayError) and error.reason != "internal":
         return code_of(error), _AT.sub(r"\2: \1", error.message).replace("`", "")
     if isinstance(error, OSError):
