@@ -13,6 +13,7 @@ from typing import Any
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands.door import HomeMethods, config_of, has_home, home_of, through_door
 from gateway.doors.commands.options import present
+from gateway.doors.terminal.exits import check_folder
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.files.collections import Collection, CollectionAddResult, Preview
@@ -52,7 +53,7 @@ def show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) -
 def add_collection(given: argparse.Namespace) -> int:
     """Have a folder indexed, or show what would be."""
     params = {
-        "path": str(given.path.absolute()),
+        "path": check_folder(given.path),
         "dry_run": given.dry_run,
         "scope": given.scope,
         "workspace_id": given.workspace,
@@ -185,7 +186,7 @@ def retry_files(given: argparse.Namespace) -> int:
 
 def update_collection(given: argparse.Namespace) -> int:
     """Change a collection, and compare its folder."""
-    moved = present(path=str(given.path.absolute()) if given.path is not None else None)
+    moved = present(path=check_folder(given.path) if given.path is not None else None)
     return _compare(given, m.COLLECTIONS_UPDATE, {**moved, **_choices(given)})
 
 
