@@ -54,7 +54,7 @@ from protocol.settings import SettingsGetParams, SettingsResult, SettingsUpdateP
 
 SERVER_NAME = "pioneer-gateway"
 MOST_FILE_ROUNDS = 5
-"""How often a drain has changed files looked at before they were quiet; a log that always grows would hold it up."""
+"""The looks at changed files that a drain asks for before they are quiet; a log that always grows would hold it up."""
 
 
 class Shell:
