@@ -6,7 +6,7 @@ from pathlib import Path
 
 from spawned import WITHOUT_MODEL
 
-from gateway.base.exit_codes import NO_INPUT
+from gateway.base.exit_codes import DATA, NEGATIVE, NO_INPUT
 from gateway.wire.client import console_script
 
 
@@ -74,3 +74,38 @@ def test_a_search_that_finds_nothing_says_which_workspace_has_hits(tmp_path: Pat
     assert "another project" not in run("ws_there", "search", "pelican")[2]
     assert run("ws_there", "why", "notes:a.md")[0] == 1
     assert run("ws_here", "why", "notes:a.md")[:2] == (0, "indexed\n")
+
+
+def test_a_folder_that_cannot_be_a_collection_is_named_with_the_code_of_its_mistake(tmp_path: Path) -> None:
+    folder, home = tmp_path / "notes", tmp_path / "home"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.md").write_text("The walrus sleeps.\n", encoding="utf-8")
+
+    def run(*words: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [*console_script(), *words, "--home", str(home)], capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+        return done.returncode, done.stderr
+
+    for more in ([], ["--dry-run"]):
+        assert run("knowledge", "add", "gone", *more) == (
+            NO_INPUT,
+            "pioneer knowledge: there is no such folder: gone\n",
+        )
+    assert run("import", "gone")[0] == NO_INPUT
+    told = "pioneer knowledge: notes/a.md is a file; a folder is wanted\n"
+    assert run("knowledge", "add", "notes/a.md") == (NO_INPUT, told)
+    assert not home.exists()
+    assert run("knowledge", "add", "notes")[0] == 0
+    assert run("knowledge", "update", "notes", "--path", "notes/a.md") == (NO_INPUT, told)
+    assert run("knowledge", "add", "notes/sub")[0] == DATA  # inside another
+    assert run("knowledge", "add", "/")[0] == DATA
+    for empty in (
+        ["list"],
+        ["list", "--forgotten"],
+        ["similar"],
+        ["candidates"],
+        ["agents"],
+        ["knowledge", "edges", "a.md"],
+    ):
+        assert (run(*empty)[0], run(*empty, "--json")[0]) == (NEGATIVE, NEGATIVE), empty

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -342,3 +343,30 @@ async def test_a_lost_folder_is_not_called_live_by_a_look_that_began_before(tmp_
         assert (again.state, again.reason) == ("live", None)
         served.pair.end()
         await served.task
+
+
+@journey
+async def test_a_drain_ends_beside_a_file_that_never_rests(tmp_path):
+    """Its index takes longer than the half second for which changes are gathered: some wait whenever it is done."""
+    folder = write(tmp_path / "notes", {"a.md": "A walrus.\n", "log.txt": "A line of the log.\n" * 50_000})
+    is_over = threading.Event()
+    async with Den(tmp_path / "den", config=QUICK).client() as client:
+        name = await add(client, folder)
+        await until_live(client, name)
+
+        def grow() -> None:
+            with (folder / "log.txt").open("a", encoding="utf-8", buffering=1) as log:
+                while not is_over.wait(0.005):
+                    log.write("One more line of the log.\n")
+
+        writer = threading.Thread(target=grow)
+        writer.start()
+        try:
+            await client.wait_for("knowledge/indexed", since=len(client.received))  # it is seen to grow
+            drained = await client.request("gateway/drain", {"timeout_ms": 30_000})
+            is_writing = writer.is_alive()
+        finally:
+            is_over.set()
+            writer.join()
+    assert drained["idle"]
+    assert is_writing

@@ -29,6 +29,9 @@ OF_REASON: Mapping[ErrorReason, int] = {
     "memory_ignored": REFUSED,
     "forbidden": REFUSED,
     "conflict": DATA,
+    "unsafe_root": DATA,
+    "overlapping_collection": DATA,
+    "agent_invalid": DATA,
     "already_decided": DATA,
     "idempotency_mismatch": DATA,
     "checksum_mismatch": DATA,
@@ -102,6 +105,14 @@ def reading(path: Path) -> Generator[None]:
     except OSError as error:
         code = IO_ERROR if error.errno == errno.EIO else NO_INPUT
         raise Stop(code, f"{path} cannot be read: {describe_os_error(error)}") from error
+
+
+def check_folder(path: Path) -> str:
+    """Return the absolute path of a folder that the command line names. Raises `Stop` with its name if it is none."""
+    if not path.is_dir():
+        told = f"{path} is a file; a folder is wanted" if path.exists() else f"there is no such folder: {path}"
+        raise Stop(NO_INPUT, told)
+    return str(path.absolute())
 
 
 def code_of_system(error: OSError) -> int:

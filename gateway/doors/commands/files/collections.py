@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from gateway.base.exit_codes import NEGATIVE, NO_INPUT, OK
+from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands.door import HomeMethods, config_of, has_home, home_of, through_door
 from gateway.doors.commands.options import present
-from gateway.doors.terminal.exits import Stop
+from gateway.doors.terminal.exits import check_folder
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.files.collections import Collection, CollectionAddResult, Preview
@@ -52,12 +52,8 @@ def show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) -
 
 def add_collection(given: argparse.Namespace) -> int:
     """Have a folder indexed, or show what would be."""
-    if not given.path.is_dir():
-        raise Stop(
-            NO_INPUT, f"{given.path} is no folder" if given.path.exists() else f"there is no folder {given.path}"
-        )
     params = {
-        "path": str(given.path.absolute()),
+        "path": check_folder(given.path),
         "dry_run": given.dry_run,
         "scope": given.scope,
         "workspace_id": given.workspace,
@@ -192,7 +188,7 @@ def retry_files(given: argparse.Namespace) -> int:
 
 def update_collection(given: argparse.Namespace) -> int:
     """Change a collection, and compare its folder."""
-    moved = present(path=str(given.path.absolute()) if given.path is not None else None)
+    moved = present(path=check_folder(given.path) if given.path is not None else None)
     return _compare(given, m.COLLECTIONS_UPDATE, {**moved, **_choices(given)})
 
 
