@@ -133,6 +133,7 @@ def read_items(tx: Tx, item_ids: Collection[str]) -> Mapping[str, ItemFact]:
             item_seq=row[10],
             indexable=bool(row[16]) and is_indexable(row[11], row[12], row[13], row[14], row[7], row[6]),
             thread_name=row[15],
+            is_altered=not row[16],
         )
         for row in tx.all(SQL["get_items"], values)
     }

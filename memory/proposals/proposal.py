@@ -159,7 +159,7 @@ def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
             continue
         item = means.read_items(tx, [evidence.item_id]).get(evidence.item_id)
         is_there = item is not None and item.workspace_id == proposed.workspace_id
-        if item is None or not is_there or not _stands(tx, means, evidence.quote, item):
+        if item is None or item.is_altered or not is_there or not _stands(tx, means, evidence.quote, item):
             failed = True
             continue
         thread = means.read_thread(tx, item.thread_id)

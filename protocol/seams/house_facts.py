@@ -20,7 +20,8 @@ class ItemFact(Wire):
     """A stored message as the other houses may know it.
 
     `indexable` is false for what neither user nor assistant said but a host's summaries of its tools, for partial
-    answers, and in threads that ignore memory.
+    answers, in threads that ignore memory, while the turn goes on, and where it is not as it was written
+    (`is_altered`).
     """
 
     item_id: str
@@ -35,6 +36,7 @@ class ItemFact(Wire):
     item_seq: int
     indexable: bool
     thread_name: str | None = None
+    is_altered: bool = False
 
 
 ReadItems: TypeAlias = Callable[[Tx, Collection[str]], Mapping[str, ItemFact]]

@@ -42,6 +42,17 @@ def test_an_altered_message_is_recalled_nowhere_and_named(tmp_path: Path) -> Non
                 *await said_hits(client, "Zephyr"),
             }
             assert SAID[1] in await said_hits(client, QUERIES[1])
+            for turn_id, text, was_kept in (("turn_0", ALTERED, False), ("turn_1", SAID[1], True)):
+                items = (await client.request("turn/items", {"turn_id": turn_id}))["items"]
+                item_id = next(item["item_id"] for item in items if item["text"] == text)
+                proposed = {
+                    "content": text,
+                    "semantic": {"intent": "implicit_candidate", "explicitness": "explicit", "certainty": "high"},
+                    "evidence": [{"quote": text, "item_id": item_id}],
+                    "context": {"workspace_id": "ws_here"},
+                }
+                decision = (await client.request("memory/write", proposed))["decision"]
+                assert (decision["reason_code"] != "quote_not_found") == was_kept
 
     story()
 
