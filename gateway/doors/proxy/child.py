@@ -26,6 +26,8 @@ BEGIN_SECONDS = 60.0
 REFUSED = frozenset({"storage_full", "storage_read_only", "unavailable", "home_locked"})
 """Reasons for which a home takes nothing in."""
 
+FIRST_QUESTION = "What was said before?"
+"""Asked once, for what a first recall loads: a model and the words of languages take longer than a deadline."""
 HELLO = {"protocol_version": PROTOCOL_VERSION, "client": {"name": "pioneer-proxy", "version": __version__}}
 
 ChildState: TypeAlias = Literal["live", "dark"]
@@ -97,6 +99,8 @@ class Child:
             self.live.set()
             self._changed()
             self.begun.set()
+            with contextlib.suppress(CallFailed):  # memory may be switched off
+                await client.request("memory/explain", {"query": FIRST_QUESTION})
             await client.wait()
         except (CallFailed, ConnectionClosed, TimeoutError):
             self.begun.set()
