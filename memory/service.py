@@ -143,13 +143,7 @@ class MemoryService:
 
     def _write(self, tx: Tx, *, proposed: Proposed, context: Context, place: Place) -> Outcome:
         self._door.require_writable(tx, context, proposed.scope, place.scopes)
-        self._require_future(proposed.expires_at)
         return self._writer.write(tx, proposed, place.scopes)
-
-    def _require_future(self, expires_at: int | None) -> None:
-        """Refuse words that would end before they are kept; asked in the write: a repeated call is answered before."""
-        if expires_at is not None and expires_at <= self._means.clock.now():
-            raise CallerError.at("$.expires_at", "That is over already")
 
     async def update(self, params: UpdateParams) -> UpdateResult:
         """Correct a record (new content supersedes) or annotate it in place."""
@@ -160,7 +154,6 @@ class MemoryService:
 
         def update(tx: Tx) -> UpdateResult:
             self._door.require_writable(tx, params.context, None, place.scopes)
-            self._require_future(params.expires_at if params.expires_at is not UNSET else None)
             return self._updater.update(tx, params, place.scopes, place.workspace_id)
 
         return await self._means.db.write(update)

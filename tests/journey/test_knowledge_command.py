@@ -101,9 +101,6 @@ def test_a_folder_that_cannot_be_a_collection_is_named_with_the_code_of_its_mist
     assert run("knowledge", "add", "notes/sub")[0] == DATA  # inside another
     assert run("knowledge", "add", "/")[0] == DATA
     for empty in (
-        ["list"],
-        ["list", "--forgotten"],
-        ["similar"],
         ["candidates"],
         ["agents"],
         ["knowledge", "edges", "a.md"],

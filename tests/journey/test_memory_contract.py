@@ -332,19 +332,6 @@ async def test_evidence_that_a_candidate_gains_is_told_as_merged(tmp_path):
 
 
 @journey
-async def test_what_would_end_before_it_is_kept_is_refused(tmp_path):
-    async with TimedDen(tmp_path).client() as client:
-        memory_id = await remember(client, "The pass is valid until June.", expires_at=START + 1)
-        over = {"expires_at": START}
-        for method, params in (
-            ("memory/remember", {"content": "The pass is valid.", **over}),
-            ("memory/update", {"memory_id": memory_id, **over}),
-        ):
-            refused = await refusal(client, method, params)
-            assert (refused.reason, refused.data["details"]["path"]) == ("invalid_params", "$.expires_at")
-
-
-@journey
 async def test_an_update_that_asks_for_nothing_changes_nothing_and_a_tag_is_named_once(tmp_path):
     async with Den(tmp_path).client() as client:
         kept = (await wish(client, "Tea is at four.", tags=["tea", "day", "tea"]))["record"]

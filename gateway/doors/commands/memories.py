@@ -207,17 +207,16 @@ def _list(given: argparse.Namespace) -> int:
 
     withheld: list[int] = []
     result = through_door(given, work)
-    code = OK if result.records else NEGATIVE
     if given.json:
         show_json(result)
-        return code
+        return OK
     show_records(result.records)
     hint_sensitive(sum(withheld))
     if result.next_cursor is not None:
         hint(MORE)
     if not result.records:
         hint("there is nothing to list")
-    return code
+    return OK
 
 
 async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace) -> list[Elsewhere]:
@@ -242,10 +241,9 @@ def _list_forgotten(given: argparse.Namespace) -> int:
     context, scopes = context_of(given), scopes_of(given)
     found = through_door(given, lambda door: find_forgotten(door, context, scopes, given.category))
     shown = found[: limit_of(given)]
-    code = OK if shown else NEGATIVE
     if given.json:
         show_json({"forgotten": shown})
-        return code
+        return OK
     if not shown:
         hint("nothing that was forgotten can be restored")
     show_table(
@@ -254,7 +252,7 @@ def _list_forgotten(given: argparse.Namespace) -> int:
     )
     if len(shown) < len(found):
         hint(MORE)
-    return code
+    return OK
 
 
 # -- one memory --------------------------------------------------------------------------------------------------------

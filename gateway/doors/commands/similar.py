@@ -2,7 +2,7 @@
 
 import argparse
 
-from gateway.base.exit_codes import NEGATIVE, OK
+from gateway.base.exit_codes import OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.naming import name_memory
@@ -40,10 +40,9 @@ def _similar(given: argparse.Namespace) -> int:
         return SimilarResult(pairs=pairs, next_cursor=None)
 
     result = through_door(given, work)
-    code = OK if result.pairs else NEGATIVE
     if given.json:
         show_json(result)
-        return code
+        return OK
     for pair in result.pairs:
         say(f"{pair.record.memory_id}  {plain(pair.record.content)}")
         say(f"{pair.other.memory_id}  {plain(pair.other.content)}")
@@ -51,7 +50,7 @@ def _similar(given: argparse.Namespace) -> int:
     if result.next_cursor is not None:
         hint(MORE)
     hint("`pioneer merge ID INTO` makes them one" if result.pairs else "no two memories look alike")
-    return code
+    return OK
 
 
 def _arrange_merge(to: argparse.ArgumentParser) -> None:

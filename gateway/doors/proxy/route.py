@@ -43,6 +43,8 @@ HOP_BY_HOP = frozenset(
 CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 OWN_PREFIX = b"x-pioneer-"
 HOP = b"x-pioneer-hop"
+PLAIN = (b"accept-encoding", b"identity")
+"""Has an answer come as text, in the place of the client's own header."""
 INTERNAL = "x-pioneer-internal"
 OUR_WORD = "pioneer"
 OAUTH = "bearer sk-ant-oat"
@@ -122,12 +124,12 @@ def request_headers(
     """Return the headers of the request that goes on, in the client's order."""
     dropped = HOP_BY_HOP | _find_connection_headers(headers)
     kept = [
-        (name, value)
+        (name, PLAIN[1] if is_understood and name == PLAIN[0] else value)
         for name, value in headers
-        if name not in dropped and not name.startswith(OWN_PREFIX) and (name != b"accept-encoding" or not is_understood)
+        if name not in dropped and not name.startswith(OWN_PREFIX)
     ]
-    if is_understood:
-        kept.append((b"accept-encoding", b"identity"))
+    if is_understood and PLAIN not in kept:
+        kept.append(PLAIN)
     kept = _with_key(kept, upstream.settings.dialect, key)
     if upstream.is_loopback:
         hops = [value for name, value in headers if name == HOP]

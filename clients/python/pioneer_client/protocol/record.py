@@ -170,5 +170,5 @@ DETAILS: Final = RecordDetails.__struct_fields__
 
 
 def details_of(source: RecordDetails) -> dict[str, Any]:
-    """Return the details that something has, by their names."""
-    return {name: getattr(source, name) for name in DETAILS}
+    """Return the details that something has, by their names; a tag is named once."""
+    return {name: getattr(source, name) for name in DETAILS} | {"tags": list(dict.fromkeys(source.tags))}
