@@ -133,7 +133,7 @@ def _damage_of(error: Exception) -> IndexDamaged | None:
     """Return the error of a damaged index, or of a damaged page or table; None for an error of another kind."""
     if _is_of_an_index(error):
         return IndexDamaged()
-    if isinstance(error, apsw.CorruptError) or _is_of_a_lost_table(error):
+    if isinstance(error, (apsw.CorruptError, UnicodeDecodeError)) or _is_of_a_lost_table(error):
         return PagesDamaged("unavailable", _name_failure(error))
     return None
 

@@ -220,7 +220,7 @@ class SnapshotReader(Worker[ReadQueue]):
             result = request.context.run(request.work, Transaction(connection))
             if self._file.stamp() != self._stamp:  # a process wrote while this file was read as immutable
                 result, error = None, Unavailable("overloaded")
-        except apsw.Error as failure:
+        except (apsw.Error, UnicodeDecodeError) as failure:  # a text of a row may be no UTF-8
             error = self.translate(failure)
             if isinstance(error, StoreFailed):
                 self.drop()
@@ -302,7 +302,8 @@ class CommitWriter(Worker[Asked]):
         try:
             result = member.context.run(member.work, transaction)
         except Exception as failure:  # noqa: BLE001  # rolls back this work alone and travels to its caller
-            is_ours = isinstance(failure, apsw.Error) and not isinstance(failure, apsw.ConstraintError)
+            is_ours = isinstance(failure, (apsw.Error, UnicodeDecodeError))
+            is_ours &= not isinstance(failure, apsw.ConstraintError)
             error = self.translate(failure) if is_ours else failure
             if connection.in_transaction:
                 for undo in ("ROLLBACK", "BEGIN") if is_alone else ("ROLLBACK TO one", "RELEASE one"):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from damages import QUERIES, SAID, change, fill, sql, zero_pages
-from spawned import Den, drain, journey, run_to_end
+from spawned import Den, drain, journey, refusal, run_to_end
 
 from gateway.wire.client import GatewayClient, console_script
 
@@ -95,3 +95,17 @@ def test_a_command_that_meets_a_damaged_page_says_what_to_run(tmp_path: Path) ->
     run_to_end([*console_script(), "doctor", "--fix", "--yes", *place])
     ended = run_to_end([*console_script(), "list", *place])
     assert (ended.returncode in {0, 1}, b"damaged" in ended.stderr) == (True, False), ended.stderr
+
+
+def test_a_text_that_is_no_utf_8_is_a_failure_of_the_store_and_no_defect(tmp_path: Path) -> None:
+    @journey
+    async def story() -> None:
+        den = Den(tmp_path / "den")
+        await fill(den)
+        change(den, sql("UPDATE thread SET name = CAST(x'ff41' AS TEXT)"))
+        async with den.client() as client:
+            failed = await refusal(client, "thread/list", {"workspace_id": "ws_here"})
+            assert (failed.code, failed.reason) == (-32046, "unavailable")
+            assert (await client.request("memory/list", {}))["records"]
+
+    story()
