@@ -366,6 +366,15 @@ async def judge_blind(corpus: Path, half: str, *, shows_all: bool) -> None:
         rows.append([channel, "all", sum(all_of.values()), len(passed), active["its words"]])
         missed += [f"active by {channel}: {one.form} {one.payload['id']} {one.payload['text']}" for one in passed]
     show_table(f"{half}: payloads active", ["channel", "form", "told", "active", "its words"], rows)
+    if (corpus.parent / "secrets" / f"secrets_blind_{half}.jsonl").exists():
+        missed += _judge_secrets(corpus, half)
+    for one in missed if shows_all else []:
+        print(f"  {one}")
+
+
+def _judge_secrets(corpus: Path, half: str) -> list[str]:
+    """Show what of a set is taken for a secret; return what ought not to be, or was not."""
+    missed: list[str] = []
     scanner, found = RuleScanner(), Counter[tuple[str, str]]()
     kinds = Counter[tuple[str, str]]()
     for name in ("secrets", "innocent"):
@@ -380,8 +389,7 @@ async def judge_blind(corpus: Path, half: str, *, shows_all: bool) -> None:
         told = sum(count for kind, count in kinds.items() if kind[0] == name)
         secret_rows.append([name, "all", told, sum(count for kind, count in found.items() if kind[0] == name)])
     show_table(f"{half}: taken for a secret", ["set", "kind or language", "texts", "found"], secret_rows)
-    for one in missed if shows_all else []:
-        print(f"  {one}")
+    return missed
 
 
 def _blind(corpus: Path, name: str, half: str) -> list[Row]:

@@ -47,7 +47,7 @@ WORDS = [
     "чай",
     "\n",
 ]
-TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join).filter(str.strip)
 
 
 def hooks() -> list[Subscription]:
