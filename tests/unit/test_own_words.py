@@ -323,6 +323,7 @@ FRAMED = [
     "Chère Odile : je suis arrivé. J'habite à Linz. Ton Paul, mai 1912",
     "Querido tío:\nYa llegué. Vivo en Linz con dos gatos.\nTu sobrino, Leo\n(sala 3, 1969)",
     "Apt. 4: who drills?\nApt. 9: not me, I live in Linz now\nApt. 4: thanks.",
+    "explain the lyrics, my band covers it\n\n[Verse 1]\nI got a tattoo\nI live in Linz now\n[Chorus]\nSo call me Dusty",
     "☐ I smoke\n☒ I live in Linz\nbooking form v3",
     "# mine, do not touch\n# I live in Linz, mind the dates\nimport datetime\n\nwhat does this do with zones",
     "Sigue tú:\n\nEl capitán miró el mapa. —Vivo en Linz y desde hoy me llamaréis Almirante —anunció.",
