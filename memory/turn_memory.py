@@ -168,7 +168,8 @@ class TurnMemory:
         if params.scope is not None:
             require_scope(scopes, params.scope)
         began = await self._means.db.read(read_generation)
-        proposed = from_tool(turn, params, explicit=explicit, said=said)
+        # the rules read the sentence: milliseconds that are not the loop's
+        proposed = await to_thread.run_sync(partial(from_tool, turn, params, explicit=explicit, said=said))
         if is_note:
             proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
         proposed = await self._vectors.add_vector(msgspec.structs.replace(proposed, began=began))

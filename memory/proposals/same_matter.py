@@ -61,10 +61,10 @@ def say_of_kept(proposed: Proposed, kept: Sequence[Record], lexicon: Lexicon) ->
 
     A model keeps "The user likes tea." of "Remember that I like tea.", which is read once more after the turn.
     """
-    said = telling_terms(proposed.content, lexicon)
-    if proposed.same_as is not None or not said:
+    if proposed.same_as is not None or not kept:
         return proposed
-    for record in kept:
+    said = telling_terms(proposed.content, lexicon)
+    for record in kept if said else ():
         known = set(telling_terms(record.content, lexicon))
         if all(holds(term, known) for term in said):
             return msgspec.structs.replace(proposed, same_as=record.memory_id)

@@ -9,7 +9,7 @@ from gateway.wire.client import GatewayClient
 
 
 async def wished(client: GatewayClient, said: str, kept: str, quote: str) -> list[str]:
-    """What is remembered after a turn in which a model kept something by its tool."""
+    """The memories after a turn in which a model kept something by its tool."""
     await client.request("thread/start", {"thread_id": "thr"})
     asked = {"thread_id": "thr", "turn_id": "trn", "input": [{"type": "text", "text": said}]}
     await client.request("turn/prepare", asked)

@@ -8,7 +8,7 @@ from gateway.care.backup import BadBackupError, Manifest, restore_backup, write_
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import home_of, require_home, through_door
 from gateway.doors.commands.options import add_home, add_json, path
-from gateway.doors.terminal.exits import Stop, reading, require_folder, writing
+from gateway.doors.terminal.exits import Stop, reading, require_folder_of, writing
 from gateway.doors.terminal.screen import plain, progress, say, show_json, size
 from gateway.home.spool import find_spools
 from gateway.home.starting import UnusableError
@@ -27,7 +27,7 @@ def _backup(given: argparse.Namespace) -> int:
     home, file = home_of(given), given.file.absolute()
     if file.exists() and not given.force:
         raise Stop(USAGE, "the file is there already; --force replaces it")
-    require_folder(file)
+    require_folder_of(file)
     if find_spools(home):
         _keep_spooled(given)
     with progress("backing up") as tell, writing(given.file):

@@ -36,7 +36,7 @@ from gateway.doors.commands.options import (
     workspace_here,
 )
 from gateway.doors.commands.paging import each_page
-from gateway.doors.terminal.exits import Stop, reading, require_folder, writing
+from gateway.doors.terminal.exits import Stop, reading, require_folder_of, writing
 from gateway.doors.terminal.screen import format_count, hint, plain, say, show_json, show_table, words
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE
@@ -71,7 +71,7 @@ def _export(given: argparse.Namespace) -> int:
     if file is not None and file.exists() and not given.force:
         raise Stop(USAGE, "the file is there already; --force replaces it")
     if file is not None:
-        require_folder(file)
+        require_folder_of(file)
     scopes = scopes_of(given)
     pages = through_door(given, lambda door: _pages(door, present(scopes=scopes, context=context_of(given))))
     bundle = "".join(page.bundle for page in pages)

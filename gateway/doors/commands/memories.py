@@ -108,12 +108,12 @@ def _search(given: argparse.Namespace) -> int:
         takes_all = given.json or given.words or given.min_score is not None
         found = FoundMemories(result, result.hits if takes_all else [hit for hit in result.hits if is_fitting(hit)])
         if found.fitting:
-            return found._replace(sensitive=0 if given.json else await _count_withheld(door, given, params))
+            return found._replace(sensitive=await _count_withheld(door, given, params))
         if not door.lexicon.query_terms(params["query"]):
             return found._replace(has_words=False)
         closer = result if takes_all else await door.call(m.MEMORY_SEARCH, params | {"min_score": RECALL_FLOOR})
         await door.hint_at(closer.elsewhere)
-        return found._replace(sensitive=0 if given.json else await _count_withheld(door, given, params))
+        return found._replace(sensitive=await _count_withheld(door, given, params))
 
     found = through_door(given, work, "off" if given.words else "ask")
     if given.json:
@@ -124,10 +124,10 @@ def _search(given: argparse.Namespace) -> int:
 
 
 async def _count_withheld(door: HomeMethods, given: argparse.Namespace, params: dict[str, Any]) -> int:
-    """Return how many memories fit a question and are not shown because they are sensitive."""
-    if given.sensitive:
+    """Return how many memories fit a question and are not shown because they are sensitive; a program is not told."""
+    if given.sensitive or given.json:
         return 0
-    hits = (await door.call(m.MEMORY_SEARCH, params | {"include_sensitive": True})).hits
+    hits = (await door.call(m.MEMORY_SEARCH, params | {"include_sensitive": True, "count_elsewhere": False})).hits
     return sum(is_sensitive(hit.record) and is_fitting(hit) for hit in hits)
 
 
@@ -196,22 +196,21 @@ def _list(given: argparse.Namespace) -> int:
         return _list_forgotten(given)
     params = filters_of(given) | {"order": given.order}
 
-    async def work(door: HomeMethods) -> ListResult:
-        result = await collect_pages(door, m.MEMORY_LIST, params, "records", limit_of(given))
+    async def work(door: HomeMethods) -> tuple[ListResult, int]:
+        result: ListResult = await collect_pages(door, m.MEMORY_LIST, params, "records", limit_of(given))
         if not result.records:
             await door.hint_at(await _count_elsewhere(door, given), "memory", "memories")
-        if not (given.sensitive or given.json):
-            wider = params | {"include_sensitive": True, "limit": PAGE}
-            withheld.append(sum(map(is_sensitive, (await door.call(m.MEMORY_LIST, wider)).records)))
-        return result
+        if given.sensitive or given.json:
+            return result, 0
+        wider = params | {"include_sensitive": True, "limit": PAGE}
+        return result, sum(map(is_sensitive, (await door.call(m.MEMORY_LIST, wider)).records))
 
-    withheld: list[int] = []
-    result = through_door(given, work)
+    result, withheld = through_door(given, work)
     if given.json:
         show_json(result)
         return OK
     show_records(result.records)
-    hint_sensitive(sum(withheld))
+    hint_sensitive(withheld)
     if result.next_cursor is not None:
         hint(MORE)
     if not result.records:

@@ -90,11 +90,11 @@ def writing(path: Path) -> Generator[None]:
         raise Stop(code, f"{path} cannot be written: {describe_os_error(error)}") from error
 
 
-def require_folder(path: Path) -> None:
+def require_folder_of(file: Path) -> None:
     """Raise `Stop` where a file is to be written into a folder that is not there: a slip of the pen makes none."""
-    folder = path.absolute().parent
+    folder = file.absolute().parent
     if not folder.is_dir():
-        raise Stop(CANNOT_WRITE, f"{path} cannot be written: there is no folder {folder}")
+        raise Stop(CANNOT_WRITE, f"{file} cannot be written: there is no folder {folder}")
 
 
 @contextmanager
