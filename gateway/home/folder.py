@@ -39,6 +39,8 @@ LINKED = "Links in a home are not followed; put in their place what they stand f
 LINKS_NAMED = 5
 MOUNT_POINT = 0xA0000003
 """The tag of a junction of Windows."""
+DENIALS = 3
+"""As often the system has to say that a file may not be written: in so short a time no log goes and comes again thrice."""
 
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 
@@ -141,7 +143,16 @@ def may_only_be_read(root: Path) -> bool:
     if not database.is_file():
         return False
     beside = (root / "run", database.with_name("gateway.db-wal"), database.with_name("gateway.db-shm"))
-    return not all(os.access(place, os.W_OK) for place in (root, database, *filter(Path.exists, beside)))
+    return any(_is_denied(place) for place in (root, database, *beside))
+
+
+def _is_denied(place: Path) -> bool:
+    """Return whether a file or folder stands there that this process cannot write.
+
+    `os.access` also denies what is not there, and a log comes and goes while other processes open and close the
+    database: so it has to stand there before and after each of several denials.
+    """
+    return place.exists() and all(not os.access(place, os.W_OK) and place.exists() for _ in range(DENIALS))
 
 
 class Home:

@@ -1,6 +1,7 @@
 """The home folder: who may read it, and that no configured path leaves it."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.home import folder as home_module
-from gateway.home.folder import NETWORK_FILE_SYSTEMS, Home, default_root, problem_of_relative
+from gateway.home.folder import NETWORK_FILE_SYSTEMS, Home, default_root, may_only_be_read, problem_of_relative
 from protocol.errors import CallerError, Unavailable
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="modes and unprivileged links are POSIX's")
@@ -273,6 +274,26 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:  # prag
     (tmp_path / "shut").mkdir(mode=0o500)
     with pytest.raises(Unavailable, match="cannot be written"):
         Home(tmp_path / "shut" / "home")
+
+
+def test_a_log_that_comes_and_goes_makes_no_home_read_only(tmp_path: Path) -> None:
+    """Another process that opens and closes the database makes its log and removes it: two may start at once."""
+    database = Home(tmp_path).database
+    come_and_go = """
+import sqlite3, sys
+while True:
+    opened = sqlite3.connect(sys.argv[1], isolation_level=None)
+    opened.execute("PRAGMA journal_mode = wal")
+    opened.execute("PRAGMA user_version = 1")
+    opened.close()
+"""
+    with subprocess.Popen([sys.executable, "-I", "-c", come_and_go, str(database)]) as other:
+        try:
+            while not database.with_name("gateway.db-wal").exists():
+                assert other.poll() is None
+            assert not any(may_only_be_read(tmp_path) for _ in range(5000))
+        finally:
+            other.kill()
 
 
 @pytest.mark.parametrize("kind", sorted(NETWORK_FILE_SYSTEMS))
