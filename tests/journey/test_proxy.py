@@ -22,8 +22,8 @@ pytestmark = pytest.mark.followed
 DIALECTS = tuple(PATHS)
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
-SLOW = "[gateway.recall]\ndeadline_ms = { turn = 60000 }\n[gateway.proxy]\nrecall_deadline_ms = 5000\n"
-"""Tests run on busy machines: memory has as long as it may have, a turn's facts as well as a request."""
+SLOW = "[gateway.proxy]\nrecall_deadline_ms = 5000\n"
+"""Tests run on busy machines: a request waits for memory as long as it may."""
 ECHOES = size("proxy_echoes")
 
 

@@ -21,6 +21,8 @@ JOURNEY_SECONDS = 240.0
 """No journey takes a tenth of this on a quiet machine; what hangs is told with its place instead of by the runner."""
 
 WITHOUT_MODEL = "[gateway.embedding]\nenabled = false\n"
+PATIENT = "[gateway.recall.deadline_ms]\nturn = 60000\n"
+"""A busy machine takes longer for a recall than a person would wait; that a turn goes on without has tests of its own."""
 
 
 def with_model(folder: Path) -> str:
@@ -67,7 +69,7 @@ class Den:
         self.record = folder / "record.jsonl"
         folder.mkdir(parents=True, exist_ok=True)
         embedding = WITHOUT_MODEL if model is None else with_model(model)
-        self.config.write_text(embedding + (SCRIPTED if scripted else "") + config, encoding="utf-8")
+        self.config.write_text(embedding + PATIENT + (SCRIPTED if scripted else "") + config, encoding="utf-8")
         self.write_script([])
 
     def add_config(self, text: str) -> Self:
