@@ -52,7 +52,7 @@ class FoundMessage(NamedTuple):
     asked: AskedMessage
     is_continuation: bool
     is_repeated: bool = False
-    """It has what the same message had before."""
+    """The message was asked before, and keeps what it was given then."""
     is_of_subagent: bool = False
     begins: bool = False
     """No message of its conversation has gone out with what it was given."""
@@ -64,7 +64,7 @@ class FoundMessage(NamedTuple):
 
 
 def options_of(means: CaptureMeans, source: CaptureSource, *, skip_recall: bool = False) -> TurnOptions:
-    """Return the options of a captured turn: only one of a program that somebody named is learnt from.
+    """Return the options of a captured turn. Unless all are learnt from, its client must be known, or name an agent.
 
     Nothing of files is recalled: a program reads them itself, and what a message was given is kept in lines of memory.
     """
