@@ -327,7 +327,7 @@ SELECT :workspace_id, :thread_id, :turn_id, :block_id, :line_hash, :source_kind,
 WHERE NOT EXISTS (SELECT 1 FROM injection WHERE line_hash = :line_hash AND thread_id = :thread_id)
 
 -- name: is_injected
--- A line that went into a prompt of the workspace; a memory's line, into any prompt, for memories of the user are recalled in all workspaces.
+-- A line that went into a prompt of the workspace; a memory's line, into any prompt: the user's memories are recalled in all.
 SELECT 1 FROM injection WHERE line_hash = :line_hash AND (source_kind = 'memory' OR workspace_id = :workspace_id) LIMIT 1
 
 -- name: get_tool_reply

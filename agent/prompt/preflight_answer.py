@@ -22,7 +22,7 @@ MAX_TOOLS: Final = 6
 MAX_TARGETS: Final = 6
 MAX_QUERIES: Final = 3
 MAX_TEXT_CHARS: Final = 256
-"""The bounds that the prompt `preflight` names to the model."""
+"""The prompt `preflight` names these bounds to the model, but for that of tools."""
 MAX_CHARS: Final = 20_000  # more than any block of the prompt takes
 _CATEGORIES: Final = frozenset(cast("tuple[str, ...]", get_args(Category)))
 _MAX_CATEGORIES: Final = len(_CATEGORIES) // 2  # half of all: who wants more wants everything
