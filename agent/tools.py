@@ -25,7 +25,7 @@ class Toolset:
     def __init__(
         self, bundles: Sequence[ToolBundle], planned: Iterable[str], domains: Collection[str] | None = None
     ) -> None:
-        """`domains` are those whose tools may be seen, besides `request_tools`; None: all."""
+        """Take the tools of all bundles that are of some `domains` (None: all), and `request_tools` always."""
         self._specs: dict[str, ToolSpec] = {}
         for bundle in bundles:
             for spec in bundle.tools:

@@ -32,9 +32,9 @@ TELLING_CHARS: Final = 600
 TELLING_SENTENCES: Final = 8
 """A message that tells so much may ask that one thing be not kept; in a shorter one the wish is for all of it."""
 SAID_AGAIN: Final = 2
-"""A sentence elsewhere that shares so many telling words with what is not to be kept says it again."""
+"""A sentence elsewhere that shares so many words of its subject with what is not to be kept says it again."""
 STEM_CHARS: Final = 6
-"""So many letters tell a word, whatever its ending."""
+"""The first letters by which words are compared, whatever their endings."""
 SAID_WORDS: Final = 3
 """A last sentence that is shorter says good-bye."""
 ASKED_AGAIN: Final = 16  # messages whose intents are cached: a turn asks for its own several times
@@ -50,7 +50,7 @@ _YIELDS_TO: Final[dict[str, tuple[str, ...]]] = {
 }
 """The intents in the order they are sought, each with those it yields to: "keep it out of your memory" states one."""
 KEY_CHARS: Final = 5
-"""So many letters of a word tell which phrases may be in a text."""
+"""The first letters of a word by which phrases are looked up."""
 _NOT_STEERING: Final = "not_steering"
 """The list of talk that steers nothing though it has the words: other people's sayings, texts to write, programs,
 machines."""

@@ -1,6 +1,6 @@
 """The layout of a message: fences, quotations, paragraphs of prose, and stretches that have a form of their own.
 
-Rule 1: pure, and linear in the text; it tells what looks like prose from what does not, never what is said.
+Rule 1: pure, and linear in the text; it separates what looks like prose from what does not, and reads nothing of it.
 Rule 2: two lines of code, markup, a log or a talk belong together over the few that stand between them.
 """
 # ruff: noqa: RUF001  # marks of many languages are the subject here

@@ -1,7 +1,7 @@
 """Separates the user's own words in a message from material: text that they pasted, quoted or handed over.
 
-Rule 1: pure, and structure comes first: fences, quotation, layout, position, length. Words only tell a request from a
-statement, and they are those of the languages.
+Rule 1: pure, and structure comes first: fences, quotation, layout, position, length. Words only separate a request from
+a statement, and they are those of the languages.
 Rule 2: in doubt it is material. A statement that is missed can be said again; a page that speaks for the user cannot be
 unsaid.
 Rule 3: bounded: of a long message only the beginning and the end are read, for that is where people speak themselves.

@@ -3,7 +3,7 @@
 Each language gives examples of both kinds. A naive Bayes over their words weighs another prompt: small words ("my",
 "should we", "explain") tell most, so that some hundred examples are enough, and no model takes part.
 
-Rule 1: what tells is data; no word of any language stands here.
+Rule 1: the examples are data; no word of any language stands here.
 Rule 2: pure, and linear in the text; the callers bound its length.
 """
 

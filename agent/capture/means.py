@@ -5,16 +5,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from agent.capture.identity import (
-    AskedMessage,
-)
+from agent.capture.identity import AskedMessage
 from agent.threads.threads import Neighbours
 from agent.turns.background import Background
 from agent.turns.pipeline import Pipeline
 from agent.turns.turns import Turns
-from protocol.capture.calls import (
-    CaptureSource,
-)
+from protocol.capture.calls import CaptureSource
 from protocol.conversation.turns import TurnOptions
 from protocol.conversation.values import RecallStatus
 from protocol.seams.house_facts import Marks

@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from agent.capture.identity import (
-    find_replayed,
-)
+from agent.capture.identity import find_replayed
 from agent.capture.means import CaptureMeans, FoundMessage, options_of
 from agent.capture.shown import BETWEEN, behind, cut, find_gone_pieces, half_to_drop, rejoin, within
+from agent.prompt.compiler import context_blocks
 from agent.rows.captures import (
     BlockPiece,
     add_shown,
@@ -94,16 +93,7 @@ class Recalls:
         prepared = await self._means.pipeline.prepare(context, params.user_text, NOTHING_SAID, calls_tools=False)
         compiled = prepared.compiled
         refs = standing_in(compiled.manifest)
-        blocks = [
-            ContextBlock(
-                block_id=one.block_id,
-                domain=one.context.domain,
-                text=one.rendered.text,
-                placement="before_user",
-                source_refs=one.rendered.refs,
-            )
-            for one in compiled.blocks
-        ]
+        blocks = context_blocks(compiled.blocks, "before_user")
         return GivenMemory(compiled.sections, refs, blocks, compiled.recall.status)
 
     def _store(self, tx: Tx, found: FoundMessage, given: GivenMemory) -> None:

@@ -83,7 +83,7 @@ class Agents:
         shelf: AgentShelf,
         settings: Callable[[], GatewayConfig],
     ) -> None:
-        """`find_thread` finds the threads that the store did not take, too."""
+        """Take `find_thread` as a function that finds the threads which the store did not take, too."""
         self._db = db
         self._find_thread = find_thread
         self._shelf = shelf

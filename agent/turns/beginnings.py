@@ -52,7 +52,7 @@ class AskedTurn(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The user's words."""
+        """Return the user's words: the text parts of the input, a blank line between them."""
         return "\n\n".join(part.text for part in self.params.input if isinstance(part, TextInput))
 
     def require_input(self) -> None:

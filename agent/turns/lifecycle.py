@@ -1,4 +1,4 @@
-"""The two ends of a turn, whoever runs its model.
+"""The beginning and the end of a turn, for both drivers.
 
 Rule 1: a turn has two durable commits: the user's item before the model, everything else before the notification that
 ends it. Neither is given up half way, whoever asked for it and whatever is cancelled.

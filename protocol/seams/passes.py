@@ -52,7 +52,7 @@ class PassStage(Protocol):
 
     @property
     def name(self) -> str:
-        """The name under which a run shows it."""
+        """Return the name under which a run shows the stage."""
         ...
 
     def work(self, tx: Tx, run: StageRun) -> StageSlice:

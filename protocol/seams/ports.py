@@ -187,7 +187,7 @@ class Spawn(Protocol):
     """A function that starts background work, which outlives the request. Its notifications come after the reply."""
 
     def __call__(self, work: Callable[[], Any], name: str) -> None:
-        """`work` is an async function of no arguments; an exception that it raises is logged as a defect."""
+        """Start `work`, an async function of no arguments; an exception that it raises is logged as a defect."""
         ...
 
 
