@@ -6,11 +6,13 @@ Rule 1: pure.
 from agent.states import TURNS
 
 MIN_SUMMARY_CHARS = 12
+"""A shorter summary, such as "done" or "exit code 0", holds nothing to find."""
 OWN_TOOLS = ("memory_", "thread_search", "artifact_read", "knowledge_")
+"""Parts of the names of the gateway's own tools."""
 UNFINISHED = frozenset({"failed", "interrupted", "cancelled"})
-"""Of turns that ended so, only the user's message was said."""
+"""Statuses of turns without a whole answer: of these, only the user's message may be found again."""
 UNDER_WAY = frozenset(status for status, ends in TURNS.items() if "complete" in ends)
-"""Messages of turns that go on are handed to the index when these end."""
+"""Statuses of turns that have not ended: their messages are handed to the index when they end."""
 
 
 def is_indexable(kind: str, status: str, memory_mode: str, turn_status: str, text: str, name: str | None) -> bool:

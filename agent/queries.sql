@@ -96,7 +96,7 @@ VALUES (:turn_id, :thread_id, :position, :driver, :mode, :memory_mode, :status, 
     (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'forgotten'))
 
 -- name: caller_of_turn
--- Who began a turn.
+-- The door and the client that began a turn.
 SELECT caller FROM turn WHERE turn_id = :turn_id
 
 -- name: turns_shown
@@ -327,7 +327,7 @@ SELECT :workspace_id, :thread_id, :turn_id, :block_id, :line_hash, :source_kind,
 WHERE NOT EXISTS (SELECT 1 FROM injection WHERE line_hash = :line_hash AND thread_id = :thread_id)
 
 -- name: is_injected
--- Whether a line went into a prompt of the workspace before; a memory's line, into any prompt: what is the user's goes into all of them.
+-- A line that went into a prompt of the workspace; a memory's line, into any prompt: the user's memories are recalled in all.
 SELECT 1 FROM injection WHERE line_hash = :line_hash AND (source_kind = 'memory' OR workspace_id = :workspace_id) LIMIT 1
 
 -- name: get_tool_reply
@@ -566,7 +566,7 @@ UPDATE capture SET seen_at = max(seen_at, :now) WHERE id = :row
 UPDATE capture SET recall = :recall WHERE id = :row
 
 -- name: hide_capture
--- A captured message went out without what it was to be given.
+-- A captured message went out without the lines that were prepared for it.
 UPDATE capture SET is_shown = 0, recall = :recall WHERE id = :row
 
 -- name: answer_capture
@@ -624,11 +624,11 @@ DELETE FROM shown_line WHERE id IN (SELECT value FROM json_each(:rows))
 DELETE FROM shown_line WHERE capture_id = :row
 
 -- name: move_recall
--- What a message was given goes to the one in which the same is asked again; what holds in all of the conversation stays.
+-- The pieces of a captured message move to the one that asks the same again; its brief stays.
 UPDATE shown_line SET capture_id = :to WHERE capture_id = :row AND block <> 'brief'
 
 -- name: copy_brief
--- What holds in all of a conversation holds in one that leaves it.
+-- The brief of a captured message is copied to one of a conversation that leaves its own.
 INSERT INTO shown_line (capture_id, block, source_kind, source_id, source_turn, mark, text)
 SELECT :to, block, source_kind, source_id, source_turn, mark, text FROM shown_line WHERE capture_id = :row AND block = 'brief' ORDER BY id
 
@@ -656,11 +656,11 @@ DELETE FROM shown_line WHERE source_id = :source_id
 DELETE FROM shown_line WHERE source_turn IN (SELECT turn_id FROM turn WHERE thread_id = :thread_id)
 
 -- name: remove_injections
--- What went into the prompt of a turn did not.
+-- The lines of a prompt go that was not shown to a model after all.
 DELETE FROM injection WHERE turn_id = :turn_id
 
 -- name: supersede_turn
--- The same was asked again.
+-- A turn whose question was asked again names the turn that did.
 UPDATE turn SET superseded_by = :by WHERE turn_id = :turn_id
 
 -- name: said_in_shown_lines

@@ -25,7 +25,7 @@ class Toolset:
     def __init__(
         self, bundles: Sequence[ToolBundle], planned: Iterable[str], domains: Collection[str] | None = None
     ) -> None:
-        """`domains` are those whose tools may be seen, besides `request_tools`; None: all."""
+        """Take the tools of all bundles that are of some `domains` (None: all), and `request_tools` always."""
         self._specs: dict[str, ToolSpec] = {}
         for bundle in bundles:
             for spec in bundle.tools:
@@ -39,15 +39,15 @@ class Toolset:
         return [spec for name, spec in self._specs.items() if name in self._visible]
 
     def visible_names(self) -> list[str]:
-        """Names of what the model sees now."""
+        """Return the names of the tools that the model sees now, in the same order."""
         return [spec.name for spec in self.visible()]
 
     def hidden_domains(self) -> list[Domain]:
-        """Domains of which something is not visible yet."""
+        """Return the domains with a tool that is not visible yet, sorted."""
         return sorted({spec.domain for name, spec in self._specs.items() if name not in self._visible})
 
     def reveal(self, arguments: dict[str, Any]) -> ToolReply:
-        """`request_tools`: make the tools of some domains visible from the next round on."""
+        """Answer `request_tools`: make the tools of some domains visible from the next round on; name those."""
         try:
             wanted = msgspec.convert(arguments, RequestToolsArgs)
         except msgspec.ValidationError as error:
@@ -60,7 +60,7 @@ class Toolset:
 
 
 def failure(code: str, message: str) -> ToolReply:
-    """Return a tool error as the model reads it."""
+    """Return a tool error as the model reads it, its message cut to 500 characters."""
     return ToolReply(ok=False, error=ToolFailure(code=code, message=message[:500]))
 
 
@@ -96,5 +96,5 @@ async def _offer_own_tools(_given: HookInput) -> HookOutput:
 
 
 def subscriptions() -> list[Subscription]:
-    """The agent's own hook: `request_tools` is always visible, what tells of other agents once it is asked for."""
+    """Return the agent's own hook: `request_tools` is always visible, the tools about agents once asked for."""
     return [Subscription(hook_id="agent.request_tools", phase="TurnPreToolMaterialization", call=_offer_own_tools)]

@@ -1,6 +1,6 @@
-"""Small values that the parts of this house hand to one another.
+"""Small values that the rooms of this house hand to one another.
 
-Rule 1: data only; who makes and who uses them is told where they are made and used.
+Rule 1: data only; nothing here decides, reads or stores.
 """
 
 from collections.abc import Sequence
@@ -42,23 +42,23 @@ class History(NamedTuple):
 
     @property
     def messages(self) -> list[Message]:
-        """All that was said."""
+        """Return the messages of all turns, oldest first."""
         return [message for turn in self.turns for message in turn.messages]
 
     @property
     def previous(self) -> list[str]:
-        """The last message of the user and what was answered to it."""
+        """Return the last text of the user and that of the assistant, in this order, of the last four messages."""
         last = {message.role: message.content for message in self.messages[-4:]}
         return [last[role] for role in ("user", "assistant") if role in last]
 
     @property
     def sure_turn_ids(self) -> list[str]:
-        """The turns that are not left out any more."""
+        """Return the ids of the last `sure` turns."""
         return [turn.turn_id for turn in self.turns[len(self.turns) - self.sure :]]
 
     @property
     def unrecalled_turn_ids(self) -> list[str]:
-        """The turns of which nothing is recalled: those that stay, and those that failed."""
+        """Return the ids of the turns of which nothing is recalled: failed ones, then the sure ones."""
         return [*self.failed, *self.sure_turn_ids]
 
 
@@ -66,11 +66,9 @@ NOTHING_SAID = History()
 
 
 class Injected(Struct, frozen=True):
-    """A block of a prompt, and its lines with what each was made from.
-
-    A standing one is the same in turn after turn.
-    """
+    """A block of a prompt, and its lines, each with its source."""
 
     block_id: str
     lines: Sequence[tuple[str, SourceRef]]
     is_standing: bool = False
+    """The block is the same in turn after turn."""

@@ -2,8 +2,8 @@
 
 language/    every word of every language, one file each
 
-Rule 1: words that a model reads stand in a `*.md` file of this package, words that people say in `language/`, none
-between lines of code.
+Rule 1: prompts stand in `*.md` files of this package, the frames of recalled blocks in `render.py`, and words that
+people say in `language/`.
 Rule 2: nothing here knows a turn, a store or a provider; the same input gives the same bytes.
 """
 
@@ -51,13 +51,13 @@ class Prompt(Struct, frozen=True):
 
 
 def _choices(hint: Any) -> str:
-    """The values that a member may take, as a model should read them."""
+    """Return the values that a member may take, as a model should read them."""
     literals = [part for part in (hint, *get_args(hint)) if get_origin(part) is Literal]
     return " | ".join(str(value) for part in literals for value in get_args(part)) or "short text"
 
 
 def _semantic_fields() -> str:
-    """One line per member of the semantic fields, made from the contract so that it cannot lag."""
+    """Return one line per member of the semantic fields, made from the contract so that it cannot lag."""
     return "\n".join(f"- `{name}`: {_choices(hint)}" for name, hint in get_type_hints(SemanticFields).items())
 
 

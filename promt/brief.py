@@ -23,7 +23,7 @@ MAX_LINE_CHARS = 280  # of a statement's own words, as of a recalled one
 
 
 class StandingStatement(Struct, frozen=True):
-    """Something that stands until it is changed. `key` is what it is about, whichever scope it was said in."""
+    """A statement that holds until it is changed. `key` names its subject, whichever scope it was said in."""
 
     memory_id: str
     place: int
@@ -70,7 +70,7 @@ STANDING = _frame("memory_standing")
 def _newest(
     statements: Iterable[StandingStatement], of: Callable[[StandingStatement], object]
 ) -> list[StandingStatement]:
-    """The statement of each kind that was said last."""
+    """Return of the statements with the same `of` the one that was said last."""
     last = sorted(statements, key=lambda one: (one.said_at, one.first_said_at, one.memory_id))
     return list({of(one): one for one in last}.values())
 
@@ -96,7 +96,7 @@ def compose(statements: Iterable[StandingStatement], max_chars: int, frame: Fram
             continue
         ref = SourceRef(kind="memory", id=one.memory_id)
         line = line_of(ContextItem(ref=ref, text=one.text), "memory", MAX_LINE_CHARS)
-        if line is None:  # nothing of it is seen
+        if line is None:  # it has no visible character
             continue
         if len(line.text) + 1 > room:
             left_out.append(one.memory_id)

@@ -49,14 +49,16 @@ def small_talk() -> str:
 
 
 SMALL_TALK = compile_late(small_talk, re.IGNORECASE)
-"""A thank you is no name."""
+"""Words that only greet or thank: they are no signature."""
 
 
 def is_title(head: str) -> bool:
     """Return whether a paragraph is a title: lines that are short, and no sentence."""
     lines = head.split("\n")
     is_short = len(lines) <= TITLE_LINES and max(map(len, lines)) <= TITLE_CHARS
-    is_chat = head[:1].islower() and is_about_user(head)  # who types so writes no titles, and no full stops either
+    is_chat = head[:1].islower() and is_about_user(
+        head
+    )  # a user who types in small letters writes no titles, and no full stops either
     return is_short and not is_chat and _ENDS_SENTENCE.search(head) is None
 
 
@@ -68,7 +70,7 @@ def is_greeting(head: str) -> bool:
 def find_documents(text: str, blocks: Sequence[TextBlock]) -> list[Span]:
     """Return the ranges of a message that are a text with a frame of its own, in order.
 
-    Who heads several paragraphs has divided what they say.
+    Several paragraphs with headings are a user's own division of what they say.
     """
     prose = [(block, text[block.start : block.end]) for block in blocks if not block.is_formed]
     headed = [block for block, said in prose if _is_headed(said)]
@@ -148,6 +150,7 @@ def _is_signed(said: str) -> bool:
 
 
 def _behind_sentences(line: str) -> str:
+    """Return the last of several sentences of a line; empty for a single one."""
     ranges = list(sentences(line))
     return line[slice(*ranges[-1])] if len(ranges) > 1 else ""
 

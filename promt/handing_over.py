@@ -29,15 +29,16 @@ POINTS_AHEAD = compile_late(lambda: whole("own_words", "points_ahead"), re.IGNOR
 
 
 def _polite() -> str:
-    """The pattern of where a request may begin in a language with blanks."""
+    """Return the pattern of where a request may begin in a language with blanks."""
     said = either("own_words", "polite", spaced=True)
     return rf"(?:^|[,;:：，。.!?¿¡—–-]\s*|\b(?:{said})\s+,?\s*)"
 
 
 _JOINS = compile_late(lambda: whole("extraction", "and"), re.IGNORECASE)
 QUESTION = compile_late(r"[?？]")
+"""A question mark anywhere in a stretch makes it a question."""
 KEEPS = compile_late(lambda: rf"(?:{either('own_words', 'keeps')})", re.IGNORECASE)
-"""Words that ask for what follows them to be kept: that is the user's own."""
+"""Asks for what follows to be kept: that is the user's own."""
 _KEPT = compile_late(
     lambda: rf"{_polite()}(?:{KEEPS.pattern})(?!\w)|{either('own_words', 'kept_anywhere')}", re.IGNORECASE
 )
@@ -47,10 +48,13 @@ BEGINS_QUESTION = compile_late(
     lambda: rf"\W*(?:(?:{either('quotes', 'asks', spaced=True)})\b|{either('quotes', 'asks', spaced=False)})",
     re.IGNORECASE,
 )
+"""Begins with a word that asks."""
 COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])|\s(?:[-=]>|→)(?=\s)")
+"""A colon, or an arrow, behind which something may follow."""
 _DASH = compile_late(r"\s[–—-](?=\s)")
 """Stands for a colon behind a request for work on a text."""
 ALWAYS = compile_late(lambda: whole("own_words", "always"), re.IGNORECASE)
+"""Says that something holds for good: it makes a sentence an order."""
 HEADS_ORDER = compile_late(lambda: whole("own_words", "heads_order"), re.IGNORECASE)
 """Heads an order of one's own, as a name heads what somebody said: "Important: always ..."."""
 _WHENEVER = compile_late(
@@ -79,8 +83,8 @@ def statements() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def find_works() -> re.Pattern[str]:
-    """A request to work on something, where a request may begin."""
+def compile_works() -> re.Pattern[str]:
+    """Return the pattern of a request to work on something, where a request may begin."""
     spaced: list[str] = []
     unspaced: list[str] = []
     for code, table in statements().items():
@@ -107,17 +111,17 @@ REWORKS = compile_late(
 
 def begins_request(said: str) -> bool:
     """Return whether words begin by asking for work on something."""
-    return find_works().match(said) is not None
+    return compile_works().match(said) is not None
 
 
 def asks_for_rework(said: str) -> bool:
     """Return whether words ask for work that needs a text."""
-    return REWORKS.search(said) is not None and find_works().search(said) is not None
+    return REWORKS.search(said) is not None and compile_works().search(said) is not None
 
 
 def _is_request(said: str) -> bool:
     """Return whether words ask for work on a text, and do more than point at it."""
-    return any(not POINTS.search(one[0]) for one in find_works().finditer(said))
+    return any(not POINTS.search(one[0]) for one in compile_works().finditer(said))
 
 
 class Cover(NamedTuple):
@@ -142,7 +146,7 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
     for first, until in sentences(masked):
         start, end = block.start + first, block.start + until
         bare = masked[first:until].replace("’", "'")
-        works = None if _WHENEVER.search(bare) else find_works().search(bare)
+        works = None if _WHENEVER.search(bare) else compile_works().search(bare)
         ahead = POINTS_AHEAD.search(bare)
         points = ahead or POINTS.search(bare)
         asks = QUESTION.search(bare)

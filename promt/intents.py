@@ -1,8 +1,8 @@
 """Finds what a message asks of memory, by the phrases of its language.
 
 Rule 1: the phrases are data (`[intents]` of the languages); this module only knows how to read them.
-Rule 2: only the user's own words speak for the user; that nothing be kept is heard from the edges of any message as
-well.
+Rule 2: only the user's own words speak for the user; a wish that nothing be kept counts at the edges of any message,
+too, whose words these may be.
 Rule 3: pure, and bounded: only the beginning and the end of a long message are read, for that is where people steer.
 """
 # ruff: noqa: RUF001  # signs of many languages are the subject here
@@ -32,14 +32,14 @@ TELLING_CHARS: Final = 600
 TELLING_SENTENCES: Final = 8
 """A message that tells so much may ask that one thing be not kept; in a shorter one the wish is for all of it."""
 SAID_AGAIN: Final = 2
-"""A sentence elsewhere that shares so many telling words with what is not to be kept says it again."""
+"""A sentence elsewhere that shares so many words of its subject with what is not to be kept says it again."""
 STEM_CHARS: Final = 6
-"""So many letters tell a word, whatever its ending."""
+"""The first letters by which words are compared, whatever their endings."""
 SAID_WORDS: Final = 3
 """A last sentence that is shorter says good-bye."""
-ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its own some times, and few turns run at once
+ASKED_AGAIN: Final = 16  # messages whose intents are cached: a turn asks for its own several times
 _READING = threading.Lock()
-"""Held by whoever reads: the phrases of a language are read and compiled once, not by every turn that comes first."""
+"""Held while a message is read: of turns that come at once, one reads and compiles the phrases of a language."""
 _YIELDS_TO: Final[dict[str, tuple[str, ...]]] = {
     "no_save": (),
     "forget": ("no_save",),
@@ -48,10 +48,9 @@ _YIELDS_TO: Final[dict[str, tuple[str, ...]]] = {
     "history": (),
     "asks": (),
 }
-"""The intents in the order they are sought, each with those it yields to: "keep it out of your memory" says one, not
-three."""
+"""The intents in the order they are sought, each with those it yields to: "keep it out of your memory" states one."""
 KEY_CHARS: Final = 5
-"""So many letters of a word tell which phrases may be in a text."""
+"""The first letters of a word by which phrases are looked up."""
 _NOT_STEERING: Final = "not_steering"
 """The list of talk that steers nothing though it has the words: other people's sayings, texts to write, programs,
 machines."""
@@ -72,7 +71,7 @@ _SIMPLIFIED = str.maketrans(
 """Traditional characters that steer memory and their simplified forms, on both sides of the comparison."""
 _CURLY = str.maketrans({"’": "'", "ʼ": "'", "＇": "'"})
 
-_WITH_BLANKS = {
+_WITH_BLANKS = {  # the marks of `[intents]` in grammar.md, as expressions on the text of `_clauses`
     "^": "[¦,] ",
     "$": r"(?:\? )?[¦,] ",
     "~": "(?:[^¦? ]+ ){0,4}?",
@@ -149,7 +148,7 @@ class _Reader:
         return _Pattern(tuple(pieces), tuple(needs))
 
     def _simple(self, part: str) -> _Pattern:
-        """A mark, a list by its name, words, or a group that has but words."""
+        """Return the pattern of a mark, of a list by its name, of words, or of a group that has but words."""
         if part in self._marks:
             read = _Pattern((self._marks[part],))
         elif part[0] == "<":
@@ -164,7 +163,7 @@ class _Reader:
         return read
 
     def _need(self, word: str) -> str:
-        """The word with the blanks around it, so that it is not sought within others.
+        """Return the word with the blanks around it, so that it is not sought within others.
 
         A stem or an ending keeps its other side.
         """
@@ -194,7 +193,7 @@ def _needs_of_any(choices: list[_Pattern]) -> tuple[frozenset[str], ...]:
 
 
 def _strength(need: frozenset[str]) -> int:
-    """The longer the shortest of its strings, the fewer the texts that contain one."""
+    """Return the length of the shortest of its strings: the longer it is, the fewer texts contain one."""
     return min(map(len, need))
 
 
@@ -214,12 +213,12 @@ class _Text:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The beginnings of its words, a blank behind each word: up to `KEY_CHARS` characters."""
+        """Return the beginnings of its words, a blank behind each word: up to `KEY_CHARS` characters."""
         return frozenset(word[:length] for word in self.words for length in range(1, KEY_CHARS + 1))
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Its words, a blank behind each."""
+        """Return its words, a blank behind each."""
         return frozenset(f"{word} " for word in self.clauses.split(" "))
 
     def contains(self, need: frozenset[str]) -> bool:
@@ -244,7 +243,7 @@ class _Phrase:
         return re.compile(("(?<= )" if self._spaced else "") + "".join(pieces))
 
     def _choices(self, words: _Words) -> str:
-        """The expression of words: with `*` every word that begins so."""
+        """Return the expression of words: with `*` every word that begins so."""
         blank = _AFTER_WORD if self._spaced else ""
         choices = [
             "".join([word + blank for word in choice.split()]) for choice in words.translate(_ESCAPED).split("|")
@@ -252,7 +251,7 @@ class _Phrase:
         return "|".join(choices).replace("*", _REST_OF_WORD[self._spaced])
 
     def occurs(self, text: _Text) -> bool:
-        for need in self.needs:  # a loop: most are asked for one need, and have it not
+        for need in self.needs:  # a loop, faster than all(): most phrases have one need, and most texts lack it
             if not text.contains(need):
                 return False
         return self.regex.search(text.clauses) is not None
@@ -285,7 +284,7 @@ class _Phrases:
 
 
 def _fold_text(text: str) -> str:
-    """Lower case without accents on letters that have a form without; kana keep their marks."""
+    """Return the text in lower case without accents on letters that have a form without; kana keep their marks."""
     lowered = normalize("NFKC", text).casefold().translate(_CURLY)
     if lowered.isascii():
         return lowered
@@ -304,7 +303,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def _clauses(text: str) -> str:
-    """The words of a message, one blank after each, with `,` and `¦` where a clause ends."""
+    """Return the words of a message, one blank after each, with `,` and `¦` where a clause ends."""
     lines = mask_quotes(UNSEEN.sub("", text.translate(_CURLY))).replace("\n", " ¦ ")
     return " ¦ " + " ".join(_tokens(_fold_text(lines))) + " ¦ "
 
@@ -322,7 +321,7 @@ class _Language:
 
     @property
     def names_everything(self) -> bool:
-        """The language has words for all that is said (`of_everything`)."""
+        """Return whether the language has words for all that is said (`of_everything`)."""
         return "of_everything" in self._table
 
     def may_be(self, text: "_Text") -> bool:
@@ -359,6 +358,7 @@ def _occurs(language: _Language, intent: str, text: _Text, *others: str) -> bool
 
 
 def _find_intents(language: _Language, text: _Text) -> list[str]:
+    """Return the intents that a text states in a language, those left out that yield to another one of it."""
     heard: list[str] = []
     for intent, stronger in _YIELDS_TO.items():
         others = [other for other in stronger if other in heard]
@@ -373,7 +373,7 @@ def ends_of(text: str) -> str:
 
 
 def _read(text: str) -> _Text:
-    """The clauses of the part of a message that is read."""
+    """Return the clauses of the part of a message that is read."""
     return _Text(_clauses(ends_of(text)))
 
 
@@ -448,6 +448,7 @@ def find_unsavable(text: str) -> list[Span]:
 
 
 def _find_repeated(text: str) -> Iterator[Span]:
+    """Yield what a question after the past repeats behind its colon."""
     for start, end in own_words(text) if COLON.search(text) else ():
         for first, until in sentences(text, start, end):
             colon = COLON.search(text, first, until)
@@ -486,7 +487,7 @@ def _find_unsaved(text: str) -> tuple[Span, ...]:
 
 
 def _telling_words(sentence: str) -> set[str]:
-    """Return how the words of a sentence begin that say what it is about."""
+    """Return the first `STEM_CHARS` letters of the words that say what a sentence is about."""
     known = words_of_grammar()
     words = (word.casefold() for word in _TELLING.findall(sentence) if not KEEPS.fullmatch(word))
     return {word[:STEM_CHARS] for word in words if word not in known}

@@ -1,6 +1,6 @@
 """The layout of a message: fences, quotations, paragraphs of prose, and stretches that have a form of their own.
 
-Rule 1: pure, and linear in the text; it tells what looks like prose from what does not, never what is said.
+Rule 1: pure, and linear in the text; it separates what looks like prose from what does not, and reads nothing of it.
 Rule 2: two lines of code, markup, a log or a talk belong together over the few that stand between them.
 """
 # ruff: noqa: RUF001  # marks of many languages are the subject here
@@ -43,9 +43,11 @@ QUOTED = compile_late(
     r"|\{\s*[\"'][^{}\n]{1,3000}\}"
     r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)"
 )
+"""A quotation within a line, with the marks of any of the languages, or an object of a program."""
 
 
 def _sentence_end() -> str:
+    """Return the pattern of what stands between two sentences."""
     known = "".join(rf"(?<!\b{re.escape(word)}\.)" for word in list_words("layout", "ends_no_sentence"))
     initials = r"(?!(?<=\.\w\.)\s+[a-z\u00df-\u00ff\u0430-\u044f])"  # "9 a.m. to 5 p.m. every day"
     # the first look behind fails at nearly every place, and the rest is not asked there
@@ -118,6 +120,7 @@ _CALLS = compile_late(r"[?!？！]")
 SPEAKER = compile_late(
     r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_](?:[^\n:：,.;!?]|\.(?= ?\d)){0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S"
 )
+"""A line that begins with a name and a colon, as in a transcript."""
 
 
 class TextBlock(NamedTuple):
@@ -153,7 +156,7 @@ _QUOTED_LINE = compile_late(r"^[ \t]*>[^\n]*$", re.MULTILINE)
 
 
 def fences(text: str) -> list[Span]:
-    """Fenced parts; an open one goes to the end."""
+    """Return the ranges of fenced code, in order; an open fence goes to the end."""
     found: list[Span] = []
     opened: re.Match[str] | None = None
     for mark in _FENCE.finditer(text):
@@ -169,7 +172,7 @@ def fences(text: str) -> list[Span]:
 
 
 def _lines(text: str, blocked: Sequence[Span]) -> Iterator[tuple[int, int, bool]]:
-    """The lines of the text with whether they are blocked; a blocked stretch is one line."""
+    """Yield the lines of the text as (start, end, is blocked); a blocked stretch is one line."""
     place = 0
     for start, end in [*blocked, (len(text), len(text))]:
         if start < place:
@@ -187,7 +190,7 @@ def _lines(text: str, blocked: Sequence[Span]) -> Iterator[tuple[int, int, bool]
 
 
 def blocks_of(text: str, blocked: Sequence[Span]) -> list[TextBlock]:
-    """Paragraphs of prose and stretches with a form, in order."""
+    """Return paragraphs of prose and stretches with a form, in order; `blocked` ranges have one, and are sorted."""
     lines = list(_lines(text, blocked))
     formed = _find_formed_lines(text, lines)
     blocks: list[TextBlock] = []
@@ -208,7 +211,7 @@ def blocks_of(text: str, blocked: Sequence[Span]) -> list[TextBlock]:
 
 
 def _find_formed_lines(text: str, lines: Sequence[tuple[int, int, bool]]) -> list[bool]:
-    """Of each line, whether it has a form that is no prose, or stands between two such lines of one text."""
+    """Return for each line whether it has a form that is no prose, or stands between two such lines of one text."""
     formed = [is_blocked for _, _, is_blocked in lines]
     said = {at: text[start:end] for at, (start, end, is_blocked) in enumerate(lines) if not is_blocked}
     mail = _mail_begins(said)
@@ -243,7 +246,7 @@ def _find_formed_lines(text: str, lines: Sequence[tuple[int, int, bool]]) -> lis
 
 
 def _texts_in_code(said: Mapping[int, str]) -> Iterator[tuple[int, int]]:
-    """The lines from where code opens a text of several lines to where it closes it, of a diff, of a quotation.
+    """Yield the (first, last) lines of a text of several lines in code, of a diff, of a quotation.
 
     A quotation of several paragraphs opens its first line and closes its last.
     """
@@ -270,7 +273,7 @@ def _texts_in_code(said: Mapping[int, str]) -> Iterator[tuple[int, int]]:
 
 
 def _letters(said: Mapping[int, str]) -> Iterator[tuple[int, int]]:
-    """The lines from the greeting of a formal letter to its close; the first line of a message greets its reader."""
+    """Yield the (first, last) lines of formal letters; a greeting in a message's first line is the user's own."""
     opened: int | None = None
     places = [at for at, line in said.items() if line.strip()]
     for at in places[1:]:
@@ -282,7 +285,7 @@ def _letters(said: Mapping[int, str]) -> Iterator[tuple[int, int]]:
 
 
 def _mail_begins(said: Mapping[int, str]) -> int | None:
-    """The line with which a mail begins, or None; nothing says where one ends."""
+    """Return the line with which a mail begins, or None; nothing says where one ends."""
     before: int | None = None
     for at, line in said.items():
         if _LETTER.match(line):
@@ -295,7 +298,7 @@ def _mail_begins(said: Mapping[int, str]) -> int | None:
 
 
 def _group_weak_lines(said: Mapping[int, str]) -> Iterator[list[int]]:
-    """The lines of each form that a single line may have by chance."""
+    """Yield, form by form, the lines of a form that a single line may have by chance."""
     for pattern in _WEAK:
         yield [at for at, line in said.items() if pattern.match(line)]
     dialogue = [at for at, line in said.items() if _DIALOGUE.match(line)]
@@ -313,7 +316,7 @@ def _group_weak_lines(said: Mapping[int, str]) -> Iterator[list[int]]:
 
 
 def _near(places: Sequence[int], reach: int) -> list[list[int]]:
-    """The places in runs, of which each is within reach of the one before."""
+    """Return the places in runs, in which each place is within reach of the one before."""
     runs: list[list[int]] = []
     for at in places:
         if runs and at - runs[-1][-1] <= reach:

@@ -1,4 +1,4 @@
-"""Tells by its frame whether a long message is told to the assistant by its user, or is a document of somebody's.
+"""Decides by its frame whether a long message is told to the assistant by its user, or is a document of others.
 
 Rule 1: pure, and by paragraphs: who tells an assistant about themselves says so in the first one or in the last, with
 words for both, or begins with the one and ends by asking the other, or says that they will tell about themselves; and

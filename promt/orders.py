@@ -1,4 +1,4 @@
-"""Finds the orders for good in a message that others may have given: by their place, in whatever language.
+"""Finds standing orders in a message that others may have given: by their place, in whatever language.
 
 Rule 1: pure; the words beside an order decide by what they are not: no order, no sentence about the user.
 Rule 2: an order that speaks of the user is theirs, and what is no order is judged elsewhere.
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from promt.documents import SMALL_TALK
-from promt.handing_over import ALWAYS, COLON, HANDING_CHARS, HEADS_ORDER, KEEPS, find_works
+from promt.handing_over import ALWAYS, COLON, HANDING_CHARS, HEADS_ORDER, KEEPS, compile_works
 from promt.layout import LIST_MARK, WORD, Span, TextBlock, blocks_of, sentences
 from promt.patterns import compile_late
 from promt.speaker import is_about_user
@@ -51,7 +51,7 @@ def _leads_on(text: str, block: TextBlock, words: int = HANDING_CHARS) -> bool:
     said = text[block.start : block.end]
     if len(said) > HANDING_CHARS or len(WORD.findall(said)) > words or SMALL_TALK.fullmatch(said):
         return False
-    is_told = said.endswith(_ENDS_SAYING) and is_about_user(said) and find_works().search(said) is None
+    is_told = said.endswith(_ENDS_SAYING) and is_about_user(said) and compile_works().search(said) is None
     return not (is_told or ALWAYS.search(said))
 
 

@@ -1,7 +1,7 @@
 """Separates the user's own words in a message from material: text that they pasted, quoted or handed over.
 
-Rule 1: pure, and structure comes first: fences, quotation, layout, position, length. Words only tell a request from a
-statement, and they are those of the languages.
+Rule 1: pure, and structure comes first: fences, quotation, layout, position, length. Words only separate a request from
+a statement, and they are those of the languages.
 Rule 2: in doubt it is material. A statement that is missed can be said again; a page that speaks for the user cannot be
 unsaid.
 Rule 3: bounded: of a long message only the beginning and the end are read, for that is where people speak themselves.
@@ -28,8 +28,8 @@ from promt.handing_over import (
     THAT,
     Cover,
     asks_for_rework,
+    compile_works,
     find_cover,
-    find_works,
     names_text,
 )
 from promt.layout import (
@@ -74,6 +74,7 @@ AROUND_CHARS: Final = 1000
 SAYING_WORDS: Final = 5
 """So many quoted words in the first person are somebody's sentence; fewer are a saying."""
 ASKED_AGAIN: Final = 16
+"""Messages whose ranges are cached: a turn asks for its own several times."""
 
 _UNSPACED = compile_late("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _BLANK = compile_late(r"\n[ \t]*(?:\n[ \t]*)+")
@@ -133,7 +134,7 @@ _LINE_TEXT = compile_late(r"[^\n]+")
 
 @lru_cache(maxsize=ASKED_AGAIN)
 def _spans(text: str) -> tuple[Span, ...]:
-    """The ranges in which the user speaks in the text as it is seen: no unseen sign breaks a fence or a request."""
+    """Return the ranges in which the user speaks, found in the text as it is seen: unseen signs break no fence."""
     text = read_alike(text)
     if UNSEEN.search(text) is None:
         return _find_spans(text)
@@ -147,6 +148,7 @@ def _spans(text: str) -> tuple[Span, ...]:
 
 
 def _find_spans(text: str) -> tuple[Span, ...]:
+    """Return the ranges in which the user speaks: by layout, then by who speaks, then without quotations."""
     spans: list[Span] = []
     blocked = fences(text)
     blocked += [found.span() for found in INLINE_FENCE.finditer(text[:READ_CHARS])]
@@ -188,7 +190,7 @@ def _hands_over(text: str, first: TextBlock) -> bool:
 
 
 def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
-    """The stretches of prose that the user speaks, by where they stand to what was handed over."""
+    """Yield the stretches of prose that the user speaks, by where they stand to what was handed over."""
     prose = [at for at, block in enumerate(blocks) if not block.is_formed]
     if prose and _is_about_before(text, blocks[prose[-1]], is_alone=len(prose) == 1):
         lead = prose[0]
@@ -214,7 +216,7 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
         if after is not None and after.is_formed and not is_inside and len(following) == 1:
             continue  # what was handed over has a form of its own, which ends before the rest
         size = sum(blocks[one].end - blocks[one].start for one in following)
-        is_on_the_way = not is_inside and bool(rest)  # whoever goes on speaking has not yet handed over anything
+        is_on_the_way = not is_inside and bool(rest)  # a user who goes on speaking has handed over nothing yet
         is_handed = cover.is_sure or (number == 0 and len(following) == 1 and _hands_over(text, block))
         if not is_handed and (size <= ASIDE_CHARS or is_on_the_way):
             continue
@@ -231,7 +233,7 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
 
 
 def _find_telling(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
-    """The stretches of a message that tells the assistant about its user: all but what it hands over on the way.
+    """Yield the stretches of a message that tells the assistant about its user: all but what it hands over.
 
     It hands over what stands below a request for work on a text, or below a question that points at one.
     """
@@ -261,7 +263,7 @@ def _asks_about(text: str, block: TextBlock) -> bool:
 
 
 def _without_cover(text: str, prose: Sequence[TextBlock], *, is_plain: bool) -> Iterator[Span]:
-    """All of it, unless the last paragraph but asks; then what of the ones before is about the user, or short."""
+    """Yield all paragraphs; where the last one only asks, those before it that are about the user, or short."""
     is_bare = is_plain and len(prose) > 1 and _is_bare_request(text, prose[-1])
     before = [] if is_bare else list(prose[:-1])  # the text of a bare request stands above it, whoever speaks there
     if before and _only_asks(text, prose[-1]):
@@ -301,9 +303,9 @@ def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
         return False
     start, end = next(sentences(text, last.start, last.end))
     opening = text[start:end]
-    is_asked = find_works().search(opening) is not None or QUESTION.search(opening) is not None
+    is_asked = compile_works().search(opening) is not None or QUESTION.search(opening) is not None
     points = POINTS_AHEAD.search(opening) or POINTS.search(opening)
-    points = points or (THAT.search(opening) if find_works().search(opening) else None)
+    points = points or (THAT.search(opening) if compile_works().search(opening) else None)
     if points is None or SUBJECT.search(opening[: points.start()]) or (end < last.end and COLON.search(opening)):
         return False
     is_bare = len(opening) <= HANDING_CHARS and SUBJECT.search(opening) is None
@@ -313,16 +315,17 @@ def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
 def _asks(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph holds a question or a request."""
     said = text[block.start : block.end]
-    return QUESTION.search(said) is not None or find_works().search(said) is not None
+    return QUESTION.search(said) is not None or compile_works().search(said) is not None
 
 
 def _last_sentence(text: str, block: TextBlock) -> str:
+    """Return the last sentence of a paragraph, which is not empty."""
     start, end = [*sentences(text, block.start, block.end)][-1]
     return text[start:end]
 
 
 def _find_material_before(text: str, blocks: Sequence[TextBlock], first: int, last: int) -> Iterator[int]:
-    """The first paragraph, if a text with a form of its own follows it up to the last one, which points at that."""
+    """Yield the first paragraph where a text with a form of its own fills the space up to the last one."""
     between = blocks[first + 1 : last]
     if first == 0 and between and all(one.is_formed for one in between) and not _asks(text, blocks[first]):
         yield first
@@ -331,7 +334,7 @@ def _find_material_before(text: str, blocks: Sequence[TextBlock], first: int, la
 def _only_asks(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph is nothing but questions and requests."""
     said = [text[start:end] for start, end in sentences(text, block.start, block.end)]
-    return all(QUESTION.search(one) or find_works().search(one) for one in said)
+    return all(QUESTION.search(one) or compile_works().search(one) for one in said)
 
 
 def _is_mostly_about_user(text: str, block: TextBlock) -> bool:
@@ -340,7 +343,7 @@ def _is_mostly_about_user(text: str, block: TextBlock) -> bool:
 
 
 def _find_unworked(text: str, start: int, end: int) -> Iterator[Span]:
-    """The stretch without what its last sentence asks to be worked on, and without what is asked for in other words."""
+    """Yield the stretch without what its last sentence asks to be worked on, or asks for in other words."""
     is_end = not text[end:].strip()
     is_said = SAYS.search(text, start, end) is not None
     if not (is_end or is_said):
@@ -352,7 +355,7 @@ def _find_unworked(text: str, start: int, end: int) -> Iterator[Span]:
         last and not (SUBJECT.search(last) or COLON.search(last)) and (THAT.search(last) or POINTS.search(last))
     )
     if is_pointing and asks_for_rework(last):
-        yield ranges[-1]  # what stands before a request at the end of all is what it is about
+        yield ranges[-1]  # what stands before a request at the end of the message is what it is about
         return
     if not is_said:
         yield start, end
@@ -368,7 +371,7 @@ def _find_unworked(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _find_unquoted(text: str, start: int, end: int) -> Iterator[Span]:
-    """The stretch without quoted texts; a quoted name, term or short saying of a sentence of one's own stays."""
+    """Yield the stretch without quoted texts; a quoted name, term or short saying of a sentence of one's own stays."""
     place = start
     for number, found in enumerate(QUOTED.finditer(text, start, end)):
         if number >= MENTIONS or not _is_mentioned(found[0][1:-1], _find_around(text, start, end, found)):
@@ -389,6 +392,7 @@ def _find_around(text: str, start: int, end: int, found: re.Match[str]) -> str:
 
 
 def _is_mentioned(quoted: str, around: str) -> bool:
+    """Return whether a quotation is a name, a term or a short saying of the sentence around it, and no text."""
     words = WORD.findall(quoted)
     is_term = len(words) <= TERM_WORDS and not (_UNSPACED.search(quoted) and len(quoted) > TERM_CHARS)
     if is_term and not (is_about_user(quoted) or ALWAYS.search(quoted)):
@@ -399,7 +403,7 @@ def _is_mentioned(quoted: str, around: str) -> bool:
     if is_own_sentence and not ALWAYS.search(quoted):
         return len(words) < SAYING_WORDS or SUBJECT.search(quoted) is None
     return not (
-        is_about_user(quoted) or ALWAYS.search(quoted) or find_works().search(around) or QUESTION.search(around)
+        is_about_user(quoted) or ALWAYS.search(quoted) or compile_works().search(around) or QUESTION.search(around)
     )
 
 
@@ -409,7 +413,7 @@ def _trim_span(text: str, start: int, end: int) -> Span:
 
 
 def _of_long(text: str, spans: Sequence[Span], *, is_meant: bool, is_closed: bool) -> Iterator[Span]:
-    """Of a long message the sentences about the user, and the orders at its beginning and its end.
+    """Yield of a long message the sentences about the user, and the orders at its beginning and its end.
 
     One that is meant for the assistant may state all but orders; of a closed one, a document, only the ends count.
     """
@@ -430,7 +434,7 @@ def _of_long(text: str, spans: Sequence[Span], *, is_meant: bool, is_closed: boo
 
 
 def _without(text: str, spans: Sequence[Span], material: Sequence[Span]) -> list[Span]:
-    """The spans without what of them is material."""
+    """Return the spans without the parts that are material."""
     kept: list[Span] = []
     for start, end in spans:
         place = start

@@ -27,20 +27,20 @@ _OF_PATTERN: Final = (
 class LatePattern:
     """Stands for a compiled pattern. Two threads that use it first compile the same twice, which harms nothing."""
 
-    def __init__(self, source: str | Callable[[], str], asked: int) -> None:
+    def __init__(self, source: str | Callable[[], str], flags: int) -> None:
         self._source = source
-        self._asked = asked
+        self._flags = flags
 
     @cached_property
     def pattern(self) -> str:
-        """The source of the pattern, as `re.Pattern` names it."""
+        """Return the source of the pattern, under the name that `re.Pattern` has for it."""
         return self._source if isinstance(self._source, str) else self._source()
 
     def __getattr__(self, name: str) -> Any:
         """Compile the pattern, and answer for it from then on without this call."""
         if name not in _OF_PATTERN:
             raise AttributeError(name)
-        compiled = re.compile(self.pattern, self._asked)
+        compiled = re.compile(self.pattern, self._flags)
         vars(self).update({one: getattr(compiled, one) for one in _OF_PATTERN})
         return getattr(compiled, name)
 

@@ -75,6 +75,9 @@ def _is_by_speaker(folded: str) -> bool:
 
 
 def is_about_user(text: str) -> bool:
-    """Return whether a stored statement is about the user: in the first person, or as "the user"."""
+    """Return whether a stored statement is about the user: in the first person, or as "the user".
+
+    `speaker.is_about_user` reads a sentence of a message.
+    """
     folded = text.casefold()
     return _is_by_speaker(folded) or _the_user().are_in(folded)

@@ -1,9 +1,9 @@
-"""Tells prompts that are answered better by who knows the person from prompts that need nothing of them.
+"""Separates prompts that are answered better by one who knows the person from prompts that need nothing of them.
 
 Each language gives examples of both kinds. A naive Bayes over their words weighs another prompt: small words ("my",
 "should we", "explain") tell most, so that some hundred examples are enough, and no model takes part.
 
-Rule 1: what tells is data; no word of any language stands here.
+Rule 1: the examples are data; no word of any language stands here.
 Rule 2: pure, and linear in the text; the callers bound its length.
 """
 
@@ -22,7 +22,7 @@ PIECES = (1, 2, 3)
 """The lengths of the pieces of words of scripts without blanks."""
 FIRST_UNSPACED = "\u2e80"  # of the scripts of East Asia; Thai, which writes no blanks either, comes before
 THAI = ("\u0e00", "\u0e7f")
-SMOOTHING = 0.5
+SMOOTHING = 0.5  # added to each count: a feature that one kind lacks is rare in it, not impossible
 _words_of = re.compile(r"\w+").findall
 
 

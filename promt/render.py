@@ -132,7 +132,7 @@ def _lead(item: ContextItem, domain: BlockDomain) -> str:
 
 
 def line_of(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> ItemLines | None:
-    """Return the item as a line; None where nothing of it is seen."""
+    """Return the item as a line; None where it has no visible character."""
     scanned = item.text[: max_item_chars * SCAN_FACTOR + SCAN_CHARS]
     whole = plain(scanned, line_break=_LINE_BREAKS[domain])
     if not whole:
@@ -149,7 +149,7 @@ def line_of(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> Item
 
 
 def _choose(lines: Sequence[ItemLines], room: int) -> list[ItemLines]:
-    """The lines that fit, in order: one that does not is taken without its files, or skipped."""
+    """Return the lines that fit, in order: one that does not is taken without its files, or skipped."""
     chosen: list[ItemLines] = []
     for line in lines:
         for option in (line, line._replace(files="", cut=True)) if line.files else (line,):

@@ -1,6 +1,6 @@
-"""Tells of whom and to whom a sentence of a message speaks, by its pronouns and verbs.
+"""Decides of whom and to whom a sentence of a message speaks, by its pronouns and verbs.
 
-Rule 1: pure. Of stored statements `person.py` tells the same; a message is read more widely.
+Rule 1: pure. `person.is_about_user` reads stored statements and is narrower: a message is read more widely.
 """
 # ruff: noqa: RUF001  # the apostrophe of typographers is meant
 
@@ -15,7 +15,7 @@ _YOU = compile_late(lambda: whole("own_words", "you"), re.IGNORECASE)
 
 @cache
 def _own() -> re.Pattern[str]:
-    """Any word by which people speak of themselves."""
+    """Return the pattern of any word by which people speak of themselves."""
     own = [
         own for table in tables("statements").values() for own in table.get("own_among_others", table.get("own", []))
     ]

@@ -1,7 +1,7 @@
 """Finds the time that a message names: "yesterday", "in March", "vor zwei Tagen", "3 мая" as a range of milliseconds.
 
-Rule 1: now, the time zone and what reads dates are arguments. What counts back from today is a table here, for only
-here it is known how loosely it is meant; a date of the calendar is found here and read by a library.
+Rule 1: now, the time zone and the reader of dates are arguments. Phrases that count back from today are a table here,
+because a library does not know how loosely they are meant; a date of the calendar is found here and read by a library.
 Rule 2: only the past is found: what may lie ahead ("on Monday", "in May") means the last one that began.
 Rule 3: an unknown phrase is no time; a guess would hide what was said.
 """
@@ -69,7 +69,7 @@ def _years_ago(count: int) -> Callable[[date], Days]:
 
 
 def _around(unit: str, count: int) -> Callable[[date], Days]:
-    """N units ago, as loosely as people count: to the day for days, half a unit to either side for more."""
+    """Return the days of N units ago, as loosely as people count: a day, half a week around, a month, a year."""
     if unit == "day":
         return _days_ago(count)
     if unit == "week":
@@ -78,12 +78,12 @@ def _around(unit: str, count: int) -> Callable[[date], Days]:
 
 
 def _weekday(number: int) -> Callable[[date], Days]:
-    """The last such day before today."""
+    """Return the last such day before today; 0 is Monday."""
     return lambda today: _days_ago((today.weekday() - number - 1) % 7 + 1)(today)
 
 
 def _few(unit: str) -> Callable[[date], Days]:
-    """A couple or a few units ago: nobody counted."""
+    """Return the days of "a few units ago": from four to two of them."""
     return lambda today: (_around(unit, 4)(today)[0], _around(unit, 2)(today)[1])
 
 
@@ -158,7 +158,7 @@ _LETTERS = compile_late(r"(?:\w(?!\?))+")
 
 
 def _rule(phrase: str, days_of: Callable[[re.Match[str], _Asked], Days | None], anchored: str | None = None) -> _Rule:
-    """A rule; `anchored` is the part of its phrase that no match is without, if it is not all of it."""
+    """Return a rule; `anchored` is the part of its phrase that no match is without, if it is not all of it."""
     spaced = phrase.replace(" ", r"\s+")
     alternatives = _GROUPS.sub("\0", anchored or phrase).split("|")
     anchors = tuple(max(_LETTERS.findall(words), key=len) for words in alternatives)
@@ -167,7 +167,7 @@ def _rule(phrase: str, days_of: Callable[[re.Match[str], _Asked], Days | None], 
 
 
 def _read_written_date(match: re.Match[str], asked: _Asked) -> Days | None:
-    """The days of a date: of a month, all of it."""
+    """Return the days of a date: of a month, all of it. None where the library cannot read it."""
     start, end = match.span("month" if "month" in match.re.groupindex else 0)
     found = asked.read_date(asked.text[start:end], asked.today)
     if found is None:
@@ -202,7 +202,7 @@ def _rules_of(words: _Words) -> list[_Rule]:
 
 
 def _pick_number(match: re.Match[str], letter: str, default: int = 0) -> int:
-    """The number in the name of the one group of a kind that matched."""
+    """Return the number in the name of the one group of a kind that matched."""
     names = (name for name, value in match.groupdict().items() if value and re.fullmatch(rf"{letter}\d+", name))
     name = next(names, None)
     return int(name[1:]) if name else default
@@ -210,7 +210,7 @@ def _pick_number(match: re.Match[str], letter: str, default: int = 0) -> int:
 
 @cache
 def _rules() -> list[_Rule]:
-    """Made when first needed: a process that meets no question of time does not pay for them."""
+    """Return all rules, made at the first question of time: other processes do not pay for them."""
     return [
         *(_rule(phrase, _read_written_date, anchored) for phrase, anchored in _dates()),
         *(
@@ -226,7 +226,7 @@ _FOLD = str.maketrans("áéíóúüñäöё", "aeiouunaoе")  # noqa: RUF001
 
 
 def fold(text: str) -> str:
-    """Lower case without the accents that people leave out; as long as the text."""
+    """Return the text in lower case without the accents that people leave out; its length is the same."""
     lowered = text.lower()
     return (lowered if len(lowered) == len(text) else text).translate(_FOLD)
 
@@ -244,7 +244,7 @@ class _Anchors(Struct, frozen=True):
 
 
 def _any_of(words: Sequence[str]) -> str:
-    """The pattern of words none of which begins another, letter by letter: what begins alike is looked at once."""
+    """Return the pattern of words none of which begins another, as a trie: what begins alike is looked at once."""
     by_letter: dict[str, list[str]] = {}
     for word in words:
         by_letter.setdefault(word[:1], []).append(word[1:])
@@ -256,7 +256,7 @@ def _any_of(words: Sequence[str]) -> str:
 
 @cache
 def _anchors() -> _Anchors:
-    """An anchor begins a word. Where one begins another, the shorter is found and stands for both."""
+    """Return the anchors of all rules. Where one begins another, the shorter is found and stands for both."""
     anchors = dict.fromkeys(anchor for rule in _rules() for anchor in rule.anchors)
     shortest = [anchor for anchor in anchors if not any(anchor != one and anchor.startswith(one) for one in anchors)]
     rules = {
@@ -266,19 +266,19 @@ def _anchors() -> _Anchors:
 
 
 MAX_TIMES = 8
-"""Times of one form; who names more of them has pasted them."""
+"""Times of one rule in a message; more of them were pasted, and count nothing."""
 
 
 def find_time(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:
     """Return the span of the past that a message names, over all time words of its beginning and end; None without any.
 
-    See `MAX_TIMES`.
+    A rule that matches more than `MAX_TIMES` times is left out.
     """
     read = ends_of(text)
     found = _time_of(read, now, zone, read_date)
     if found is None or read is text:
         return found
-    moved = len(text) - len(read)  # by so much the end stood nearer than it does
+    moved = len(text) - len(read)  # the part between beginning and end that was not read
     spans = ((at, end) if at <= HEAD_CHARS else (at + moved, end + moved) for at, end in found.spans)
     return structs.replace(found, spans=tuple(spans))
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 from protocol.errors import CallerError
 
 _Step: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-"""The largest row id or time."""
+"""A row id or a time: an integer as SQLite stores it."""
 
 
 def cursor_of(*place: int) -> str:

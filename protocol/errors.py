@@ -161,12 +161,12 @@ class CallerError(GatewayError):
 
     @classmethod
     def at(cls, path: str, problem: str) -> "CallerError":
-        """-32602 that names the member: `path` such as `$.scopes[0].kind`."""
+        """Return the error (-32602) of a member that is wrong: `path` such as `$.scopes[0].kind`."""
         return cls("invalid_params", f"{problem} - at `{path}`", details={"path": path, "problem": problem})
 
     @classmethod
     def missing(cls, what: str) -> "CallerError":
-        """-32044 for a named thing that does not exist or is not visible."""
+        """Return the error (-32044) of a named thing that does not exist or is not visible."""
         return cls("not_found", f"There is no such {what}.")
 
 

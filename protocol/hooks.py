@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
-from msgspec import field as member
 
 from protocol.base import Diagnostic, Wire
 from protocol.conversation.host_turns import ToolReply, ToolSpec
@@ -43,15 +42,13 @@ PHASES: tuple[Phase, ...] = (
 HOOK_CONTRACT_VERSION = 1
 DEFAULT_TIMEOUT_MS = 1000
 HAND_OVER_MS = 50
-"""Kept of its time by a hook that looks for something, to hand over what was found by then: one that is cut off gives
-nothing."""
+"""The end of a hook's time, in which one that searches hands over what it has: one that is cut off gives nothing."""
+
+CALL_PREFIX = "call"
+"""The prefix of the id that stands for a turn where a tool is called outside of any."""
 
 
 # -- input of a hook ------------------------------------------------------------------------------------------
-
-
-CALL_PREFIX = "call"
-"""The kind of the id that stands for a turn where a tool is called outside of any."""
 
 
 class TurnContext(Wire):
@@ -124,9 +121,9 @@ class RecallPlan(Wire):
     """A validated plan of the preflight planner."""
 
     visible_tools: list[str] = []
-    durable: DurablePlan = member(default_factory=DurablePlan)
-    episodic: EpisodicPlan = member(default_factory=EpisodicPlan)
-    knowledge: FilesPlan = member(default_factory=FilesPlan)
+    durable: DurablePlan = field(default_factory=DurablePlan)
+    episodic: EpisodicPlan = field(default_factory=EpisodicPlan)
+    knowledge: FilesPlan = field(default_factory=FilesPlan)
 
 
 class TranscriptItem(Wire):
@@ -168,7 +165,7 @@ class ToolBundle(Wire, tag_field="kind", tag="tool_bundle"):
 class SectionContribution(Wire, tag_field="kind", tag="prompt_section"):
     """A part of the system prompt.
 
-    One without text is left out; what it used of a budget of its own is told all the same.
+    One without text is left out; the manifest has its budget all the same.
 
     `lines` are whole lines of `text`, each with what it shows; `truncated` says that something did not fit.
     A `verbatim` section has kept to its own budget: it stands first, is not cut again, and takes no room of the others.
@@ -196,7 +193,7 @@ class DiagnosticContribution(Wire, tag_field="kind", tag="diagnostic"):
 
 
 class AuditContribution(Wire, tag_field="kind", tag="audit"):
-    """A background effect, told by its kind and counts."""
+    """A background effect, described by its kind and counts."""
 
     event: str
     data: dict[str, Any] = {}
@@ -256,7 +253,7 @@ class HookInput(Wire):
     """The last message of the user before this one, and what was answered to it."""
     policy: TurnPolicy | None = None
     plan: RecallPlan | None = None
-    recalled: Recalled = member(default_factory=Recalled)
+    recalled: Recalled = field(default_factory=Recalled)
     history_turn_ids: list[str] = []
     contributions: list[Contribution] = []
     existing_tools: list[str] = []
@@ -293,7 +290,7 @@ class HookFailure(Exception):
 
 
 def always() -> bool:
-    """Return a subscription that no setting switches."""
+    """Return True: the `enabled` of a hook that no setting switches off."""
     return True
 
 
@@ -306,9 +303,9 @@ class Retry(Struct, frozen=True, kw_only=True):
 class Subscription(Struct, frozen=True, kw_only=True):
     """A hook registered for a phase. `enabled` is asked at every dispatch, so that settings apply live.
 
-    Failure policies: a failed `required` hook fails the turn; that of a `best_effort` one is told as failed; that of a
-    `skip` one counts as not having run. Only hooks of TurnPostTurn run in the background, and only they are tried
-    again.
+    Failure policies: a failed `required` hook fails the turn; the run of a `best_effort` one is `failed`, that of a
+    `skip` one `skipped`, and the turn goes on. Only hooks of TurnPostTurn run in the background, and only they are
+    tried again.
     """
 
     hook_id: str

@@ -280,7 +280,7 @@ AGENTS_GET = Method(
     ("not_found", "agent_invalid", "forbidden"),
 )
 
-_WRITES: tuple[ErrorReason, ...] = (
+_WRITE_ERRORS: tuple[ErrorReason, ...] = (
     "memory_disabled",
     "scope_out_of_context",
     "write_refused",
@@ -304,7 +304,7 @@ MEMORY_REMEMBER = Method(
     writes.RememberParams,
     writes.RememberResult,
     "Keep something because the user wants it kept.",
-    _WRITES,
+    _WRITE_ERRORS,
     urgency="first",
 )
 MEMORY_WRITE = Method(
@@ -312,7 +312,7 @@ MEMORY_WRITE = Method(
     writes.WriteParams,
     writes.WriteResult,
     "Propose a fact with its semantics and evidence.",
-    _WRITES,
+    _WRITE_ERRORS,
     urgency="first",
 )
 MEMORY_NOTE = Method(
@@ -320,7 +320,7 @@ MEMORY_NOTE = Method(
     writes.NoteParams,
     writes.NoteResult,
     "Keep an agent's own note, which is no word of the user.",
-    _WRITES,
+    _WRITE_ERRORS,
 )
 MEMORY_CONFIRM = Method(
     "memory/confirm",
@@ -330,7 +330,11 @@ MEMORY_CONFIRM = Method(
     ("not_found", "conflict", "memory_disabled", "memory_write_disabled", "memory_ignored"),
 )
 MEMORY_UPDATE = Method(
-    "memory/update", writes.UpdateParams, writes.UpdateResult, "Correct or annotate a record.", (*_WRITES, "conflict")
+    "memory/update",
+    writes.UpdateParams,
+    writes.UpdateResult,
+    "Correct or annotate a record.",
+    (*_WRITE_ERRORS, "conflict"),
 )
 MEMORY_FORGET = Method(
     "memory/forget",
@@ -365,9 +369,9 @@ MEMORY_MERGE = Method(
     writes.MergeParams,
     writes.MergeResult,
     "Merge a record into another one that says the same; for a person, never a tool.",
-    (*_WRITES, "conflict"),
+    (*_WRITE_ERRORS, "conflict"),
 )
-_AGES: tuple[ErrorReason, ...] = (
+_LIFETIME_ERRORS: tuple[ErrorReason, ...] = (
     "not_found",
     "scope_out_of_context",
     "conflict",
@@ -380,14 +384,14 @@ MEMORY_REINFORCE = Method(
     values.MemoryIdParams,
     values.RecordResult,
     "Let a record's lifetime begin anew.",
-    _AGES,
+    _LIFETIME_ERRORS,
 )
 MEMORY_ARCHIVE = Method(
     "memory/archive",
     values.MemoryIdParams,
     values.RecordResult,
     "Put a record out of sight, until it is restored.",
-    _AGES,
+    _LIFETIME_ERRORS,
 )
 MEMORY_HISTORY = Method(
     "memory/history",
@@ -403,7 +407,7 @@ MEMORY_CHANGES = Method(
     "What was learned, replaced, forgotten and proposed in a time, and how to take it back.",
     ("scope_out_of_context",),
 )
-_DECISIONS: tuple[ErrorReason, ...] = (
+_DECISION_ERRORS: tuple[ErrorReason, ...] = (
     "not_found",
     "scope_out_of_context",
     "already_decided",
@@ -430,42 +434,42 @@ CANDIDATES_DECIDE = Method(
     candidates.CandidateDecideParams,
     candidates.CandidateResult,
     "Approve, reject or expire a proposal.",
-    (*_DECISIONS, "write_refused"),
+    (*_DECISION_ERRORS, "write_refused"),
 )
 CANDIDATES_APPROVE = Method(
     "memory/candidates/approve",
     candidates.CandidateReasonParams,
     candidates.CandidateResult,
     "Make a record of a proposal.",
-    (*_DECISIONS, "write_refused"),
+    (*_DECISION_ERRORS, "write_refused"),
 )
 CANDIDATES_REJECT = Method(
     "memory/candidates/reject",
     candidates.CandidateReasonParams,
     candidates.CandidateResult,
     "Refuse a proposal.",
-    _DECISIONS,
+    _DECISION_ERRORS,
 )
 CANDIDATES_EDIT = Method(
     "memory/candidates/edit_and_approve",
     candidates.CandidateEditParams,
     candidates.CandidateResult,
     "Make a record of a proposal in better words.",
-    (*_DECISIONS, "write_refused"),
+    (*_DECISION_ERRORS, "write_refused"),
 )
 CANDIDATES_MERGE = Method(
     "memory/candidates/merge",
     candidates.CandidateMergeParams,
     candidates.CandidateResult,
     "Fold a proposal into another or into a record.",
-    (*_DECISIONS, "conflict"),
+    (*_DECISION_ERRORS, "conflict"),
 )
 CANDIDATES_SUPPRESS = Method(
     "memory/candidates/suppress_similar",
     candidates.CandidateReasonParams,
     candidates.CandidateResult,
     "Refuse this and all that says the same.",
-    _DECISIONS,
+    _DECISION_ERRORS,
 )
 MEMORY_EXPLAIN = Method(
     "memory/explain",
@@ -518,7 +522,7 @@ EPISODIC_UNEXCLUDE = Method(
     "thread_episodic/unexclude", e.ExcludeParams, e.ExcludeResult, "Undo an exclusion.", ("not_found",)
 )
 
-_COLLECTION_CHANGES: tuple[ErrorReason, ...] = (
+_COLLECTION_ERRORS: tuple[ErrorReason, ...] = (
     "unsafe_root",
     "overlapping_collection",
     "conflict",
@@ -530,7 +534,7 @@ COLLECTIONS_ADD = Method(
     c.CollectionAddParams,
     c.CollectionAddResult,
     "Have a folder's files indexed, or preview that.",
-    _COLLECTION_CHANGES,
+    _COLLECTION_ERRORS,
 )
 COLLECTIONS_LIST = Method(
     "knowledge/collections/list",
@@ -546,7 +550,7 @@ COLLECTIONS_UPDATE = Method(
     c.CollectionUpdateParams,
     c.CollectionResult,
     "Change what a collection holds, or where it lies.",
-    _COLLECTION_CHANGES,
+    _COLLECTION_ERRORS,
 )
 COLLECTIONS_REMOVE = Method(
     "knowledge/collections/remove",

@@ -14,7 +14,6 @@ ProviderFault: TypeAlias = Literal[
     "timeout", "http_500", "http_429", "bad_json", "disconnect", "not_configured", "auth", "rejected"
 ]
 
-
 PASSING_FAULTS: frozenset[ProviderFault] = frozenset({"timeout", "http_500", "http_429", "bad_json", "disconnect"})
 """Faults that may pass by themselves; the others stay until the request or the configuration changes."""
 
@@ -144,7 +143,7 @@ class ScriptedToolCall(Params):
 
 
 class ScriptedAnswer(Params):
-    """Exactly one member is given."""
+    """A scripted answer: exactly one member is given."""
 
     text: str | None = None
     tool_calls: list[ScriptedToolCall] | None = None

@@ -35,7 +35,7 @@ _JOINING_JAMO = range(0x1160, 0x1200)
 """Vowels and ends of Korean syllables that are written letter by letter."""
 
 FEW = 16
-"""So many words are looked for one by one; of more, the text's own words are looked up."""
+"""Up to so many words are looked for one by one; with more, the text's own words are looked up."""
 NOTHING: Final[frozenset[str]] = frozenset()
 
 _anchors_of: Final = re.compile("[a-z0-9]+").findall
@@ -43,6 +43,7 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 def _joins(letter: str) -> bool:
+    """Return whether a character joins the one before it: a mark, or a part of a Korean syllable."""
     return unicodedata.category(letter).startswith("M") or ord(letter) in _JOINING_JAMO
 
 
@@ -83,6 +84,7 @@ def _fold_with_ranges(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _is_one_word(before: str, after: str) -> bool:
+    """Return whether two neighbouring characters belong to one word of a script that writes blanks."""
     return before.isalnum() and after.isalnum() and before < FIRST_UNSPACED and after < FIRST_UNSPACED
 
 
@@ -153,7 +155,7 @@ class Saying:
         return "".join([*parts, text[done:]])
 
     def take_out_of_json(self, text: str, free: Collection[str]) -> str:
-        """Return a JSON text without the phrases in members of these names; other texts are changed as a whole."""
+        """Return a JSON text without the phrases in members of these names; what is no JSON is changed as a whole."""
         if not self.phrases:
             return text
         try:
@@ -164,20 +166,17 @@ class Saying:
         return text if changed == value else encode(changed).decode()
 
     def _take_out_of(self, value: Any, free: Collection[str]) -> Any:
-        def free_too(inner: Any) -> Any:
-            return map_texts(inner, self.take_out)
-
         if isinstance(value, list):
             return [self._take_out_of(entry, free) for entry in value]  # pyright: ignore[reportUnknownVariableType]
         if isinstance(value, dict):
             return {
-                name: free_too(entry) if name in free else self._take_out_of(entry, free)
+                name: map_texts(entry, self.take_out) if name in free else self._take_out_of(entry, free)
                 for name, entry in value.items()  # pyright: ignore[reportUnknownVariableType]
             }
         return value
 
     def find_phrases_in_json(self, text: str, free: Collection[str]) -> frozenset[str]:
-        """Return the phrases that those members say."""
+        """Return the phrases in members of these names; what is no JSON is searched as a whole."""
         try:
             value = _decode(text)
         except msgspec.DecodeError:

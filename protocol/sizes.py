@@ -27,7 +27,7 @@ class ConversationSize(Wire):
 
 
 MeasureMemory: TypeAlias = Callable[[Tx, TurnContext], list[ScopeSize]]
-"""The scopes that are active in a turn."""
+"""(tx, turn): the sizes of the scopes that are active in the turn."""
 
 MeasureConversation: TypeAlias = Callable[[Tx, TurnContext], ConversationSize]
-"""The size without recall of conversation."""
+"""(tx, turn): the conversation that the turn may search; zeros where recall of conversation is switched off."""

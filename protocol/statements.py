@@ -1,8 +1,8 @@
 """Named SQL from a package's `queries.sql`.
 
 A file is a list of blocks: `-- name: verb_noun`, one comment line that says what it does, the statement. A misspelt
-name is a `KeyError` at import, and no SQL is ever built from text of the outside. A house may name a list of its own
-columns `{name}` in the file; it is filled once, when the file is loaded.
+name is a `KeyError` when it is used, and no SQL is ever built from text of the outside. A house may name a list of its
+own columns `{name}` in the file; it is filled once, when the file is loaded.
 """
 
 import re

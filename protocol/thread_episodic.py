@@ -49,7 +49,7 @@ def chunk_id_of(turn_id: str, item_id: str, position: int) -> str:
 
 
 def parts_of_chunk(chunk_id: str) -> tuple[str, str, int] | None:
-    """Turn, item and position of a chunk's name; None for what is none."""
+    """Return the turn, the item and the position in a chunk's name; None for a text that is no such name."""
     match = _CHUNK_ID.fullmatch(chunk_id)
     return (match[1], match[2], int(match[3])) if match else None
 

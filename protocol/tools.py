@@ -13,7 +13,7 @@ from protocol.files.knowledge import KnowledgeReadArgs, KnowledgeSearchArgs
 from protocol.record import Category, Content
 
 MAX_RESULT_CHARS = 8000
-"""A tool's whole answer as JSON text; a mark stands at a cut."""
+"""Characters of a tool's whole answer as JSON text. A tool cuts its data to fit; a longer answer becomes a failure."""
 
 ToolDomain = Literal["memory", "artifact", "agent", "knowledge"]
 Quote = Annotated[
@@ -128,8 +128,11 @@ class ArtifactReadArgs(Params):
 
     artifact_id: Id
     version_id: Id | None = None
-    offset: Annotated[int, Meta(ge=0, description="From which character or row on; `next_offset` goes on.")] = 0
-    limit: Annotated[int, Meta(ge=1, le=MAX_RESULT_CHARS, description="At most so many characters or rows.")] = 4000
+    offset: Annotated[int, Meta(ge=0, description="From which character on; `next_offset` goes on.")] = 0
+    limit: Annotated[
+        int,
+        Meta(ge=1, le=MAX_RESULT_CHARS, description="At most so many characters; of a table, the whole rows in them."),
+    ] = 4000
 
 
 class ThreadSearchArgs(Params):
@@ -257,7 +260,7 @@ def whole_schema(kind: type) -> dict[str, Any]:
 
 @cache
 def tool_spec(name: str) -> ToolSpec:
-    """Return the tool as a model sees it. It is made once: nobody changes it."""
+    """Return the tool as a model sees it. It is made once, and not changed. Raises `KeyError` for an unknown name."""
     domain, arguments = (TOOLS | DOOR_TOOLS | ADMIN_TOOLS)[name]
     schema = whole_schema(arguments)
     parameters = {

@@ -73,15 +73,22 @@ from protocol.seams.ports import Tx
 
 IDLE_MS = 15 * 60 * 1000
 """A turn that no request came for in this time is interrupted: its client went on with something else."""
+IDLE_AT_ONCE = 20
+"""Idle turns that one captured message interrupts, so that it does not wait for many; `tidy` takes the others."""
+IDLE_PER_TIDY = 1000
 UNKEPT_DAYS = 30
+"""Days for which a message is known again of which nothing is kept."""
 QUOTED_MS = 10 * 60 * 1000
 QUOTED_TURNS = 20
+MIN_QUOTED_CHARS = 24
+"""A message that quotes one of the last turns whole is a program's own, such as a request for a title.
+
+Programs ask right after the turn. A turn of fewer characters is quoted by chance.
+"""
 NEAR = 16
 """Messages right before one among which its conversation is looked for first."""
 MOST_DIGESTS = 8192
-"""Keyed digests that are held: those of sixteen of the longest conversations."""
-MIN_QUOTED_CHARS = 24
-"""A message that quotes an earlier turn whole is a program's own, about it; shorter turns are quoted by chance."""
+"""Keyed digests that are cached: those of sixteen of the longest conversations."""
 NOTHING = CapturePrepareResult(turn=None, is_continuation=False, brief=None, blocks=[], recall_status="off")
 
 
@@ -129,7 +136,7 @@ class Captures:
         return lock
 
     async def _find(self, params: CapturePrepareParams, answer: bytes | None = None) -> FoundMessage | None:
-        """Find or make a message's row, conversation and turn; None for one that gets nothing and leaves nothing.
+        """Find or make a message's row, conversation and turn; return None for one that is neither answered nor kept.
 
         `answer` is the digest with its answer, where that is known: the same message with the same answer is the same
         turn.
@@ -144,14 +151,14 @@ class Captures:
         return await self._means.db.write(partial(self._find_in, params=params, mode=mode, answer=answer))
 
     def to_asked_message(self, params: CapturePrepareParams) -> AskedMessage:
-        """Return a message as it is looked for."""
+        """Return a message by the keyed digests by which it is looked for."""
         chain = [self.digest(bytes.fromhex(link.hash)) for link in params.chain]
         source = params.source
         is_of_subagent = source.role == "subagent"
         return AskedMessage(chain, params.user_index, self.session_of(source), source.thread_id, is_of_subagent)
 
     def digest(self, chain_hash: bytes) -> bytes:
-        """Return the keyed digest of a hash of a chain; a conversation comes again with each of its messages."""
+        """Return the keyed digest of a hash of a chain, cached: each message brings all hashes before it again."""
         found = self._digests.get(chain_hash)
         if found is None:
             if len(self._digests) >= MOST_DIGESTS:
@@ -160,7 +167,7 @@ class Captures:
         return found
 
     def session_of(self, source: CaptureSource) -> bytes | None:
-        """Return the keyed digest of a client's session."""
+        """Return the keyed digest of a client's session; None where the client names none."""
         if source.session_id is None:
             return None
         return self._means.keyed.digest("capture_session", f"{source.client}\n{source.session_id}")
@@ -169,7 +176,7 @@ class Captures:
         self, tx: Tx, params: CapturePrepareParams, mode: MemoryMode, answer: bytes | None
     ) -> FoundMessage | None:
         now = self._means.clock.now()
-        for turn_id in idle_captures(tx, now - IDLE_MS, QUOTED_TURNS):
+        for turn_id in idle_captures(tx, now - IDLE_MS, IDLE_AT_ONCE):
             self._means.background.interrupt(tx, turn_id)
         asked = self.to_asked_message(params)
         workspace_id = self.workspace_of(tx, params.source)
@@ -281,7 +288,7 @@ class Captures:
         add_thread(tx, new_thread(thread_id, workspace_id, now, agent_id=agent_id, forked_from=fork))
 
     def _quotes_turn(self, tx: Tx, workspace_id: str, text: str, now: int) -> bool:
-        """Return whether a message quotes a turn of the last minutes whole: a program asks for a title or a summary."""
+        """Return whether a message quotes one of the last turns whole."""
         for said in texts_of_recent(tx, workspace_id, now - QUOTED_MS, QUOTED_TURNS):
             is_long = sum(map(len, said)) >= MIN_QUOTED_CHARS
             if len(said) > 1 and is_long and all(one in text for one in said):
@@ -294,7 +301,9 @@ class Captures:
         self, params: CapturePrepareParams, found: FoundMessage, turn_id: str, *, shows: bool
     ) -> GivenMemory | None:
         """Begin a message's turn; return what it is given, where that is chosen now."""
-        enter(params.source.door, params.source.client)  # the turn is that program's, whoever handed it on
+        enter(
+            params.source.door, params.source.client
+        )  # the turn is of the program that asked, not of the door that handed it on
         if found.running is not None and not await self._means.turns.interrupt(found.running):
             running = found.running
             await self._means.db.write(lambda tx: self._means.background.interrupt(tx, running))
@@ -315,7 +324,7 @@ class Captures:
     # -- the answer ----------------------------------------------------------------------------------------------------
 
     async def capture_finish(self, params: CaptureFinishParams) -> CaptureFinishResult:
-        """Keep what was answered to a message; again is the same."""
+        """Keep the answer to a message; the same call again returns the same turn."""
         answer = self.digest(bytes.fromhex(params.answer_hash)) if params.answer_hash is not None else None
         if params.turn_id is not None:
             row = await self._means.db.read(lambda tx: capture_of_turn(tx, params.turn_id or ""))
@@ -338,9 +347,11 @@ class Captures:
     async def _end(
         self, params: CaptureFinishParams, row: int, turn_id: str | None, answer: bytes | None
     ) -> Turn | None:
-        reason = params.recall.reason if params.recall is not None else "late"
-        recall = ManifestRecall(status="skipped", reason=reason, memory_ids=[], chunk_ids=[])
-        recall = None if params.shown else recall
+        """Keep the answer, and that the memory was not shown where it was not; return the turn as it ended."""
+        recall = None
+        if not params.shown:
+            reason = params.recall.reason if params.recall is not None else "late"
+            recall = ManifestRecall(status="skipped", reason=reason, memory_ids=[], chunk_ids=[])
         name = self.digest(bytes.fromhex(params.answer_name)) if params.answer_name is not None else None
 
         def settle(tx: Tx) -> Turn | None:
@@ -370,7 +381,7 @@ class Captures:
         return ended if ended is not None else await self._means.db.write(lambda tx: self._end_lost(tx, turn_id, end))
 
     def _end_lost(self, tx: Tx, turn_id: str, end: CapturedEnd) -> Turn:
-        """Store the end of a turn whose process has gone, or is another one."""
+        """Store the end of a turn that this process does not run; return the turn."""
         stored = get_turn(tx, turn_id)
         if stored is None:
             raise CallerError.missing("turn")
@@ -411,11 +422,11 @@ class Captures:
         return ended.turn if ended is not None else stored.turn
 
     async def tidy(self) -> None:
-        """Interrupt turns that nobody asks for any more, and drop old messages of which nothing is kept."""
+        """Interrupt idle turns, and drop old messages of which nothing is kept."""
         now = self._means.clock.now()
 
         def work(tx: Tx) -> None:
-            for turn_id in idle_captures(tx, now - IDLE_MS, 1000):
+            for turn_id in idle_captures(tx, now - IDLE_MS, IDLE_PER_TIDY):
                 self._means.background.interrupt(tx, turn_id)
             prune_captures(tx, now - UNKEPT_DAYS * DAY_MS)
 

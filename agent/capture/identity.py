@@ -63,7 +63,7 @@ class Begins(Struct, frozen=True):
 
 
 class OfSubagent(Struct, frozen=True):
-    """The message is one of a conversation that works for another one; None where it begins that."""
+    """The message is of a subagent's conversation; `thread_id` is None where it begins one."""
 
     thread_id: str | None
 
@@ -88,7 +88,7 @@ def _of_known(known: KnownCapture) -> Place:
 def may_meet(asked: AskedMessage, known: KnownCapture) -> bool:
     """Return whether a message may be one of a captured one's conversation.
 
-    Who names no role may be a subagent of its session all the same.
+    A client that names no role may send a subagent's message all the same: its session tells.
     """
     if known.is_of_subagent:
         return asked.is_of_subagent or (asked.session is not None and known.session == asked.session)
@@ -98,7 +98,7 @@ def may_meet(asked: AskedMessage, known: KnownCapture) -> bool:
 def find_place(asked: AskedMessage, known: Sequence[KnownCapture]) -> Place:
     """Return the place of a message among the captured ones that it may meet, which are given newest first."""
     same = [one for one in known if one.user_hash == asked.user_hash and not one.is_superseded]
-    same.sort(key=lambda one: one.is_of_subagent)  # what both said is the user's
+    same.sort(key=lambda one: one.is_of_subagent)  # a message that the user and a subagent sent counts as the user's
     if asked.thread_id is not None and not asked.is_of_subagent:
         here = [one for one in same if one.thread_id == asked.thread_id]
         return _of_known(here[0]) if here else NextTurn(asked.thread_id)
@@ -124,7 +124,7 @@ def find_place(asked: AskedMessage, known: Sequence[KnownCapture]) -> Place:
 
 
 def _longest_prefix(asked: AskedMessage, known: Sequence[KnownCapture]) -> KnownCapture | None:
-    """Return the captured message that the conversation holds last before this one; of equal ones the likeliest."""
+    """Return the last captured message that the conversation holds before this one; of equal ones the likeliest."""
     places = {digest: place for place, digest in enumerate(asked.chain[: asked.user_index])}
     last, best = -1, list[KnownCapture]()
     for one in known:

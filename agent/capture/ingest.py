@@ -1,4 +1,4 @@
-"""`capture/ingest`: a transcript that grows; what is there already stays once.
+"""`capture/ingest`: a transcript that is sent again as it grows; each of its turns is stored once.
 
 Rule 1: a turn begins with each message of the user and is known by the hash chain up to it, so a transcript that grew
 brings what is new in it alone.
@@ -39,10 +39,10 @@ from protocol.seams.ports import JobKind, JobQueue, Tx
 TURNS_AT_ONCE = 200
 """Turns that one transaction stores, so that other writers get their turn."""
 FOLLOWING: tuple[JobKind, ...] = ("hook_run", "index")
-"""Work after a turn, that which takes longest first."""
+"""Kinds of work after a turn, the longest first: the job of the answer is the first one that waits."""
 
 
-class SaidOnce(Struct, frozen=True):
+class HashedTurn(Struct, frozen=True):
     """A turn of a transcript: its messages, and the digests up to the user's words and to its end."""
 
     messages: Sequence[TranscriptMessage]
@@ -77,18 +77,18 @@ class _Work:
         self.thread_id = ""
         self.turns = 0
 
-    def _build_chain(self) -> list[SaidOnce]:
-        found: list[SaidOnce] = []
+    def _build_chain(self) -> list[HashedTurn]:
+        found: list[HashedTurn] = []
         before = START
         for messages, at in split(self.params):
             user = before = follow(before, ChainMessage(messages[0].role, [messages[0].text]))
             for message in messages[1:]:
                 before = follow(before, ChainMessage(message.role, [message.text]))
             digests = (self._captures.digest(user), self._captures.digest(before))
-            found.append(SaidOnce(messages, at, *digests))
+            found.append(HashedTurn(messages, at, *digests))
         return found
 
-    def store(self, tx: Tx, part: Sequence[SaidOnce], *, learns: bool) -> None:
+    def store(self, tx: Tx, part: Sequence[HashedTurn], *, learns: bool) -> None:
         """Store what is new in a part of the transcript."""
         workspace_id = self._captures.workspace_of(tx, self.params.source)
         known = {one.user_hash: one for one in captures_in(tx, self.thread_id)}
@@ -129,7 +129,8 @@ class _Work:
             self.said = self.said[shared:]
         self._captures.ensure_thread(tx, workspace_id, self.thread_id, source.agent_id, fork)
 
-    def _add(self, tx: Tx, workspace_id: str, said: SaidOnce) -> str:
+    def _add(self, tx: Tx, workspace_id: str, said: HashedTurn) -> str:
+        """Store a new turn at the end of the conversation; return its id."""
         turn_id = self._means.ids.new("trn")
         at = said.at if said.at is not None else self._means.clock.now()
         options = options_of(self._means, self.params.source)
@@ -142,8 +143,8 @@ class _Work:
         self._add_items(tx, turn_id, said.messages, 0, at)
         return turn_id
 
-    def _go_on(self, tx: Tx, there: KnownCapture, said: SaidOnce) -> str:
-        """Add the answer to a turn that had none yet."""
+    def _go_on(self, tx: Tx, there: KnownCapture, said: HashedTurn) -> str:
+        """Add the answer to a turn that had none yet; return its id."""
         turn_id = there.turn_id or ""
         known = items_of_turn(tx, turn_id)
         at = said.at if said.at is not None else self._means.clock.now()
@@ -169,7 +170,7 @@ class _Work:
             add_item(tx, item, place)
 
 
-def _count_shared_turns(known: Sequence[KnownCapture], said: Sequence[SaidOnce]) -> int:
+def _count_shared_turns(known: Sequence[KnownCapture], said: Sequence[HashedTurn]) -> int:
     """Return how many turns a conversation and a transcript have in common from their beginnings."""
     count = 0
     for one, other in zip(known, said, strict=False):

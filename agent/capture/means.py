@@ -5,16 +5,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from agent.capture.identity import (
-    AskedMessage,
-)
+from agent.capture.identity import AskedMessage
 from agent.threads.threads import Neighbours
 from agent.turns.background import Background
 from agent.turns.pipeline import Pipeline
 from agent.turns.turns import Turns
-from protocol.capture.calls import (
-    CaptureSource,
-)
+from protocol.capture.calls import CaptureSource
 from protocol.conversation.turns import TurnOptions
 from protocol.conversation.values import RecallStatus
 from protocol.seams.house_facts import Marks
@@ -52,7 +48,7 @@ class FoundMessage(NamedTuple):
     asked: AskedMessage
     is_continuation: bool
     is_repeated: bool = False
-    """It has what the same message had before."""
+    """The message was asked before, and keeps what it was given then."""
     is_of_subagent: bool = False
     begins: bool = False
     """No message of its conversation has gone out with what it was given."""
@@ -64,7 +60,7 @@ class FoundMessage(NamedTuple):
 
 
 def options_of(means: CaptureMeans, source: CaptureSource, *, skip_recall: bool = False) -> TurnOptions:
-    """Return the options of a captured turn: only one of a program that somebody named is learnt from.
+    """Return the options of a captured turn. Unless all are learnt from, its client must be known, or name an agent.
 
     Nothing of files is recalled: a program reads them itself, and what a message was given is kept in lines of memory.
     """

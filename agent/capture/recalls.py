@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from agent.capture.identity import (
-    find_replayed,
-)
+from agent.capture.identity import find_replayed
 from agent.capture.means import CaptureMeans, FoundMessage, options_of
 from agent.capture.shown import BETWEEN, behind, cut, find_gone_pieces, half_to_drop, rejoin, within
+from agent.prompt.compiler import context_blocks
 from agent.rows.captures import (
     BlockPiece,
     add_shown,
@@ -41,8 +40,10 @@ from protocol.seams.ports import Tx
 from protocol.shown import ShownLine
 
 BRIEF_CHARS = 1600
+"""Characters of a brief with its frame."""
 STANDING_SECTION = "memory_standing"
 MAX_ANCESTORS = 32
+"""Conversations that one is followed back through, from fork to fork."""
 RECALL_BLOCKS = ("standing", "memory", "thread")
 """The blocks of a message, in the order in which they stand."""
 
@@ -72,7 +73,7 @@ class Recalls:
         self._means = means
 
     async def recall_unkept(self, params: CapturePrepareParams, found: FoundMessage) -> GivenMemory:
-        """Return what a message is given of which nothing is kept."""
+        """Return the memory for a message of which nothing is kept, recalled without a turn."""
         options = options_of(self._means, params.source)
         context = TurnContext(
             workspace_id=found.workspace_id,
@@ -92,20 +93,11 @@ class Recalls:
         prepared = await self._means.pipeline.prepare(context, params.user_text, NOTHING_SAID, calls_tools=False)
         compiled = prepared.compiled
         refs = standing_in(compiled.manifest)
-        blocks = [
-            ContextBlock(
-                block_id=one.block_id,
-                domain=one.context.domain,
-                text=one.rendered.text,
-                placement="before_user",
-                source_refs=one.rendered.refs,
-            )
-            for one in compiled.blocks
-        ]
+        blocks = context_blocks(compiled.blocks, "before_user")
         return GivenMemory(compiled.sections, refs, blocks, compiled.recall.status)
 
     def _store(self, tx: Tx, found: FoundMessage, given: GivenMemory) -> None:
-        """Store what a message is given: the brief with the first one, what stands anew with a later one."""
+        """Store what a message is given: the first of a thread gets the brief, a later one the standing lines since."""
         known = get_capture(tx, found.row)
         if known is None or known.recall is not None:  # another process was given it meanwhile
             return
@@ -123,8 +115,8 @@ class Recalls:
                 rules = [BlockPiece(line.text, line.ref) for line in given.project]
                 add_shown(tx, found.row, "brief", within(behind(pieces, rules), BRIEF_CHARS), marks)
         else:
-            told = list_shown_sources(tx, found.thread_id)
-            new = [piece for piece in pieces if piece.source is not None and piece.source.id not in told]
+            known_ids = list_shown_sources(tx, found.thread_id)
+            new = [piece for piece in pieces if piece.source is not None and piece.source.id not in known_ids]
             add_shown(tx, found.row, "standing", behind([], new), marks)
         there = read_shown(tx, [first]).get(first) or []
         stands = {piece.source.id for piece in there if piece.block == "brief" and piece.source is not None}
@@ -142,8 +134,8 @@ class Recalls:
         self, params: CapturePrepareParams, found: FoundMessage, given: GivenMemory | None
     ) -> CapturePrepareResult:
         """Return a message's turn, and what it and those before it are given now; `given` is stored before."""
-        replays = params.placement != "system"
-        room = self._means.settings().proxy.replay_chars if replays else -1
+        # blocks in the system prompt are not replayed: less than no room
+        room = self._means.settings().proxy.replay_chars if params.placement != "system" else -1
 
         def store_and_gather(tx: Tx, new: GivenMemory) -> _Gathered:
             self._store(tx, found, new)

@@ -39,7 +39,7 @@ def cut(text: str, refs: Sequence[SourceRef]) -> list[BlockPiece]:
 
 
 def behind(pieces: Sequence[BlockPiece], lines: Sequence[BlockPiece]) -> list[BlockPiece]:
-    """Return a standing block with more lines behind its own; without any line, none."""
+    """Return a standing block with `lines` behind its own; they make a block of their own where there is none."""
     if not lines:
         return list(pieces)
     whole = [piece._replace(text=piece.text.rstrip("\n") + "\n") for piece in lines]
@@ -87,7 +87,7 @@ def half_to_drop(sizes: Sequence[int], room: int) -> int:
 
 
 def within(pieces: Sequence[BlockPiece], room: int) -> list[BlockPiece]:
-    """Return the pieces of a block whose lines fit into so many characters beside the frame, whole."""
+    """Return the pieces of a block without the lines that do not fit into `room` beside the frame; [] without lines."""
     left = room - sum(len(piece.text) for piece in pieces if piece.source is None)
     kept: list[BlockPiece] = []
     for piece in pieces:

@@ -50,14 +50,15 @@ from protocol.settings import ArtifactSettings
 
 SWEEP_SUBJECT = "artifacts"
 SWEPT_AT_ONCE = 64
-"""Contents that one transaction looks after: other writers wait for it."""
+"""Contents that one transaction removes: other writers wait for it."""
 MAX_PICTURES = 16
-"""Of one message, handed to a model; together they are at most what one request may hold."""
+"""Pictures of one message that are handed to a model."""
 MAX_PICTURES_BYTES = 20 * 1024 * 1024
+"""Of these together: what one request may hold."""
 
 
 class Received(NamedTuple):
-    """A file of a message; whether its bytes came with it, or are those of an earlier message."""
+    """A file of a message; `has_bytes`: its bytes came with the message, and not with an earlier one."""
 
     ref: ArtifactRef
     has_bytes: bool
@@ -106,7 +107,7 @@ class Artifacts:
         received: list[Received] = []
         try:
             for place, file in given:
-                received.append(await self._one(f"$.input[{place}]", file, workspace_id))
+                received.append(await self._receive_one(f"$.input[{place}]", file, workspace_id))
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.discard(received)
@@ -114,14 +115,22 @@ class Artifacts:
         return received
 
     async def discard(self, received: Sequence[Received]) -> None:
-        """The message is not stored after all: bytes that came with it go, unless something else needs them."""
+        """Remove the bytes that came with a message which is not stored after all, unless something else needs them."""
         digests = {one.ref.sha256 for one in received if one.has_bytes and one.ref.sha256 is not None}
         if digests:
-            with contextlib.suppress(GatewayError):  # what stays is swept; why the message is refused is what matters
+            with contextlib.suppress(
+                GatewayError
+            ):  # what stays is swept later; the caller raises why the message is refused
                 await self._db.jot(lambda tx: self._collect(tx, sorted(digests)))
 
     def confirm(self, tx: Tx, received: Sequence[Received], thread_id: str, workspace_id: str) -> None:
-        """Check, in the transaction that refers to them, that the files may be referred to and are still there."""
+        """Check, in the transaction that refers to them, that the files may be referred to and are still there.
+
+        Raises:
+            CallerError: a file is not known here, or its id belongs to another thread.
+            ContentGoneError: its bytes were swept meanwhile.
+
+        """
         for ref, has_bytes in received:
             if has_bytes and is_kept_elsewhere(tx, ref.artifact_id, thread_id):
                 raise CallerError.missing("artifact")
@@ -130,7 +139,7 @@ class Artifacts:
             if has_bytes and ref.sha256 is not None and not self._files.holds(ref.sha256):
                 raise ContentGoneError
 
-    async def _one(self, path: str, file: ArtifactInput, workspace_id: str) -> Received:
+    async def _receive_one(self, path: str, file: ArtifactInput, workspace_id: str) -> Received:
         kept = await self._keep_content(path, file)
         if kept is None:
             return Received(await self._find_known(path, file, workspace_id), has_bytes=False)
@@ -237,16 +246,16 @@ class Artifacts:
         is_gone = await self._forgettings.keep_promise()
         return DeleteResult(deleted=True, removed={"artifacts": removed, "contents": contents}, complete=is_gone)
 
-    # -- what nobody needs -----------------------------------------------------------------------------------------
+    # -- bytes without a reference ---------------------------------------------------------------------------------
 
     def on_thread_deleted(self, tx: Tx, thread_id: str) -> dict[str, int]:
-        """Have the bytes of a thread that goes looked after once it is gone."""
+        """Queue a sweep for after the deletion of a thread that has bytes. Satisfies `OnDeleted`; counts nothing."""
         if keeps_bytes(tx, thread_id):
             self._jobs.enqueue(tx, "sweep", SWEEP_SUBJECT)
         return {}
 
     async def look_for_orphans(self) -> None:
-        """Have what a crash may have left swept."""
+        """Queue a sweep of what a crash may have left."""
         await self._db.jot(lambda tx: self._jobs.enqueue(tx, "sweep", SWEEP_SUBJECT))
 
     async def sweep(self, _job: JobHandle) -> None:
@@ -259,10 +268,10 @@ class Artifacts:
                 await self._db.write(lambda tx, orphans=orphans: self._collect(tx, orphans))
 
     def _collect(self, tx: Tx, digests: Sequence[str]) -> int:
-        """Remove contents that nothing refers to; how many there were.
+        """Remove contents that nothing refers to; return how many there were.
 
         Within a write transaction, so that no other one of any process comes to refer to a content between the look and
-        the removal: whoever refers to it later finds in its own transaction that it is gone.
+        the removal: a later transaction finds that it is gone.
         """
         unneeded = find_unneeded(tx, digests)
         for sha256 in unneeded:
@@ -271,7 +280,8 @@ class Artifacts:
 
 
 def _decode_base64(text: str, member: str, limit: int) -> bytes:
-    """Inline bytes. Raises `CallerError` for what is not base64, or more than `limit`."""
+    """Return inline bytes. Raises `CallerError` for what is not base64, or more than `limit`."""
+    # refused before it is decoded, which would take the memory; up to two characters are padding
     if len(text) * 3 // 4 - 2 > limit:
         raise CallerError.at(member, f"The file is larger than {limit} bytes")
     try:

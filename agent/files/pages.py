@@ -14,9 +14,9 @@ from agent.files.text import page_text
 PdfProblem: TypeAlias = Literal["encrypted", "broken", "too_slow", "too_large", "no_reader"]
 
 MAX_DOCUMENT_CHARS = 2_000_000
-"""A thousand dense pages; who wants more of a document searches it elsewhere."""
+"""A thousand dense pages; a longer document is searched elsewhere."""
 DOCUMENTS = 4
-"""Kept at a time: what one conversation reads from."""
+"""Documents that are kept at a time: what one conversation reads from."""
 READ_AHEAD_CHARS = 40_000
 """Read at least this much at a time: ten answers of a tool for one start of the parser."""
 CUT = "[the rest of the document is not read]\n"
@@ -44,7 +44,7 @@ class Document(Struct, frozen=True):
     has_words: bool = False
 
     def extend(self, read: PdfPages) -> "Document":
-        """With the pages that follow."""
+        """Return the document with the pages that follow it."""
         pieces = [page_text(number, text) for number, text in enumerate(read.pages, self.pages + 1)]
         text, pages = self.text + "".join(pieces), self.pages + len(read.pages)
         is_cut = len(text) > MAX_DOCUMENT_CHARS
@@ -66,7 +66,7 @@ class Documents:
         return self._known.get(sha256, Document())
 
     def put(self, sha256: str, document: Document) -> None:
-        """Keep it, unless more is known by now."""
+        """Keep a document, unless more of it has been read by now."""
         if document.pages >= self.get(sha256).pages:
             self._known[sha256] = document
             self._known.move_to_end(sha256)

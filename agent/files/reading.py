@@ -8,6 +8,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import closing
+from threading import Lock
 from typing import BinaryIO, Protocol, TypeVar
 
 import anyio
@@ -26,7 +27,7 @@ KNOWN_TEXTS = 64
 
 
 class FileRefusedError(Exception):
-    """A file that a client named is not taken; the words say why and hold nothing of its name."""
+    """A file that a client named is not taken; the message says why and holds nothing of its name."""
 
 
 class KeptContent(Struct, frozen=True):
@@ -52,15 +53,15 @@ class Files(Protocol):
         ...
 
     def open(self, sha256: str) -> BinaryIO | None:
-        """Return the content to be read, or None."""
+        """Return the content to be read and closed; None where it is not kept."""
         ...
 
     def remove(self, sha256: str) -> None:
-        """Have it no more."""
+        """Remove the content of that digest."""
         ...
 
     def digests(self) -> list[str]:
-        """All that is kept."""
+        """Return the digests of all contents that are kept."""
         ...
 
 
@@ -89,6 +90,8 @@ class Reading:
     def __init__(self, files: Files) -> None:
         self._files = files
         self._indexes: OrderedDict[tuple[str, bool], TextIndex | None] = OrderedDict()
+        self._lock = Lock()
+        """Worker threads forget one another's indexes."""
 
     async def with_file(self, ref: ArtifactRef, read: Callable[[BinaryIO], T]) -> T | None:
         """Call `read` on the bytes in a worker thread and return its result; None where they are not kept."""
@@ -109,11 +112,15 @@ class Reading:
     def _index(self, ref: ArtifactRef, file: BinaryIO) -> TextIndex | None:
         is_declared = essence_of(ref.mime) != "application/octet-stream"
         key = (ref.sha256 or "", is_declared)
-        if key not in self._indexes:
-            self._indexes[key] = index_text(file, is_declared=is_declared)
+        with self._lock:
+            if key in self._indexes:
+                return self._indexes[key]
+        index = index_text(file, is_declared=is_declared)
+        with self._lock:
+            self._indexes[key] = index
             while len(self._indexes) > KNOWN_TEXTS:
                 self._indexes.popitem(last=False)
-        return self._indexes[key]
+        return index
 
     async def medium(self, ref: ArtifactRef) -> Medium | None:
         """Return the medium that the file can be read as; None where its bytes are not kept."""
@@ -143,7 +150,7 @@ class Reading:
         return await self.with_file(ref, read)
 
     async def window(self, ref: ArtifactRef, offset: int, limit: int, margin: int) -> TextWindow | None:
-        """Characters of a text with at most `margin` on both sides of them."""
+        """Return characters of a text with at most `margin` on both sides; None for no text, or none that is kept."""
 
         def read(file: BinaryIO) -> TextWindow | None:
             index = self._index(ref, file)

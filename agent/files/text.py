@@ -1,7 +1,7 @@
 """Reads a file as text: its medium, its encoding, its pages.
 
 Rule 1: the media type that the client gave says what a file is; its bytes are asked only whether that can be true.
-Rule 2: nothing is guessed silently: an encoding that was only tried is told.
+Rule 2: nothing is guessed silently: an encoding that was only tried is marked as a guess.
 Rule 3: decisions over bytes and text; who finds, opens and shows them is elsewhere.
 """
 
@@ -21,7 +21,7 @@ Medium: TypeAlias = Literal["text", "table", "pdf", "picture", "other"]
 HEAD_BYTES = 1024
 """Signatures stand here; a PDF's may have something before it."""
 BLOCK_BYTES = 256 * 1024
-"""Decoded at once: under a millisecond, so that nobody waits for a large file."""
+"""Bytes that are decoded at once: under a millisecond, so that no request waits for a large file."""
 
 KINDS: tuple[tuple[str, ArtifactKind], ...] = (
     ("image/", "image"),
@@ -130,7 +130,7 @@ class TextIndex(Struct, frozen=True):
 
 
 class _NoTextError(ValueError):
-    """A character that no text has."""
+    """The file holds a character that no text has."""
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:

@@ -1,7 +1,8 @@
 """The tool `artifact_read`: a part of a file that a message of the workspace carried.
 
 Rule 1: nothing outside the thread's workspace is read; what is elsewhere answers like what does not exist.
-Rule 2: what a file says is a tool's answer: data, without the secrets in it, within the tool's room, every cut told.
+Rule 2: what a file says is a tool's answer: data, without the secrets in it, within the tool's room, with the
+offset at which more follows.
 Rule 3: a file that cannot be read is a tool error that says why; nothing about a file ends a turn.
 """
 
@@ -56,7 +57,7 @@ class ArtifactTool:
         self._documents = Documents()
 
     async def __call__(self, context: ToolContext, _name: str, arguments: dict[str, Any]) -> ToolReply:
-        """A page of a file: characters of a text or a document, rows of a table, or a picture as a whole."""
+        """Return a page of a file: characters of a text or a document, rows of a table, or a picture as a whole."""
         try:
             wanted = msgspec.convert(arguments, ArtifactReadArgs)
         except msgspec.ValidationError as error:
@@ -72,7 +73,7 @@ class ArtifactTool:
     async def _read_as_it_is(
         self, context: ToolContext, ref: ArtifactRef, wanted: ArtifactReadArgs
     ) -> ToolReply | None:
-        """By what it is; None where its bytes are not kept."""
+        """Return the answer that the file's medium allows; None where its bytes are not kept."""
         medium = await self._reading.medium(ref)
         if medium == "picture":
             return await self._picture(context, ref)
@@ -99,7 +100,7 @@ class ArtifactTool:
     def _text(
         self, ref: ArtifactRef, wanted: ArtifactReadArgs, window: TextWindow, *, has_more: bool = False
     ) -> ToolReply:
-        """A page; `has_more` where more follows than is counted by now."""
+        """Return a page; `has_more`: the document goes on behind the pages that have been read."""
         spans = self._scanner.find(window.text)
         start = wanted.offset - window.start
         about = self._about(ref, wanted) | {"total": None if has_more else window.total}
@@ -144,7 +145,7 @@ class ArtifactTool:
     # -- tables ----------------------------------------------------------------------------------------------------
 
     async def _rows(self, ref: ArtifactRef, wanted: ArtifactReadArgs, window: TextWindow) -> ToolReply:
-        """Whole records; one that is longer than a page is told as plain text."""
+        """Return whole records; one that is longer than a page is answered as plain text."""
         start = wanted.offset - window.start
         text = window.text[start : start + wanted.limit]
         records = records_of(text, is_end=wanted.offset + len(text) >= window.total)
@@ -166,7 +167,7 @@ class ArtifactTool:
         return ToolReply(ok=True, data=build_page(count)) if count else self._text(ref, wanted, window)
 
     async def _header(self, ref: ArtifactRef, wanted: ArtifactReadArgs, window: TextWindow) -> str | None:
-        """A table's first record; None where it is too long to go with every page."""
+        """Return a table's first record; None where it is too long to go with every page."""
         first: TextWindow | None = window
         if window.start > 0 or wanted.offset:
             first = await self._reading.window(ref, 0, HEADER_CHARS, 0)
@@ -188,6 +189,6 @@ class ArtifactTool:
 
 
 def artifact_hooks(tool: ArtifactTool) -> tuple[list[Subscription], dict[str, ToolCall]]:
-    """The bundle's hook, which is always there, and its tool."""
+    """Return the hook that offers the tool in every turn, and the tool by its name."""
     hook = Subscription(hook_id="artifact.tool_bundle", phase="TurnPreToolMaterialization", call=_offer)
     return [hook], {ARTIFACT_READ: tool}

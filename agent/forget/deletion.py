@@ -1,4 +1,4 @@
-"""Deleting whole threads and workspaces, with what is theirs.
+"""Deletes whole threads and workspaces, with what is theirs.
 
 Rule 1: a thread goes in one transaction. A workspace is marked in a first transaction and then goes in parts: nothing
 begins in it once it is marked. A job queued in that first transaction finishes the deletion if its process does not.
@@ -51,7 +51,7 @@ class _Gone:
 
 
 class Deletions:
-    """`thread/delete`, `workspace/delete`, and the job that goes on with the latter."""
+    """Answers `thread/delete` and `workspace/delete`, and handles the job that goes on with the latter."""
 
     def __init__(
         self,
@@ -113,23 +113,25 @@ class Deletions:
 
         await self._settle()
         await self._db.write(begin, is_vital=True)
-        await self._remove_parts(workspace_id, gone, lambda tx: self._spare(tx, workspace_id))
+        await self._remove_parts(workspace_id, gone, lambda tx: self._cancel_job(tx, workspace_id))
         return gone.result(complete=await self._forgettings.keep_promise())
 
     async def go_on(self, handle: JobHandle) -> None:
-        """The handler of `delete` jobs: bring the deletion of a workspace to its end."""
+        """Handle a `delete` job: bring the deletion of a workspace to its end."""
         await self._remove_parts(handle.job.subject, _Gone(), handle.finish)
 
-    def _spare(self, tx: Tx, workspace_id: str) -> None:
+    def _cancel_job(self, tx: Tx, workspace_id: str) -> None:
         self._jobs.cancel(tx, kind="delete", subject=workspace_id)
 
     async def _remove_parts(self, workspace_id: str, gone: _Gone, then: Callable[[Tx], object]) -> None:
-        """Remove part after part; `then` is done in the transaction of the last one."""
+        """Remove part after part, counted in `gone`; `then` is called in the transaction of the last one."""
 
         def remove(tx: Tx) -> tuple[_Gone, bool]:
             part = _Gone()
             found = get_workspace(tx, workspace_id)
-            is_over = found is None or found.state == "active"  # another one was faster; a new one of that id stays
+            is_over = (
+                found is None or found.state == "active"
+            )  # another process was faster; a new workspace of that id stays
             if is_over or self._remove_part(tx, workspace_id, part):
                 then(tx)
                 return part, True
@@ -141,7 +143,7 @@ class Deletions:
             gone.add(part)
 
     def _remove_part(self, tx: Tx, workspace_id: str, part: _Gone) -> bool:
-        """Remove some of a workspace; whether it is gone."""
+        """Remove a part of a workspace; return whether it was the last one."""
         erased = self._forgettings.erase_part(tx, Scope(kind="workspace", key=workspace_id))
         part.removed.update(erased)
         if erased:

@@ -1,7 +1,7 @@
 """The places of a conversation that a forgotten memory's words may stand in, and how they leave them.
 
-Rule 1: what changed is told in the same transaction, so that no index says any more what no text says.
-Rule 2: the bytes of a file that somebody gave are never changed: a file that says it is named.
+Rule 1: indexes get every changed item in the same transaction, so that none holds words that no text holds.
+Rule 2: the bytes of a received file are never changed: a file that holds the words is named.
 """
 
 import codecs
@@ -46,11 +46,11 @@ OVERLAP_CHARS = 4096
 """A phrase that stands across two blocks of a file is found if it is no longer."""
 ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 HEAD_BYTES = 1024
-"""A text of two bytes a character has zeros here, another one none."""
+"""Bytes in which a text of two bytes a character has zeros, and one of single bytes none."""
 
 
 def conversation(on_redacted: Callable[[Tx, Sequence[ItemFact]], None]) -> Shelves:
-    """The shelves of this house; who is told hears of every message that says, or is called, something else now."""
+    """Return the shelves of this house; `on_redacted` gets every item whose text or whose thread's name changed."""
 
     def notify_redacted(tx: Tx, found: Sequence[SayingRow]) -> None:
         turns = [one.id for one in found if one.place == "turn"]
@@ -85,7 +85,7 @@ class KeptFiles:
             return False
         with file:
             wide = b"\0" in file.read(HEAD_BYTES)
-            return any(_is_in(file, encoding, saying) for encoding in ENCODINGS[: None if wide else 1])
+            return any(_is_in(file, encoding, saying) for encoding in (ENCODINGS if wide else ENCODINGS[:1]))
 
 
 def _is_in(file: BinaryIO, encoding: str, saying: Saying) -> bool:

@@ -1,4 +1,4 @@
-"""Emptying what tools once showed of a forgotten memory.
+"""Empties what tools once showed of a forgotten memory.
 
 Rule 1: an answer that names the memory says of it only that it is forgotten; the call that kept it loses its words.
 """
@@ -29,7 +29,7 @@ SPOKEN = ("arguments",)
 
 
 def _map_objects(value: Any, of_object: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Any:
-    """A JSON value with the objects replaced that have a replacement."""
+    """Return a JSON value with the objects replaced for which `of_object` returns a replacement."""
     if isinstance(value, list):
         return [_map_objects(entry, of_object) for entry in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, dict):
@@ -39,7 +39,7 @@ def _map_objects(value: Any, of_object: Callable[[dict[str, Any]], dict[str, Any
 
 
 def forget_copies(tx: Tx, texts: Mapping[str, Sequence[str]]) -> int:
-    """Empty every copy of forgotten memories that tools were told or have shown; how many.
+    """Empty every copy of forgotten memories in calls and answers of tools; return how many there were.
 
     `texts` are the memories' own words by memory id: a call that kept one has them in its arguments.
     """
@@ -64,7 +64,7 @@ def _forget_in_turn(tx: Tx, turn_id: str, texts: Mapping[str, Sequence[str]]) ->
 
 
 def memories_named(text: str) -> set[str]:
-    """Ids of memories in what a tool answered."""
+    """Return the ids of memories in a tool's answer."""
     return set(MEMORY_ID.findall(text))
 
 
@@ -82,7 +82,7 @@ def empty_answer(text: str, named: set[str]) -> str:
 
 
 def _redact_call(tx: Tx, turn_id: str, call_id: str | None, texts: Sequence[str]) -> int:
-    """The call that an answer belongs to."""
+    """Take the texts out of the call that an answer belongs to; return how many rows changed."""
     saying = Saying(texts)
     changed = 0
     for item in texts_of_turn(tx, turn_id):
@@ -93,7 +93,7 @@ def _redact_call(tx: Tx, turn_id: str, call_id: str | None, texts: Sequence[str]
     return changed
 
 
-# -- what a turn says at its end ---------------------------------------------------------------------------------------
+# -- the texts of a turn at its end ------------------------------------------------------------------------------------
 
 
 def list_texts(items: Sequence[Item], events: Sequence[ToolEvent]) -> list[str]:

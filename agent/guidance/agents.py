@@ -1,6 +1,6 @@
 """Agent definitions: listed, read, and given to the turns of the threads in which they act.
 
-Rule 1: nothing writes a definition. Both layers are read anew at every question.
+Rule 1: nothing writes a definition. Both layers are read anew by every call.
 Rule 2: `_read_whole` is the one place where the texts of SOUL.md and MEMORY.md are read.
 """
 
@@ -50,6 +50,7 @@ from protocol.settings import AgentFileSettings, GatewayConfig
 from protocol.tools import AgentInfoArgs, AgentListArgs
 
 ROLES = ("main", "preflight", "extractor")
+"""Roles of the settings beside those of agents."""
 
 
 class _Part(Struct, frozen=True):
@@ -62,13 +63,13 @@ class _Part(Struct, frozen=True):
     limit: int
 
 
-def invalid(found: InvalidAgent) -> Refused:
+def to_refusal(found: InvalidAgent) -> Refused:
     """Return the refusal of a definition that is not valid."""
     return Refused("agent_invalid", details={"slug": found.slug, "problems": msgspec.to_builtins(found.problems)})
 
 
 MOST_LISTED = 256
-"""Definitions that are read for one list; the others are counted."""
+"""Definitions that are read for one list; the rest is counted."""
 
 
 class Agents:
@@ -82,7 +83,7 @@ class Agents:
         shelf: AgentShelf,
         settings: Callable[[], GatewayConfig],
     ) -> None:
-        """`find_thread` knows threads that the store did not take as well."""
+        """Take `find_thread` as a function that finds the threads which the store did not take, too."""
         self._db = db
         self._find_thread = find_thread
         self._shelf = shelf
@@ -118,7 +119,7 @@ class Agents:
         return self.read(slug) if is_helper else self._read_whole(slug)
 
     def _all(self) -> tuple[list[HelperDefinition | InvalidAgent], int]:
-        """Return the first definitions by slug, and how many more there are."""
+        """Return the first `MOST_LISTED` definitions by slug, and how many more there are. Reads the disk."""
         slugs = list(self._shelf.slugs())
         judged = (self.read(slug) for slug in slugs[:MOST_LISTED])
         return [one for one in judged if one is not None], max(0, len(slugs) - MOST_LISTED)
@@ -142,7 +143,8 @@ class Agents:
         """Return the sections of a prompt that make its model that agent, and what a person should know of them."""
         found: list[Contribution] = []
         for part in _parts(definition, self._settings().agents):
-            fitted = fit([SteeringText(part.file, "", take_out_hidden(part.text)[0])], part.limit)
+            visible, hidden = take_out_hidden(part.text)
+            fitted = fit([SteeringText(part.file, "", visible)], part.limit)
             frame = load(part.section_id)
             text = frame.text.replace("{name}", definition.about.name).replace("{text}", fitted.text)
             found.append(
@@ -163,7 +165,7 @@ class Agents:
                 said = f"{cut.path}: lines {cut.from_line}-{cut.to_line}"
                 data: dict[str, Any] = {"chars": cut.chars}
                 found.append(DiagnosticContribution(code="agent_cut", message=said, data=data))
-            if hidden := take_out_hidden(part.text)[1]:
+            if hidden:
                 count: dict[str, Any] = {"count": sum(hidden.values())}
                 said = f"{part.file}: lines {', '.join(map(str, hidden))}"[:400]
                 found.append(DiagnosticContribution(code="hidden_characters", message=said, data=count))
@@ -191,7 +193,7 @@ class Agents:
         """Return an agent with the parts that were asked for. Raises `CallerError` and `Refused`."""
         is_helper = await self._asks_for_a_helper(params.context)
         if not {"soul", "memory"}.isdisjoint(params.parts):
-            if is_helper:  # it may not know what another one is by nature
+            if is_helper:  # a helper reads no SOUL.md and no MEMORY.md
                 raise Refused("forbidden")
             whole = await anyio.to_thread.run_sync(self._read_whole, params.slug)
         else:
@@ -200,7 +202,7 @@ class Agents:
         if found is None:
             raise CallerError.missing("agent")
         if isinstance(found, InvalidAgent):
-            raise invalid(found)
+            raise to_refusal(found)
         texts: dict[AgentPart, str | None] = {"agents": found.text}
         if isinstance(whole, TopDefinition):
             texts |= {"soul": whole.soul, "memory": whole.memory}
@@ -210,7 +212,7 @@ class Agents:
         return AgentsGetResult(agent=found.about, texts=asked)
 
     async def _asks_for_a_helper(self, context: Context) -> bool:
-        """Return whether the asking thread is a helper's; nobody knows that of one that is not there.
+        """Return whether the thread that asks is a helper's; a call without a thread is none.
 
         Raises `CallerError` and `Refused("scope_out_of_context")`.
         """
@@ -262,6 +264,7 @@ class Agents:
 
 
 def _parts(definition: HelperDefinition, settings: AgentFileSettings) -> list[_Part]:
+    """Return the texts of a definition that a prompt gets, each with its budget."""
     parts = [_Part("agent_definition", AGENTS_FILE, definition.text, definition.text_sha256, settings.agents_chars)]
     if isinstance(definition, TopDefinition):
         if definition.soul is not None and definition.soul_sha256 is not None:

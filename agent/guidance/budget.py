@@ -1,6 +1,6 @@
-"""The cut of texts that steer a turn: to a budget, from the end of the outermost, and told in the prompt itself.
+"""Cuts texts that steer a turn to a budget, from the end of the outermost; a notice in the prompt names each cut.
 
-Rule 1: pure. What is told in a prompt's text counts to the budget as well.
+Rule 1: pure. The notices count to the budget as well.
 Rule 2: a text ends at a heading or paragraph, else at a line; never within one.
 """
 
@@ -65,10 +65,10 @@ def fit(pieces: Sequence[SteeringText], limit: int) -> Fitted:
         over = used - limit
         if over <= 0:
             break
-        shorter = _cut(pieces[number], len(texts[number]) - over)
-        if len(shorter[0]) < len(texts[number]):
-            used -= len(texts[number]) - len(shorter[0])
-            texts[number], cuts[number] = shorter
+        shorter, cut = _cut(pieces[number], len(texts[number]) - over)
+        if len(shorter) < len(texts[number]):
+            used -= len(texts[number]) - len(shorter)
+            texts[number], cuts[number] = shorter, cut
     if used > limit:
         return Fitted([""] * len(pieces), [_build_line_cut(piece, 0) for piece in pieces])
     return Fitted(texts, [cuts[number] for number in sorted(cuts)])
@@ -84,7 +84,7 @@ def _build_line_cut(piece: SteeringText, kept: int) -> LineCut:
 
 
 def _cut(piece: SteeringText, room: int) -> tuple[str, LineCut]:
-    """Return as much of a piece as fits into its room with the notice; at the least the notice alone."""
+    """Return as much of a piece as fits into its room with the notice, and the cut; at the least the notice alone."""
     for ends in (_ends_of_paragraphs(piece.text), (found.end() for found in _LINE.finditer(piece.text))):
         best: tuple[str, LineCut] | None = None
         for kept in ends:

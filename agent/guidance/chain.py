@@ -2,7 +2,7 @@
 
 Rule 1: the boundary is the folder that holds `.git`, else the workspace's root around the folder, else the folder
 itself. The user's home folder and what is above it are never read.
-Rule 2: nothing beyond the boundary is read, wherever a path or a link leads; what is refused is told.
+Rule 2: nothing beyond the boundary is read, wherever a path or a link leads; a refused file has a problem.
 Rule 3: a file is read again when its inode, size or time has changed, and at no other time.
 """
 
@@ -30,14 +30,14 @@ PROFILES: Mapping[InstructionProfile, Sequence[str]] = {
     "gemini": (GEMINI, AGENTS),
     "qwen": (QWEN, AGENTS),
 }
-"""The names that a program looks for, the first one that is there wins."""
+"""The names that a program looks for; the first one that is there wins."""
 
 MAX_FILE_BYTES = 1024 * 1024
 """Of an instruction file: four times what any budget takes of it."""
 MAX_INCLUDE_BYTES = 64 * 1024
 MAX_INCLUDES = 32
 MAX_CACHED = 512
-"""Files of some projects; the one that was used longest ago is forgotten first."""
+"""Files of some projects; the one that was read first is forgotten first."""
 
 _SECRET_NAME = compile_late(lambda: "|".join(map(translate, SECRET_FILES)), re.IGNORECASE)
 """No rule of a project needs such a file, and a strange repository may ask for one."""
@@ -133,7 +133,7 @@ def load_chain(
 
 
 def _with_printable_names(file: LoadedFile) -> LoadedFile:
-    """Return a file as it is told of: a strange repository's names could tear the prompt, or be no UTF-8."""
+    """Return a file with names that a prompt can hold: those of a strange repository may be of several lines."""
     by = to_printable(file.included_by) if file.included_by is not None else None
     return file._replace(path=to_printable(file.path), included_by=by)
 
@@ -152,9 +152,9 @@ class _Walk:
         self._includes = 0
 
     def add_folder(self, folder: str, level: int, names: Sequence[str]) -> None:
-        """Take the folder's first file of these names that says something; what is passed over is told.
+        """Take the folder's first file of these names that says something, and those passed over with their problems.
 
-        A link to the file that is taken needs no word.
+        A link to the file that is taken is no problem.
         """
         kind: InstructionKind = "nested" if folder else "root"
         taken: LoadedFile | None = None

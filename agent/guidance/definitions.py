@@ -2,7 +2,7 @@
 
 Rule 1: a `HelperDefinition` has no member for SOUL.md or MEMORY.md. A `TopDefinition` is made in one place, for the top
 thread of that very agent, and where a person asks for these parts by their names.
-Rule 2: a definition with anything wrong in it does not act. A key that we do not know has no effect, and is told.
+Rule 2: a definition with anything wrong in it does not act. An unknown key has no effect, and a note says so.
 Rule 3: pure.
 """
 
@@ -26,6 +26,7 @@ FILES = (CONFIG_FILE, AGENTS_FILE, SOUL_FILE, MEMORY_FILE)
 SLUG: Final = compile_late(r"[a-z0-9_-]{1,64}\Z")
 
 STRICTNESS: tuple[MemoryMode, ...] = ("normal", "read_only", "ignored")
+"""Modes from the laxest to the strictest."""
 DOMAINS: tuple[str, ...] = get_args(Domain)
 
 
@@ -77,7 +78,7 @@ def stricter(one: MemoryMode, other: MemoryMode) -> MemoryMode:
 
 
 def judge(folder: AgentFolder) -> Judged:
-    """Return the definition that a folder gives everybody, or why it gives none. Needs the text of AGENTS.md."""
+    """Return the definition that a folder gives to helpers and lists, or why it gives none. Needs AGENTS.md's text."""
     problems, notes, config = list(folder.problems), list[AgentProblem](), None
     if not SLUG.match(folder.slug):
         problems.insert(0, problem("bad_slug"))

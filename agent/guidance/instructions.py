@@ -1,4 +1,4 @@
-"""Instruction files of a turn: the section of its prompt, what is told of it, and the texts that earlier turns had.
+"""Instruction files of a turn: the section of its prompt, its diagnostics, and the texts that earlier turns had.
 
 Rule 1: files are read for each turn. Nothing watches them, and nothing indexes them.
 Rule 2: what a turn was given is known afterwards: its files' digests stand in its manifest, their texts are versions.
@@ -31,14 +31,19 @@ from protocol.settings import InstructionSettings
 
 SECTION_ID = "project_instructions"
 UNKNOWN_WINDOW_CHARS = 12_000
-"""The budget where nobody says how much the model takes: a half of the usual request."""
+"""The budget where the model's window is not known: a half of the usual request."""
 WINDOW_SHARE = 4
+"""Instruction files take at most a quarter of the window."""
 CHARS_PER_TOKEN = 3
-"""Of a window that is told in tokens: rather too few characters than too many."""
-MAX_TOLD = 32
-"""Refusals of one turn that are told one by one."""
+"""Of the window, which is in tokens: rather too few characters than too many."""
+MAX_EACH = 32
+"""Refusals, and files with hidden characters, that get a diagnostic each; more refusals are counted in one."""
+MAX_DIAGNOSTICS = 56
+"""Of one turn: a hook makes at most 64 contributions (`MAX_CONTRIBUTIONS`), and the section is one of them."""
+MAX_COUNTED = 1024
+"""Texts whose secrets were counted; beyond it the counts are forgotten."""
 MAX_MESSAGE_CHARS = 400
-NEEDS_NO_WORD = (None, "empty", "repeated")
+HARMLESS = (None, "empty", "repeated")
 """Problems by which a turn lacks nothing: the preview alone shows them."""
 
 
@@ -143,10 +148,10 @@ class InstructionReader:
         text = head + fitted.text if fitted.text else ""
         return Instructions(chain, fitted, text, limit, None)
 
-    # -- what is told ----------------------------------------------------------------------------------------------
+    # -- section and diagnostics -----------------------------------------------------------------------------------
 
     def contributions(self, given: Instructions) -> list[Contribution]:
-        """Return the section of the prompt, and what a person should know of it."""
+        """Return the section of the prompt, and the diagnostics of it for a person."""
         section = SectionContribution(
             section_id=SECTION_ID,
             domain="agent",
@@ -169,11 +174,11 @@ class InstructionReader:
             cuts = "; ".join(f"{cut.path}: lines {cut.from_line}-{cut.to_line}" for cut in given.fitted.cuts)
             count, chars = len(given.fitted.cuts), sum(cut.chars for cut in given.fitted.cuts)
             found.append(self._build_diagnostic("instructions_cut", cuts, count=count, chars=chars))
-        refused = [file for file in given.chain.files if file.problem not in NEEDS_NO_WORD]
-        found += [self._refusal(file) for file in refused[:MAX_TOLD]]
-        if len(refused) > MAX_TOLD:
-            found.append(self._build_diagnostic("include_refused", None, count=len(refused) - MAX_TOLD))
-        for file in given.loaded[:MAX_TOLD]:
+        refused = [file for file in given.chain.files if file.problem not in HARMLESS]
+        found += [self._refusal(file) for file in refused[:MAX_EACH]]
+        if len(refused) > MAX_EACH:
+            found.append(self._build_diagnostic("include_refused", None, count=len(refused) - MAX_EACH))
+        for file in given.loaded[:MAX_EACH]:
             if file.source is not None and file.source.hidden:
                 lines = ", ".join(map(str, file.source.hidden))
                 count = sum(file.source.hidden.values())
@@ -182,7 +187,7 @@ class InstructionReader:
         if with_secrets:
             paths, count = ", ".join(path for path, _ in with_secrets), sum(count for _, count in with_secrets)
             found.append(self._build_diagnostic("secret_in_instructions", paths, count=count))
-        return found[: 2 * MAX_TOLD - 8]
+        return found[:MAX_DIAGNOSTICS]
 
     def _refusal(self, file: LoadedFile) -> DiagnosticContribution:
         if file.included_by is None:
@@ -198,7 +203,7 @@ class InstructionReader:
         if file.source is None:
             return 0
         if file.source.sha256 not in self._secrets:
-            if len(self._secrets) > MAX_TOLD * MAX_TOLD:
+            if len(self._secrets) > MAX_COUNTED:
                 self._secrets.clear()
             self._secrets[file.source.sha256] = len(self._scanner.find(file.source.text))
         return self._secrets[file.source.sha256]

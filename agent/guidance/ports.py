@@ -1,4 +1,4 @@
-"""The disk as this room sees it. The shell reads; which file is read is decided here.
+"""The disk as this room sees it: the shell reads files, this room decides which.
 
 Rule 1: all functions are synchronous and called in a thread of their own: a disk may be slow.
 """

@@ -2,7 +2,7 @@
 
 Rule 1: a turn whose agent is not valid does not begin. A thread without a folder and without an agent costs nothing
 here.
-Rule 2: what was gathered becomes hooks of this turn alone, so that the manifest says of it what it says of all others.
+Rule 2: what was gathered becomes hooks of this turn alone, so that the manifest shows it as it shows any hook's.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import Protocol
 import anyio.to_thread
 from msgspec import Struct
 
-from agent.guidance.agents import Agents, invalid
+from agent.guidance.agents import Agents, to_refusal
 from agent.guidance.definitions import HelperDefinition
 from agent.guidance.instructions import InstructionReader, Instructions, Wanted, lines_used
 from agent.rows.instructions import (
@@ -138,7 +138,7 @@ class Guidance:
             if found is None:  # the turn is refused where it would begin
                 return None
             has_folder = params.cwd is not None or found.folder.cwd is not None or found.folder.files == "auto"
-            is_asked = has_folder or found.thread.origin == "task"  # a job has the files of its workspace
+            is_asked = has_folder or found.thread.origin == "task"  # a task has the files of its workspace
             return found, self._read_wanted(tx, found, params.cwd) if is_asked else None
 
         looked = await self._db.read(look)
@@ -155,7 +155,7 @@ class Guidance:
         return Wanted(workspace_id, root, found.folder, found.thread.origin, cwd, None, state)
 
     def _gather(self, found: StoredThread, wanted: Wanted | None, provider: str | None, driver: Driver) -> TurnGuidance:
-        """Read the disk."""
+        """Return the guidance of a turn. Reads the disk."""
         thread = found.thread
         try:
             definition = self._find_definition(found)
@@ -164,7 +164,7 @@ class Guidance:
         by_role = self._agents.provider_of(definition.about.model_role) if definition is not None else None
         instructions = None
         if wanted is not None and (definition is None or definition.about.instructions):
-            # a host's own model may be any
+            # the window of a host's own model is not known here
             window = self._window(provider or found.provider or by_role) if driver == "gateway" else None
             instructions = self._reader.read(wanted._replace(window_tokens=window))
         given: dict[str, list[Contribution]] = {}
@@ -193,7 +193,7 @@ class Guidance:
         if definition is None:
             raise Refused("agent_invalid", "The agent's definition is not there any more.")
         if not isinstance(definition, HelperDefinition):
-            raise invalid(definition)
+            raise to_refusal(definition)
         return definition
 
     def _window(self, provider: str | None) -> int | None:
@@ -307,7 +307,7 @@ def _require_absolute(cwd: str | None) -> None:
 
 
 def _hook(hook_id: str, contributions: Sequence[Contribution]) -> Subscription:
-    """Return a hook of one turn that gives what is there already; without it the turn may not go on."""
+    """Return a hook of one turn that contributes what was gathered; without it the turn fails."""
 
     async def call(_given: HookInput) -> HookOutput:
         return HookOutput(contributions=list(contributions))

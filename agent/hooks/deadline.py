@@ -1,9 +1,8 @@
-"""Calls what somebody else wrote, within a deadline, whatever it does.
+"""Calls foreign code, such as hooks and tools, within a deadline, whatever it does.
 
 Rule 1: the caller goes on at the deadline, also when what was called does not end although it was cancelled.
 Rule 2: what does not end when it is cancelled is closed by force a while later, or when the process ends.
-Rule 3: code that keeps the event loop to itself cannot be interrupted: how long it did so at a stretch is measured and
-told.
+Rule 3: code that keeps the event loop to itself cannot be interrupted: its longest stretch is measured and returned.
 """
 
 import asyncio
@@ -17,7 +16,6 @@ from msgspec import Struct
 
 CANCEL_GRACE_SECONDS = 0.01
 """The end of a call's time, in which it may clean up after it was cancelled: some turns of the loop."""
-
 
 FORCE_SECONDS = 0.25
 """The time that left work may take before it is closed: long enough to clean up, too short to pile up."""
@@ -36,7 +34,7 @@ class CallEnd(Struct, frozen=True):
     is_running: bool
     """It was cancelled, and goes on all the same."""
     held_seconds: float
-    """The longest time for which it did not let anybody else run."""
+    """The longest time for which it did not give the event loop back."""
     took_seconds: float
 
 
@@ -70,7 +68,7 @@ class _Watch:
                 resume = coroutine.send
             except BaseException as error:
                 if self.is_final and isinstance(error, asyncio.CancelledError):
-                    with contextlib.suppress(RuntimeError):  # it swallows even that; nobody runs it any more
+                    with contextlib.suppress(RuntimeError):  # it refuses to be closed; it is not resumed again
                         coroutine.close()
                     raise
                 resume, given = coroutine.throw, error
@@ -126,13 +124,13 @@ class _Call:
         self._timer.cancel()
         if not self._task.cancelling():
             self._task.cancel()
-        self._loop.call_soon(self._watch.insist)  # after the cancellation that is its own to answer
+        self._loop.call_soon(self._watch.insist)  # after the cancellation above, which it may answer
         self._timer = self._loop.call_later(FORCE_SECONDS, self._task.cancel)
         self._tell(None, None)
 
 
 async def all_within(calls: Sequence[tuple[Callable[[], Awaitable[Any]], float]]) -> list[CallEnd]:
-    """Call all side by side and wait for each no longer than its seconds: how each ended, in the order given.
+    """Call all side by side and wait for each no longer than its seconds; return how each ended, in order.
 
     Only the cancellation of the caller itself comes out of here as an exception.
     """
@@ -145,7 +143,7 @@ async def all_within(calls: Sequence[tuple[Callable[[], Awaitable[Any]], float]]
 
 
 async def call_within(call: Callable[[], Awaitable[Any]], seconds: float) -> CallEnd:
-    """Call and wait no longer than that.
+    """Call, wait no longer than that, and return how the call ended.
 
     Only the cancellation of the caller itself comes out of here as an exception.
     """

@@ -40,16 +40,16 @@ def _cut(diagnostic: Diagnostic, mask: Callable[[str], str]) -> Diagnostic:
     return Diagnostic(
         code=diagnostic.code,
         message=shorten(mask(message), MAX_MESSAGE_CHARS) if message is not None else None,
-        data=_counts(diagnostic.data) if diagnostic.data is not None else None,
+        data=_keep_plain_members(diagnostic.data) if diagnostic.data is not None else None,
     )
 
 
-def _counts(data: dict[str, Any]) -> dict[str, Any]:
-    """Numbers, codes and lists of ids; a sentence belongs into the message."""
-    return {name: value for name, value in data.items() if _is_count(value)}
+def _keep_plain_members(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the members that are numbers, codes or lists of ids; a sentence belongs into the message."""
+    return {name: value for name, value in data.items() if _is_plain(value)}
 
 
-def _is_count(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     if isinstance(value, list):  # ids of what was left out
         return all(isinstance(one, str) and _CODE.match(one) for one in value)  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, str):

@@ -71,15 +71,15 @@ class Registry:
         self._batches: dict[Phase, tuple[tuple[str, ...], list[list[Subscription]]]] = {}
 
     def list_enabled(self, phase: Phase) -> list[Subscription]:
-        """The hooks that a setting has not switched off, in order."""
+        """Return the hooks that no setting has switched off, in order."""
         return [s for s in self._by_phase[phase] if s.enabled()]
 
     def find(self, phase: Phase, hook_id: str) -> Subscription | None:
-        """A hook of a phase, enabled or not."""
+        """Return a hook of a phase, enabled or not; None where there is none of that id."""
         return next((s for s in self._by_phase[phase] if s.hook_id == hook_id), None)
 
     def batches(self, phase: Phase) -> list[list[Subscription]]:
-        """Enabled hooks in batches: those of a batch run side by side, a later batch after an earlier one."""
+        """Return enabled hooks in batches: those of a batch run side by side, a later batch after an earlier one."""
         enabled = self.list_enabled(phase)
         ids = tuple(s.hook_id for s in enabled)
         sorted_for, batches = self._batches.get(phase, ((), []))
@@ -93,11 +93,11 @@ class Registry:
         return [bind(HOOKS_LIST, self.hooks_list)]
 
     async def hooks_list(self, _params: Empty) -> HooksListResult:
-        """Registered hooks in dispatch order."""
+        """Return the enabled hooks in dispatch order."""
         return HooksListResult(subscriptions=self.views())
 
     def views(self) -> list[SubscriptionView]:
-        """Enabled hooks as `hooks/list` shows them; what is switched off is absent."""
+        """Return the enabled hooks as `hooks/list` shows them."""
         return [
             SubscriptionView(
                 hook_id=s.hook_id,

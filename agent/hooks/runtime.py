@@ -38,13 +38,13 @@ from protocol.hooks import (
 from protocol.seams.ports import Clock, Ids
 
 HELD_SECONDS = 0.25
-"""A hook that keeps the event loop for longer than that is told, also when it ends in time: nobody else was served."""
+"""A hook that keeps the event loop longer gets a diagnostic, even if it ends in time: no other client was served."""
 
 UNRESPONSIVE = "hook_unresponsive"
 
 
 class RequiredHookFailedError(Exception):
-    """A hook without which its registration forbids the turn."""
+    """A hook that is registered as required has failed; `runs` are those of its phase."""
 
     def __init__(self, hook_id: str, runs: list[HookRun]) -> None:
         self.hook_id = hook_id
@@ -100,7 +100,7 @@ def end_run(
 
 
 def build_failure(code: str, *, retryable: bool = False, status: RunStatus = "failed") -> HookOutcome:
-    """Return a run that failed, with the code as its diagnostic too."""
+    """Return the outcome of a call that failed, with the code as its diagnostic too."""
     return HookOutcome(status, [], RunError(code=code, retryable=retryable), [Diagnostic(code=code)], [])
 
 
@@ -111,7 +111,7 @@ def apply_failure_policy(subscription: Subscription, verdict: HookOutcome) -> Ho
 
 
 def build_skip(code: str) -> HookOutcome:
-    """Return a run that did not apply."""
+    """Return the outcome of a hook that did not apply."""
     return HookOutcome("skipped", [], None, [Diagnostic(code=code)], [])
 
 
@@ -126,7 +126,7 @@ def _check_output(phase: Phase, output: Any) -> HookOutcome:
         return build_failure("too_many_contributions")
     if not all(isinstance(contribution, ALLOWED[phase]) for contribution in output.contributions):
         return build_failure("contribution_not_allowed")
-    try:  # a Struct does not look at what it is made of
+    try:  # msgspec validates what it decodes, not a Struct that code has built
         texts = [encode(contribution) for contribution in output.contributions]
         if sum(map(len, texts)) > MAX_OUTPUT_BYTES:
             return build_failure("output_too_large")
@@ -169,9 +169,9 @@ class HookRuntime:
         self._mask = mask
         self._is_strict = is_strict
 
-    def new_run(self, subscription: Subscription, given_to: tuple[str, str]) -> HookRun:
-        """Return a run that is about to begin, for (thread, turn)."""
-        thread_id, turn_id = given_to
+    def new_run(self, subscription: Subscription, place: tuple[str, str]) -> HookRun:
+        """Return a run that is about to begin; `place` is (thread, turn)."""
+        thread_id, turn_id = place
         return HookRun(
             run_id=self._ids.new("run"),
             hook_id=subscription.hook_id,
@@ -190,7 +190,7 @@ class HookRuntime:
         )
 
     async def call(self, subscription: Subscription, given: HookInput) -> HookOutcome:
-        """Call a hook within its deadline and return what came of it; only the turn's own cancellation is raised."""
+        """Call a hook within its deadline and return the outcome; only the turn's own cancellation is raised."""
         ended = await call_within(lambda: subscription.call(given), subscription.timeout_ms / 1000)
         return self._verdict(subscription.phase, ended)
 
@@ -257,7 +257,9 @@ class HookRuntime:
                 verdict,
                 attempts=1,
                 started_at=started_at,
-                completed_at=min(started_at + duration, all_ended_at),  # a clock may stand still
+                completed_at=min(
+                    started_at + duration, all_ended_at
+                ),  # durations come from another clock; this one may be set back
                 duration_ms=duration,
             )
             outcomes.append((done, verdict.contributions))

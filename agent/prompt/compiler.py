@@ -23,9 +23,11 @@ from protocol.shown import ShownLine
 
 MAX_CONTEXTS = 16
 MAX_CONTEXT_CHARS = 12_000
+"""Of all recalled blocks of a prompt together."""
 MAX_SECTIONS = 16
 MAX_SECTION_CHARS = 8_000
 MAX_SECTIONS_CHARS = 16_000
+"""Of all sections that are not verbatim together."""
 
 DEFAULT_SYSTEM = "You are a helpful assistant. Answer the user's last message."
 
@@ -34,7 +36,7 @@ SECTION_OF: Mapping[str, str] = {
     "thread": "thread_context",
     "knowledge": "file_context",
 }
-"""The section under which a domain's recalled blocks are told in the manifest."""
+"""The section under which a domain's recalled blocks stand in the manifest."""
 
 RECALL_ORDER: tuple[RecallStatus, ...] = ("recalled", "partial", "failed", "empty", "skipped", "off")
 """The status of the turn's recall is the first of these that any context has."""
@@ -63,7 +65,7 @@ class Compiled(NamedTuple):
     lines: Mapping[str, Sequence[ShownLine]] = {}
 
     def not_shown(self, recall: ManifestRecall) -> "Compiled":
-        """Return the same for a manifest of a turn whose model saw none of it."""
+        """Return the prompt for the manifest of a turn whose model saw neither its sections nor its blocks."""
         return self._replace(manifest=[], budgets=unspend(self.budgets), recall=recall)
 
 
@@ -126,8 +128,8 @@ def budgets_of(kind: str, limit: int, texts: Sequence[str]) -> list[ManifestBudg
     ]
 
 
-def _telling(outcome: tuple[RecallStatus, str]) -> tuple[int, bool]:
-    """Orders outcomes: by status, and of equal ones first what says more than that nothing fits."""
+def _rank_outcome(outcome: tuple[RecallStatus, str]) -> tuple[int, bool]:
+    """Return the sort key of an outcome: by status, and of equal ones last what says only that nothing matched."""
     status, reason = outcome
     return RECALL_ORDER.index(status), reason == "no_match"
 
@@ -140,12 +142,14 @@ def recall_of(
     outcomes: list[tuple[RecallStatus, str]] = [(context.status, context.reason) for context in contexts]
     if failed:
         outcomes.append(("failed", "hook_failed"))
-    status, reason = min(outcomes, key=_telling, default=("off", off_reason))
+    status, reason = min(outcomes, key=_rank_outcome, default=("off", off_reason))
     if status == "recalled" and not refs:
         status, reason = "partial", "budget_too_small"
     elif status == "recalled" and failed:
         status, reason = "partial", "hook_failed"
-    elif status == "skipped" and reason == "memory_disabled":  # not this turn's choice: there is nothing to recall with
+    elif (
+        status == "skipped" and reason == "memory_disabled"
+    ):  # memory is off altogether: the turn itself skipped nothing
         status = "off"
     return ManifestRecall(
         status=status,
@@ -166,7 +170,7 @@ def compile_prompt(contributed: Sequence[Contributed], *, nonce: str, recall_fai
     for block in blocks:
         by_section.setdefault(SECTION_OF[block.context.domain], []).append(block)
     manifest = [
-        _entry(hook_id, section, was_cut, by_section.pop(section.section_id, []))
+        _build_entry(hook_id, section, by_section.pop(section.section_id, []), was_cut=was_cut)
         for (hook_id, section), was_cut in zip(sections, cuts, strict=True)
     ]
     for section_id, left in by_section.items():
@@ -196,12 +200,10 @@ def compile_prompt(contributed: Sequence[Contributed], *, nonce: str, recall_fai
     )
 
 
-def _entry(
-    hook_id: str,
-    section: SectionContribution,
-    was_cut: bool,  # noqa: FBT001
-    blocks: Sequence[RenderedContext],
+def _build_entry(
+    hook_id: str, section: SectionContribution, blocks: Sequence[RenderedContext], *, was_cut: bool
 ) -> ManifestSection:
+    """Return a section's entry in the manifest, with the blocks that are recalled for it."""
     return ManifestSection(
         section_id=section.section_id,
         hook_id=hook_id,

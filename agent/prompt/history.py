@@ -51,11 +51,11 @@ class Size(Struct, frozen=True):
 
     @property
     def tokens(self) -> int:
-        """About how many tokens that is, rather too many than too few."""
+        """Return the estimated number of tokens, rather too many than too few."""
         return self.octets // BYTES_PER_TOKEN
 
     def plus(self, other: "Size") -> "Size":
-        """Both."""
+        """Return the sum."""
         return Size(self.chars + other.chars, self.octets + other.octets)
 
     def minus(self, other: "Size") -> "Size":
@@ -120,14 +120,14 @@ def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved:
     return History(chosen, sure, len(answered), failed)
 
 
-def rewritten(history: History, say: Callable[[str], str]) -> History:
-    """Return the history with every message as `say` has it; one that becomes empty is gone."""
+def rewrite_history(history: History, rewrite: Callable[[str], str]) -> History:
+    """Return the history with `rewrite` applied to each message; one that becomes empty is left out."""
     turns = [
         turn._replace(
             messages=[
                 msgspec.structs.replace(message, content=text)
                 for message in turn.messages
-                if (text := say(message.content))
+                if (text := rewrite(message.content))
             ]
         )
         for turn in history.turns
@@ -146,7 +146,8 @@ def fit_history(
 ) -> tuple[History, list[ManifestBudget]]:
     """Return the history that fits beside the rest of a request and its tools: the oldest turns go, `min_turns` stay.
 
-    A part of each turn in `recalled` stands in the rest already. Such a turn goes wherever it may, with all older ones.
+    A part of each turn in `recalled` stands in the rest already. Such a turn goes with all older ones, unless it is a
+    sure one.
     """
     offered = Message(role="system", content="".join(f"{t.name}{t.description}{t.parameters}" for t in tools))
     others = size_of_all([*rest, offered])

@@ -1,7 +1,7 @@
 """Decides, before the model, what a turn should look up and which tools it may need.
 
-Rule 1: the local planner decides first, from the message alone; its memory and conversation parts come from their
-owners.
+Rule 1: the local planner decides first, from the message alone; its memory, conversation
+and files parts come from the houses that own these.
 Rule 2: pure. The local planner is unsure where a message hints at the past and names nothing of it: only then may a
 model be asked (`preflight_advice`).
 """
@@ -33,7 +33,7 @@ def plan_no_files(_text: str, _context: TurnContext) -> tuple[FilesPlan, list[st
 
 
 class Planners(Struct, frozen=True):
-    """The owners' parts of the local plan."""
+    """The parts of the local plan, each from the house that owns what is looked up."""
 
     durable: ProposeDurable
     episodic: ProposeEpisodic
@@ -43,7 +43,7 @@ class Planners(Struct, frozen=True):
 def to_manifest_plan(plan: RecallPlan) -> dict[str, Any]:
     """Return a plan as the manifest shows it, without words.
 
-    A manifest is kept, and an erase does not read it for every way to say a thing.
+    A manifest is stored, and an erase would not recognise every wording in it.
     """
     queries = [replace(query, query="") for query in plan.episodic.queries]
     durable = replace(plan.durable, targets=[]) if "query" in plan.durable.modes else plan.durable

@@ -41,10 +41,7 @@ class Advisor(Struct, frozen=True):
 
 
 class Case(Struct, frozen=True):
-    """A turn about which the local planner is unsure.
-
-    The message, its place, how many memories its prompt has already.
-    """
+    """A turn about which the local planner is unsure: its message, its place, and the memories recalled so far."""
 
     text: str
     context: TurnContext
@@ -87,7 +84,7 @@ def _request(context: TurnContext, question: dict[str, Any]) -> ModelRequest:
 
 
 async def _advice(case: Case, advisor: Advisor, timeout_ms: int) -> RecallPlan:
-    """The model's plan. Raises `UnusablePlanError`, and whatever else can go wrong."""
+    """Return the model's plan. Raises `UnusablePlanError`, `GatewayError`, and whatever the model's adapter raises."""
     try:
         with anyio.fail_after(timeout_ms / 1000):
             reply = await advisor.model.complete(_request(case.context, await _question(case, advisor)))
@@ -101,7 +98,7 @@ async def _advice(case: Case, advisor: Advisor, timeout_ms: int) -> RecallPlan:
 async def advise(
     local: Preflight, case: Case, policy: TurnPolicy, advisor: Advisor, settings: PreflightSettings
 ) -> Preflight:
-    """The plan that is carried out: the local one, or a model's where that was needed and is valid."""
+    """Return the plan that is carried out: the local one, or a model's where that was needed and is valid."""
     is_asked = local.is_unsure and policy.recall.allowed and advisor.model.is_configured("preflight")
     if not is_asked:
         return local
@@ -111,8 +108,8 @@ async def advise(
         return Preflight(plan, ManifestPreflight(source="model", reason="unsure", plan=to_manifest_plan(plan)))
     except UnusablePlanError as unusable:
         reason = unusable.reason
-    except GatewayError:  # the store has no time for this, say
+    except GatewayError:  # such as a store that is too busy for the sizes
         pass
-    except Exception as failed:  # noqa: BLE001  # an adviser's failure changes nothing: it is told by an incident
+    except Exception as failed:  # noqa: BLE001  # an adviser's failure changes nothing: an incident is logged
         advisor.incident(failed)
     return Preflight(local.plan, ManifestPreflight(source="fallback", reason=reason, plan=local.manifest.plan))

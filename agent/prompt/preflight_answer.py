@@ -1,6 +1,6 @@
 """Reads a model's plan, and says in one code why it is not to be used.
 
-Rule 1: pure. A plan is taken whole or not at all: a plan that was mended would be nobody's.
+Rule 1: pure. A plan is taken whole or not at all: a mended one would be neither the model's nor the planner's.
 Rule 2: the code goes into the manifest; nothing that the model wrote does. There are six codes: what is not of the
 agreed shape, or says nothing that could be carried out, is `invalid_json`; what wants more than a plan may is
 `too_broad`.
@@ -22,6 +22,7 @@ MAX_TOOLS: Final = 6
 MAX_TARGETS: Final = 6
 MAX_QUERIES: Final = 3
 MAX_TEXT_CHARS: Final = 256
+"""The prompt `preflight` names these bounds to the model, but for that of tools."""
 MAX_CHARS: Final = 20_000  # more than any block of the prompt takes
 _CATEGORIES: Final = frozenset(cast("tuple[str, ...]", get_args(Category)))
 _MAX_CATEGORIES: Final = len(_CATEGORIES) // 2  # half of all: who wants more wants everything
@@ -106,7 +107,7 @@ def _decode_answer(text: str) -> _Answer:
 
 
 def _demand(*demands: tuple[bool, PlanFault]) -> None:
-    """Each demand in order; the first that is not met names the reason."""
+    """Raise `UnusablePlanError` with the reason of the first demand that is not met."""
     for is_met, reason in demands:
         if not is_met:
             raise UnusablePlanError(reason)

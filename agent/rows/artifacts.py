@@ -57,9 +57,9 @@ def add_artifacts(tx: Tx, item: Item, *, are_kept: bool) -> None:
 
 
 def find_kept(tx: Tx, artifact_id: str, version_id: str | None, workspace_id: str | None) -> ArtifactRef | None:
-    """Return a version whose bytes were received, the newest without a version.
+    """Return a version of a file whose bytes were received here; None where there is none.
 
-    In one workspace unless None is given.
+    A `version_id` of None means the newest version, a `workspace_id` of None any workspace.
     """
     values = {"artifact_id": artifact_id, "version_id": version_id, "workspace_id": workspace_id}
     row = tx.one(SQL["find_artifact"], values)
@@ -67,7 +67,7 @@ def find_kept(tx: Tx, artifact_id: str, version_id: str | None, workspace_id: st
 
 
 def is_kept_elsewhere(tx: Tx, artifact_id: str, thread_id: str) -> bool:
-    """Return whether a file is kept, and not in this thread."""
+    """Return whether the bytes of a file are kept by other threads alone."""
     return tx.one(SQL["artifact_elsewhere"], {"artifact_id": artifact_id, "thread_id": thread_id}) is not None
 
 
@@ -103,5 +103,5 @@ def keeps_bytes(tx: Tx, thread_id: str) -> bool:
 
 
 def list_kept_files(tx: Tx) -> list[tuple[str, str]]:
-    """Return every file with words whose bytes are kept as (artifact id, digest), a row for each of its contents."""
+    """Return every kept file but pictures, sounds and films, as (artifact id, digest), a row for each content."""
     return [(artifact_id, sha256) for artifact_id, sha256 in tx.all(SQL["kept_files"])]

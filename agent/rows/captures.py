@@ -1,4 +1,4 @@
-"""Rows of messages that programs without memory passed on, and of what those were given."""
+"""Rows of captured messages, which programs without memory passed on, and of the lines that these were shown."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -13,7 +13,7 @@ from protocol.seams.ports import Row, Tx
 from protocol.thread_episodic import parts_of_chunk
 
 MOST_KNOWN = 2000
-"""Captured messages that a look-up reads: those of 512 digests, most of which belong to one conversation."""
+"""Captured messages that a look-up reads: a chain has at most 512 digests, most of them of one conversation."""
 
 
 class KnownCapture(Struct, frozen=True):
@@ -24,9 +24,13 @@ class KnownCapture(Struct, frozen=True):
     turn_id: str | None
     session: bytes | None
     root: bytes
+    """The keyed digest of the conversation's first message."""
     user_hash: bytes
+    """The keyed digest of the conversation up to the message."""
     answer_hash: bytes | None
+    """The same up to the answer; None without one."""
     answer_name: bytes | None
+    """The keyed digest of the name by which a later request goes on from the answer."""
     status: TurnStatus | None
     """That of its turn; None where nothing is kept, or its turn is about to begin."""
     is_superseded: bool
@@ -76,7 +80,11 @@ def find_captures(
     name: bytes,
     session: bytes | None,
 ) -> list[KnownCapture]:
-    """Return the captured messages of some digests, `answers` or a name, and a session's newest, newest first."""
+    """Return the captured messages of a workspace that may be of one conversation, newest first, at most `MOST_KNOWN`.
+
+    Found are those whose own or whose answer's digest is in `said`, whose answer's digest is in `answers`, whose
+    answer has that `name`, and the newest one of the session.
+    """
     values = {
         "workspace_id": workspace_id,
         "said": json.dumps([one.hex() for one in said]),
@@ -156,7 +164,7 @@ def first_shown(tx: Tx, thread_id: str) -> int | None:
 
 
 def idle_captures(tx: Tx, before: int, limit: int) -> list[str]:
-    """Return captured turns that wait for their answer since a time, oldest first."""
+    """Return the ids of captured turns that wait for an answer and were last asked before a time, oldest first."""
     return [turn_id for (turn_id,) in tx.all(SQL["idle_captures"], {"before": before, "limit": limit})]
 
 
@@ -195,7 +203,7 @@ class StoredPiece(Struct, frozen=True):
 
 
 def add_shown(tx: Tx, row: int, block: str, pieces: Sequence[BlockPiece], marks: dict[str, bytes]) -> None:
-    """Store the pieces of a block: `brief`, `standing`, `memory` or `thread`."""
+    """Store the pieces of a block (`brief`, `standing`, `memory`, `thread`) with their marks, given by source id."""
     tx.run_many(
         SQL["add_shown_line"],
         [
@@ -228,12 +236,12 @@ def read_shown(tx: Tx, rows: Sequence[int]) -> dict[int, list[StoredPiece]]:
 
 
 def move_recall(tx: Tx, row: int, to: int) -> None:
-    """Give a message what the same one was given before; the brief stays."""
+    """Move what message `row` was given to message `to`, which asks the same again; the brief stays."""
     tx.run(SQL["move_recall"], {"row": row, "to": to})
 
 
 def copy_brief(tx: Tx, row: int, to: int) -> None:
-    """Give a message the brief of another one."""
+    """Copy the brief of message `row` to message `to`."""
     tx.run(SQL["copy_brief"], {"row": row, "to": to})
 
 

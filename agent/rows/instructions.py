@@ -11,10 +11,10 @@ from protocol.guidance import InstructionMode, InstructionVersion
 from protocol.seams.ports import Tx
 
 MAX_VERSIONS = 50
-"""Of one file. A rule changes a few times a week at most."""
+"""Versions kept of one file: those of months, as a rule changes a few times a week at most."""
 
 _USED: Final = msgspec.json.Decoder(dict[str, str])
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Built at import: msgspec does not guard two threads that build the decoder of one type at once."""
 
 
 class InstructionState(Struct, frozen=True):

@@ -23,7 +23,7 @@ BEHIND = 1_000_000
 """Places of a turn's tool events begin here: they stand behind what was said, and are no part of the transcript."""
 
 _TOOL_USE: Final = msgspec.json.Decoder(ToolUse)
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Built at import: msgspec does not guard two threads that build the decoder of one type at once."""
 
 
 def _item_of(tx: Tx, row: Row) -> Item:
@@ -88,7 +88,7 @@ def read_history_page(
 
 
 def turn_items(tx: Tx, turn_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Return the items and tool events of some turns by turn and id, in order, with the bytes of each one's text."""
+    """Return by turn id the ids of its items and tool events, in order, each with the size of its text in bytes."""
     items: dict[str, dict[str, int]] = {turn_id: {} for turn_id in turn_ids}
     for turn_id, item_id, size in tx.all(
         SQL["item_ids_of_turns"], {"turn_ids": json.dumps(list(items)), "behind": BEHIND}
@@ -140,7 +140,7 @@ def read_items(tx: Tx, item_ids: Collection[str]) -> Mapping[str, ItemFact]:
 
 
 def find_altered_items() -> Find:
-    """Return a look at messages and tool events that are not as they were written, each with its turn and id."""
+    """Return the check that finds items whose columns do not match their digest, each with its turn and item id."""
     return row_finder(SQL["vouched_items_after"], lambda row: not row[-1])
 
 
@@ -172,7 +172,7 @@ def add_item(tx: Tx, item: Item, position: int, *, keeps_files: bool = False) ->
 
 
 def _add_mentions(tx: Tx, turn_id: str, text: str) -> None:
-    """Have every copy of a memory that a tool shows found again by the memory."""
+    """Store which memories a tool's answer names: a forgetting finds the copies by them."""
     for memory_id in dict.fromkeys(MEMORY_ID.findall(text)):
         tx.run(SQL["add_mention"], {"memory_id": memory_id, "turn_id": turn_id})
 

@@ -15,7 +15,7 @@ from protocol.seams.ports import Row, Tx
 
 _DIAGNOSTICS: Final = msgspec.json.Decoder(list[Diagnostic])
 _HASHES: Final = msgspec.json.Decoder(list[str])
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Built at import: msgspec does not guard two threads that build the decoder of one type at once."""
 
 
 def _run_of(row: Row) -> HookRun:

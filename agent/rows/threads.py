@@ -13,7 +13,7 @@ from protocol.seams.ports import Row, Tx
 
 _AGENT: Final = msgspec.json.Decoder(AgentRef)
 _FORK: Final = msgspec.json.Decoder(ThreadFork)
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Built at import: msgspec does not guard two threads that build the decoder of one type at once."""
 
 COUNTED = {
     "turns": "count_turns_of_thread",
@@ -76,10 +76,11 @@ def remove_workspace(tx: Tx, workspace_id: str) -> int:
 
 
 class WorkFolder(NamedTuple):
-    """The folder that a thread works in, and how its instruction files are taken; `files` is None where nobody said."""
+    """The folder that a thread works in, and how its instruction files are taken."""
 
     cwd: str | None = None
     files: InstructionFiles | None = None
+    """None where the client did not choose."""
     profile: InstructionProfile = "default"
 
 

@@ -22,7 +22,7 @@ _MANIFEST: Final = msgspec.json.Decoder(PromptManifest)
 _OPTIONS: Final = msgspec.json.Decoder(TurnOptions)
 _EVENTS: Final = msgspec.json.Decoder(list[ToolEvent])
 _UPSTREAM: Final = msgspec.json.Decoder(TurnUpstream)
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Built at import: msgspec does not guard two threads that build the decoder of one type at once."""
 
 
 class StoredTurn(Struct, frozen=True):
@@ -128,7 +128,7 @@ def caller_of_turn(tx: Tx, turn_id: str) -> RequestCaller | None:
 
 
 def generation_of_turn(tx: Tx, turn_id: str) -> int | None:
-    """Return how much had been forgotten when a turn began; None for one that is not there."""
+    """Return the number of the home's last forgetting before a turn began; None for a turn that is not there."""
     row = tx.one(SQL["generation_of_turn"], {"turn_id": turn_id})
     return row[0] if row else None
 
@@ -150,6 +150,7 @@ class NewTurn(NamedTuple):
     owner: str | None = None
     """The process that runs it; None for one that has ended elsewhere."""
     origin: str | None = None
+    """Names the source of an imported turn, by a digest; None for any other."""
     memory_mode: MemoryMode | None = None
 
 

@@ -47,7 +47,7 @@ def derive_id(prefix: str, *parts: str) -> str:
 
 
 def content_hash(turn: ImportTurn) -> bytes:
-    """Equal for turns that say the same at the same time."""
+    """Return a digest that is equal for turns that say the same at the same time."""
     return hashlib.sha256(msgspec.json.encode(turn)).digest()
 
 
@@ -75,7 +75,10 @@ Words: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def find_echoes(live: Mapping[str, Words], incoming: Sequence[tuple[str | None, Words | None]]) -> set[int]:
-    """Places of the incoming turns that say nothing of their own, or give back a live turn (each one at most)."""
+    """Return the places of the incoming turns that say nothing of their own, or give back a live turn.
+
+    Each live turn is given back once at most. An incoming turn without words to compare (None) is no echo.
+    """
     there: dict[Words, list[str]] = {}
     for turn_id, words in live.items():
         there.setdefault(words, []).append(turn_id)
@@ -103,7 +106,12 @@ def plan_import(
 
     Replacing makes the turns of that source equal to it, in the place where they stood; those of other sources stay,
     and live ones come behind all. A part leaves the `offset` turns before it alone, and with `has_more` those behind
-    it. Appending only adds. Raises `Refused("conflict")` when the source names a live turn.
+    it. Appending only adds.
+
+    Raises:
+        CallerError: two turns of the source have one id.
+        Refused: "conflict", the source names a live turn.
+
     """
     present = {turn.turn_id: turn for turn in known}
     named = {entry.turn_id for entry in incoming}
@@ -171,7 +179,7 @@ def identify_turns(
 
 
 class Imports:
-    """`thread/import`."""
+    """Answers `thread/import`."""
 
     def __init__(
         self, *, db: Transact, clock: Clock, ledger: Ledger, neighbours: Neighbours, forgettings: Forgettings
@@ -256,6 +264,7 @@ class _Import:
             (one.role, one.text, self._ledger.remove_injected(tx, self._params.workspace_id, one.text))
             for one in messages
         ]
+        # a message that is all injected text is left out; one that was empty from the start is compared
         return tuple((role, words.strip()) for role, text, words in said if words.strip() or text == words)
 
     def rehearse(self, tx: Tx) -> ThreadImportResult:
@@ -266,7 +275,7 @@ class _Import:
         return _result(plan, stored.thread, self._began)
 
     def apply(self, tx: Tx) -> ThreadImportResult:
-        """Do it."""
+        """Make the changes that are planned; return their numbers."""
         plan = self._plan(tx)
         if get_thread(tx, self._thread_id) is None:
             add_thread(tx, _new_thread(self._params, self._thread_id, self._now))

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from agent.guidance.agents import invalid
+from agent.guidance.agents import to_refusal
 from agent.guidance.definitions import Judged, stricter
 from agent.rows.items import HistoryPlace, items_of_turn, read_history_page, read_items, turn_items
 from agent.rows.runs import list_runs
@@ -106,7 +106,7 @@ class Threads:
     # -- workspaces ------------------------------------------------------------------------------------------------
 
     async def workspace_create(self, params: WorkspaceCreateParams) -> WorkspaceResult:
-        """Make a workspace; one that exists is confirmed, and told what it was not told before."""
+        """Make a workspace; one that exists is returned, with the name and folder that it lacked."""
         workspace_id = params.workspace_id or self._ids.new("ws")
         now = self._clock.now()
 
@@ -119,8 +119,8 @@ class Threads:
                 raise CallerError.missing("workspace")
             if found.state == "deleting":
                 raise Refused("conflict", "The workspace of that id is being deleted.")
-            told = {"name": params.name, "root_path": params.root_path}
-            new = {name: value for name, value in told.items() if value is not None and value != getattr(found, name)}
+            asked = {"name": params.name, "root_path": params.root_path}
+            new = {name: value for name, value in asked.items() if value is not None and value != getattr(found, name)}
             if any(getattr(found, name) is not None for name in new):
                 raise Refused("conflict", "A workspace of that id exists with other values.")
             if not new:
@@ -145,7 +145,7 @@ class Threads:
                 self._unstored.workspaces.add(workspace_id)
 
     async def workspace_list(self, params: WorkspaceListParams) -> WorkspaceListResult:
-        """Workspaces, oldest first."""
+        """Return a page of workspaces, oldest first."""
         (after,) = place_of(params.cursor, (0,))
         found = await self._db.read(lambda tx: list_workspaces(tx, after, params.limit + 1))
         page = found[: params.limit]
@@ -171,14 +171,14 @@ class Threads:
 
         def start(tx: Tx) -> Thread:
             planned = self._plan_thread(tx, params, thread_id, definition)
-            if not isinstance(planned, Thread):
-                if params.parent_thread_id is not None:
-                    self._unstored.store_thread(tx, params.parent_thread_id)
-                if planned.thread.workspace_id == DEFAULT_WORKSPACE:
-                    add_workspace(tx, DEFAULT_WORKSPACE, planned.thread.created_at)
-                add_thread(tx, planned)
-                return planned.thread
-            return planned
+            if isinstance(planned, Thread):
+                return planned
+            if params.parent_thread_id is not None:
+                self._unstored.store_thread(tx, params.parent_thread_id)
+            if planned.thread.workspace_id == DEFAULT_WORKSPACE:
+                add_workspace(tx, DEFAULT_WORKSPACE, planned.thread.created_at)
+            add_thread(tx, planned)
+            return planned.thread
 
         def start_unstored(tx: Tx, why: NotStored) -> Thread:
             planned = self._plan_thread(tx, params, thread_id, definition)
@@ -210,7 +210,7 @@ class Threads:
         if inherited not in {None, workspace_id}:
             raise Refused("conflict", "The parent thread is in another workspace.")
         if isinstance(definition, InvalidAgent):
-            raise invalid(definition)
+            raise to_refusal(definition)
         now = self._clock.now()
         asked_mode = definition.about.memory_mode if definition is not None else "normal"
         thread = Thread(
@@ -234,10 +234,10 @@ class Threads:
 
     async def thread_get(self, params: ThreadParams) -> ThreadResult:
         """Return one thread."""
-        return ThreadResult(thread=await self._db.read(lambda tx: self._present(tx, params.thread_id)))
+        return ThreadResult(thread=await self._db.read(lambda tx: self._require_thread(tx, params.thread_id)))
 
     async def thread_list(self, params: ThreadListParams) -> ThreadListResult:
-        """Threads, newest first."""
+        """Return a page of threads, newest first."""
         (before,) = place_of(params.cursor, (LAST,))
         found = await self._db.read(
             lambda tx: list_threads(
@@ -254,7 +254,7 @@ class Threads:
 
         def update(tx: Tx) -> Thread:
             self._unstored.store_thread(tx, params.thread_id)
-            before = self._present(tx, params.thread_id)
+            before = self._require_thread(tx, params.thread_id)
             memory_mode = before.memory_mode if params.memory_mode is UNSET else params.memory_mode
             change_thread(
                 tx,
@@ -266,7 +266,7 @@ class Threads:
             )
             if (before.memory_mode == "ignored") != (memory_mode == "ignored"):
                 self._reindex(tx, params.thread_id, leaves=memory_mode == "ignored")
-            return self._present(tx, params.thread_id)
+            return self._require_thread(tx, params.thread_id)
 
         return ThreadResult(thread=await self._db.write(update))
 
@@ -277,7 +277,8 @@ class Threads:
         else:
             self._neighbours.on_items(tx, [fact for fact in read_items(tx, items).values() if fact.indexable])
 
-    def _present(self, tx: Tx, thread_id: str) -> Thread:
+    def _require_thread(self, tx: Tx, thread_id: str) -> Thread:
+        """Return a thread, stored or not. Raises `CallerError` where there is none."""
         found = self._unstored.find_thread(tx, thread_id)
         if found is None:
             raise CallerError.missing("thread")
@@ -291,7 +292,7 @@ class Threads:
         place = HistoryPlace(*place_of(params.cursor, start))
 
         def read(tx: Tx) -> ItemsResult:
-            self._present(tx, params.thread_id)
+            self._require_thread(tx, params.thread_id)
             found = read_history_page(
                 tx, params.thread_id, place, params.limit + 1, kinds=params.kinds, order=params.order
             )
@@ -335,7 +336,7 @@ class Threads:
 
 
 def _require_same_place(thread: Thread, params: ThreadStartParams) -> Thread:
-    """An existing thread is returned unchanged, unless the caller means another place."""
+    """Return an existing thread. Raises `Refused` where the caller means another workspace or parent."""
     other_workspace = params.workspace_id not in {None, thread.workspace_id}
     other_parent = params.parent_thread_id not in {None, thread.parent_thread_id}
     if other_workspace or other_parent:

@@ -40,7 +40,7 @@ class Unstored:
         self.is_read_only = is_read_only
         """The home takes nothing as long as the process lives."""
         self.workspaces: set[str] = set()
-        """Workspaces that were to be made."""
+        """Ids of workspaces that are made with their first thread that is stored."""
         self._threads: dict[str, StoredThread] = {}
         self._turns: dict[str, tuple[bytes, Turn]] = {}
 
@@ -59,7 +59,7 @@ class Unstored:
         return open_thread(tx, thread_id) or self._threads.get(thread_id)
 
     def keep_thread(self, found: StoredThread) -> Thread:
-        """Know a thread until the process ends, or until it is stored."""
+        """Keep a thread until the process ends, or until it is stored; return it."""
         self._threads[found.thread.thread_id] = found
         if len(self._threads) > MOST:
             del self._threads[next(iter(self._threads))]
@@ -86,19 +86,19 @@ class Unstored:
     # -- turns -----------------------------------------------------------------------------------------------------
 
     def keep_turn(self, digest: bytes, turn: Turn) -> None:
-        """Know a turn by its id, and its input by its digest."""
+        """Keep a turn with the digest of its input."""
         self._turns[turn.turn_id] = digest, turn
         if len(self._turns) > MOST:
             ended = (turn_id for turn_id, (_, known) in self._turns.items() if known.completed_at is not None)
             del self._turns[next(ended, turn.turn_id)]
 
     def end_turn(self, turn: Turn) -> None:
-        """Know how a turn ended."""
+        """Replace a kept turn by the turn as it ended; a stored one is not kept here."""
         if turn.turn_id in self._turns:
             self._turns[turn.turn_id] = self._turns[turn.turn_id][0], turn
 
     def find_turn(self, turn_id: str) -> tuple[bytes, Turn] | None:
-        """Return a turn with the digest of its input."""
+        """Return the digest of a turn's input, and the turn; None where it is not kept here."""
         return self._turns.get(turn_id)
 
     def is_running_in(self, thread_id: str) -> bool:

@@ -1,7 +1,7 @@
 """A turn while it runs: its items so far, and its notifications with their numbers.
 
 Rule 1: `seq` counts every notification of a turn from 1 without a gap: one that could not be sent is not counted, and
-what it told is not kept.
+its item is not kept.
 """
 
 from collections.abc import Awaitable, Callable
@@ -58,7 +58,7 @@ class ActiveTurn:
         self._clock = clock
         self._notify = notify
 
-    # -- what a host has done in it ----------------------------------------------------------------------------------
+    # -- the tool calls of its host --------------------------------------------------------------------------------
 
     async def while_it_runs(self, work: Callable[[], Awaitable[T]]) -> T | None:
         """Return the result of the work; None where the turn ended first, which cancels the work."""
@@ -72,7 +72,7 @@ class ActiveTurn:
         return given
 
     def stop_working(self) -> None:
-        """The turn ends."""
+        """Cancel the work that runs for its host: the turn ends."""
         for scope in self._working:
             scope.cancel()
 
@@ -103,63 +103,63 @@ class ActiveTurn:
         )
 
     def begin(self, item: Item) -> None:
-        """Tell that an item begins."""
+        """Notify that an item begins."""
         started = msgspec.structs.replace(item, status="in_progress")
-        self._item("item/started", started)
+        self._send_item("item/started", started)
 
     def complete(self, item: Item) -> None:
-        """Tell that an item is whole and keep it for the end of the turn."""
-        self._item("item/completed", item)
+        """Notify that an item is complete, and keep it for the end of the turn."""
+        self._send_item("item/completed", item)
         self.items.append(item)
 
     # -- notifications ---------------------------------------------------------------------------------------------
 
-    def _next(self) -> dict[str, Any]:
+    def _build_place(self) -> dict[str, Any]:
         return {"thread_id": self.turn.thread_id, "turn_id": self.turn.turn_id, "seq": self.seq + 1}
 
-    def _tell(self, method: str, notice: msgspec.Struct) -> None:
+    def _send(self, method: str, notice: msgspec.Struct) -> None:
         self._notify(method, notice)
         self.seq += 1
 
-    def _item(self, method: str, item: Item) -> None:
-        self._tell(method, ItemNotice(**self._next(), item_id=item.item_id, item=item))
+    def _send_item(self, method: str, item: Item) -> None:
+        self._send(method, ItemNotice(**self._build_place(), item_id=item.item_id, item=item))
 
     def notify_started(self) -> None:
-        """Tell that the turn began, and with which words of the user, which are stored."""
-        self._tell("turn/started", TurnNotice(**self._next(), turn=self.turn))
+        """Notify that the turn began, and of its first item: the user's message."""
+        self._send("turn/started", TurnNotice(**self._build_place(), turn=self.turn))
         self.begin(self.user_item)
-        self._item("item/completed", self.user_item)
+        self._send_item("item/completed", self.user_item)
 
     def terminal(self, turn: Turn) -> Callable[[], None]:
         """Number the notification that ends the turn, and return the function that sends it."""
         method = TERMINAL[turn.status]
         if method == "turn/failed":
             error = turn.error or TurnError.of("internal", retryable=False)
-            notice: msgspec.Struct = TurnFailedNotice(**self._next(), turn=turn, error=error)
+            notice: msgspec.Struct = TurnFailedNotice(**self._build_place(), turn=turn, error=error)
         else:
-            notice = TurnNotice(**self._next(), turn=turn)
+            notice = TurnNotice(**self._build_place(), turn=turn)
         self.seq += 1
         return lambda: self._notify(method, notice)
 
     # -- the stream of an answer (satisfies `Deltas`) ---------------------------------------------------------------
 
     def delta(self, text: str) -> None:
-        """The next piece of the answer."""
+        """Notify of the next piece of the answer; the first one begins an item."""
         if self.partial is None:
             self.partial = self.new_item("agent_message", "assistant", status="in_progress")
             self.begin(self.partial)
-        notice = DeltaNotice(**self._next(), item_id=self.partial.item_id, delta=text)
-        self._tell("item/agent_message/delta", notice)
+        notice = DeltaNotice(**self._build_place(), item_id=self.partial.item_id, delta=text)
+        self._send("item/agent_message/delta", notice)
         self._said.append(text)
 
     def reset(self) -> None:
-        """The stream broke; the next try begins anew."""
+        """Notify that the pieces so far are void: the stream broke, and the next try begins anew."""
         if self.partial is not None and self._said:
             self._said.clear()
-            self._tell("item/agent_message/reset", ResetNotice(**self._next(), item_id=self.partial.item_id))
+            self._send("item/agent_message/reset", ResetNotice(**self._build_place(), item_id=self.partial.item_id))
 
     def complete_answer(self, text: str) -> None:
-        """The answer of a round is whole."""
+        """Complete the item of a round's answer; a round without text and pieces has none."""
         if not text and self.partial is None:
             return
         item = self.partial or self.new_item("agent_message", "assistant", status="in_progress")

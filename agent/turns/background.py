@@ -1,4 +1,4 @@
-"""The work after a turn: durable runs of TurnPostTurn hooks, once in effect, and the word that all of them are done.
+"""The work after a turn: durable runs of TurnPostTurn hooks, and the notification that all have ended.
 
 Rule 1: runs and their jobs are stored in the transaction that ends the turn.
 Rule 2: no text is copied into a run; what a hook needs is read from the items when it runs.
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
+from typing import Literal
 
 import anyio
 import msgspec
@@ -52,18 +53,19 @@ from protocol.seams.ports import Clock, JobHandle, JobQueue, Notify, RetryJob, T
 from protocol.shown import Recalled
 
 MAX_LOST_ATTEMPTS = 3
-"""The number of processes that may end under a run, beyond its attempts, before it is the suspect."""
+"""The number of processes that may end during a run, beyond its attempts, before its hook is taken for the cause."""
 
-OUTCOMES: dict[TurnStatus, str] = {
+OUTCOMES: dict[TurnStatus, Literal["succeeded", "failed", "cancelled", "interrupted"]] = {
     "completed": "succeeded",
     "failed": "failed",
     "cancelled": "cancelled",
     "interrupted": "interrupted",
 }
+"""The end of a turn as its TurnPostTurn hooks get it."""
 
 
 def context_of(tx: Tx, stored: StoredTurn, now: int) -> TurnContext:
-    """Return where and when a stored turn happened.
+    """Return the context that hooks get of a stored turn.
 
     Raises:
         KeyError: its thread is gone.
@@ -78,7 +80,7 @@ def context_of(tx: Tx, stored: StoredTurn, now: int) -> TurnContext:
 def context_in(
     thread: Thread, turn: Turn, options: TurnOptions, now: int, memory_mode: MemoryMode | None
 ) -> TurnContext:
-    """Return where and when a turn of a thread happens; `memory_mode` is what its agent's definition asks for."""
+    """Return the context that hooks get of a turn; `memory_mode` is what its agent's definition asks for."""
     return TurnContext(
         workspace_id=thread.workspace_id,
         thread_id=thread.thread_id,
@@ -92,20 +94,20 @@ def context_in(
         driver=turn.driver,
         options=options,
         now=now,
-        time_zone=options.time_zone or "UTC",  # each turn that was begun since it is kept has its own
+        time_zone=options.time_zone or "UTC",  # only a turn that was stored before its zone was has none
         not_stored=turn.not_stored,
     )
 
 
 def post_runs(tx: Tx, turn_id: str) -> list[HookRun]:
-    """Return the runs of what follows a turn."""
+    """Return the TurnPostTurn runs of a turn, in order."""
     return [run for run in runs_of_turn(tx, turn_id) if run.phase == "TurnPostTurn"]
 
 
 def _admit_attempt(
     run: HookRun, subscription: Subscription | None, contract_version: int
 ) -> Subscription | HookOutcome:
-    """The subscription that makes the attempt, or why it is not made."""
+    """Return the subscription that makes the attempt, or the outcome of a run for which none is made."""
     if subscription is None or not subscription.enabled():
         return build_skip("hook_disabled")
     if contract_version != subscription.contract_version:
@@ -157,7 +159,7 @@ class Background:
                 self._jobs.enqueue(tx, "hook_run", run.run_id, thread_id=run.thread_id, turn_id=run.turn_id)
 
     def settle(self, tx: Tx, turn_id: str) -> None:
-        """Tell, once, that all runs of a turn have ended, if they have."""
+        """Notify, once for a turn, that all its runs have ended, if they have."""
         runs = post_runs(tx, turn_id)
         stored = get_turn(tx, turn_id)
         if stored is None or stored.turn.completed_at is None or any(run.completed_at is None for run in runs):
@@ -172,13 +174,13 @@ class Background:
             )
             tx.after_commit(lambda: self._notify("turn/post_completed", notice))
 
-    def tell_none(self, turn: Turn, seq: int) -> None:
+    def notify_without_runs(self, turn: Turn, seq: int) -> None:
         """Notify that no work follows a turn."""
         notice = PostCompletedNotice(thread_id=turn.thread_id, turn_id=turn.turn_id, seq=seq, hook_runs=[])
         self._notify("turn/post_completed", notice)
 
     async def run(self, handle: JobHandle) -> None:
-        """The handler of `hook_run` jobs: one run, tried again as its subscription says."""
+        """Handle a `hook_run` job: make one attempt of its run. Raises `RetryJob` where another one is due."""
         run_id = handle.job.subject
         now = self._clock.now()
         gathered = await self._db.read(lambda tx: self._gather(tx, run_id, now))
@@ -228,7 +230,7 @@ class Background:
     async def _attempt(
         self, subscription: Subscription, before: HookRun, run: HookRun, given: HookInput
     ) -> HookOutcome:
-        """Call the hook. Raises `RetryJob` where it is to be tried again."""
+        """Call the hook and return the outcome. Raises `RetryJob` where it is to be tried again."""
         await self._db.note(lambda tx: change_run(tx, run))
         try:
             verdict = await self._runtime.call(subscription, given)
@@ -258,7 +260,7 @@ class Background:
             context=context,
             policy=manifest.policy if manifest is not None else None,
             recalled=Recalled(memory_ids=recalled.memory_ids, chunk_ids=recalled.chunk_ids) if recalled else Recalled(),
-            status=OUTCOMES.get(stored.turn.status, "interrupted"),  # pyright: ignore[reportArgumentType]
+            status=OUTCOMES.get(stored.turn.status, "interrupted"),
             transcript=self._transcript(tx, stored),
             tool_events=_tool_events(tx, stored),
         )
@@ -275,13 +277,13 @@ class Background:
     # -- recovery --------------------------------------------------------------------------------------------------
 
     def interrupt_turns_of(self, tx: Tx, owners: Sequence[str]) -> None:
-        """Turns that dead processes left running are interrupted; nothing runs after them."""
+        """Interrupt the turns that dead processes left running; no hook runs after them."""
         for owner in owners:
             for turn_id, _ in turns_of_owner(tx, owner):
                 self.interrupt(tx, turn_id)
 
     def interrupt(self, tx: Tx, turn_id: str) -> None:
-        """A turn that nobody runs is interrupted; nothing runs after it."""
+        """Interrupt a turn that no process runs: no hook runs after it, but its messages go to the index."""
         now = self._clock.now()
         status = status_of_turn(tx, turn_id)
         if status is not None and "interrupt" in TURNS[status]:
@@ -291,7 +293,7 @@ class Background:
         self._on_items(tx, [fact for fact in said if fact.indexable])
 
     async def take_interrupted(self) -> list[InterruptedTurn]:
-        """Turns that a dead process left and that no client was told of; each is told once."""
+        """Return the turns that a dead process left running, each of them once."""
 
         def take(tx: Tx) -> list[InterruptedTurn]:
             rows = recently_interrupted(tx)
@@ -306,7 +308,7 @@ class Background:
         except Unavailable as failure:
             if refusal_of(failure) is None:
                 raise
-            return []  # a client is told of them once that can be noted
+            return []  # they are returned once it can be stored that they were
 
 
 def _tool_events(tx: Tx, stored: StoredTurn) -> list[ToolEvent]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from agent.files.artifacts import Received
 from agent.guidance.steering import NO_GUIDANCE, TurnGuidance
-from agent.prompt.history import RESERVED, read_history, rewritten, room_of, size_beside, size_of
+from agent.prompt.history import RESERVED, read_history, rewrite_history, room_of, size_beside, size_of
 from agent.prompt.ledger import Ledger
 from agent.rows.items import add_item
 from agent.rows.threads import StoredThread, keep_agent, touch_thread
@@ -38,7 +38,10 @@ class StoredBeginning(Struct, frozen=True):
 
 
 class AskedTurn(Struct, frozen=True):
-    """A turn that is asked for, and a digest of its input, by which it is known again."""
+    """A turn that is asked for, and a digest of its input, by which it is known again.
+
+    `admit` is that of `TurnLifecycle.begin`.
+    """
 
     params: TurnStartParams
     turn_id: str
@@ -49,7 +52,7 @@ class AskedTurn(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The user's words."""
+        """Return the user's words: the text parts of the input, a blank line between them."""
         return "\n\n".join(part.text for part in self.params.input if isinstance(part, TextInput))
 
     def require_input(self) -> None:
@@ -70,15 +73,19 @@ class Beginnings:
         settings: Callable[[], GatewayConfig],
         owner: str,
         unstored: Unstored,
-        stranded: Callable[[Tx, str, str], Sequence[str]],
+        find_stranded: Callable[[Tx, str, str], Sequence[str]],
     ) -> None:
+        """`find_stranded` returns a thread's turns that are this process's by the store and do not run here.
+
+        It takes the thread's id, and that of the turn that is about to begin.
+        """
         self._clock = clock
         self._ids = ids
         self._ledger = ledger
         self._settings = settings
         self._owner = owner
         self._unstored = unstored
-        self._stranded = stranded
+        self._find_stranded = find_stranded
 
     def find_known_turn(self, tx: Tx, asked: AskedTurn) -> Turn | None:
         """Return the turn of that id. Raises `Refused` where it has other input."""
@@ -104,18 +111,17 @@ class Beginnings:
             return None
         asked.admit(found)
         running = running_turn(tx, thread_id)
-        is_lost = (
-            self._unstored.is_read_only
-        )  # nobody can tell whether a turn there still runs, and none is put beside it
-        is_stored = running is not None and running not in self._stranded(tx, thread_id, asked.turn_id)
-        if (is_stored and not is_lost) or self._unstored.is_running_in(thread_id):
+        is_stored = running is not None and running not in self._find_stranded(tx, thread_id, asked.turn_id)
+        # a turn that a read-only home holds as running may have ended long ago, and this one is not stored beside it
+        is_in_the_way = is_stored and not self._unstored.is_read_only
+        if is_in_the_way or self._unstored.is_running_in(thread_id):
             raise Refused("turn_in_progress")
         return found.thread.workspace_id
 
     def plan(
         self, tx: Tx, asked: AskedTurn, received: Sequence[Received], not_stored: NotStored | None = None
     ) -> tuple[StoredBeginning, int]:
-        """Return a turn as it begins, and its position in its thread; nothing is stored."""
+        """Return a turn as it begins, and its position in its thread; nothing is stored. Raises `CallerError`."""
         params, turn_id = asked.params, asked.turn_id
         found = self._unstored.open_thread(tx, params.thread_id)
         if found is None:
@@ -184,7 +190,10 @@ class Beginnings:
     def begin_unstored(
         self, tx: Tx, *, asked: AskedTurn, received: Sequence[Received], why: NotStored
     ) -> StoredBeginning:
-        """Return a turn that goes on without being stored. Raises `Unavailable` where its message brings a file."""
+        """Return a turn that goes on without being stored.
+
+        Raises `Unavailable` where its message brings a file, and what `admit` raises.
+        """
         known = self.find_known_turn(tx, asked)
         if known is not None:
             return StoredBeginning(known)
@@ -209,5 +218,5 @@ class Beginnings:
             reserved=RESERVED.plus(size_of("", pictures)),
             min_turns=settings.history_turns_min,
         )
-        # a model that repeated its context does not read it again as its own words
-        return rewritten(history, partial(self._ledger.remove_injected, tx, found.thread.workspace_id))
+        # an answer that repeated recalled lines must not come back as words of the model
+        return rewrite_history(history, partial(self._ledger.remove_injected, tx, found.thread.workspace_id))

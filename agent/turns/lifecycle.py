@@ -1,10 +1,10 @@
-"""The two ends of a turn, whoever runs its model.
+"""The beginning and the end of a turn, for both drivers.
 
 Rule 1: a turn has two durable commits: the user's item before the model, everything else before the notification that
 ends it. Neither is given up half way, whoever asked for it and whatever is cancelled.
 Rule 2: one turn at a time in a thread, across all processes of the home.
-Rule 3: a turn that the store says is this process's, and that is neither begun nor run here, is ended before anybody is
-told that it runs.
+Rule 3: a turn that the store says is this process's, and that is neither begun nor run here, is ended before any
+client is notified that it runs.
 """
 
 import hashlib
@@ -84,7 +84,7 @@ class TurnLifecycle:
             settings=means.settings,
             owner=means.owner,
             unstored=means.unstored,
-            stranded=lambda tx, thread_id, turn_id: self._find_stranded(tx, thread_id, beginning=turn_id),
+            find_stranded=lambda tx, thread_id, turn_id: self._find_stranded(tx, thread_id, beginning=turn_id),
         )
         self.running: dict[str, ActiveTurn] = {}
         """Turns that run in this process, by id."""
@@ -153,7 +153,7 @@ class TurnLifecycle:
             return self._beginnings.store(tx, asked, received)
 
         stored: StoredBeginning | None = None
-        with anyio.CancelScope(shield=True):  # a beginning that is stored must have someone who ends it
+        with anyio.CancelScope(shield=True):  # a beginning that is stored and has no ActiveTurn would not be ended
             try:
                 stored = await self._store_if_possible(
                     begin, partial(self._beginnings.begin_unstored, asked=asked, received=received)
@@ -189,7 +189,7 @@ class TurnLifecycle:
                 raise
         return await self._means.db.read(partial(begin_unstored, why=why))
 
-    # -- what nobody runs ------------------------------------------------------------------------------------------
+    # -- turns that no process runs --------------------------------------------------------------------------------
 
     async def settle(self) -> None:
         """End each turn that is stored as this process's and that it does not run: its end could not be stored."""
@@ -215,7 +215,7 @@ class TurnLifecycle:
         return [turn_id for turn_id, of in mine if thread_id in {None, of} and not is_here(turn_id)]
 
     def _settle(self, tx: Tx, turn_id: str) -> None:
-        """Store the end that could not be stored when it came; a turn of which none is known was interrupted."""
+        """Store the end that could not be stored when it came; a turn without such an end is interrupted."""
         store = self._unsettled.get(turn_id)
         if store is not None:
             store(tx)
@@ -253,7 +253,7 @@ class TurnLifecycle:
             turn, before, seq = active.turn, active.turn.status, active.seq
             fresh = prepared if turn.prompt_manifest is None else None
 
-            def store(tx: Tx) -> None:
+            def store(tx: Tx) -> None:  # `turn` and `event` are those of the failed end where it runs after that
                 if status_of_turn(tx, turn.turn_id) != before:  # another process has ended it
                     return
                 saying = self.find_erased(tx, turn.turn_id, list_texts(active.items, turn.tool_events))
@@ -266,11 +266,11 @@ class TurnLifecycle:
             try:
                 turn = self._turn_at_end(active, event, prepared, error, tool_events)
                 if turn.not_stored is None:
-                    await self._means.db.write(_telling(store, active.terminal(turn)))
+                    await self._means.db.write(_notifying(store, active.terminal(turn)))
                 else:
                     active.terminal(turn)()
-                    self._means.background.tell_none(turn, active.seq + 1)
-            except Exception as failed:  # noqa: BLE001  # whatever it was, who waits for the end of this turn hears of one
+                    self._means.background.notify_without_runs(turn, active.seq + 1)
+            except Exception as failed:  # noqa: BLE001  # clients wait for an end, whatever failed
                 event = "fail"  # so it is stored, too, once the store works again
                 turn = self._turn_without_end(turn, after(TURNS, before, event), failed)
                 if isinstance(failed, GatewayError):
@@ -285,7 +285,7 @@ class TurnLifecycle:
         return active.turn
 
     def _abandon(self, active: ActiveTurn, event: TurnEvent) -> None:
-        """Keep what was said of an answer that did not come to its end, if it can be told."""
+        """Complete the item of an answer that was cut short, if its notification can be sent."""
         try:
             active.abandon("interrupted" if event in {"cancel", "interrupt"} else "failed")
         except Exception as failed:  # noqa: BLE001  # the rest of the turn is kept all the same
@@ -351,11 +351,11 @@ class TurnLifecycle:
         self._means.background.queue(tx, turn.thread_id, turn.turn_id)
 
 
-def _telling(store: Callable[[Tx], None], tell: Callable[[], None]) -> Callable[[Tx], None]:
-    """The same, and told once it is committed."""
+def _notifying(store: Callable[[Tx], None], notify: Callable[[], None]) -> Callable[[Tx], None]:
+    """Return the work of `store` followed by `notify` once it is committed."""
 
     def work(tx: Tx) -> None:
-        tx.after_commit(tell)
+        tx.after_commit(notify)
         store(tx)
 
     return work

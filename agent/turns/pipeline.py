@@ -1,6 +1,6 @@
 """Everything before the model: the same object for turns that the gateway runs and turns that a host runs.
 
-Rule 1: the order of phases, and what each is told, stands only in `prepare`.
+Rule 1: the order of phases, and the input of each, stands only in `prepare`.
 """
 
 import secrets
@@ -34,11 +34,11 @@ from protocol.settings import GatewayConfig
 from protocol.shown import Recalled
 
 RECALL_PHASES: frozenset[Phase] = frozenset({"TurnPrePromptContext", "TurnPostPreflightPromptContext"})
-NONCE_BYTES = 8  # nobody guesses it, so nobody can write the end of a block beforehand
+NONCE_BYTES = 8  # 64 random bits: no recalled text can hold the end of the block in which it will stand
 
 
 def nothing_allowed(reason_code: str) -> TurnPolicy:
-    """Return the policy of a turn in which no hook speaks for memory."""
+    """Return the policy of a turn in which no hook gave one: nothing of memory is allowed."""
     no = Permission(allowed=False, reason_code=reason_code)
     return TurnPolicy(recall=no, read_tools=no, remember=no, forget=no, extraction=no)
 
@@ -103,7 +103,7 @@ class _Run:
         self.contributed += result.contributed
         return result
 
-    def tell(self, **members: object) -> None:
+    def set_input(self, **members: object) -> None:
         """Add members to the input of the phases that follow."""
         self.base = msgspec.structs.replace(self.base, **members)
 
@@ -134,7 +134,7 @@ class Pipeline:
         calls_tools: bool,
         guidance: TurnGuidance = NO_GUIDANCE,
     ) -> PreparedTurn:
-        """From the user's words to a prompt."""
+        """Run the phases before the model and return the turn ready for it. Raises `RequiredHookFailedError`."""
         run = _Run(
             self._runtime,
             HookInput(
@@ -148,23 +148,23 @@ class Pipeline:
             ),
             guidance.hooks,
         )
-        policy, told = _policy_of(await run.phase("TurnPrePolicy"), context)
-        run.tell(policy=told)
+        policy, given = _policy_of(await run.phase("TurnPrePolicy"), context)
+        run.set_input(policy=given)
         await run.phase("TurnPrePromptContext")
         settings = self._settings().preflight
         local = await anyio.to_thread.run_sync(
             partial(plan_turn, text, context, self._planners, is_enabled=settings.enabled), abandon_on_cancel=True
-        )  # not on the loop: the first date that is ever named loads what reads dates
+        )  # not on the event loop: the first message that names a date loads the reader of dates
         preflight = await advise(
             local, Case(text, context, len(run.collect_recalled().memory_ids)), policy, self._advisor, settings
         )
-        run.tell(plan=preflight.plan, recalled=run.collect_recalled())
+        run.set_input(plan=preflight.plan, recalled=run.collect_recalled())
         await run.phase("TurnPostPreflightPromptContext")
-        run.tell(recalled=run.collect_recalled())
+        run.set_input(recalled=run.collect_recalled())
         await run.phase("TurnPreToolMaterialization")
         bundles = [c for _, c in run.contributed if isinstance(c, ToolBundle)] if calls_tools else []
         toolset = Toolset(bundles, preflight.plan.visible_tools if preflight.plan else [], guidance.tools)
-        run.tell(
+        run.set_input(
             existing_tools=toolset.visible_names(), contributions=[entry.contribution for entry in run.contributed]
         )
         await run.phase("TurnPrePromptCompile")

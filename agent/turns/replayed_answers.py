@@ -1,9 +1,7 @@
-"""Answers that a host is sent again.
+"""Answers that a host is sent again: the prompt of a turn that it prepared, the reply of a tool that it called.
 
-The prompt of a turn that it prepared before, and the answer of a tool that it called before.
-
-Rule 1: nothing that was kept is answered again but through here, and what was forgotten since is not in it any more.
-Rule 2: what nobody vouches for now counts as forgotten.
+Rule 1: every stored answer is sent again through here alone, without what was forgotten since.
+Rule 2: a source that has no mark now counts as forgotten.
 """
 
 from collections.abc import Mapping
@@ -24,7 +22,7 @@ from protocol.seams.house_facts import Marks
 from protocol.seams.ports import Tx
 
 _REPLY: Final = msgspec.json.Decoder(ToolReply)
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Built at import: msgspec does not guard two threads that build the decoder of one type at once."""
 
 
 class Hosted(Struct, frozen=True):
@@ -34,8 +32,8 @@ class Hosted(Struct, frozen=True):
     marks: Mapping[str, bytes]
 
 
-class Again:
-    """Answers from what was kept."""
+class Replays:
+    """Returns stored prompts and replies as they may be shown now."""
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
@@ -44,16 +42,16 @@ class Again:
         """Return a prepared turn as it may be sent again."""
         return Hosted(prepared, self._marks(tx, _list_shown_sources(prepared.compiled)))
 
-    def prepare_again(self, tx: Tx, hosted: Hosted) -> PreparedTurn:
+    def replay_prompt(self, tx: Tx, hosted: Hosted) -> PreparedTurn:
         """Return the turn as it was prepared, without the lines whose source changed since or may not be shown."""
         compiled = hosted.prepared.compiled
         now = self._marks(tx, _list_shown_sources(compiled))
         kept = {name for name, mark in now.items() if hosted.marks.get(name) == mark}
-        blocks = [again for block in compiled.blocks if (again := _render_again(block, kept)) is not None]
-        sections = [again for section in compiled.sections if (again := _section_again(section, compiled, kept))]
+        blocks = [left for block in compiled.blocks if (left := _render_kept_lines(block, kept)) is not None]
+        sections = [left for section in compiled.sections if (left := _keep_lines(section, compiled, kept))]
         return hosted.prepared._replace(compiled=compiled._replace(blocks=blocks, sections=sections))
 
-    def reply(self, tx: Tx, result: str, workspace_id: str) -> ToolReply:
+    def replay_reply(self, tx: Tx, result: str, workspace_id: str) -> ToolReply:
         """Return a stored answer of a tool, without the memories and the files that are not there any more."""
         named = memories_named(result)
         gone = named - self._marks(tx, [SourceRef(kind="memory", id=name) for name in sorted(named)]).keys()
@@ -65,16 +63,13 @@ class Again:
 
 
 def _list_shown_sources(compiled: Compiled) -> list[SourceRef]:
-    """The sources of everything that the prompt shows."""
+    """Return the sources of everything that the prompt shows."""
     lines = [line for of_section in compiled.lines.values() for line in of_section]
     return [*(line.ref for line in lines), *(ref for block in compiled.blocks for ref in block.rendered.refs)]
 
 
-def _section_again(section: PromptSection, compiled: Compiled, kept: set[str]) -> PromptSection | None:
-    """Return the section without those of its lines whose source is not kept.
-
-    Return None where no line is left of a section of lines.
-    """
+def _keep_lines(section: PromptSection, compiled: Compiled, kept: set[str]) -> PromptSection | None:
+    """Return the section without the lines whose source is not kept; None where it had lines and none is left."""
     lines = compiled.lines.get(section.section_id, [])
     gone = {line.text for line in lines if line.ref.id not in kept}
     if not gone:
@@ -85,8 +80,8 @@ def _section_again(section: PromptSection, compiled: Compiled, kept: set[str]) -
     return msgspec.structs.replace(section, text=text)
 
 
-def _render_again(block: RenderedContext, kept: set[str]) -> RenderedContext | None:
-    """The block with those of its lines whose source is kept; None where none is."""
+def _render_kept_lines(block: RenderedContext, kept: set[str]) -> RenderedContext | None:
+    """Return the block with those of its lines whose source is kept; None where none is."""
     shown = {ref.id for ref in block.rendered.refs}
     if shown <= kept:
         return block
@@ -101,6 +96,6 @@ def _render_again(block: RenderedContext, kept: set[str]) -> RenderedContext | N
 
 
 def _file_of(data: Any) -> tuple[str, str | None] | None:
-    """The file and the version that an answer is about."""
+    """Return the artifact and version that a tool's answer names; None where it names none."""
     artifact_id = data.get("artifact_id") if isinstance(data, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
     return (artifact_id, data.get("version_id")) if isinstance(artifact_id, str) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]

@@ -29,7 +29,7 @@ TOOL_SECONDS = 10.0
 """A tool reads or writes the home; one that takes longer is stuck."""
 
 MAX_CALLS = 64
-"""Of one round. No model needs more at once; who asks for thousands has lost its way."""
+"""Tool calls that one round runs; a model that asks for more has lost its way."""
 
 MAX_ROUNDS = "max_rounds"
 TOO_MANY_CALLS = failure("too_many_calls", f"At most {MAX_CALLS} calls at once. Ask for the rest in the next round.")
@@ -96,7 +96,7 @@ def _unsoundness(result: Any) -> Exception | None:
 
 
 async def run_rounds(active: ActiveTurn, tools: Tools, model: Model, request: ModelRequest, max_rounds: int) -> bool:
-    """Ask until the model answers without tools, or the rounds are used up; whether it answered.
+    """Ask until the model answers without tools, or the rounds are used up; return whether it answered.
 
     Raises `ProviderFailed`.
     """
@@ -112,17 +112,18 @@ async def run_rounds(active: ActiveTurn, tools: Tools, model: Model, request: Mo
         if not reply.tool_calls:
             return True
         if is_last:
-            _tell_results(active, _tell_calls(active, reply.tool_calls[:MAX_CALLS]), repeat(NO_MORE_ROUNDS))
+            _record_results(active, _record_calls(active, reply.tool_calls[:MAX_CALLS]), repeat(NO_MORE_ROUNDS))
             return bool(reply.text.strip())
         messages.append(Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls))
         takes_pictures = model.takes_pictures("main", request.provider)
         for call, text, shown in await _run_calls(active, tools, reply.tool_calls, takes_pictures=takes_pictures):
-            told = Message(role="tool", content=text, tool_call_id=call.call_id, name=call.name, pictures=shown)
-            messages.append(told)
+            result = Message(role="tool", content=text, tool_call_id=call.call_id, name=call.name, pictures=shown)
+            messages.append(result)
     return False
 
 
-def _tell_calls(active: ActiveTurn, calls: Sequence[ToolRequest]) -> Sequence[ToolRequest]:
+def _record_calls(active: ActiveTurn, calls: Sequence[ToolRequest]) -> Sequence[ToolRequest]:
+    """Make an item of each call; return the calls."""
     for call in calls:
         use = ToolUse(call_id=call.call_id, name=call.name, arguments=call.arguments, is_error=False)
         item = active.new_item("tool_call", "assistant", tool=use)
@@ -131,8 +132,8 @@ def _tell_calls(active: ActiveTurn, calls: Sequence[ToolRequest]) -> Sequence[To
     return calls
 
 
-def _tell_results(active: ActiveTurn, calls: Sequence[ToolRequest], replies: Iterable[ToolReply]) -> list[str]:
-    """The results of calls as the model reads them."""
+def _record_results(active: ActiveTurn, calls: Sequence[ToolRequest], replies: Iterable[ToolReply]) -> list[str]:
+    """Make an item of each call's result; return the results as the model reads them."""
     texts: list[str] = []
     for call, reply in zip(calls, replies, strict=False):
         text = result_text(reply)
@@ -147,7 +148,7 @@ def _tell_results(active: ActiveTurn, calls: Sequence[ToolRequest], replies: Ite
 async def _run_calls(
     active: ActiveTurn, tools: Tools, calls: Sequence[ToolRequest], *, takes_pictures: bool
 ) -> list[tuple[ToolRequest, str, list[Picture]]]:
-    _tell_calls(active, calls)
+    _record_calls(active, calls)
     shown: list[list[Picture]] = [[] for _ in calls]
     tasks = [
         asyncio.ensure_future(run_tool(active, tools, call, pictures.append if takes_pictures else None))
@@ -158,7 +159,7 @@ async def _run_calls(
     finally:
         for task in tasks:
             task.cancel()
-    texts = _tell_results(active, calls, chain(replies, repeat(TOO_MANY_CALLS)))
+    texts = _record_results(active, calls, chain(replies, repeat(TOO_MANY_CALLS)))
     return list(zip(calls, texts, shown, strict=True))
 
 

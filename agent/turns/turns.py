@@ -25,7 +25,7 @@ from agent.threads.imports import artifact_ref
 from agent.turns.active import ActiveTurn
 from agent.turns.lifecycle import TurnLifecycle, TurnMeans
 from agent.turns.pipeline import Pipeline, PreparedTurn
-from agent.turns.replayed_answers import Again, Hosted
+from agent.turns.replayed_answers import Hosted, Replays
 from agent.turns.rounds import MAX_ROUNDS, Tools, run_rounds, run_tool
 from agent.values import NOTHING_SAID, History
 from protocol import methods as m
@@ -75,9 +75,9 @@ FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
 
 
 def may_have_ended_by(turn: Turn, status: FinishStatus) -> bool:
-    """Return whether a finish of that status may have ended a turn as it is: the same finish again, or a cancellation.
+    """Return whether a turn may have ended by a finish of that status: a repeated finish gets the turn as its answer.
 
-    An end that the gateway itself could not store, or could not make, is that of whichever finish came.
+    A cancelled turn may have ended by `interrupted`, one that failed by an error of the gateway's own by any status.
     """
     is_ours = turn.error is not None and turn.error not in FINISH_ERRORS.values()
     is_alike = turn.error == FINISH_ERRORS.get(status) and (turn.status == "completed") == (status == "succeeded")
@@ -89,7 +89,7 @@ ITEM_STATUS: Mapping[TurnEvent, ItemStatus] = {"complete": "completed", "fail": 
 
 
 class CapturedEnd(Struct, frozen=True):
-    """The end of a turn that a door captured; `recall` is told where nothing of what was prepared was shown."""
+    """The end of a captured turn; `recall` replaces the turn's own where nothing of what was prepared was shown."""
 
     status: FinishStatus
     text: str | None
@@ -100,7 +100,7 @@ class CapturedEnd(Struct, frozen=True):
 
 
 def _provider_of(asked: TurnStartParams, found: StoredThread | None, guidance: TurnGuidance) -> str | None:
-    """The provider that the turn names, else its thread, else its agent's role; None for that of `main`."""
+    """Return the provider that the turn names, else its thread, else its agent's role; None for that of `main`."""
     return asked.provider or (found.provider if found is not None else None) or guidance.provider
 
 
@@ -126,7 +126,7 @@ class Turns:
         self._spawn = spawn
         self._mask = mask
         self._guidance = guidance
-        self._again = Again(marks)
+        self._replays = Replays(marks)
         self._life = TurnLifecycle(means)
 
     def bindings(self) -> list[Bound]:
@@ -149,7 +149,7 @@ class Turns:
     async def turn_start(self, params: TurnStartParams) -> TurnResult:
         """Begin a turn; the rest comes as notifications."""
         is_configured = self._model.is_configured("main")
-        async with self._life.expecting(params.turn_id):  # who cancels it at once, waits
+        async with self._life.expecting(params.turn_id):  # a cancellation that comes now waits for the beginning
             guidance = await self._guidance.gather(params, "gateway")
 
         def admit(thread: StoredThread) -> int | None:
@@ -194,7 +194,7 @@ class Turns:
             error = TurnError.of(f"hook_failed:{failed.hook_id}", retryable=True)
         except GatewayError as failed:
             error = TurnError.of(failed.reason, retryable=failed.retryable)
-        except Exception as failed:  # noqa: BLE001  # the boundary of a turn: it ends as failed, told by an incident
+        except Exception as failed:  # noqa: BLE001  # the boundary of a turn: it ends as failed, and an incident is logged
             self._means.incident(failed)
             error = TurnError.of("internal", retryable=False)
         finally:
@@ -203,7 +203,7 @@ class Turns:
     async def _prepare_turn(
         self, active: ActiveTurn, history: History, guidance: TurnGuidance, *, calls_tools: bool
     ) -> PreparedTurn:
-        """Everything before the model, for both drivers."""
+        """Return the turn ready for its model, for both drivers. Raises `RequiredHookFailedError`."""
         if active.turn.not_stored is None:
             await self._guidance.record(guidance)
         return await self._pipeline.prepare(
@@ -221,7 +221,7 @@ class Turns:
         found: StoredThread | None,
         guidance: TurnGuidance,
     ) -> tuple[ModelRequest, PreparedTurn]:
-        """The first request of a turn, and the turn with what was left out of its history."""
+        """Return the first request of a turn, and the turn with the budgets of its history."""
         settings = self._means.settings().agent
         instructions = found.instructions if found is not None else None
         system = system_text(prepared.compiled.sections, settings.system_prompt, instructions)
@@ -251,8 +251,8 @@ class Turns:
     # -- the host calls the model ----------------------------------------------------------------------------------
 
     async def turn_prepare(self, params: TurnStartParams) -> PrepareResult:
-        """Everything before the model, for a host that calls its own."""
-        async with self._life.expecting(params.turn_id):  # who cancels it at once, waits
+        """Prepare a turn whose host calls its own model; again, the same without what was forgotten since."""
+        async with self._life.expecting(params.turn_id):  # a cancellation that comes now waits for the beginning
             guidance = await self._guidance.gather(params, "host")
         begun = await self._life.begin(params, "host", lambda _thread: guidance.require_sound(), guidance)
         if begun.active is not None:
@@ -263,14 +263,14 @@ class Turns:
         if active is None or hosted is None:
             raise Refused("conflict", "That turn has ended, or another process runs it.")
         return self._build_prepare_result(
-            active, await self._means.db.read(lambda tx: self._again.prepare_again(tx, hosted))
+            active, await self._means.db.read(lambda tx: self._replays.replay_prompt(tx, hosted))
         )
 
     async def _prepare_for_host(self, active: ActiveTurn, history: History, guidance: TurnGuidance) -> PreparedTurn:
-        """Let the host call its model, once all that led to this is stored; else the turn is ended."""
+        """Return the prepared turn once it is stored; a turn that fails or is cancelled before is ended, and raises."""
         prepared: PreparedTurn | None = None
         hosted: Hosted | None = None
-        event: TurnEvent = "cancel"  # unless something below says that it failed
+        event: TurnEvent = "cancel"  # a cancelled request raises past the handlers below
         error: TurnError | None = None
         runs: list[HookRun] = []
         try:
@@ -307,12 +307,12 @@ class Turns:
             place = (turn.workspace_id, turn.thread_id, turn.turn_id)
             self._means.ledger.record(tx, place, list_injected(prepared.compiled))
             keep_prepared(tx, turn, active.seq)
-            return self._again.to_hosted(tx, prepared)
+            return self._replays.to_hosted(tx, prepared)
 
         if turn.not_stored is None:
             hosted = await self._means.db.write(store)
         else:
-            hosted = await self._means.db.read(lambda tx: self._again.to_hosted(tx, prepared))
+            hosted = await self._means.db.read(lambda tx: self._replays.to_hosted(tx, prepared))
         active.turn = turn
         return hosted
 
@@ -340,7 +340,7 @@ class Turns:
             known = find_tool_reply(tx, params.turn_id, params.call_id)
             if known is not None and known.request != request:
                 raise Refused("conflict", "That call_id was used with another call.")
-            return self._again.reply(tx, known.result, active.turn.workspace_id) if known is not None else None
+            return self._replays.replay_reply(tx, known.result, active.turn.workspace_id) if known is not None else None
 
         answered = await self._means.db.read(look)
         if answered is not None:
@@ -358,7 +358,7 @@ class Turns:
         return ToolCallResult(result=reply, visible_tools=toolset.visible_names())
 
     async def turn_finish(self, params: TurnFinishParams) -> TurnResult:
-        """End a host-driven turn; again is the same."""
+        """End a host-driven turn; the same call again returns the same turn."""
         active = self._life.running.get(params.turn_id)
         if active is not None and active.is_ending:
             await active.ended.wait()
@@ -394,13 +394,8 @@ class Turns:
             active.begin(item)
             active.complete(item)
         error = FINISH_ERRORS.get(params.status)
-        events = [self._mask_event(event) for event in params.tool_events]
+        events = self.mask_events(params.tool_events)
         return await self._life.end(active, event, prepared, error=error, tool_events=events)
-
-    def _mask_event(self, event: ToolEvent) -> ToolEvent:
-        """A host's tool event as it is kept: what a tool said is no message of the user, so no secret of it stays."""
-        summary = self._mask(event.summary) if event.summary is not None else None
-        return msgspec.structs.replace(event, name=self._mask(event.name), summary=summary)
 
     # -- turns of other programs' conversations --------------------------------------------------------------------
 
@@ -426,12 +421,17 @@ class Turns:
             event,
             prepared,
             error=FINISH_ERRORS.get(end.status),
-            tool_events=[*map(self._mask_event, end.events)],
+            tool_events=self.mask_events(end.events),
         )
 
     def mask_events(self, events: Sequence[ToolEvent]) -> list[ToolEvent]:
-        """Return a host's tool events as they are kept."""
-        return [self._mask_event(event) for event in events]
+        """Return a host's tool events without secrets: a user may tell one, a tool's output keeps none."""
+        return [
+            msgspec.structs.replace(
+                one, name=self._mask(one.name), summary=self._mask(one.summary) if one.summary is not None else None
+            )
+            for one in events
+        ]
 
     def find_erased(self, tx: Tx, turn_id: str, texts: Sequence[str]) -> Saying:
         """Return the phrases of a turn's texts that were erased with their sources since it began."""
@@ -465,7 +465,7 @@ class Turns:
         return TurnResult(turn=found)
 
     async def _stop(self, active: ActiveTurn, event: TurnEvent) -> None:
-        """Have a turn ended, and return when it is."""
+        """End a turn, and return when it has ended."""
         active.end_as = event
         if active.hosted is not None:
             await self._life.end(active, event, active.hosted.prepared)
@@ -482,11 +482,11 @@ class Turns:
         return bool(self._life.running)
 
     async def end_all(self) -> None:
-        """Interrupt what runs here: the process ends."""
+        """Interrupt every turn of this process, which ends."""
         await self._interrupt(list(self._life.running.values()))
 
     async def end_in(self, threads: Collection[str]) -> None:
-        """Interrupt what runs in these threads: their clients are gone."""
+        """Interrupt the turns that run in these threads: their clients are gone."""
         await self._interrupt([active for active in self._life.running.values() if active.turn.thread_id in threads])
 
     async def _interrupt(self, turns: Sequence[ActiveTurn]) -> None:

@@ -28,7 +28,7 @@ class Language(Struct, frozen=True):
 
     code: str
     spaced: bool
-    """Words stand between blanks, and nothing is hung on them."""
+    """Words stand between blanks, and no ending or particle is written on to them."""
     letters: str = "a-z"
     """The body of a class of characters: nothing is said in the language without one of these."""
     foreign: str = ""
@@ -57,6 +57,7 @@ def _sources() -> Mapping[str, Mapping[str, bytes]]:
 
 
 def _parse(code: str, use: str) -> dict[str, Any]:
+    """Return the section of a language as a table."""
     return tomllib.loads(_sources()[code][use].decode())
 
 

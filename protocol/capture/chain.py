@@ -1,4 +1,4 @@
-"""The hash chain by which a conversation is known again, whoever passes it on.
+"""The hash chain by which a conversation is known again, whichever program passes it on.
 
 Rule 1: pure; equal conversations have equal chains, whichever program and dialect carry them.
 Rule 2: what a program may change between two requests is not in it: system text, reasoning, ids, credentials, the form

@@ -80,8 +80,6 @@ TURN_MESSAGES: Mapping[str, str] = {
     "hook_failed": "A step without which the turn may not go on has failed.",
     "max_rounds": "The model called tools until no more rounds were left, and gave no answer.",
 }
-
-
 """Sentences of the reasons that only turns have."""
 
 

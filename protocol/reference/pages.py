@@ -45,7 +45,7 @@ def find_stale(folder: Path) -> list[str]:
 
 
 def render_commented_config() -> str:
-    """config.toml with every key as a comment: what is not set follows the defaults of later versions."""
+    """Return config.toml with every key as a comment: an unset key follows the defaults of later versions."""
     lines = [
         "# Pioneer gateway: every key with its meaning and its default. Take the # away from what you want otherwise.",
         "# A running gateway takes changes of this file over at once, but for [gateway.limits].",

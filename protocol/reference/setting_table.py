@@ -28,7 +28,7 @@ class Setting(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """`group.name`."""
+        """Return the key as `group.name`."""
         return f"{self.group}.{self.name}"
 
     @property
@@ -49,7 +49,7 @@ class Setting(Struct, frozen=True):
         if toml(self.default).startswith(("{", "[")):
             return msgspec.convert(msgspec.toml.decode(f"value = {text}")["value"], self.kind)
         value = msgspec.convert(text, self.kind, strict=False)
-        if isinstance(value, float) and math.isnan(value):  # fits every bound, as it is neither above nor below
+        if isinstance(value, float) and math.isnan(value):  # it passes every bound, being neither above nor below
             raise ValueError(self.key)
         return value
 

@@ -1,6 +1,6 @@
 """The caller of the running code: the door that a request came through, and the program that sent it.
 
-Rule 1: a door sets it once for each request; rows that say who changed something read it in the same request.
+Rule 1: a door sets it once for each request; rows of changes are stored with it in the same request.
 Rule 2: work that no request caused has no caller; what it does is attributed by the turn that it works on.
 """
 
@@ -28,7 +28,7 @@ _STORED = msgspec.json.Decoder(RequestCaller)
 
 
 def enter(door: DoorName, client: str | None = None) -> None:
-    """Note who calls, for the rest of the running request."""
+    """Set the caller for the rest of the running request."""
     CALLER.set(RequestCaller(door, client[:MAX_CLIENT_CHARS] if client else None))
 
 

@@ -24,14 +24,13 @@ class OpenRun(Struct, frozen=True):
 
 
 OpenRuns: TypeAlias = Callable[[Tx, str], Sequence[OpenRun]]
-"""The runs of a hook, by its id, that have not ended."""
+"""(tx, hook id): the runs of the hook that have not ended."""
 
 EndRuns: TypeAlias = Callable[[Tx, Sequence[str], str], object]
 """(tx, run ids, code): these runs end now as skipped, for the reason of the code, also while one is at work."""
 
 GenerationOfTurn: TypeAlias = Callable[[Tx, str], int | None]
-"""Return the home's generation of forgetting when a turn began; None for a turn that is not there."""
-
+"""(tx, turn id): the home's generation of forgetting when the turn began; None for a turn that is not there."""
 
 FindErased: TypeAlias = Callable[[Tx, Sequence[str], int], Saying]
 """(tx, texts, generation): the phrases of the texts that were erased with their sources after it."""
@@ -61,7 +60,7 @@ class Forgettings(Protocol):
         ...
 
     def erase_part(self, tx: Tx, scope: Scope) -> Mapping[str, int]:
-        """Erase some of a scope's memory, and queue it for the files; return the number, 0 once all of it is gone."""
+        """Erase some of a scope's memory, and queue it for the files; return the counts, empty once all is gone."""
         ...
 
     def promise(self, tx: Tx) -> None:

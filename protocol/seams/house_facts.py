@@ -19,9 +19,8 @@ from protocol.seams.ports import Tx
 class ItemFact(Wire):
     """A stored message as the other houses may know it.
 
-    `indexable` is false for what neither user nor assistant said but a host's summaries of its tools, for partial
-    answers, in threads that ignore memory, while the turn goes on, and where it is not as it was written
-    (`is_altered`).
+    `indexable` is true for whole messages of users and assistants and for a host's summaries of its tools. It is false
+    in threads that ignore memory, while the turn goes on, and for a row that was altered in the file (`is_altered`).
     """
 
     item_id: str
@@ -66,7 +65,7 @@ ReadThread: TypeAlias = Callable[[Tx, str], ThreadFact | None]
 """A thread by id, or None."""
 
 WorkspaceExists: TypeAlias = Callable[[Tx, str], bool]
-"""Return whether there is such a workspace."""
+"""(tx, workspace id): whether there is such a workspace, and it is not being deleted."""
 
 OnDeleted: TypeAlias = Callable[[Tx, str], Mapping[str, int]]
 """Called in the transaction that deletes a thread (or workspace) with its id; returns what was removed, per store."""
@@ -99,5 +98,7 @@ EchoSpans: TypeAlias = Callable[[Tx, str, str], list[tuple[int, int]]]
 
 
 Marks: TypeAlias = Callable[[Tx, Sequence[SourceRef]], Mapping[str, bytes]]
-"""Of the sources that may still be shown, by id: a mark, which is another once something else is said there. What was
-forgotten, excluded, muted or removed has none."""
+"""(tx, sources): the mark of each source that may be shown, by id; it changes whenever the source's text does.
+
+A source that was forgotten, excluded, muted or removed has none.
+"""

@@ -29,7 +29,7 @@ class StageSlice(Struct, frozen=True):
     seen: int = 0
     changes: Sequence[StageChange] = ()
     moved: int = 0
-    """Rows of bookkeeping that changed beside `changes`, which nobody would want undone."""
+    """Rows of bookkeeping that changed beside `changes`; an undo leaves them."""
     counts: Mapping[str, int] = {}
     skipped: str | None = None
     """The reason why the stage had nothing to work with."""
@@ -52,7 +52,7 @@ class PassStage(Protocol):
 
     @property
     def name(self) -> str:
-        """The name under which a run shows it."""
+        """Return the name under which a run shows the stage."""
         ...
 
     def work(self, tx: Tx, run: StageRun) -> StageSlice:

@@ -29,7 +29,7 @@ class Tx(Protocol):
         ...
 
     def run_many(self, statement: str, bindings: Sequence[Bindings]) -> None:
-        """Execute once for each."""
+        """Execute a statement once for each of some bindings."""
         ...
 
     def insert(self, statement: str, bindings: Bindings = ()) -> int:
@@ -85,7 +85,7 @@ class Transact(Protocol):
         """Run `work` on a snapshot that sees every write acknowledged before the call.
 
         Raises `Unavailable` when it takes more than `deadline` seconds of a processor, which a busy machine does not
-        use up, or 2 seconds in all: nobody may ask for more, what has to look at everything looks at a part at a time.
+        use up, or 2 seconds in all. No caller may have more: work that reads everything reads a part at a time.
         """
         ...
 
@@ -187,7 +187,7 @@ class Spawn(Protocol):
     """A function that starts background work, which outlives the request. Its notifications come after the reply."""
 
     def __call__(self, work: Callable[[], Any], name: str) -> None:
-        """`work` is an async function of no arguments; an exception that it raises is logged as a defect."""
+        """Start `work`, an async function of no arguments; an exception that it raises is logged as a defect."""
         ...
 
 
@@ -389,9 +389,9 @@ class JobQueue(Protocol):
         turn_id: str | None = None,
         delay_ms: int = 0,
     ) -> str | None:
-        """Queue work; None when the same unfinished (kind, subject) is already there. The runner wakes after commit.
+        """Queue work; return its job id, None where an unfinished one of (kind, subject) exists. It runs after commit.
 
-        Work with a delay is begun after it, for whoever queues it may do it himself, and cancel it, before.
+        Work with a delay begins after it: the process that queues it may do the work itself before, and cancel the job.
         """
         ...
 

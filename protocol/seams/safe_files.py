@@ -40,7 +40,7 @@ EntryKind: TypeAlias = Literal["file", "folder", "link", "other"]
 
 
 READ_BYTES = 1024 * 1024
-"""Of one read: an unbuffered file makes room for as many bytes as it is asked for."""
+"""Bytes of one read: an unbuffered file makes room for as many as it is asked for."""
 
 
 def read_up_to(file: BinaryIO, size: int) -> bytes:

@@ -15,9 +15,9 @@ from protocol.saying import Saying
 from protocol.seams.ports import Tx
 
 CHARS_AT_ONCE = 250_000
-"""Of one look: some milliseconds, so that it ends in time on a busy machine as well."""
+"""Characters that one look reads in some milliseconds, so that it ends in time on a busy machine as well."""
 ROW_CHARS = 100
-"""The cost of a row beside its text."""
+"""The cost of a row beside its text, in characters."""
 LAST = 2**62
 
 
@@ -70,6 +70,7 @@ class Searched(Protocol):
 
 
 def _text_of(value: Any) -> str | None:
+    """Return a column's text; a statement gives it as bytes, because what is not UTF-8 any more is searched, too."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
@@ -91,9 +92,9 @@ class Shelves:
         while number < len(self._shelves):
             shelf = self._shelves[number]
             for row in self._rows(tx, shelf, after + 1, LAST):
-                told = _to_saying_row(shelf, row, saying)
-                if told.in_texts or told.in_names:
-                    found.append(told)
+                compared = _to_saying_row(shelf, row, saying)
+                if compared.in_texts or compared.in_names:
+                    found.append(compared)
                 chars += ROW_CHARS + sum(len(value) for value in row[2:] if value)
                 if chars >= CHARS_AT_ONCE:
                     return found, (number, row[0])
@@ -112,7 +113,7 @@ class Shelves:
             self._changed(tx, changed)
 
     def _clean(self, tx: Tx, shelf: Shelf, number: int, saying: Saying) -> bool:
-        """Return whether the row had the words."""
+        """Take the words out of a row; return whether it had them."""
         is_changed = False
         for row in [*self._rows(tx, shelf, number, number)]:
             texts = {column.name: text for column, text in zip(shelf.texts, row[2:], strict=False)}

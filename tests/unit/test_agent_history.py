@@ -10,7 +10,7 @@ from agent_home import AgentHome, play
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.prompt.history import PICTURE_TOKENS, Size, fit_history, read_history, rewritten, room_of, size_of_all
+from agent.prompt.history import PICTURE_TOKENS, Size, fit_history, read_history, rewrite_history, room_of, size_of_all
 from agent.values import NOTHING_SAID, History, SaidTurn
 from protocol.conversation.host_turns import ToolSpec
 from protocol.conversation.turns import Turn
@@ -95,7 +95,7 @@ def test_a_message_that_becomes_empty_leaves_its_turn_and_no_other() -> None:
         SaidTurn(f"trn_{n}", [Message(role="user", content=q * 50), Message(role="assistant", content=(a or "e") * 50)])
         for n, (q, a) in enumerate(said)
     ]
-    history = rewritten(History(turns, 3, 3), lambda text: "" if text.startswith("e") else text)
+    history = rewrite_history(History(turns, 3, 3), lambda text: "" if text.startswith("e") else text)
     assert [len(turn.messages) for turn in history.turns] == [1, 2, 2]
     kept, _ = fit_history(history, [], [], room=room_of(400, None), min_turns=2)
     assert [message.content[:2] for message in kept.messages] == ["q1", "a1", "q2", "a2"]

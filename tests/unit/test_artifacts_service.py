@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_pdf import pdf
 
+from agent.files import reading
 from agent.files.artifacts import ContentGoneError
 from agent.files.pages import PdfPages
 from agent.files.tool import ArtifactTool, artifact_hooks
@@ -36,7 +37,7 @@ from protocol.errors import GatewayError, Unavailable
 from protocol.hooks import ToolContext
 from protocol.models import Picture
 from protocol.settings import ArtifactSettings, GatewayConfig
-from protocol.tools import MAX_RESULT_CHARS
+from protocol.tools import MAX_RESULT_CHARS, tool_spec
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 50
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -482,6 +483,30 @@ def test_a_table_is_read_by_whole_rows(tmp_path: Path) -> None:
             assert len(pages) > 1
         second = await read(home, ref, offset=(await read(home, ref)).data["next_offset"])
         assert second.data["columns"] == ["n", "text"]
+
+    play(tmp_path, scene)
+
+
+def test_a_place_in_a_table_is_counted_in_characters_as_a_model_is_told(tmp_path: Path) -> None:
+    async def scene(home: AgentHome) -> None:
+        (ref,) = await carry(home, given_file(b"n,text\n1,one\n2,two\n3,three\n", "text/csv"))
+        page = await read(home, ref, offset=7, limit=12)
+        assert page.data["rows"] == [["1", "one"], ["2", "two"]]
+        assert page.data["next_offset"] == 19
+
+    members = tool_spec("artifact_read").parameters["properties"]
+    assert members["offset"]["description"].startswith("From which character on")
+    assert members["limit"]["description"].startswith("At most so many characters;")
+    play(tmp_path, scene)
+
+
+def test_a_file_whose_index_another_thread_drops_is_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene(home: AgentHome) -> None:
+        (ref,) = await carry(home, given_file(b"words"))
+        monkeypatch.setattr(reading, "KNOWN_TEXTS", 0)  # as if others had read so many texts since this one's index
+        assert (await get(home, ref.artifact_id)).text == "words"
 
     play(tmp_path, scene)
 

@@ -1293,7 +1293,7 @@ export interface DrainParams {
 /**
  * The result of a drain, with the jobs that wait for later.
  *
- * `idle` when no job is runnable and no told change of files waits to be looked at.
+ * `idle` when no job is runnable and no reported change of files waits to be read.
  */
 export interface DrainResult {
   idle: boolean;
@@ -1972,7 +1972,7 @@ export interface InitializeResult {
   interrupted_turns: Array<InterruptedTurn>;
 }
 
-/** Characters. */
+/** The budget of instruction files and what is used of it, in characters. */
 export interface InstructionBudget {
   limit: number;
   used: number;

@@ -225,7 +225,7 @@ class Waiting(Wire):
 class DrainResult(Wire):
     """The result of a drain, with the jobs that wait for later.
 
-    `idle` when no job is runnable and no told change of files waits to be looked at.
+    `idle` when no job is runnable and no reported change of files waits to be read.
     """
 
     idle: bool

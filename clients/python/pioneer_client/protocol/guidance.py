@@ -87,7 +87,7 @@ class InstructionCut(Wire):
 
 
 class InstructionBudget(Wire):
-    """Characters."""
+    """The budget of instruction files and what is used of it, in characters."""
 
     limit: int
     used: int

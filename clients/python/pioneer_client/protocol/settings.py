@@ -441,10 +441,11 @@ def contradiction(config: GatewayConfig) -> tuple[str, str] | None:
     for name, provider in config.providers.items():
         if (provider.max_output_tokens or 0) >= (provider.context_tokens or math.inf):
             return f"providers.{name}.max_output_tokens", "must be less than context_tokens"
-    return _wrong_upstream(config.proxy)
+    return _find_wrong_upstream(config.proxy)
 
 
-def _wrong_upstream(proxy: ProxySettings) -> tuple[str, str] | None:
+def _find_wrong_upstream(proxy: ProxySettings) -> tuple[str, str] | None:
+    """Return the first upstream that cannot hold: (path, problem), or None."""
     for name, one in proxy.upstreams.items():
         if not re.fullmatch(ID_TEXT, name):
             return f"proxy.upstreams.{name}", "its name stands in addresses: letters, digits and _ . : - alone"
