@@ -11,7 +11,7 @@ from agent.capture.captures import NEAR
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
 SLOW = "[gateway.recall]\ndeadline_ms = { turn = 60000 }\n"
-"""Tests run on busy machines."""
+"""On a busy machine a recall must not end at its deadline where its lines are what is asserted."""
 
 
 def thread_of(prepared: dict[str, Any]) -> str:
@@ -20,7 +20,7 @@ def thread_of(prepared: dict[str, Any]) -> str:
 
 @journey
 async def test_a_conversation_is_one_thread_and_its_blocks_stay_the_same_bytes(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await remember(client, BOAT)
         await remember(client, "Always answer in German.", category="recurring_instruction")
         chat = Chat(client)
@@ -48,7 +48,7 @@ async def test_a_conversation_is_one_thread_and_its_blocks_stay_the_same_bytes(t
 
 @journey
 async def test_a_tool_loop_is_one_turn_with_its_block_in_each_request(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await remember(client, BOAT)
         chat = Chat(client)
         first = await chat.prepare(ASK)
@@ -70,7 +70,7 @@ async def test_a_tool_loop_is_one_turn_with_its_block_in_each_request(tmp_path):
 
 @journey
 async def test_proxy_statement_15_what_was_forgotten_is_in_no_block(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         kept = await remember(client, "The user's sailing boat lies in Brest.")
         gone = await remember(client, BOAT)
         chat = Chat(client)
@@ -120,7 +120,7 @@ def den_files(folder):
 
 @journey
 async def test_proxy_statement_22_chats_that_begin_alike_are_two(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         one, other = Chat(client), Chat(client)
         a1 = await one.say("Hi there.", "Hello!")
         b1 = await other.say("Hi there.", "Hello!")
@@ -137,7 +137,7 @@ async def test_proxy_statement_22_chats_that_begin_alike_are_two(tmp_path):
 
 @journey
 async def test_proxy_statement_22_asked_again_in_a_session_is_one_thread(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await remember(client, BOAT)
         chat = Chat(client, session_id="s1")
         first = await chat.say(ASK, "Rosebud.")
@@ -156,7 +156,7 @@ async def test_proxy_statement_22_asked_again_in_a_session_is_one_thread(tmp_pat
 
 @journey
 async def test_what_holds_in_a_project_is_in_the_brief_alone_and_is_forgotten_from_it(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await remember(client, "Always answer in German.", category="recurring_instruction")
         place = {"scope": {"kind": "workspace", "key": "ws_here"}, "context": {"workspace_id": "ws_here"}}
         rule = "Releases of the boat planner are made on Thursdays."
@@ -184,7 +184,7 @@ async def test_what_holds_in_a_project_is_in_the_brief_alone_and_is_forgotten_fr
 
 @journey
 async def test_proxy_statement_22_edited_forks_and_compaction_stays(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         chat = Chat(client, session_id="s1")
         first = await chat.say("Tell me of bread.", "It rises.")
         await chat.say("And of wheat?", "It grows.")
@@ -201,7 +201,7 @@ async def test_proxy_statement_22_edited_forks_and_compaction_stays(tmp_path):
 @journey
 async def test_proxy_statement_22_what_was_edited_long_ago_forks_there(tmp_path):
     """A program shortened an early message of a conversation that is longer than what is looked at first."""
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         chat = Chat(client)
         first = await chat.say("Tell me of bread.", "It rises.")
         for number in range(NEAR):
@@ -214,7 +214,7 @@ async def test_proxy_statement_22_what_was_edited_long_ago_forks_there(tmp_path)
 
 @journey
 async def test_proxy_statement_23_what_is_no_conversation_leaves_nothing(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await remember(client, BOAT)
         nothing = {"turn": None, "is_continuation": False, "brief": None, "blocks": [], "recall_status": "off"}
         assert await Chat(client, role="task").prepare(ASK) == nothing
@@ -228,7 +228,7 @@ async def test_proxy_statement_23_what_is_no_conversation_leaves_nothing(tmp_pat
 
 @journey
 async def test_proxy_statement_23_a_subagent_sees_no_user_scope_and_leaves_nothing(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await remember(client, BOAT)
         await remember(
             client,
@@ -304,7 +304,7 @@ async def test_proxy_statement_23_every_subagent_of_a_session_is_one(tmp_path):
 
 @journey
 async def test_proxy_statement_24_ignored_leaves_no_trace_and_read_only_keeps_nothing(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await remember(client, BOAT)
         ignored = await Chat(client).prepare(ASK, memory_mode="ignored")
         assert (ignored["turn"], ignored["recall_status"]) == (None, "off")
@@ -329,7 +329,7 @@ REMEMBER = "Remember that the code of the gate is 4711-blue.\n\nPlease sum up th
 )
 @journey
 async def test_proxy_statement_25_who_is_learnt_from(tmp_path, source, allowed):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         chat = Chat(client, **source)
         first = await chat.say(REMEMBER, "A page about a gate.")
         await drain(client)
@@ -347,7 +347,7 @@ async def test_proxy_statement_25_who_is_learnt_from(tmp_path, source, allowed):
 
 @journey
 async def test_what_was_learned_names_the_program_and_not_its_messenger(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await Chat(client, client="codex").say("Please remember that I live in Graz.", "I will.")
         await drain(client)
         told = await client.request("memory/changes", {"since_at": 0})
@@ -360,7 +360,7 @@ async def test_what_was_learned_names_the_program_and_not_its_messenger(tmp_path
 @journey
 async def test_what_came_too_late_is_taken_back(tmp_path, ended_by):
     """Whoever ends the turn, nothing says that what its model never saw was shown."""
-    den = Den(tmp_path)
+    den = Den(tmp_path, config=SLOW)
     async with den.client() as client, den.client() as other:
         remembered = await remember(client, BOAT)
         await remember(client, "I am called Mira.", category="identity", scope={"kind": "user", "key": "default"})
@@ -396,7 +396,7 @@ async def test_what_came_too_late_is_taken_back(tmp_path, ended_by):
 
 @journey
 async def test_a_turn_that_never_came_through_is_kept_whole_and_once(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await remember(client, BOAT)
         chat = Chat(client)
         chat.said.append(("user", ASK))
@@ -416,7 +416,7 @@ async def test_a_turn_that_never_came_through_is_kept_whole_and_once(tmp_path):
 
 @journey
 async def test_an_answer_is_delivered_after_its_process_was_killed(tmp_path):
-    den = Den(tmp_path)
+    den = Den(tmp_path, config=SLOW)
     async with await den.spawn() as client:
         await client.request("initialize", {"protocol_version": "2026-11", "client": {"name": "x", "version": "1"}})
         chat = Chat(client)
@@ -435,7 +435,7 @@ async def test_an_answer_is_delivered_after_its_process_was_killed(tmp_path):
 
 @journey
 async def test_two_processes_that_get_one_conversation_meet_in_one_turn(tmp_path):
-    den = Den(tmp_path)
+    den = Den(tmp_path, config=SLOW)
     async with den.client() as one, den.client() as other:
         await remember(one, BOAT)
         chat = Chat(one)
@@ -455,7 +455,7 @@ async def test_two_processes_that_get_one_conversation_meet_in_one_turn(tmp_path
 
 @journey
 async def test_a_new_standing_record_comes_once_with_the_next_message(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         chat = Chat(client)
         first = await chat.say("Good morning to you.", "Good morning.")
         assert first["brief"] is None
@@ -469,7 +469,7 @@ async def test_a_new_standing_record_comes_once_with_the_next_message(tmp_path):
 
 @journey
 async def test_what_is_refused(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         chat = Chat(client)
         first = await chat.say("Good morning to you.", "Good morning.")
         wrong = capture_of([("user", "x"), ("assistant", "y")])
@@ -485,7 +485,7 @@ async def test_what_is_refused(tmp_path):
 
 @journey
 async def test_another_workspace_is_never_replayed(tmp_path):
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await remember(
             client, "The sailing boat of this project is Marigold.", scope={"kind": "workspace", "key": "ws_here"}
         )
@@ -505,7 +505,7 @@ async def test_files_are_not_recalled_for_a_program_that_gets_the_same_bytes_aga
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "boat.md").write_text("# Boat\n\nThe sailing boat called Marigold lies in Brest.\n", encoding="utf-8")
-    async with Den(tmp_path).client() as client:
+    async with Den(tmp_path, config=SLOW).client() as client:
         await client.request("knowledge/collections/add", {"path": str(notes)})
         await drain(client)
         await remember(client, BOAT)
