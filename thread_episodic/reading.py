@@ -66,6 +66,7 @@ class TurnReader:
 
         Raises:
             CallerError: nothing of the turn may be shown.
+            Unavailable: conversation search is switched off.
 
         """
         if not self._settings().enabled:
@@ -108,7 +109,7 @@ class TurnReader:
 
 
 def _without(text: str, spans: list[SecretSpan], hidden: list[_Hidden]) -> str:
-    """The text with its secrets masked and the ranges left out that are never recalled."""
+    """Return the text with its secrets masked and each hidden range replaced by its marker."""
     parts: list[str] = []
     place = 0
     for start, end, marker in sorted(hidden):

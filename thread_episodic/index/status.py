@@ -108,7 +108,7 @@ class StatusReader:
         return {state: total[state] for state in ("queued", "leased", "retry_wait", "dead", "cancelled", "done")}
 
     def _dead_turns(self, tx: Tx) -> frozenset[str]:
-        """Turns whose indexing was given up."""
+        """Return the turns whose indexing job is dead."""
         turns: set[str] = set()
         before: str | None = None
         while page := self._jobs.jobs(tx, kind="index", states=["dead"], before=before, limit=DEAD_PAGE):
@@ -117,7 +117,7 @@ class StatusReader:
         return frozenset(turns)
 
     def _hold(self) -> PausedQueue | None:
-        """Return the reason that holds the queue, since it was first looked at; None where nothing does."""
+        """Return why the queue is paused, with the time at which that was first seen here; None while it runs."""
         settings = self._settings()
         is_off = not (settings.enabled and settings.indexing_enabled)
         held = ("thread_episodic", "indexing_disabled") if is_off else self._paused()

@@ -1,6 +1,6 @@
 """The conversation part of the local plan: whether a message asks for earlier talk, and for which.
 
-Rule 1: pure; `refers_to_history` and the clock's reading come from outside.
+Rule 1: pure; `refers_to_history` and the time of the turn come from outside.
 Rule 2: time words prefer, they do not hide: a search of the named time is followed by one of all time. A query without
 words asks for all that was said in its time.
 Rule 3: a time word alone is no reference to our talk: somebody must have said something to somebody.

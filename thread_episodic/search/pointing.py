@@ -1,6 +1,6 @@
 """The ways in which a message points at an earlier conversation.
 
-Which of its words only point, which thread it names, what a known fact says already.
+Its words that only point, the thread that it names, and hits that a known fact makes superfluous.
 
 Rule 1: pure; terms, names and times come from outside.
 Rule 2: a word that only points says nothing of what was said: it leaves the query. Where nothing else is left, the
