@@ -12,7 +12,7 @@ from msgspec import Struct
 from gateway.home.owners import SQL
 from protocol.base import encode_sorted
 from protocol.passes import PassName, Run, RunChange, RunStage, RunState, Trigger
-from protocol.seams.checks import BATCH, Check, LookResult, row_mender
+from protocol.seams.checks import BATCH, Check, draining_finder, row_mender
 from protocol.seams.passes import StageChange
 from protocol.seams.ports import Row, Tx
 
@@ -183,9 +183,4 @@ def plan(tx: Tx, name: str, at: int) -> None:
 
 def old_runs(before: int) -> Check:
     """Return the check that drops runs which ended before a time, with their changes."""
-
-    def find(tx: Tx, after: int) -> LookResult:
-        found = tx.all(SQL["old_runs"], {"before": before, "limit": BATCH})
-        return LookResult(found, after + 1 if len(found) == BATCH else None)  # those that were found are gone then
-
-    return Check("runs", find, row_mender(SQL["forget_runs"]))
+    return Check("runs", draining_finder(SQL["old_runs"], BATCH, before=before), row_mender(SQL["forget_runs"]))
