@@ -10,7 +10,7 @@ from gateway.care.findings import Finding, Subject
 from gateway.home.owners import living_owners
 from gateway.store.copy import find_complaints, open_snapshot, read_version
 from gateway.store.derived import TABLE, TABLES
-from gateway.store.log_end import frames_lost
+from gateway.store.log_end import count_lost_frames
 from gateway.store.losses import join_names, read_losses
 from gateway.store.migrations import SCHEMA_VERSION
 from gateway.store.pages import find_hit_rows, find_lost, look_at_pages
@@ -24,7 +24,7 @@ REMADE = "--fix makes them anew; a backup is not needed for that"
 
 def find_page_damage(subject: Subject) -> Iterator[Finding]:
     """Yield a finding for each unreadable part of the file: derived parts, indexes, and rows by their owners."""
-    if not living_owners(subject.root / "run") and (frames := frames_lost(subject.database)):
+    if not living_owners(subject.root / "run") and (frames := count_lost_frames(subject.database)):
         text = f"its write-ahead log ends early: {frames} frames of it cannot be reached, and what they hold is lost"
         yield Finding("database", "warning", text, "nothing mends that; a backup that is newer may hold more")
     damage = look_at_pages(subject.database)

@@ -180,7 +180,7 @@ def _quieten() -> None:
     os.environ.update(QUIET)
     for name, value in USUAL.items():
         os.environ.setdefault(name, value)
-    warnings.filterwarnings("ignore", module=r"(fastembed|huggingface_hub|onnxruntime|gateway\.embedding_engine)\b")
+    warnings.filterwarnings("ignore", module=r"(fastembed|huggingface_hub|onnxruntime|gateway\.embedding)\b")
 
 
 def open_model(order: Order) -> EmbeddingModel:

@@ -86,12 +86,19 @@ class Embedding:
         self.made = Signal[int]()  # sends the number of vectors that were made just now
         self._choice: Choice | None = None
         self._is_tried = False
+        """The loading of the present choice was tried, with whatever success."""
         self._is_owed = False
+        """The store's failure kept a model from being loaded: it is tried again."""
         self._serving: _Loaded | None = None
+        """The model whose space is searched."""
         self._incoming: _Loaded | None = None
+        """The model whose space is being filled."""
         self._asked = anyio.Event()
+        """Set where `run` has something to load or to release."""
         self._settled = anyio.Event()
-        self._is_behind = anyio.Event()
+        """Set, and replaced, after each try to load."""
+        self._unread = anyio.Event()
+        """Set where a search met vectors that are not in memory yet."""
         self._loop: asyncio.AbstractEventLoop | None = None
 
     # -- for other houses ------------------------------------------------------------------------------------------
@@ -177,18 +184,18 @@ class Embedding:
         near = self._vectors.nearness(tx, table, partitions, query)
         if not near.is_whole and self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: no search comes any more
-                self._loop.call_soon_threadsafe(self._note_behind)
+                self._loop.call_soon_threadsafe(self._note_unread)
         return near
 
-    def _note_behind(self) -> None:
-        self._is_behind.set()
+    def _note_unread(self) -> None:
+        self._unread.set()
 
     async def read_ahead(self) -> None:
         """Load the vectors that searches did not wait for, in bounded snapshots, until cancelled."""
         self._loop = asyncio.get_running_loop()
         while True:
-            await self._is_behind.wait()
-            self._is_behind = anyio.Event()
+            await self._unread.wait()
+            self._unread = anyio.Event()
             try:
                 while await self._db.read(self._vectors.catch_up):
                     pass

@@ -1,6 +1,6 @@
 """The embedding spaces of a home: the current one, the one that will replace it, the one that is kept for a return.
 
-Rule 1: `decide` is pure; a space takes over only by `switch`, in one transaction.
+Rule 1: `target_state` is pure; a space takes over only by `adopt` or `switch`, each in one transaction.
 Rule 2: this module knows no model and no vector; the houses hold the vectors and report a space that lacks none.
 """
 

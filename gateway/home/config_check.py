@@ -54,7 +54,7 @@ def find_problems(text: str) -> list[Problem]:
         else:
             found += map(_problem_of_unknown, find_unknown(unknown, text))
             found += [
-                Problem(find_line(places, key), key, told, _hint(key)) for key, told in _find_closed_doors(config)
+                Problem(find_line(places, key), key, reason, _hint(key)) for key, reason in _find_closed_doors(config)
             ]
             break
     return sorted(found, key=lambda one: one.line or 0)

@@ -40,7 +40,7 @@ LINKS_NAMED = 5
 MOUNT_POINT = 0xA0000003
 """The tag of a junction of Windows."""
 DENIALS = 3
-"""As often the system has to say that a file may not be written: no log goes and comes again so often in that time."""
+"""The denials in a row after which a file counts as one that may not be written: no log goes and comes that often."""
 
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 

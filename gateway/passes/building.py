@@ -1,4 +1,4 @@
-"""Puts the passes of a home together."""
+"""Builds the scheduled passes of a home."""
 
 from collections.abc import Callable, Mapping, Sequence
 

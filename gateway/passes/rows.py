@@ -165,13 +165,13 @@ def changes_to_undo(tx: Tx, run_id: str, limit: int) -> list[tuple[int, StageCha
     return list(map(_change_of, tx.all(SQL["changes_to_undo"], {"run_id": run_id, "limit": limit})))
 
 
-def mark_undone(tx: Tx, number: int) -> None:
-    """Note that an undoing has looked at a change."""
+def mark_seen(tx: Tx, number: int) -> None:
+    """Mark a change as one that an undoing has looked at, whether it was undone or skipped."""
     tx.run(SQL["mark_change"], {"id": number})
 
 
 def find_planned_time(tx: Tx, name: str) -> int | None:
-    """Return when a pass is planned to run next."""
+    """Return when a pass is planned to run next, in Unix milliseconds; None where nothing is planned."""
     row = tx.one(SQL["planned_pass"], {"name": name})
     return row[0] if row else None
 

@@ -78,7 +78,7 @@ class Undoing:
                 undone.append(StageChange(change.subject, change.what, change.after, change.before))
             else:
                 skipped.append(SkippedChange(id=change.subject, reason=reason))
-            rows.mark_undone(tx, number)
+            rows.mark_seen(tx, number)
         rows.add_changes(tx, own_id, undone)
         is_last = len(changes) < SLICE_ROWS
         if is_last and stored is not None:  # else a census has dropped its log meanwhile

@@ -111,9 +111,9 @@ class DatabaseFile:
     def _make_safe(self) -> None:
         """Write every page of the log again.
 
-        Checkpoints remember how far they came, also where the sync that was to make it certain failed. Whoever opens
-        the log first begins at its beginning, and would also find the commit that was refused: another one is put in
-        its place.
+        Checkpoints remember how far they came, also where the sync that was to make it certain failed. The first
+        connection to a log begins at its beginning, and would also find the commit that was refused: another commit is
+        put in its place.
         """
         touch(Transaction(self._anchor))
         self.let_go()
