@@ -55,7 +55,7 @@ def is_readable(subject: Subject) -> bool:
     return subject.database.is_file() and read_version(subject.database) == SCHEMA_VERSION
 
 
-ToldHouse: TypeAlias = Literal["conversation", "memory"]
+ComparedHouse: TypeAlias = Literal["conversation", "memory"]
 """A house whose derived parts are compared; files are compared by every scan."""
 REPAIRED = "a gateway repairs that by itself; --fix does it now"
 
@@ -84,7 +84,7 @@ def find_losses(subject: Subject) -> Iterator[Finding]:
         yield Finding("losses", "error", text + kept, f"{RESTORE}, or take note of it: --fix", "losses")
 
 
-def find_wrong_parts(subject: Subject, house: ToldHouse, finds: Mapping[str, Find]) -> Iterator[Finding]:
+def find_wrong_parts(subject: Subject, house: ComparedHouse, finds: Mapping[str, Find]) -> Iterator[Finding]:
     """Yield a finding for each derived part with damage; an unreadable part counts as damaged."""
     wrong = [name for name, find in finds.items() if _is_wrong(subject, find)]
     for part in TABLE:
@@ -95,9 +95,10 @@ def find_wrong_parts(subject: Subject, house: ToldHouse, finds: Mapping[str, Fin
 
 
 def list_altered(subject: Subject, find: Find) -> list[str]:
-    """Return the owners of rows that are not as they were written, each once: the columns between number and verdict.
+    """Return the owners of rows that are not as they were written, each once.
 
-    Raises `GatewayError`.
+    An owner is named by the columns between the first, the row's number, and the last, its digest. Raises
+    `GatewayError`.
     """
     names, after = dict[str, None](), 0 if is_readable(subject) else None
     while after is not None:

@@ -1,7 +1,7 @@
 """Changes in folders of the user, as the system reports them. The one home of watchfiles.
 
 Rule 1: on Linux each folder that is not left out is watched by itself; elsewhere the root is watched as a whole.
-Rule 2: where changes cannot be reported (no room for watches, a file system of another machine) that is a reason, told.
+Rule 2: where changes cannot be reported (no room for watches, a file system of another machine) an error says why.
 """
 
 import asyncio
@@ -73,11 +73,11 @@ class FolderWatch:
         while not self._stop.is_set():
             found = self._notify.watch(GATHERED_MS, STEP_MS, 0, self._stop)
             if isinstance(found, set):
-                self._tell({path for _, path in found})
+                self._hand_on({path for _, path in found})
             elif found == "signal":
                 return
 
-    def _tell(self, paths: set[str]) -> None:
+    def _hand_on(self, paths: set[str]) -> None:
         below = {below for path in paths if (below := self._below(path)) is not None}
         try:
             self._loop.call_soon_threadsafe(self._report, below)

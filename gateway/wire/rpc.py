@@ -181,7 +181,7 @@ def params_of(kind: type[P], params: Any) -> P:
 
 
 def refusal_of(text: str) -> CallerError:
-    """Return a complaint of the contract's checks as the caller's error: in words, with the member's path."""
+    """Return the complaint of a contract's check as the caller's error: in words, with the member's path."""
     found = _AT.match(text)
     problem, path = (found["problem"], found["path"]) if found else (text, "$")
     member = _MEMBER.search(problem)

@@ -130,6 +130,7 @@ class PipeWriter:
             self._filled.notify()
 
     def _drop_one(self) -> None:
+        """Drop the oldest line that may be dropped, if any."""
         if not self._droppable:
             return  # nothing to look for among what may be a hundred thousand lines
         for index, (line, key) in enumerate(self._lines):
@@ -179,6 +180,7 @@ class PipeWriter:
             self._wake_if_awaited()
 
     def _take(self) -> bytes:
+        """Return the next queued lines, each with its newline, up to about `COALESCE_BYTES`."""
         taken: list[bytes] = []
         size = 0
         while self._lines and size < COALESCE_BYTES:
