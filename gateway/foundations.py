@@ -94,7 +94,7 @@ async def open_home(options: Options) -> Foundations:
 
 
 async def _beyond_damage(home: Home, database: Database, begin: Callable[[], Awaitable[HomeKey]]) -> HomeKey:
-    """Begin; where a damaged page hinders that, have the pages mended and begin again."""
+    """Return what `begin` returns; where a damaged page hinders it, mend the pages and begin again."""
     try:
         return await begin()
     except PagesDamaged:

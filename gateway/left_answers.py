@@ -104,7 +104,7 @@ class LeftAnswers:
             log.warning("spool_stays", reason=type(error).__name__)
 
     async def _deliver_all(self) -> int:
-        """Deliver the files of ended proxies. Raises `GatewayError`, `OSError`."""
+        """Deliver the files of ended proxies; return how many answers they held. Raises `GatewayError`, `OSError`."""
         root, count = self._home.root, 0
         if self._home.is_read_only or not await anyio.to_thread.run_sync(self._is_left):
             return 0

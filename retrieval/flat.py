@@ -327,7 +327,7 @@ class FlatVectors:
         self._lock = threading.Lock()
 
     def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> FlatNearness:
-        """Compare a query with everything in the partitions, as this snapshot knows them."""
+        """Return the nearness of a query to everything in the partitions, as this snapshot knows them."""
         asked = sketches_of([query.numbers], 2)
         room, is_whole = self._loaded_at_once, True
         parts: list[_Part] = []

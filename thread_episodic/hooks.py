@@ -206,7 +206,7 @@ def _outcome(hits: Sequence[_LabelledHit], answers: Sequence[FoundChunks]) -> tu
 
 
 def build_hooks(searching: ConversationSearch, settings: Callable[[], GatewayConfig]) -> list[Subscription]:
-    """The hooks of this house."""
+    """Return the subscriptions of this house's hooks."""
 
     def is_enabled() -> bool:
         episodic = settings().thread_episodic

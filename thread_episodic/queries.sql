@@ -627,7 +627,7 @@ SELECT v FROM chunk_fts_config WHERE k = 'version'
 INSERT OR REPLACE INTO chunk_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)
 
 -- name: reasons_of_exclusions
--- Why messages are never recalled again, where somebody said so.
+-- The reasons of exclusions, where one was given.
 SELECT item_id, reason FROM chunk_exclusion WHERE reason IS NOT NULL ORDER BY item_id, from_char
 
 -- name: forget_reasons

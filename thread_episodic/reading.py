@@ -1,7 +1,7 @@
 """Turns read back: what was said in the n-th turn of a thread, as far as search would show it.
 
-Rule 1: what search hides is hidden here: muted threads, other workspaces, excluded ranges, secrets, what nobody said
-(tools, too), and blocks and lines that the gateway itself injected: what was recalled then may be forgotten by now.
+Rule 1: what search hides is hidden here: muted threads, other workspaces, excluded ranges, secrets, and blocks and
+lines that the gateway itself injected, because what was recalled then may be forgotten by now. Tools are hidden, too.
 Rule 2: an unknown place and a hidden one give the same answer.
 """
 

@@ -163,7 +163,7 @@ class ChunkCandidate(NamedTuple):
 
     @property
     def chunk_id(self) -> str:
-        """Its name on the wire."""
+        """Return the chunk's id on the wire."""
         return chunk_id_of(self.turn_id, self.item_id, self.position)
 
     @property

@@ -121,7 +121,7 @@ class Embedding:
         return SearchState(lexical=True, semantic=self.state(), model=space.model, dim=space.dim, kind=space.kind)
 
     async def wake(self) -> bool:
-        """Load a model and wait until one serves; False when no model works."""
+        """Load a model and wait until one serves; return False where no model works."""
         while self._serving is None and self._is_loadable():
             settled = self._settled
             self._asked.set()
@@ -361,7 +361,7 @@ class Embedding:
             self._asked.set()
 
     async def attach(self) -> bool:
-        """Load the model of the current space without a change to the home; False where that model is not here."""
+        """Load the model of the current space without a change to the home; return whether a model serves now."""
         searched, choice = find_current(await self._db.read(list_spaces)), self._choice
         if searched is None or choice is None:
             return False

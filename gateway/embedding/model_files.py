@@ -125,7 +125,7 @@ def locate(settings: EmbeddingSettings, default_cache: Path) -> Located:
 
 
 def find_static() -> StaticFiles | None:
-    """Find the static model; None where the package that brings it is not installed, or lacks a file.
+    """Return the static model's files; None where the package that brings them is not installed, or lacks one.
 
     Nothing of it is imported.
     """

@@ -87,7 +87,7 @@ def adopt(tx: Tx, identity: SpaceIdentity, now: int, *, keeps_current: bool) -> 
 
 
 def switch(tx: Tx, space: Space, now: int) -> bool:
-    """Search the space that was being filled; False when it is not being filled any more."""
+    """Make the space that was being filled the current one; return False where it is not being filled any more."""
     spaces = list_spaces(tx)
     if not any(known.space.id == space.id and known.state == "building" for known in spaces):
         return False

@@ -98,14 +98,14 @@ class FolderWatch:
 
 
 def watch_folders(root: str, folders: Sequence[str], report: Callable[[set[str]], None]) -> FolderWatch:
-    """Watch folders below a root ("" is the root). Raises `WatchRefusedError`."""
+    """Watch folders below a root ("" is the root) and return the watch. Raises `WatchRefusedError`."""
     if is_on_network(root):
         raise WatchRefusedError("network_file_system")
     return FolderWatch(root, folders, report)
 
 
 def is_on_network(path: str, mounts: Path = Path("/proc/self/mountinfo")) -> bool:
-    """Return whether a folder lies on a file system of another machine, where the system can tell."""
+    """Return whether a folder lies on a file system of another machine; False where the system does not say."""
     if sys.platform == "win32":
         return False
     try:

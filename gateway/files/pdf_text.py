@@ -121,7 +121,7 @@ class OpenedPdf(Struct, frozen=True):
 
 
 def open_pdf(source: BinaryIO) -> OpenedPdf:
-    """Open a PDF, in a child only."""
+    """Return a PDF as the parser opens it, or the problem. To be called in a child only."""
     try:
         import pypdf  # noqa: PLC0415  # an extra, and slow to load
         from pypdf.errors import DependencyError  # noqa: PLC0415

@@ -69,7 +69,7 @@ class _Decoded(NamedTuple):
 
 
 def decode(data: bytes) -> _Decoded | None:
-    """Return a file's text; None where its encoding cannot be told, or does not give its bytes back."""
+    """Return a file's text; None where its encoding cannot be guessed, or does not give its bytes back."""
     if data.startswith(UTF16_MARKS):
         mark, encoding = 2, "utf-16-le" if data.startswith(b"\xff\xfe") else "utf-16-be"
     else:

@@ -227,7 +227,7 @@ class ConfigStore:
             raise Unavailable(reason, "The configuration file cannot be written.") from error
 
     def refresh(self) -> bool:
-        """Read the file again if it changed; True when it did. A file that became bad leaves the settings in force."""
+        """Read the file again if it changed; return whether it did. A bad file leaves the settings in force."""
         stamp = self._look()
         if stamp == self._stamp:
             return False

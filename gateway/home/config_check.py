@@ -95,7 +95,7 @@ def _hint(key: str) -> str:
 
 
 def _take_out(document: dict[str, Any], path: list[str]) -> bool:
-    """Remove a key, or the value in its place, so that the next problem shows; False when nothing is left to remove."""
+    """Remove a key, or the value in its place, so that the next problem shows; return whether there was any."""
     table = document
     for name in path[:-1]:
         following = table.get(name)

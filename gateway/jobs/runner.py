@@ -332,7 +332,7 @@ class JobRunner:
             del self._owed[: len(owed)]
 
     async def _try_to_note(self, work: Callable[[Tx], object]) -> bool:
-        """Store bookkeeping; False where that fails. A full disk must not end the runner."""
+        """Store bookkeeping; return whether that worked. A full disk must not end the runner."""
         try:
             await self._db.note(work)
         except GatewayError as failure:

@@ -145,7 +145,10 @@ class Runs:
         return await self._means.db.write(fail)
 
     def _close(self, tx: Tx, run_id: str, **outcome: Any) -> Run:
-        """Store the end of a run, and plan the next one; `outcome` stands for that of its stages."""
+        """Store the end of a run, plan the next one, and return the run.
+
+        `outcome` are members in place of those that its stages give.
+        """
         now = self._means.clock.now()
         stored = _end_run(_get_run(tx, run_id), now)
         stored = stored._replace(run=msgspec.structs.replace(stored.run, **outcome))

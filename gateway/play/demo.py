@@ -306,6 +306,6 @@ async def perform(picture: Path | None = None) -> None:
 
 
 def main(picture: Path | None = None) -> int:
-    """Run the demo in this terminal; with a path, write a picture of its middle there."""
+    """Run the demo in this terminal, with a path write a picture of its middle there; return the exit code."""
     anyio.run(perform, picture)
     return 0

@@ -290,7 +290,7 @@ class Player:
 
 
 async def run(path: Path, command: Sequence[str]) -> ReplayReport:
-    """Play one file; `command` starts `pioneer`, without `serve`."""
+    """Play one file and return its outcome; `command` starts `pioneer`, without `serve`."""
     try:
         steps = steps_of(_text_of(path))
     except BadReplay as error:

@@ -47,7 +47,7 @@ _SIGNED = Pattern(r"[:=][ \t]{0,3}[\"'`]?$")
 _TIME = compile_late(r"0[0-9][0-5][0-9]")
 _GROUPED = compile_late(r"[0-9]+(?:[ -][0-9]+)+")
 _SPELLED = compile_late(r"[0-9](?:[ -][0-9])+")
-"""Digit by digit: no date, no telephone is told so."""
+"""A number that is written digit by digit, as no date and no telephone number is."""
 _NUMBERED = Pattern(lambda: rf"(?:{any_word('numbered')})[ \t.#]{{0,3}}$")
 _OTHER_CODE = Pattern(partial(any_word, "not_a_lock"))
 

@@ -1,7 +1,7 @@
 """The words that a wallet is made again from: known by their list and by the checksum in the last one.
 
-Rule 1: the words are those of BIP-39's English list, whole or cut to the four letters that tell each; the package
-`mnemonic` brings the list.
+Rule 1: the words are those of BIP-39's English list, whole or cut to the four letters by which each is known; the
+package `mnemonic` brings the list.
 Rule 2: words of a sentence are words of the list as well: without the checksum they have to stand by themselves.
 """
 

@@ -39,7 +39,7 @@ class ReadableRows(NamedTuple):
 
 
 def rows_of(connection: Handle, table: str) -> ReadableRows:
-    """Read every row of a table that can be read, and that an empty table of this version's schema takes."""
+    """Return the rows of a table that can be read and that an empty table of this version's schema takes."""
     if table == SEQUENCE:
         return ReadableRows((), ["the last numbers of tables"])
     known = _read_known_rows(connection, table)

@@ -92,7 +92,7 @@ def _wrong_in(connection: Handle, table: str, by_root: dict[int, str]) -> set[st
 
 
 def mend(path: Path, damage: Damage, copies: Path) -> Mended:
-    """Begin unreadable parts anew: derived ones empty, others with what can be read of them.
+    """Begin unreadable parts anew: derived ones empty, others with what can be read; return their names, and losses.
 
     `copies`: the folder that keeps the file as it was, where rows are lost. Raises what apsw and the file system raise.
     """

@@ -211,7 +211,7 @@ _SIGNATURE = Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in ("pa
 
 
 def _library() -> tuple[Any, Any, Any]:
-    """Import what is used of jsonrpcserver: its success, its request, its dispatch.
+    """Import what is used of jsonrpcserver, and return it: its success, its request, its dispatch.
 
     Running the `__init__` of the packages as well would import an HTTP server, a validator and a dozen monads: a tenth
     of a start, for nothing.

@@ -32,7 +32,10 @@ class _Claim:
 
 
 def claim() -> Pipes:
-    """Take fd 0 and fd 1 for the protocol; a stray `print`, a library or a child process writes to stderr instead."""
+    """Take fd 0 and fd 1 for the protocol and return private copies of them.
+
+    A stray `print`, a library or a child process writes to stderr instead. Raises `RuntimeError` at a second call.
+    """
     if _Claim.taken:
         raise RuntimeError("standard input and output are claimed already")
     _Claim.taken = True

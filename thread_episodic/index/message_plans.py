@@ -91,9 +91,9 @@ def is_question(text: str) -> bool:
 
 
 def plan_item(waiting: WaitingMessage, sizes: ChunkSizes, lexicon: Lexicon, scanner: SecretScanner) -> ItemPlan:
-    """Cut a message and find the terms of each chunk; pure.
+    """Return the chunks of a message with their terms, and the range that is left out.
 
-    A message that is nothing but lines of the gateway has no chunk.
+    In a message with injected lines, a chunk without other words is left out: one of such lines alone has no chunk.
     """
     fact = waiting.fact
     hidden = hidden_in(fact.text, scanner, waiting.echoes)

@@ -163,7 +163,7 @@ class Mender:
         return len(rows)
 
     def _find_changed_sources(self, tx: Tx, after: int) -> LookResult:
-        """Find messages that say something else than what was indexed."""
+        """Return the turns of the next messages whose text is not the one that was indexed."""
         page = self._items_after(tx, after, MESSAGES)
         known = find_sources(tx, [item_id for _, item_id in page])
         turns = dict.fromkeys(
@@ -214,7 +214,7 @@ def _restore_segments(tx: Tx, rows: Sequence[Any]) -> int:
 
 
 def _clear_texts(tx: Tx, rows: Sequence[Any]) -> int:  # noqa: ARG001  # the whole index is one row of it
-    """Empty the full-text index; its rows are missing from then on, and are added."""
+    """Empty the full-text index and return 1; the check of missing rows, which comes next, adds them again."""
     clear_texts(tx)
     return 1
 

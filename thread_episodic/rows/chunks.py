@@ -93,7 +93,10 @@ def add_chunks(tx: Tx, entries: Sequence[ChunkEntry], *, awaits_vector: bool, ca
 
 
 def _remove_terms(tx: Tx, source: IndexSource, chunk: StoredChunk) -> bool:
-    """Take the chunk's terms out of the index, if they are in it. Unknown ones stay: an audit finds them."""
+    """Remove the chunk's terms from the full-text index; return whether they were known to be there.
+
+    Unknown terms stay: an audit finds them.
+    """
     if chunk.terms is None or chunk.status != "indexed" or not chunk.is_known:
         return False
     tx.run(SQL["remove_fts_row"], {"id": chunk.id, "body": source.entry(unpack(chunk.terms))})

@@ -18,8 +18,8 @@ from retrieval.budget import cut_at_word
 from retrieval.chunking import split_sentences
 
 MAX_QUERY_CHARS = 256  # the contract's bound for a query of a plan
-SAID_ALREADY = 0.75  # of the smaller one's terms: the rest is how somebody happened to put it
-NAME_PART = 0.5  # of a thread's name: less of it is a word that anybody uses
+SAID_ALREADY = 0.75  # the share of the shorter text's terms that both have; the rest is a matter of wording
+NAME_PART = 0.5  # the least share of a thread's name that names it: less is a word of any talk
 
 
 def any_of(*keys: str) -> re.Pattern[str]:

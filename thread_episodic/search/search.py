@@ -68,7 +68,7 @@ def is_vague(lexicon: Lexicon, query: str) -> bool:
 
 
 def add_answers(tx: Tx, places: Places, request: ChunkSearch, ranking: RankedChunks) -> RankedChunks:
-    """Put behind each of the best messages of a user the answer of an assistant, with the same score.
+    """Return the ranking with an assistant's answer behind each of the best messages of a user, of the same score.
 
     Only speakers without a name are meant: people who have names answer each other.
     """

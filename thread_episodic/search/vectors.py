@@ -51,7 +51,7 @@ class _Words(NamedTuple):
 
     @property
     def row(self) -> int:
-        """The chunk's row."""
+        """Return the chunk's row."""
         return self.wanted.row
 
 
