@@ -54,7 +54,7 @@ COMMON_PART = 3
 """One of so many compared rows, the nearest, measures how common a row's place is. All of them would measure only how
 near it is to the middle; ten would measure one group."""
 NO_NEIGHBOUR = 0.25
-"""The cosine that a missing neighbour counts as: a little more than that of rows that have nothing in common."""
+"""The cosine that counts in place of a neighbour that is not there, and of a row with itself."""
 FIRST_ROOM = 64  # rows of a new array
 GHOSTS_KEPT = 64  # one sketch of so many may be of a removed row; more of them would take places among the best
 WORD_BYTES = 8

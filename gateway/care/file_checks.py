@@ -20,7 +20,7 @@ from knowledge.rows.upkeep import (
 )
 from protocol.seams.safe_files import UnsafeFileError
 
-SAMPLE = 100  # files that are read again: a second at most, and enough to meet a fault of a disk
+SAMPLE = 100  # files that a checkup reads again
 READ_AT_ONCE = 1024 * 1024
 QUEUES = "--fix queues it again"
 
