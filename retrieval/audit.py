@@ -3,7 +3,7 @@
 Rule 1: a snapshot reads a bounded number of rows, or of terms of them, whatever the size of the home: checkpoints, and
 with them erasing, wait for the longest one.
 Rule 2: a row that was written between the first snapshot and the last is not doubted: its own transaction has seen to
-it.
+it. One that came and went in between looks wrong all the same, so that only a second audit confirms damage.
 """
 
 from array import array
@@ -89,7 +89,12 @@ class _Sums:
 
 
 def audit(index: AuditedIndex) -> Generator[None, Tx, bool]:
-    """Find whether any row of the index is wrong, and return it. The first `next` begins; each `send` is a snapshot.
+    """Find whether any row of the index is wrong, and return it. The first `next` begins; each `send` is a snapshot."""
+    return (yield from _audit_once(index)) and (yield from _audit_once(index))
+
+
+def _audit_once(index: AuditedIndex) -> Generator[None, Tx, bool]:
+    """Find whether any row looks wrong, and return it.
 
     The hashes of a row's kept terms have the same sum as those of its terms in the index, or they differ. A sum does
     not show which terms a wrong row has, so that no row can be mended alone.
