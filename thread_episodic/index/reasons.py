@@ -1,4 +1,4 @@
-"""The reasons that people gave for exclusions: the only words of theirs that the index keeps in clear.
+"""The reasons that people gave for exclusions: the only words of theirs that the index keeps.
 
 Rule 1: a reason that holds forgotten words is removed as a whole; its message stays excluded.
 """
