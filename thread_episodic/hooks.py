@@ -32,15 +32,15 @@ from thread_episodic.values import Shown, TurnSearch
 
 HOOK_ID = "thread_episodic.recall"
 CONTEXT_ID = "thread_recall"
-TIMEOUT_MS = 800
+TIMEOUT_MS = 800  # after which the turn goes on without the hook; its own deadline lies before that
 KEPT_PART = 3  # of the budget: at the usual sizes, two snippets
 UNASKED_FLOOR = 0.4
 UNASKED_FLOOR_MEANT = 0.3
 """The least score of what is shown to a message that does not speak of the past, by words alone and with a model:
 the lowest at which at most one in twenty of foreign and of innocent questions is shown anything (`python -m
 benchmarks lookback`: the curve)."""
-UNASKED_HITS = 5
-ASKED_HITS = 8
+UNASKED_HITS = 5  # the most hits of the one search that the user did not ask for
+ASKED_HITS = 8  # the most hits of each search that they did
 ASKED_FLOOR_PART = 0.2  # of the usual floor: who speaks of a conversation had it, so that a weak hit is likelier right
 NOT_PLANNED = "not_planned"
 LATE = "deadline"

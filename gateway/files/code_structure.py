@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from knowledge.index.code_cutting import CodeSymbol
 
-MOST_SYMBOLS = 20_000
+MOST_SYMBOLS = 20_000  # of one text; further ones are left out
 MOST_LEVELS = 64
 """Deeper nodes are not looked into: no person writes a function there."""
 

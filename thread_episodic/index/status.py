@@ -29,7 +29,7 @@ from thread_episodic.rows.scopes import ScopeKind, find_scope
 
 NOWHERE = -1  # no row has it: an unknown id in a filter matches nothing
 LISTED_PARTIAL_ITEMS = 100  # newest first; the count says how many there are
-DEAD_PAGE = 1000
+DEAD_PAGE = 1000  # dead jobs that are read at once
 AFTER_ANY_ID = "~"  # sorts behind every character of an id
 
 
