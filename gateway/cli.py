@@ -30,7 +30,7 @@ MEANT = {
 """Names that other programs give to what a command does."""
 
 
-def _without_command(known: Sequence[str], name: str) -> str:
+def _describe_unknown(known: Sequence[str], name: str) -> str:
     """Return the complaint about a word that is no command, with the command that was probably meant."""
     import difflib  # noqa: PLC0415  # needed only where something is wrong
 
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = [*given[1:], INSTEAD[given[0]]]
     name = given[0]
     if name not in COMMANDS and name not in OWN_OPTIONS:
-        complaint = AFTER if name.startswith("-") else _without_command([*COMMANDS, *INSTEAD], name)
+        complaint = AFTER if name.startswith("-") else _describe_unknown([*COMMANDS, *INSTEAD], name)
         write_usage_error(complaint, given)
         sys.stderr.write(f"pioneer: {complaint}\n")
         return USAGE

@@ -20,7 +20,7 @@ from gateway.home.starting import Options, raising_unusable
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.copy import read_version
 from gateway.store.database import Database
-from gateway.store.log_end import frames_lost
+from gateway.store.log_end import count_lost_frames
 from gateway.store.migrations import migrate, require_current
 from gateway.store.reserved_space import ReservedSpace
 from gateway.store.sqlite import StoreFailed
@@ -44,7 +44,7 @@ class Foundations(Struct, frozen=True, kw_only=True):
     restored: Sequence[str] = ()
     """The shapes of the schema that the home had lost."""
     lost_frames: int = 0
-    """Frames of the write-ahead log that hold commits and can be reached no more."""
+    """Frames of the write-ahead log that hold commits and cannot be read any more."""
 
 
 def clock_of(path: Path | None) -> Clock:
@@ -67,7 +67,7 @@ async def open_home(options: Options) -> Foundations:
         )
         home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
         # a read-only home may have a writer that cannot be seen, and a living one writes to the log
-        lost = 0 if home.is_read_only or living_owners(home.run) else frames_lost(home.database)
+        lost = 0 if home.is_read_only or living_owners(home.run) else count_lost_frames(home.database)
         database, restored = _open_database(home)
         ids = SortableIds(clock)
         owners = (Visitor if home.is_read_only else Owners)(home.run, ids, clock)
@@ -94,7 +94,7 @@ async def open_home(options: Options) -> Foundations:
 
 
 async def _beyond_damage(home: Home, database: Database, begin: Callable[[], Awaitable[HomeKey]]) -> HomeKey:
-    """Begin; where a damaged page hinders that, have the pages mended and begin again."""
+    """Return what `begin` returns; where a damaged page hinders it, mend the pages and begin again."""
     try:
         return await begin()
     except PagesDamaged:

@@ -1,4 +1,4 @@
-"""The parts of files, steering and captured conversations: the objects that other houses lend to them.
+"""Builds the parts of files, guidance and captured conversations from the objects that other houses lend to them.
 
 Rule 1: nothing is decided here; `gateway.wiring` says in which order the houses are built.
 """
@@ -76,7 +76,7 @@ def build_captures(
     marks: Marks,
     neighbours: Neighbours,
 ) -> tuple[Captures, Ingests, LeftAnswers]:
-    """Return what keeps conversations of programs without memory, their transcripts, and what proxies left of them."""
+    """Return the captures of other programs' conversations, of their transcripts, and of answers that proxies left."""
     base = core.base
     means = CaptureMeans(
         db=base.database,

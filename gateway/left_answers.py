@@ -1,7 +1,7 @@
 """Answers that ended chat proxies left in the spool. Any gateway of the home delivers them, at its start or when asked.
 
-Rule 1: one process of the home delivers at a time; a file goes when memory has all of it, and what is delivered twice
-is kept once.
+Rule 1: one process of the home delivers at a time; a file is removed when memory has all of it, and an answer that is
+delivered twice is stored once.
 Rule 2: a message that is captured waits for what was left at the start, so that a conversation stays in order.
 Rule 3: before something is forgotten or backed up, what living proxies hold is delivered as well: those words are in
 no table of the home yet.
@@ -30,7 +30,8 @@ CAPTURING = frozenset({"capture/prepare", "capture/finish", "capture/ingest"})
 FORGETTING = frozenset({"memory/forget", "thread/delete", "workspace/delete"})
 """Methods before which what proxies hold is delivered."""
 START_SECONDS = 1.0
-"""The time for which a start waits for what was left: some hundred answers. The rest is delivered while it serves."""
+"""The longest that a start waits for what was left, which takes some hundred answers. The rest is delivered while the
+process serves."""
 
 log = Log("spool")
 
@@ -41,13 +42,13 @@ class LeftAnswers:
     def __init__(self, home: Home, finish: Callable[[CaptureFinishParams], Awaitable[object]]) -> None:
         self._home, self._finish = home, finish
         self._delivering = anyio.Lock()
-        self._begun: anyio.Event | None = None
-        """Set once what was left at the start is delivered; None where nothing was."""
+        self._first_delivery: anyio.Event | None = None
+        """Set once the delivery of what was left at the start has ended; None where nothing was left."""
 
     async def deliver(self, *, takes_living: bool = False) -> int:
-        """Return how many answers were delivered; what cannot be delivered now stays, and the log says so.
+        """Deliver what ended proxies left, with `takes_living` what living ones hold as well; return how many answers.
 
-        `takes_living`: those of living proxies as well.
+        What cannot be delivered now stays, and is logged.
         """
         async with self._delivering:
             try:
@@ -63,26 +64,26 @@ class LeftAnswers:
     async def begin(self, spawn: Spawn) -> None:
         """Begin to deliver what was left, and wait a moment for it."""
         if await anyio.to_thread.run_sync(self._is_left):
-            begun = self._begun = anyio.Event()
-            spawn(partial(self._deliver_first, begun), "spool")
+            ended = self._first_delivery = anyio.Event()
+            spawn(partial(self._deliver_first, ended), "spool")
             with anyio.move_on_after(START_SECONDS):
-                await begun.wait()
+                await ended.wait()
 
-    async def _deliver_first(self, begun: anyio.Event) -> None:
+    async def _deliver_first(self, ended: anyio.Event) -> None:
         try:
             await self.deliver()
         finally:
-            begun.set()
+            ended.set()
 
     def bound(self, entry: Bound) -> Bound:
-        """Return a method that has delivered, or waited for that, before where it has to."""
+        """Return the method; one of `CAPTURING` or `FORGETTING`, or a drain, comes after the delivery that it needs."""
         name = entry.method.name
         if name not in CAPTURING | FORGETTING | {"gateway/drain"}:
             return entry
 
         async def call(params: Any) -> Any:
             if name in CAPTURING:
-                await self._wait_for_begin()
+                await self._wait_for_first_delivery()
             else:
                 await self.deliver(takes_living=name in FORGETTING)
             if name == "memory/forget" and params.mode == "erase" and not params.dry_run:
@@ -91,19 +92,19 @@ class LeftAnswers:
 
         return Bound(entry.method, call)
 
-    async def _wait_for_begin(self) -> None:
-        if self._begun is not None:
-            await self._begun.wait()
+    async def _wait_for_first_delivery(self) -> None:
+        if self._first_delivery is not None:
+            await self._first_delivery.wait()
 
     def _drop_torn(self) -> None:
-        """Remove torn lines: they can never be kept, and whether they hold the words cannot be told of a torn one."""
+        """Remove torn lines: none can be delivered, and a torn line may hold the words that are erased."""
         try:
             drop_aside(self._home.root)
         except OSError as error:
             log.warning("spool_stays", reason=type(error).__name__)
 
     async def _deliver_all(self) -> int:
-        """Deliver the files of ended proxies. Raises `GatewayError`, `OSError`."""
+        """Deliver the files of ended proxies; return how many answers they held. Raises `GatewayError`, `OSError`."""
         root, count = self._home.root, 0
         if self._home.is_read_only or not await anyio.to_thread.run_sync(self._is_left):
             return 0
@@ -124,7 +125,10 @@ class LeftAnswers:
         return any(file.is_left for file in find_spools(self._home.root))
 
     async def _deliver(self, line: SpoolLine) -> None:
-        """Tell memory of an answer. Raises `GatewayError` where it stays."""
+        """Store an answer in memory; one that is refused for good is logged and dropped.
+
+        Raises `GatewayError` where it must be delivered again later.
+        """
         try:
             await self._finish(msgspec.convert(line.finish, CaptureFinishParams))
         except msgspec.ValidationError:

@@ -132,7 +132,7 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
         forget_copies=forget_copies,
         files=None,
         searched=(),
-        look_into_files=files.say,
+        look_into_files=files.list_saying,
         report_damage=report_damage,
         report_index=reporter(health, "memory"),
         searched_space=current_row,

@@ -21,7 +21,7 @@ def _folder_of(package: str) -> Path | None:
 
 
 def refusal() -> str | None:
-    """Return the reason against this process, or None when every package of the product stands beside this one."""
+    """Return why this process must not go on, or None where every package of the product stands beside this one."""
     ours = Path(__file__).resolve().parent.parent
     strangers = [package for package in HOUSES if _folder_of(package) != ours / package]
     if not strangers:

@@ -40,7 +40,7 @@ Beside: TypeAlias = Callable[[App], AbstractAsyncContextManager[object]]
 
 @asynccontextmanager
 async def running(options: Options) -> AsyncGenerator[App]:
-    """Open a home and run a gateway on it; at the end of the block all of it ends in order. Raises `UnusableError`."""
+    """Open a home and yield a gateway that runs on it until the block ends. Raises `UnusableError`."""
     base = await open_home(options)
     try:
         app = build(build_core(base, Hub()))

@@ -54,7 +54,7 @@ from protocol.settings import SettingsGetParams, SettingsResult, SettingsUpdateP
 
 SERVER_NAME = "pioneer-gateway"
 MOST_FILE_ROUNDS = 5
-"""As often a drain has changed files looked at before they are quiet; a log that always grows would hold it up."""
+"""The most rounds in which a drain looks for changed files: a log that grows all the time would hold it up for ever."""
 
 
 class Shell:
@@ -172,7 +172,7 @@ class Shell:
             for kind, state, number in tx.all(SQL["count_all_jobs"]):
                 queues.setdefault(kind, {})[state] = number
             owners = {owner for (owner,) in tx.all(SQL["list_owners"])}
-            return queues, len(owners | {self._base.owners.owner})  # a reader is not in the book
+            return queues, len(owners | {self._base.owners.owner})  # a read-only process has no row
 
         queues, processes = await db.read(count)
         db_bytes, wal_bytes = db.sizes()

@@ -38,7 +38,7 @@ TIDY_MS = DAY_MS
 """The time between two removals of old bookkeeping where no other work is due; the first is at the start."""
 KNOWLEDGE_MS = 2000
 """The time between two looks for due scans, files that wait for another try, and collections without a watcher."""
-LEAVE_SECONDS = 2.0
+LEAVE_SECONDS = 2.0  # the longest that the last transaction of a process may take
 
 log = Log("process")
 
@@ -97,14 +97,19 @@ class Pulse:
         self._app = app
         self.metronome = Metronome()
         self._version = -1
+        """The database's version at the last look; -1 has the next beat look in any case."""
         self._seen: tuple[int, int | None] = (0, None)
+        """This process's commits, and since when it is alone, at the last look."""
         self._seen_change = 0
+        """The last change of memory that clients know of."""
         self._due_at: int | None = None
+        """The time of memory's next due work; None where none is planned."""
         self._tidy_at = 0
         self._has_neighbours = True
         self._looking = anyio.Lock()
         self._has_looked = False
         self._is_unclean = False
+        """A process that was found dead at the start: its last writes may be half done."""
         self._knowledge_at = 0
 
     async def run(self) -> None:
@@ -156,10 +161,23 @@ class Pulse:
             await self._app.knowledge.settle()
 
     async def beat(self) -> None:
-        """Look once."""
-        app, db = self._app, self._app.base.database
+        """Look once at everything that may have changed or fallen due."""
+        app = self._app
         self.refresh_settings()
         await self.look()
+        await self._follow_writes()
+        if self._has_neighbours:
+            await self.reclaim()
+        now = app.base.clock.now()
+        await self._do_due_work(now)
+        await app.scheduler.look(waits_for_idle=True)
+        if now >= self._knowledge_at and not app.base.home.is_read_only:
+            self._knowledge_at = now + KNOWLEDGE_MS
+            await app.knowledge.look()
+
+    async def _follow_writes(self) -> None:
+        """Take over what other processes wrote since the last look."""
+        app, db = self._app, self._app.base.database
         seen = (db.commits, app.base.owners.alone_since())
         self.metronome.seconds = PULSE_SECONDS if seen[1] is None else LONE_PULSE_SECONDS
         if seen[1] is None or seen != self._seen or self._version < 0:
@@ -179,9 +197,10 @@ class Pulse:
                 self._version = -1  # a look that failed is repeated
                 raise
             app.runner.wake()
-        if self._has_neighbours:
-            await self.reclaim()
-        now = app.base.clock.now()
+
+    async def _do_due_work(self, now: int) -> None:
+        """Remove old bookkeeping once a day, and do memory's work whose time has come."""
+        app = self._app
         is_due = self._due_at is not None and self._due_at <= now
         if self._tidy_at <= now:
             self._tidy_at, is_due = now + TIDY_MS, True
@@ -191,10 +210,6 @@ class Pulse:
             while await app.memory.sweep():
                 pass  # a sweep does a bounded part, so that writers get their turn
             self._due_at = await app.memory.due_at()
-        await app.scheduler.look(waits_for_idle=True)
-        if now >= self._knowledge_at and not app.base.home.is_read_only:
-            self._knowledge_at = now + KNOWLEDGE_MS
-            await app.knowledge.look()
 
     def is_looking(self, *, at_files: bool) -> bool:
         """Return whether work is about to be queued: for damage that a job met, or, if asked, files that changed."""
@@ -225,7 +240,7 @@ class Pulse:
             self._app.runner.resume(kind)
 
     def _report_config(self, reason: str, key: str | None = None, **more: Any) -> None:
-        """Report a problem of the configuration: to clients, and in the log, which is all that MCP's people see."""
+        """Report a problem of the configuration: to clients, and in the log, which is all that users of MCP see."""
         if self._app.health.degrade("config", reason, key, **more):
             log.warning("config_degraded", reason=reason, key=key, **more)
 

@@ -15,7 +15,7 @@ DELETE FROM home WHERE name = :name
 INSERT INTO owner (owner, started_at) VALUES (:owner, :started_at) ON CONFLICT DO NOTHING
 
 -- name: list_owners
--- Every process that says that it lives here.
+-- The owners of the home, dead or alive.
 SELECT owner FROM owner ORDER BY started_at, owner
 
 -- name: remove_owner
@@ -104,6 +104,10 @@ UPDATE job SET next_run_at = :now WHERE kind = :kind AND state = 'retry_wait' AN
 UPDATE job SET state = 'queued', owner = NULL, leased_at = NULL
 WHERE state = 'leased' AND leased_at < :before
   AND NOT EXISTS (SELECT 1 FROM job AS twin WHERE twin.kind = job.kind AND twin.subject = job.subject AND twin.state IN ('queued', 'retry_wait'))
+
+-- name: drop_stuck_twins
+-- A stuck lease whose subject was queued again meanwhile, as `free_stuck_jobs` leaves it: the waiting one does the work.
+UPDATE job SET state = 'cancelled', owner = NULL, leased_at = NULL WHERE state = 'leased' AND leased_at < :before
 
 -- name: cancel_jobs_of_thread
 -- A deleted thread's work is not done.

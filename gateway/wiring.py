@@ -303,7 +303,7 @@ def build(core: MemoryCore) -> App:
         },
     )
     db.troubles.connect(
-        _storage(
+        _report_storage(
             health, partial(runner.resume_all, "storage"), embedding.try_again, partial(spawn, turns.settle, "settle")
         )
     )
@@ -393,14 +393,14 @@ def _by_subject(handlers: Mapping[str, Handler]) -> Handler:
     return lambda handle: handlers[handle.job.subject](handle)
 
 
-def _storage(health: Health, *again: Callable[[], None]) -> Callable[[Trouble | None], None]:
-    """Return a function that reports the store's trouble, and calls `again` once the store works again."""
+def _report_storage(health: Health, *again: Callable[[], None]) -> Callable[[Trouble | None], None]:
+    """Return a function that reports the store's trouble, and calls each of `again` once the store works again."""
 
     def report(trouble: Trouble | None) -> None:
         if trouble is not None:
             health.degrade("storage", trouble)
             return
-        for each in get_args(Trouble):  # what was lost stays told
+        for each in get_args(Trouble):  # reports of lost data are no `Trouble`: they stay
             health.recover("storage", each)
         for go_on in again:
             go_on()

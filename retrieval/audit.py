@@ -3,7 +3,7 @@
 Rule 1: a snapshot reads a bounded number of rows, or of terms of them, whatever the size of the home: checkpoints, and
 with them erasing, wait for the longest one.
 Rule 2: a row that was written between the first snapshot and the last is not doubted: its own transaction has seen to
-it.
+it. One that came and went in between looks wrong all the same, so that only a second audit confirms damage.
 """
 
 from array import array
@@ -17,17 +17,17 @@ from protocol.seams.ports import Row, SqlValue, Tx
 
 ROWS = 300  # rows of one look whose terms are unpacked: some milliseconds
 LISTED = 5000  # rows of one look of which only the number is read
-PLACES = 5000  # terms of rows of one look: as long
-PROBED = 200  # of so many places one is looked up as a search would: a page of the index has more
-MOST = 2**64 - 1
+PLACES = 5000  # postings (term, row) of one look: some milliseconds, too
+PROBED = 200  # one of so many postings is looked up as a search would: a page of the index holds more of them
+MOST = 2**64 - 1  # sums of hashes are kept in 64 bits
 
 
 class AuditedIndex(Struct, frozen=True):
     """The statements that read an index and the kept terms.
 
-    `kept_after`: `:after, :limit` → what `body_of` makes (row, body) of, by row; `kept_of`: `:row` → the same of one
-    row. `last_change`: → (what is another one after any write). `listed_after`: `:after, :limit` → (row) as the index
-    counts them. `totals`: → (the index's own sums). `rows_of_term_after`: `:term, :row, :limit` and
+    `kept_after`: `:after, :limit` → rows by number, each of which `body_of` turns into (row, body). `kept_of`: `:row` →
+    the same of one row. `last_change`: → (a value that every write changes). `listed_after`: `:after, :limit` → (row)
+    as the index counts them. `totals`: → (the index's own sums). `rows_of_term_after`: `:term, :row, :limit` and
     `rows_of_terms_after`: `:term, :limit` → (term, row) as the index has them. `has_term`: `:match` → any row, looked
     up as a search does.
     """
@@ -44,7 +44,10 @@ class AuditedIndex(Struct, frozen=True):
 
 
 def audit_finder(index: AuditedIndex) -> Find:
-    """Return a look that finds whether the index has to be made anew: one subject, None, or no subject."""
+    """Return a look that finds whether the index has to be made anew.
+
+    Its only subject is None, which stands for the whole index; there is no subject where the index is right.
+    """
 
     def begin() -> Callable[[Tx], Sequence[Any] | None]:
         looks = audit(index)
@@ -63,7 +66,7 @@ def audit_finder(index: AuditedIndex) -> Find:
 
 
 class _Sums:
-    """The sum of each row's terms. One number a row: a home of years has half a million rows."""
+    """The sum of the hashes of each row's terms; 0 is no row. One number a row: a home of years has half a million."""
 
     def __init__(self) -> None:
         self._sums = array("Q")
@@ -86,10 +89,15 @@ class _Sums:
 
 
 def audit(index: AuditedIndex) -> Generator[None, Tx, bool]:
-    """Yield whether any row of the index is wrong. Each `send` is a snapshot, the first `next` is none.
+    """Find whether any row of the index is wrong, and return it. The first `next` begins; each `send` is a snapshot."""
+    return (yield from _audit_once(index)) and (yield from _audit_once(index))
 
-    The terms of a row add up to what they add up to in the index, or they differ. Which terms a wrong row has nobody
-    knows, so that none can be mended alone.
+
+def _audit_once(index: AuditedIndex) -> Generator[None, Tx, bool]:
+    """Find whether any row looks wrong, and return it.
+
+    The hashes of a row's kept terms have the same sum as those of its terms in the index, or they differ. A sum does
+    not show which terms a wrong row has, so that no row can be mended alone.
     """
     tx = yield
     begun = tx.one(index.last_change)
@@ -109,22 +117,20 @@ def audit(index: AuditedIndex) -> Generator[None, Tx, bool]:
     if unbalanced is None:
         return True
     tx = yield
-    is_still = tx.one(index.last_change) == begun
-    if is_still and read_believed_totals(tx, index) != [
-        rows,
-        terms,
-    ]:  # the sums of a home that was written to are not known
+    is_unchanged = tx.one(index.last_change) == begun  # else `rows` and `terms` are of several moments
+    if is_unchanged and read_believed_totals(tx, index) != [rows, terms]:
         return True
     places = sorted(doubted | unbalanced)
     for first in range(0, len(places), ROWS):
         tx = yield
+        # a row whose kept terms have changed since was written meanwhile
         if any(_read_kept_sum(tx, index, row) == kept[row] for row in places[first : first + ROWS]):
             return True
     return False
 
 
 def _find_unlisted(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int]]:
-    """Yield rows that the index does not count as its own, or that it alone knows."""
+    """Find the rows with kept terms that the index does not list, and those that it alone lists; return both."""
     wrong, after = set[int](), 0
     expected = kept.rows()
     awaited = next(expected, None)
@@ -145,8 +151,11 @@ def _find_unlisted(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[
 
 
 def _find_unbalanced(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int] | None]:
-    """Find rows whose terms in the index differ from the kept ones; None for a term that no search finds."""
-    balance, strange = kept.copy(), set[int]()
+    """Find rows whose terms in the index differ from the kept ones, and return them.
+
+    None is returned for a term that no search finds: the index's pages are wrong then.
+    """
+    balance, unknown = kept.copy(), set[int]()
     place: dict[str, SqlValue] = {"term": "", "row": 0}
     while True:
         tx = yield
@@ -156,17 +165,17 @@ def _find_unbalanced(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, se
             if kept[row]:
                 balance.put(row, (balance[row] - hash(term)) & MOST)
             else:
-                strange.add(row)
+                unknown.add(row)
         if not all(tx.all(index.has_term, {"match": f'"{term}"'}) for term, _ in found[::PROBED]):
             return None
         if len(found) < PLACES:
-            return strange.union(balance.rows())
+            return unknown.union(balance.rows())
         term, row = found[-1]
         place = {"term": term, "row": row}
 
 
 def _sum_of(words: Sequence[str]) -> int:
-    """Return the sum of a row's terms, each counted once, as the index has them."""
+    """Return the sum of the hashes of a row's terms, each counted once, as the index has them."""
     return sum(map(hash, set(words))) & MOST
 
 
@@ -176,7 +185,7 @@ def _read_kept_sum(tx: Tx, index: AuditedIndex, row: int) -> int:
 
 
 def read_believed_totals(tx: Tx, index: AuditedIndex) -> list[int]:
-    """Return the index's own counts: rows, and terms of them."""
+    """Return the index's own counts: [rows, terms]."""
     sums = tx.one(index.totals)
     return _varints(sums[0] if sums else b"") or [0, 0]
 

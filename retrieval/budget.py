@@ -17,12 +17,12 @@ _LEAST_CUT = 0.6  # a snippet is cut at a blank only in its last two fifths, so 
 
 
 class Floor(NamedTuple):
-    """The least score of a hit, and how many are kept whatever their score."""
+    """The least score of a hit, and the number of best hits that are shown whatever their score."""
 
     score: float
     kept: int
     meant: float | None = None
-    """The least score where the query has a vector, if it is another one: scores by both are lower."""
+    """The least score where the query has a vector, if it is another one: scores by words and meaning are lower."""
 
     def in_force(self, *, has_meaning: bool) -> "Floor":
         """Return the floor of a search with a vector or without."""
@@ -42,7 +42,7 @@ def floor_of(settings: ThreadEpisodicSettings, asked: float | None) -> Floor:
 
 
 def most_hits(settings: ThreadEpisodicSettings, limit: int) -> int:
-    """Return the greatest number of hits: the asked one, else the setting if it is less than the usual."""
+    """Return the greatest number of hits: the asked one; where that is the default, the setting if it is less."""
     return limit if limit != DEFAULT_LIMIT else min(limit, settings.default_max_candidates)
 
 

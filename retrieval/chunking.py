@@ -5,7 +5,6 @@ out.
 Rule 2: the best boundary in the window wins; a code fence or a table that fits into a chunk is not torn.
 Rule 3: work is linear: regular expressions look at one window at a time and never step back into a run.
 """
-# abbreviations of several scripts are the subject here
 
 import re
 from bisect import bisect_right
@@ -31,7 +30,7 @@ class ChunkSizes(Struct, frozen=True, kw_only=True):
 
 
 class Cut(Struct, frozen=True, kw_only=True):
-    """The ranges of an item's chunks, and the end of it that has no chunk."""
+    """The ranges of an item's chunks, and the rest of it that gets no chunk; None where there is no rest."""
 
     ranges: tuple[Range, ...]
     left_out: Range | None
@@ -59,13 +58,14 @@ _NOT_AN_END = compile_late(_not_an_end, re.IGNORECASE)
 """An abbreviation, an initial, or the number of a list entry: its full stop ends no sentence."""
 _ABBREVIATION_CHARS = 10
 
+_LINE = compile_late(r"\n")
 _BOUNDARIES: tuple[re.Pattern[str], ...] = (
     compile_late(r"\n(?=[ ]{0,3}#{1,6}[ \t])"),
     compile_late(r"\n(?:[ \t]*+\n)++"),
     compile_late(r"\n(?=[ ]{0,3}(?:```|~~~))|^[ ]{0,3}(?:```|~~~)[`~]*[ \t]*\n", re.MULTILINE),
     compile_late(r"\n(?=[ \t]*(?:[-*+\u2022]|\d{1,3}[.)])[ \t])"),
     _SENTENCE,
-    compile_late(r"\n"),
+    _LINE,
     compile_late(r"(?<=\s)(?=\S)"),
     compile_late(rf"[^{_COMBINING}\r](?![{_COMBINING}])", re.DOTALL),
 )
@@ -174,7 +174,7 @@ def cut_text(text: str, sizes: ChunkSizes) -> Cut:
 def split_sentences(text: str) -> list[Range]:
     """Return sentences and lines as a partition of the text: the parts of a snippet."""
     ends = {match.end() for match in _SENTENCE.finditer(text) if _ends_sentence(text, match)}
-    ends |= {match.end() for match in _BOUNDARIES[5].finditer(text)}
+    ends |= {match.end() for match in _LINE.finditer(text)}
     places = sorted({0, len(text), *ends})
     return list(pairwise(places))
 

@@ -51,11 +51,11 @@ class Made(NamedTuple, Generic[RowT]):
 class FillingStatements(Struct, frozen=True):
     """The statements of a house that vectors are filled by.
 
-    `await_all`: `:space`; has each row wait that lacks a vector. `settle`: `:space` or NULL; has each row wait no more
-    that has one. `pending`: `:space, :after, :limit` → the next rows that wait. `lacking`: `:space, :after, :until,
-    :limit` → the next rows that lack one. `look`: `:space, :after, :limit` → (where the look ended, whether a row lacks
-    one). `end_of_look`: `:after, :limit` → (last row). `drop`: `:space, :limit`. `coverage`: `:space` → (rows that can
-    have one, rows that have one).
+    `await_all`: `:space`; marks each row that lacks a vector as waiting. `settle`: `:space`; ends the wait of each row
+    that has one, with NULL of every row. `pending`: `:space, :after, :limit` → the next rows that wait. `lacking`:
+    `:space, :after, :until, :limit` → the next rows that lack one. `look`: `:space, :after, :limit` → (where the look
+    ended, whether a row lacks one). `end_of_look`: `:after, :limit` → (last row). `drop`: `:space, :limit`; removes
+    some. `coverage`: `:space` → (rows that can have one, rows that have one).
     """
 
     await_all: str
@@ -83,7 +83,7 @@ def choose_filling(sql: Mapping[str, str], end_of_look: str) -> FillingStatement
 
 
 def choose_vector_table(sql: Mapping[str, str], name: str, number_bytes: Literal[1, 2], numbers: str) -> VectorTable:
-    """Return the statements that read a house's vectors; `numbers` is the name of the one that reads those of rows."""
+    """Return the statements that read a house's vectors; `numbers` names the one that reads the vectors of subjects."""
     return VectorTable(
         name=name,
         number_bytes=number_bytes,
@@ -129,7 +129,7 @@ class VectorFilling(ABC, Generic[RowT]):
         """Store the vectors of rows that are unchanged; with `is_searched` such a row waits no more."""
 
     def enlist(self, tx: Tx, space: Space) -> None:
-        """Note, and queue, every row that lacks a vector of the space."""
+        """Mark every row that lacks a vector of the space as waiting, and queue the job that makes them."""
         self.settle(tx, space)
         tx.run(self._statements.await_all, {"space": space.id})
         self.queue(tx)
@@ -139,7 +139,7 @@ class VectorFilling(ABC, Generic[RowT]):
         tx.run(self._statements.settle, {"space": space.id if space is not None else None})
 
     def queue(self, tx: Tx) -> None:
-        """Have the vectors made that rows wait for."""
+        """Queue the job that makes the vectors that rows wait for."""
         self._jobs.enqueue(tx, "embed", self._subject)
 
     def look(self, tx: Tx, space: Space, after: int) -> tuple[bool, int | None]:
@@ -155,13 +155,16 @@ class VectorFilling(ABC, Generic[RowT]):
         return tx.run(self._statements.drop, {"space": space.id, "limit": limit})
 
     async def fill(self, _handle: JobHandle | None = None) -> None:
-        """Make the missing vectors of every space that wants them. This handles `embed` jobs."""
-        while await self._meaning.wake():  # else the later load of a model enlists the missing vectors
+        """Make the missing vectors of every space that wants them. This handles `embed` jobs.
+
+        Without a loaded model nothing is done: its later load enlists what is missing.
+        """
+        while await self._meaning.wake():
             try:
                 for place, space in enumerate(await self._db.read(self._meaning.to_fill)):
-                    await self._fill(space, is_searched=place == 0)
+                    await self._fill(space, is_searched=place == 0)  # `to_fill` lists the searched space first
             except ModelChanged:
-                continue
+                continue  # there are other spaces to fill now
             await self._meaning.adopt_filled_space()
             return
 
@@ -192,7 +195,7 @@ class VectorFilling(ABC, Generic[RowT]):
         return rows, rows[-1].row if len(rows) == BATCH else until
 
     async def _make(self, space: Space, texts: Sequence[tuple[RowT, str]]) -> list[Made[RowT]]:
-        """Return each row with its vector. A text that the model refuses is found by halves."""
+        """Return each row with its vector. A text that the model refuses is found by halving, and gets None."""
         if not texts:
             return []
         try:

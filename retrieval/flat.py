@@ -42,21 +42,21 @@ RESCORED = 160
 SIFTED = 2 * RESCORED
 """The number of best sketches, by differing signs, that are put in order by the query's own numbers.
 
-A sign means more where the number is large, so 160 hold what 256 did in the other order. A step of `rank` ends with
-them.
+A sign means more where the number is large, so that the first 160 of this order hold what 256 did by signs alone.
 """
-DEEPER = 1  # growth of each further step, when the steps before were not enough
+DEEPER = 1  # growth of each further step of `rank`: it takes as many again as all steps before it
 LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the background, sketches: about 25 ms
 READ_AT_ONCE = 1024  # vectors in memory while they are sketched: more take longer each, and hold up the loop
 LOOKED_AHEAD = 64  # rows that a search reads of each loaded partition: most have no new ones
 NEIGHBOURS = 10
-"""Neighbours that measure how crowded a place is."""
+"""Neighbours that measure how crowded a row's place is."""
 COMMON_PART = 3
-"""The nearest one of so many measures how common a place is: of all it would be near to the middle, of ten it is a
-group's place."""
+"""One of so many compared rows, the nearest, measures how common a row's place is. All of them would measure only how
+near it is to the middle; ten would measure one group."""
 NO_NEIGHBOUR = 0.25
-FIRST_ROOM = 64
-GHOSTS_KEPT = 64  # one of so many may be of a removed row before they are dropped: they take places among the best
+"""The cosine that counts in place of a neighbour that is not there, and of a row with itself."""
+FIRST_ROOM = 64  # rows of a new array
+GHOSTS_KEPT = 64  # one sketch of so many may be of a removed row; more of them would take places among the best
 WORD_BYTES = 8
 
 _FORMS = {1: "i1", 2: "<f2"}
@@ -84,8 +84,11 @@ def sketches_of(numbers: Sequence[bytes], number_bytes: int) -> "Words":
     return np.ascontiguousarray(whole.view(np.uint64).T)
 
 
-class _Copy:
-    """The sketches of one partition with the rows that they are of, in the order of their rows."""
+class _PartitionSketches:
+    """The sketches of one partition with the rows that they are of, in the order of their rows.
+
+    `lock` is held by the caller of every method.
+    """
 
     def __init__(self, dim: int, number_bytes: int) -> None:
         np = load_numpy()
@@ -108,7 +111,7 @@ class _Copy:
         return self._subjects[: self._size], self._words[:, : self._size]
 
     def follow(self, tx: Tx, table: VectorTable, key: PartitionKey, room: int) -> tuple[int, bool]:
-        """Take in up to `room` rows that were added since the last look; return their number, True if it was all."""
+        """Sketch up to `room` rows that were added since the last call; return their number, and whether it was all."""
         place = {"space": key[1], "partition": key[2]}
         self._drop_ghosts(tx, table, place)
         read = 0
@@ -165,7 +168,7 @@ def _width(dim: int) -> int:
 
 
 def _distances(words: "Words", asked: "Words") -> "Distances":
-    """In how many signs each sketch differs from the one that is asked about."""
+    """Return in how many signs each sketch differs from the one that is asked about."""
     np = load_numpy()
     total: Distances = np.zeros(words.shape[1], np.uint16)
     for word, wanted in zip(words, asked[:, 0], strict=True):
@@ -174,7 +177,7 @@ def _distances(words: "Words", asked: "Words") -> "Distances":
 
 
 def _nearest(distances: "Distances", begin: int, end: int) -> "Rows":
-    """Return the places of those from one rank to another, nearest first, equal ones by place."""
+    """Return the places of the sketches from rank `begin` to before `end`, nearest first, equal ones by place."""
     np = load_numpy()
     end = min(end, len(distances))
     if begin >= end:
@@ -183,8 +186,8 @@ def _nearest(distances: "Distances", begin: int, end: int) -> "Rows":
     return near[np.argsort(distances[near], kind="stable")][begin:end]
 
 
-class _Place(NamedTuple):
-    """The partitions of a search, and its snapshot."""
+class _Scope(NamedTuple):
+    """The snapshot of a search, the partitions that it compares, and its query."""
 
     tx: Tx
     table: VectorTable
@@ -203,11 +206,11 @@ class _Part(Struct, frozen=True):
 class FlatNearness:
     """Nearness of some partitions' vectors to a query. It lives as long as its snapshot. Satisfies `Nearness`."""
 
-    def __init__(self, place: _Place, parts: Sequence[_Part], *, is_whole: bool) -> None:
+    def __init__(self, scope: _Scope, parts: Sequence[_Part], *, is_whole: bool) -> None:
         np = load_numpy()
         self.is_whole = is_whole
-        self._place = place
-        self._query: Floats = np.frombuffer(place.query.numbers, "<f2").astype(np.float32)
+        self._scope = scope
+        self._query: Floats = np.frombuffer(scope.query.numbers, "<f2").astype(np.float32)
         self._words = [part.words for part in parts]
         self._ends: Rows = np.cumsum([len(part.subjects) for part in parts], dtype=np.int64)
         self._subjects: Rows = np.concatenate([part.subjects for part in parts] or [np.zeros(0, np.int64)])
@@ -216,10 +219,10 @@ class FlatNearness:
         self._compared: dict[int, Floats] = {}
 
     def rank(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
-        """Yield subject rows and cosines of at least so much, nearest first, equal ones by row.
+        """Yield (subject row, cosine) of rows with at least a cosine of `least`.
 
-        First of those whose sketches are best, then of more and more further ones, until none of a step's further half
-        is near enough.
+        Rows are compared in steps, those with the nearest sketches first; each step is yielded nearest first, equal
+        ones by row. The steps end once no row of a step's second half is near enough.
         """
         np = load_numpy()
         some = None if among is None else np.flatnonzero(np.isin(self._subjects, np.asarray(among, np.int64)))
@@ -230,22 +233,25 @@ class FlatNearness:
             return found if some is None else some[found]
 
         sifted = self._sift(ranks(0, SIFTED))
-        told: set[int] = set()
+        seen: set[int] = set()
         begun = 0
         while begun < len(distances):
             end = min(len(distances), begun * (1 + DEEPER) or RESCORED)
             order = sifted[begun:end] if end <= len(sifted) else ranks(begun, end)
-            asked = [row for row in self._subjects[order].tolist() if row not in told]
+            asked = [row for row in self._subjects[order].tolist() if row not in seen]
             found = self.of(asked)
             near_enough = {row: cosine for row, cosine in found.items() if cosine >= least}
             yield from sorted(near_enough.items(), key=lambda entry: (-entry[1], entry[0]))
-            told.update(found)
-            is_telling = 2 * len(found) >= end - begun  # and not mostly of rows that are gone
-            goes_on = not near_enough.keys().isdisjoint(asked[len(asked) // 2 :])
-            begun = end if goes_on or not is_telling else len(distances)
+            seen.update(found)
+            is_mostly_gone = 2 * len(found) < end - begun  # a step of removed rows says nothing about further ones
+            goes_on = is_mostly_gone or not near_enough.keys().isdisjoint(asked[len(asked) // 2 :])
+            begun = end if goes_on else len(distances)
 
     def _sift(self, places: "Rows") -> "Rows":
-        """Return the same places, nearest first by the sum of the query's numbers whose signs a sketch has."""
+        """Return the same places, nearest first: by the sum of the query's numbers where a sketch's sign is negative.
+
+        The smaller that sum, the larger is the cosine of the query with the signs alone.
+        """
         np = load_numpy()
         of_part = np.searchsorted(self._ends, places, side="right")
         columns: Words = np.zeros((_width(len(self._query)), len(places)), np.uint64)
@@ -289,7 +295,7 @@ class FlatNearness:
 
     def _read(self, rows: Sequence[int]) -> None:
         np = load_numpy()
-        tx, table, partitions, query = self._place
+        tx, table, partitions, query = self._scope
         values = {
             "subjects": json.dumps(sorted(rows)),  # neighbours in the file are read together
             "space": query.space_id,
@@ -311,45 +317,45 @@ class FlatNearness:
 
 
 class FlatVectors:
-    """Sketches of partitions, within a budget of bytes. Any thread may ask."""
+    """Sketches of partitions, within a budget of bytes. Safe for threads."""
 
     def __init__(self, budget_bytes: int = BUDGET_BYTES, loaded_at_once: int = LOADED_AT_ONCE) -> None:
         self._budget = budget_bytes
         self._loaded_at_once = loaded_at_once
-        self._copies: OrderedDict[PartitionKey, _Copy] = OrderedDict()
+        self._sketches: OrderedDict[PartitionKey, _PartitionSketches] = OrderedDict()
         self._behind: dict[PartitionKey, VectorTable] = {}
         self._lock = threading.Lock()
 
     def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> FlatNearness:
-        """Compare a query with everything in the partitions, as this snapshot knows them."""
+        """Return the nearness of a query to everything in the partitions, as this snapshot knows them."""
         asked = sketches_of([query.numbers], 2)
         room, is_whole = self._loaded_at_once, True
         parts: list[_Part] = []
         for partition in partitions:
             key = (table.name, query.space_id, partition)
-            copy = self._copy(key, len(query.numbers) // 2, table.number_bytes)
-            with copy.lock:
-                read, is_all = copy.follow(tx, table, key, max(room, LOOKED_AHEAD))
-                subjects, words = copy.take_view()
+            sketches = self._sketches_of(key, len(query.numbers) // 2, table.number_bytes)
+            with sketches.lock:
+                read, is_all = sketches.follow(tx, table, key, max(room, LOOKED_AHEAD))
+                subjects, words = sketches.take_view()
             room -= read
             is_whole &= is_all
             if not is_all:
                 self._note_behind(key, table)
             parts.append(_Part(subjects, words, _distances(words, asked)))
         self._keep_to_budget()
-        return FlatNearness(_Place(tx, table, partitions, query), parts, is_whole=is_whole)
+        return FlatNearness(_Scope(tx, table, partitions, query), parts, is_whole=is_whole)
 
     def catch_up(self, tx: Tx) -> bool:
-        """Load a part of the vectors that searches did not wait for; return whether there are more."""
+        """Sketch a part of the vectors that searches did not wait for; return whether there are more."""
         with self._lock:
             key, table = next(iter(self._behind.items()), (None, None))
-            copy = self._copies.get(key) if key is not None else None
+            sketches = self._sketches.get(key) if key is not None else None
         if key is None or table is None:
             return False
         is_all = True
-        if copy is not None:
-            with copy.lock:
-                _, is_all = copy.follow(tx, table, key, self._loaded_at_once)
+        if sketches is not None:
+            with sketches.lock:
+                _, is_all = sketches.follow(tx, table, key, self._loaded_at_once)
         with self._lock:
             if is_all:
                 self._behind.pop(key, None)
@@ -359,16 +365,16 @@ class FlatVectors:
         with self._lock:
             self._behind[key] = table
 
-    def _copy(self, key: PartitionKey, dim: int, number_bytes: int) -> _Copy:
+    def _sketches_of(self, key: PartitionKey, dim: int, number_bytes: int) -> _PartitionSketches:
         with self._lock:
-            found = self._copies.get(key)
+            found = self._sketches.get(key)
             if found is None or found.dim != dim:
-                found = self._copies[key] = _Copy(dim, number_bytes)
-            self._copies.move_to_end(key)
+                found = self._sketches[key] = _PartitionSketches(dim, number_bytes)
+            self._sketches.move_to_end(key)
             return found
 
     def _keep_to_budget(self) -> None:
         with self._lock:
-            while len(self._copies) > 1 and sum(copy.nbytes for copy in self._copies.values()) > self._budget:
-                key, _ = self._copies.popitem(last=False)
+            while len(self._sketches) > 1 and sum(one.nbytes for one in self._sketches.values()) > self._budget:
+                key, _ = self._sketches.popitem(last=False)
                 self._behind.pop(key, None)

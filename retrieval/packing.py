@@ -1,6 +1,6 @@
 """Terms and vectors of a chunk as its row keeps them.
 
-Rule 1: terms that are damaged are none: repair makes them anew, and no search ends by them.
+Rule 1: damaged terms are read as none: repair makes them anew, and no search fails because of them.
 """
 
 import struct
@@ -8,13 +8,13 @@ import zlib
 from functools import cache
 from pathlib import Path
 
-COMPRESSION = 6  # of raw deflate; with the common terms a fifth less room than zlib alone, and unpacked as fast
-CHECK_BYTES = 4  # of a checksum: raw deflate has none
+COMPRESSION = 6  # level of raw deflate; with the common terms a fifth less room than zlib alone, and unpacked as fast
+CHECK_BYTES = 4  # length of the checksum: raw deflate has none of its own
 PLAIN, DEFLATED = b"\0", b"\1"
 """The first byte of terms, which says how the others are kept."""
 INT8_MOST = 127
 HASH_BYTES = 16
-"""Of the keyed hash of a text, as rows keep it: half of its bytes tell any number of texts apart."""
+"""Length of a text's keyed hash as rows keep it: half of its 32 bytes tells any number of texts apart."""
 
 
 @cache
@@ -27,7 +27,7 @@ def _load_common_terms() -> bytes:
 
 
 def pack(words: str) -> bytes | None:
-    """Return terms, a blank between two, as a row keeps them."""
+    """Return space-separated terms as a row keeps them; None where there are none."""
     if not words:
         return None
     body = words.encode()
@@ -38,26 +38,31 @@ def pack(words: str) -> bytes | None:
 
 
 def unpack(terms: bytes | None) -> str:
-    """Return the body of the full-text row; nothing where it is damaged."""
+    """Return the body of the full-text row; an empty text where it is damaged."""
     if not terms:
         return ""
     try:
         return (terms[1:] if terms.startswith(PLAIN) else _inflate(terms)).decode()
-    except (zlib.error, UnicodeDecodeError):  # repair makes them anew; no search ends by them
+    except (zlib.error, UnicodeDecodeError):  # rule 1
         return ""
 
 
 def _inflate(terms: bytes) -> bytes:
-    """Return packed terms as they were, or nothing. Raises `zlib.error`."""
+    """Return packed terms as they were; nothing where their checksum differs.
+
+    Raises:
+        zlib.error: the bytes are not deflated data.
+
+    """
     inflate = zlib.decompressobj(-zlib.MAX_WBITS, zdict=_load_common_terms())
     body = inflate.decompress(memoryview(terms)[1 + CHECK_BYTES :])
     return body if zlib.crc32(body).to_bytes(CHECK_BYTES, "big") == terms[1 : 1 + CHECK_BYTES] else b""
 
 
 def as_bytes(numbers: bytes) -> bytes:
-    """Return a float16 vector as int8, its largest number as 127.
+    """Return a float16 vector as int8 numbers, scaled so that its largest one is 127.
 
-    Half the room, and cosines within .004 of those of all its bits.
+    That takes half the room, and cosines stay within .004 of those of all bits.
     """
     values: tuple[float, ...] = struct.unpack(f"<{len(numbers) // 2}e", numbers)
     step = (max(map(abs, values)) or 1.0) / INT8_MOST

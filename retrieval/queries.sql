@@ -106,7 +106,7 @@ DELETE FROM entity WHERE id IN (SELECT value FROM json_each(:rows))
 SELECT max(entity) FROM (SELECT entity FROM alias WHERE entity > :after ORDER BY entity LIMIT :limit)
 
 -- name: find_lone_aliases
--- Entities that are gone and have names yet.
+-- Entities that are gone and still have other names.
 SELECT DISTINCT entity FROM alias WHERE entity > :after AND entity <= :until
     AND NOT EXISTS (SELECT 1 FROM entity WHERE entity.id = alias.entity)
 
@@ -137,11 +137,11 @@ ON CONFLICT (text_hash, space_id) DO UPDATE SET house = excluded.house, place = 
 DELETE FROM embedding_cache WHERE text_hash = :text_hash AND space_id = :space
 
 -- name: drop_cached_of_place
--- What a part of a house left is gone for good.
+-- Drop the cached vectors that a part of a house left.
 DELETE FROM embedding_cache WHERE house = :house AND place = :place
 
 -- name: drop_cached_of_space
--- Vectors that left a space, some of them.
+-- Drop the cached vectors of a space.
 DELETE FROM embedding_cache WHERE space_id = :space
 
 -- name: old_cached

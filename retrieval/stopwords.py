@@ -1,7 +1,7 @@
 """Function words by language: the words that build a question, not those that it is about.
 
 Rule 1: words stand folded as the lexicon folds them (no case, no diacritics, cut at an apostrophe), unstemmed.
-Rule 2: a word that is also a month, a name of a thing or a number is in no list of its own language: `may` is a month.
+Rule 2: a function word that is also a month, a number or a name of a thing is left out of its list: `may` is a month.
 Rule 3: a word of one Latin list is often a noun of another language (`die`, `war`, `son`), so only one of these lists
 holds for a text; the first wins a tie. Words of other scripts collide with none and always hold.
 """
@@ -30,13 +30,13 @@ def _lists() -> _Lists:
     )
 
 
-def spoken(words: list[str]) -> str:
-    """Return the code of the Latin language that most of the words speak."""
+def find_latin_language(words: list[str]) -> str:
+    """Return the code of the Latin language whose function words are most of the words; the first list wins a tie."""
     latin, _, telling = _lists()
     known = [word for word in words if word in telling]
     return max(latin, key=lambda code: sum(map(latin[code].__contains__, known)))
 
 
 def stop_words_for(words: list[str]) -> frozenset[str]:
-    """Return the function words of the language that most of the words speak, with those that always hold."""
-    return _lists().complete[spoken(words)]
+    """Return the function words of the language of the words, with those of other scripts, which always hold."""
+    return _lists().complete[find_latin_language(words)]

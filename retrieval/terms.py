@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from promt.patterns import compile_late
 from protocol.saying import FIRST_UNSPACED
-from retrieval.stopwords import spoken, stop_words_for
+from retrieval.stopwords import find_latin_language, stop_words_for
 
 OUTPUT_VERSION = 3
 """The version of the terms; a change of a text's terms raises it."""
@@ -28,9 +28,9 @@ MAX_TERM_CHARS = 64
 """Longer words are blobs, not language: their first 64 characters find them again."""
 MAX_QUERY_TERMS = 32
 MAX_QUERY_PAIRS = 128
-"""Terms of a text without blanks, whose words are pairs of characters; a search by rare ones may use fewer."""
+"""Terms of scripts without blanks, whose words are pairs of characters; a search by rare ones may use fewer."""
 MAX_QUERY_CHARS = 512
-"""The bound of a query's cost: an OR query pays for every row that each of its terms is in."""
+"""These three bound a query's cost: an OR query pays for every row that each of its terms is in."""
 CACHED_WORDS = 65_536
 """More than the vocabulary of one person in several languages; about 15 MB when full."""
 
@@ -40,10 +40,8 @@ _CJK = (
 )
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"  # Thai, Lao, Myanmar, Khmer
 _MARK_FLOOD = compile_late(r"([^\w\s]{8})[^\w\s]+")
-"""No word has more marks in a row, and normalising a run costs its length squared.
-
-Of other signs nothing is indexed.
-"""
+"""Runs of marks that are cut to eight: no word has more in a row, and normalising a run costs its length squared.
+Other signs are cut by it, too; they are not indexed anyway."""
 
 
 def _compounds(letter: str) -> str:
@@ -230,10 +228,9 @@ def _parts(token: str) -> tuple[list[str], list[str]]:
 
 
 def _word_terms(token: str) -> tuple[str, ...]:
+    # most words have no seam, and looking for one takes longest; uncached, because the caller caches the whole token
     if token.isascii() and token.isalpha() and (len(token) == 1 or token[1:].islower()):
-        return (
-            _stem_of(token.lower()),
-        )  # most words have no seam, and looking for one takes longest; kept by the caller
+        return (_stem_of(token.lower()),)
     words, wholes = _parts(token)
     return tuple(_stem(word) for word in (*words, *wholes))
 
@@ -242,7 +239,10 @@ _cached_word_terms = lru_cache(CACHED_WORDS)(_word_terms)
 
 
 def _grams(run: str, *, alone: bool) -> list[str]:
-    """Overlapping pairs of a run without spaces; each character alone too, or only where there is no pair."""
+    """Return the overlapping pairs of a run without spaces.
+
+    With `alone`, each character comes before them; without it, characters are returned only where there is no pair.
+    """
     pairs = [run[i : i + 2] for i in range(len(run) - 1)]
     return [*run, *pairs] if alone or not pairs else pairs
 
@@ -255,8 +255,8 @@ def _tokens(text: str) -> list[str]:
     return _scripts().token.findall(" ".join([text, *typed]).translate(_FOLDING))
 
 
-def _reads_german(tokens: list[str]) -> bool:
-    return spoken(list(map(str.casefold, tokens))) == "de"
+def _is_german(tokens: list[str]) -> bool:
+    return find_latin_language(list(map(str.casefold, tokens))) == "de"
 
 
 class SnowballLexicon:
@@ -272,14 +272,12 @@ class SnowballLexicon:
         """
         terms: list[str] = []
         tokens = _tokens(text)
-        if _reads_german(tokens):
+        if _is_german(tokens):
             words = [word for token in tokens if token[0] < FIRST_UNSPACED for word in chain(*_parts(token))]
             terms += [stem for word in words if (stem := _german_stem(word)) != _stem(word)]
         if text.isascii() and len(max(tokens, key=len, default="")) <= MAX_TERM_CHARS:
-            terms += chain.from_iterable(
-                map(_cached_word_terms, tokens)
-            )  # the way below gives the same, and takes longer
-            return terms
+            # the loop below gives the same, and takes longer
+            return [*terms, *chain.from_iterable(map(_cached_word_terms, tokens))]
         for token in tokens:
             if token[0] < FIRST_UNSPACED:
                 terms += _cached_word_terms(token) if len(token) <= MAX_TERM_CHARS else _word_terms(token)
@@ -303,7 +301,7 @@ class SnowballLexicon:
             for part in (*(word for word in words if word not in stops), *wholes)
         ]
         chosen = telling or [part for words, wholes in tokens for part in (*words, *wholes)]
-        stem = _german_stem if _reads_german(found) else _stem
+        stem = _german_stem if _is_german(found) else _stem
         terms = list(dict.fromkeys(map(stem, chosen)))
         spaced = [term for term in terms if term[0] < FIRST_UNSPACED]
         pairs = [term for term in terms if term[0] >= FIRST_UNSPACED]
@@ -317,6 +315,6 @@ def _query_token(token: str) -> tuple[list[str], list[str]]:
 
 
 def _beginning(text: str) -> str:
-    """As much of a query as is asked for, cut between words where there is a blank."""
+    """Return the beginning of a query that is searched for, cut between words where there is a blank."""
     head = text[:MAX_QUERY_CHARS]
     return head if len(text) <= MAX_QUERY_CHARS else head.rpartition(" ")[0] or head

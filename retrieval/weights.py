@@ -12,10 +12,7 @@ DEEPER = 8
 
 
 def logistic(log_odds: float) -> float:
-    """Return the probability of log odds: 0 to 1.
-
-    The log odds of a damaged vector may be of any size. One that is no number counts as 0.
-    """
+    """Return the probability, 0 to 1, of log odds of any size; 0 for NaN, which a damaged vector may give."""
     if math.isnan(log_odds):
         return 0.0
     odds = math.exp(-abs(log_odds))
@@ -25,27 +22,27 @@ def logistic(log_odds: float) -> float:
 def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> Iterator[int]:
     """Yield rows by the sum of the weights that they are listed under, of equal ones the newest first.
 
-    Each list has its newest row first. Light lists are long: once `enough` rows outweigh all that is left of them,
-    these come first, and rows of the light lists alone follow when the caller goes on.
+    Each list has its newest row first. Light lists are long. As soon as `enough` rows outweigh everything that the
+    remaining lists could add, these rows are yielded; the others follow only if the caller goes on.
     """
     lists = sorted(weighted, key=lambda entry: -entry[0])
     rest = sum(weight for weight, _ in lists)
     sums: dict[int, float] = {}
-    told: set[int] = set()
+    yielded: set[int] = set()
     for place, (weight, rows) in enumerate(lists, 1):
         more = {row: sums[row] + weight for row in sums.keys() & rows}
         sums |= dict.fromkeys(rows, weight) | more
         rest -= weight
         is_last = place == len(lists)
-        if is_last or sum(map(rest.__lt__, sums.values())) - len(told) >= enough:
+        if is_last or sum(map(rest.__lt__, sums.values())) - len(yielded) >= enough:
             whole = dict(sums)
             for lighter, others in lists[place:]:
                 for row in whole.keys() & others:
                     whole[row] += lighter
-            ahead = [row for row, total in whole.items() if row not in told and (is_last or total > rest)]
+            ahead = [row for row, total in whole.items() if row not in yielded and (is_last or total > rest)]
             ranked = sorted(sorted(ahead, reverse=True), key=whole.__getitem__, reverse=True)
             yield from ranked
-            told.update(ranked)
+            yielded.update(ranked)
 
 
 def best_of(

@@ -1,11 +1,11 @@
 """The hook `thread_episodic.recall`: runs the conversation part of a turn's plan.
 
-Rule 1: the plan is a wish; visibility and budgets are the service's, as for any other search.
-Rule 2: what the provider sees as history, and what is in the prompt already, is never shown again, nor what a fact
-there says.
-Rule 3: at its deadline it gives what is there, and says `deadline`.
-Rule 4: where the user clearly asks for the past, the best there is is shown. Where they do not speak of it at all, one
-search is made all the same, and only a strong hit is shown.
+Rule 1: the plan only names searches; visibility and budgets are the service's, as for any other search.
+Rule 2: a message that the provider sees as history, or that the prompt holds already, is never shown again. Nor is one
+that says only what a fact of the prompt says.
+Rule 3: at its deadline the hook returns the hits that it has, with the reason `deadline`.
+Rule 4: where the user clearly asks for the past, the best hits are shown, even weak ones. Where they do not speak of it
+at all, one search is made all the same, and only a strong hit is shown.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,15 +32,15 @@ from thread_episodic.values import Shown, TurnSearch
 
 HOOK_ID = "thread_episodic.recall"
 CONTEXT_ID = "thread_recall"
-TIMEOUT_MS = 800
+TIMEOUT_MS = 800  # after which the turn goes on without the hook; its own deadline lies before that
 KEPT_PART = 3  # of the budget: at the usual sizes, two snippets
 UNASKED_FLOOR = 0.4
 UNASKED_FLOOR_MEANT = 0.3
 """The least score of what is shown to a message that does not speak of the past, by words alone and with a model:
 the lowest at which at most one in twenty of foreign and of innocent questions is shown anything (`python -m
 benchmarks lookback`: the curve)."""
-UNASKED_HITS = 5
-ASKED_HITS = 8
+UNASKED_HITS = 5  # the most hits of the one search that the user did not ask for
+ASKED_HITS = 8  # the most hits of each search that they did
 ASKED_FLOOR_PART = 0.2  # of the usual floor: who speaks of a conversation had it, so that a weak hit is likelier right
 NOT_PLANNED = "not_planned"
 LATE = "deadline"
@@ -57,8 +57,8 @@ _REASONS: tuple[DiagnosticCode, ...] = (
 """Reasons of an empty result, the most telling first, for several queries with several reasons."""
 
 
-class _Told(Struct, frozen=True):
-    """A hit with what its line says about it."""
+class _LabelledHit(Struct, frozen=True):
+    """A hit with the labels of its line in the prompt."""
 
     hit: ThreadHit
     source: str
@@ -76,7 +76,7 @@ def size_of(size_bytes: int) -> str:
 
 
 def line_of(artifact: ArtifactRef) -> str:
-    """Return a file that a message carried, as the prompt names it; its bytes are read by `artifact_read`."""
+    """Return the line by which the prompt names a file of a message; the tool `artifact_read` reads its bytes."""
     name = artifact.name.replace('"', "'")
     return (
         f'artifactId={artifact.artifact_id}, versionId={artifact.version_id}, name="{name}", kind={artifact.kind}, '
@@ -84,17 +84,17 @@ def line_of(artifact: ArtifactRef) -> str:
     )
 
 
-def item_of(told: _Told, zone: tzinfo) -> ContextItem:
-    """A hit as the prompt shows it."""
+def item_of(labelled: _LabelledHit, zone: tzinfo) -> ContextItem:
+    """Return a hit as the prompt shows it, dated in the user's time zone."""
     return ContextItem(
-        ref=SourceRef(kind="chunk", id=told.hit.chunk_id),
-        text=told.hit.snippet,
+        ref=SourceRef(kind="chunk", id=labelled.hit.chunk_id),
+        text=labelled.hit.snippet,
         labels={
-            "source": told.source,
-            "at": datetime.fromtimestamp(told.hit.at / 1000, zone).date().isoformat(),
-            "boundary": "whole" if told.is_whole else "snippet",
+            "source": labelled.source,
+            "at": datetime.fromtimestamp(labelled.hit.at / 1000, zone).date().isoformat(),
+            "boundary": "whole" if labelled.is_whole else "snippet",
         },
-        attachments=[line_of(artifact) for artifact in told.hit.artifacts],
+        attachments=[line_of(artifact) for artifact in labelled.hit.artifacts],
     )
 
 
@@ -106,32 +106,32 @@ class EpisodicRecall:
         self._settings = settings
 
     async def __call__(self, given: HookInput) -> HookOutput:
-        """The snippets that the plan asked for, or why there are none."""
+        """Return the snippets that the plan asked for, or the reason why there are none."""
         if given.policy is not None and not given.policy.recall.allowed:
             return self._output([], "skipped", given.policy.recall.reason_code)
         if given.policy is None and (await anyio.to_thread.run_sync(detect, given.text)).no_recall:
-            return self._output([], "skipped", "no_recall_requested")  # nobody else has looked at what the user said
+            return self._output([], "skipped", "no_recall_requested")  # without a policy, no hook has read the message
         if given.plan is None:
             return self._output([], "skipped", NOT_PLANNED)
-        told: list[_Told] = []
+        hits: list[_LabelledHit] = []
         answers: list[FoundChunks] = []
         seconds = min(self._settings().recall.deadline_ms.hook, TIMEOUT_MS - HAND_OVER_MS) / 1000
         with anyio.move_on_after(seconds) as patience:
-            wishes = await self._wishes(given, given.plan.episodic)
-            if not wishes:
+            searches = await self._plan_searches(given, given.plan.episodic)
+            if not searches:
                 return self._output([], "skipped", NOT_PLANNED)
-            await self._search(given, wishes, told, answers)
-        outcome = ("partial" if told else "failed", LATE) if patience.cancelled_caught else _outcome(told, answers)
+            await self._search(given, searches, hits, answers)
+        outcome = ("partial" if hits else "failed", LATE) if patience.cancelled_caught else _outcome(hits, answers)
         zone = zone_of(given.context.time_zone)
-        return self._output([item_of(one, zone) for one in told], *outcome)
+        return self._output([item_of(hit, zone) for hit in hits], *outcome)
 
-    async def _wishes(self, given: HookInput, plan: EpisodicPlan) -> list[TurnSearch]:
-        """The searches of a turn, each with the least that it shows."""
+    async def _plan_searches(self, given: HookInput, plan: EpisodicPlan) -> list[TurnSearch]:
+        """Return the searches of a turn, the narrowest first, each with the least score that it shows."""
         settings = self._settings().thread_episodic
         least, most = settings.min_relevancy, settings.default_max_candidates
         if plan.is_asked:
             floor = Floor(least * ASKED_FLOOR_PART, settings.min_results)
-            named = await self._searching.in_named_thread(given.context, plan.queries[0])
+            named = await self._searching.narrow_to_named_thread(given.context, plan.queries[0])
             inside = [TurnSearch(named[1], floor, ASKED_HITS, named[0])] if named is not None else []
             return [*inside, *(TurnSearch(query, floor, ASKED_HITS) for query in plan.queries)]
         if plan.status == "recall":
@@ -140,18 +140,17 @@ class EpisodicRecall:
                 TurnSearch(query, Floor(least, 0) if query.from_at is None else timed, most) for query in plan.queries
             ]
         if given.context.parent_thread_id is not None:
-            return []  # a subagent is told what it needs
+            return []  # a subagent's task names what it needs
         query = EpisodicQuery(mode="workspace_threads", query=query_of(given.text))
         return [TurnSearch(query, _strict(least), UNASKED_HITS, adds_words=True)]
 
     async def _search(
-        self, given: HookInput, wishes: Sequence[TurnSearch], told: list[_Told], answers: list[FoundChunks]
+        self, given: HookInput, searches: Sequence[TurnSearch], hits: list[_LabelledHit], answers: list[FoundChunks]
     ) -> None:
-        """Search in order, within one budget.
+        """Search in order, within one budget; `hits` and `answers` grow with each search, for the deadline may fall.
 
-        Each finds only what those before it did not, and adds it as soon as it is there. A part of the budget is kept
-        for the last: what the others guessed (a time, a thread) may be wrong, and must not hide what the widest one
-        finds.
+        Each search finds only what those before it did not. A part of the budget is kept for the last: what the others
+        guessed (a time, a thread) may be wrong, and must not hide what the widest one finds.
         """
         room = self._settings().thread_episodic.default_prompt_chars
         kept = room // KEPT_PART
@@ -160,17 +159,17 @@ class EpisodicRecall:
             chunks=set(given.recalled.chunk_ids),
             facts=given.recalled.facts,
         )
-        for place, wish in enumerate(wishes, 1):
-            mine = room if place == len(wishes) else room - kept
-            if mine <= 0:
+        here = {given.context.thread_id: "current thread"}
+        for place, search in enumerate(searches, 1):
+            budget = room if place == len(searches) else room - kept
+            if budget <= 0:
                 continue
-            found = await self._searching.recall(given.context, wish, shown, room=mine)
+            found = await self._searching.recall(given.context, search, shown, room=budget)
             answers.append(found)
             shown.chunks.update(found.shown)
             room -= sum(len(hit.snippet) for hit in found.hits)
-            here = {given.context.thread_id: "current thread"}
-            told += [
-                _Told(hit, here.get(hit.thread_id) or found.names[hit.thread_id], hit.chunk_id in found.whole)
+            hits += [
+                _LabelledHit(hit, here.get(hit.thread_id) or found.names[hit.thread_id], hit.chunk_id in found.whole)
                 for hit in found.hits
             ]
 
@@ -192,12 +191,14 @@ class EpisodicRecall:
 
 
 def _strict(least: float) -> Floor:
+    """Return the floor of a search that the user did not ask for."""
     return Floor(max(least, UNASKED_FLOOR), 0, max(least, UNASKED_FLOOR_MEANT))
 
 
-def _outcome(told: Sequence[_Told], answers: Sequence[FoundChunks]) -> tuple[RecallStatus, str]:
+def _outcome(hits: Sequence[_LabelledHit], answers: Sequence[FoundChunks]) -> tuple[RecallStatus, str]:
+    """Return the status of a recall with its reason: the most telling one of all searches."""
     codes = {code for found in answers for code in found.diagnostics}
-    if told:
+    if hits:
         return ("partial", "index_pending") if "index_pending" in codes else ("recalled", MATCHED)
     reason = next((code for code in _REASONS if code in codes), "unavailable")
     is_skipped = all(found.status == "skipped" for found in answers)
@@ -205,7 +206,7 @@ def _outcome(told: Sequence[_Told], answers: Sequence[FoundChunks]) -> tuple[Rec
 
 
 def build_hooks(searching: ConversationSearch, settings: Callable[[], GatewayConfig]) -> list[Subscription]:
-    """The hooks of this house."""
+    """Return the subscriptions of this house's hooks."""
 
     def is_enabled() -> bool:
         episodic = settings().thread_episodic

@@ -27,16 +27,16 @@ Settings: TypeAlias = Callable[[], ThreadEpisodicSettings]
 """The settings in force; asked at every use, so that changes apply live."""
 
 TurnItems: TypeAlias = Callable[[Tx, Sequence[str]], Mapping[str, Mapping[str, int]]]
-"""Of each of some turns its items by id in order, and how many bytes each one's text has."""
+"""(tx, turn ids): for each turn its item ids in order, each with the length of its text in bytes."""
 
 ThreadTurns: TypeAlias = Callable[[Tx, str], list[str]]
-"""The turn ids of a thread, in order."""
+"""(tx, thread id): the turn ids of a thread, in order."""
 
 WorkspaceThreads: TypeAlias = Callable[[Tx, str], list[str]]
-"""The thread ids of a workspace."""
+"""(tx, workspace id): the thread ids of a workspace."""
 
 ThreadNames: TypeAlias = Callable[[Tx, str, int], Mapping[str, str]]
-"""The names of a workspace's threads by id, at most so many."""
+"""(tx, workspace id, limit): the names of a workspace's threads, by thread id."""
 
 ReadArtifacts: TypeAlias = Callable[[Tx, Sequence[str]], Mapping[str, list[ArtifactRef]]]
 """The files that messages carried, by item id; an item without any may be absent."""
@@ -48,8 +48,8 @@ SearchedSpace: TypeAlias = Callable[[Tx], int | None]
 """The space that searches compare in, whether its model is loaded or not; None where there is none."""
 
 ReportDamage: TypeAlias = Callable[[Sequence[str], bool], None]
-"""(reasons, has failed): what of the index is wrong at present; no reasons where it is whole. Called on the event
-loop."""
+"""(reasons, has failed): the kinds of damage that the index has at present, none where it is whole, and whether their
+repair has failed. Called on the event loop."""
 
 RepairState: TypeAlias = Callable[[Tx], IndexRepair]
 """The progress of the index's repair."""

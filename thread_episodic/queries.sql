@@ -39,7 +39,7 @@ UPDATE chunk_source SET turn_seq = :turn_seq, item_seq = :item_seq
 WHERE item_id = :item_id AND (turn_seq <> :turn_seq OR item_seq <> :item_seq)
 
 -- name: finish_source
--- All chunks of an item are in the index, unless it was changed meanwhile.
+-- All chunks of an item are in the index; the caller has compared its hash in the same transaction.
 UPDATE chunk_source SET state = 'indexed', left_from = :left_from, left_to = :left_to, indexed_at = :now,
     lexicon = :lexicon,
     chunk_count = (SELECT count(*) FROM chunk WHERE source = :id AND status <> 'retired') WHERE id = :id
@@ -77,7 +77,7 @@ VALUES (:id, :source, :position, :from_char, :to_char, :status, :terms, :term_co
     :now, :now)
 
 -- name: move_chunk_status
--- A step of a chunk's life, from the status that it was decided on; what is retired has no words and no partition any more.
+-- A transition of a chunk, if it still has the status that was read; a retired chunk has neither words nor partition.
 UPDATE chunk SET status = :status, index_state = :index_state, terms = iif(:status = 'retired', NULL, terms),
     segment = iif(:status = 'retired', NULL, segment), updated_at = :now WHERE id = :id AND status = :before
 
@@ -229,7 +229,7 @@ SELECT g.id FROM segment AS g WHERE g.workspace = :workspace AND g.chunk_count >
 SELECT count(*) FROM segment WHERE workspace = :workspace AND chunk_count > 0
 
 -- name: add_vector
--- What a chunk means becomes comparable.
+-- A chunk gets its vector of a space.
 INSERT INTO chunk_vec (space_id, segment, chunk, vector, digest)
 SELECT :space, segment, id, :numbers, :digest FROM chunk WHERE id = :row AND status = 'indexed'
 ON CONFLICT (chunk, space_id) DO NOTHING
@@ -253,7 +253,7 @@ SELECT id FROM chunk_vec WHERE space_id = :space AND segment = :partition
 SELECT count FROM chunk_vec_loss WHERE space_id = :space AND segment = :partition
 
 -- name: drop_vectors
--- A part of a space that nobody searches any more.
+-- A part of the vectors of a space that is no longer searched.
 DELETE FROM chunk_vec WHERE id IN (SELECT id FROM chunk_vec WHERE space_id = :space LIMIT :limit)
 
 -- name: await_vectors
@@ -418,7 +418,7 @@ UPDATE segment SET term_count = max(0, term_count + :more), digest = digest + :c
 INSERT INTO chunk_fts (rowid, body) SELECT :id, :body WHERE NOT EXISTS (SELECT 1 FROM chunk_fts_docsize WHERE id = :id)
 
 -- name: doubt_segments_of_turn
--- The digests of a turn's chunks are in no sum any more.
+-- Take the digests of a turn's chunks out of the sums of their segments.
 UPDATE segment SET digest = digest - (SELECT coalesce(sum(c.digest), 0) FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id
   WHERE s.turn_id = :turn_id AND c.segment = segment.id)
 WHERE id IN (SELECT c.segment FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id WHERE s.turn_id = :turn_id)
@@ -602,7 +602,7 @@ SELECT count(*), coalesce(sum(term_count), 0), coalesce(sum(digest), 0), coalesc
 WHERE segment = :id
 
 -- name: count_hidden
--- How many chunks have words and are not found by them.
+-- How many chunks have words and are not found by them. The first condition is the one that the partial index asks for.
 SELECT count(*) FROM chunk INDEXED BY chunk_hidden_status WHERE status <> 'indexed' AND status = 'excluded' AND term_count > 0
 
 -- name: count_listed
@@ -627,9 +627,9 @@ SELECT v FROM chunk_fts_config WHERE k = 'version'
 INSERT OR REPLACE INTO chunk_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)
 
 -- name: reasons_of_exclusions
--- Why messages are never recalled again, where somebody said so.
+-- The reasons of exclusions, where one was given.
 SELECT item_id, reason FROM chunk_exclusion WHERE reason IS NOT NULL ORDER BY item_id, from_char
 
 -- name: forget_reasons
--- A message is never recalled again, and nobody knows why.
+-- A message stays excluded, without its reasons.
 UPDATE chunk_exclusion SET reason = NULL WHERE item_id = :item_id

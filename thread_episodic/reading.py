@@ -1,7 +1,7 @@
 """Turns read back: what was said in the n-th turn of a thread, as far as search would show it.
 
-Rule 1: what search hides is hidden here: muted threads, other workspaces, excluded ranges, secrets, what nobody said
-(tools, too), and blocks and lines that the gateway itself injected: what was recalled then may be forgotten by now.
+Rule 1: what search hides is hidden here: muted threads, other workspaces, excluded ranges, secrets, and blocks and
+lines that the gateway itself injected, because what was recalled then may be forgotten by now. Tools are hidden, too.
 Rule 2: an unknown place and a hidden one give the same answer.
 """
 
@@ -66,6 +66,7 @@ class TurnReader:
 
         Raises:
             CallerError: nothing of the turn may be shown.
+            Unavailable: conversation search is switched off.
 
         """
         if not self._settings().enabled:
@@ -108,7 +109,7 @@ class TurnReader:
 
 
 def _without(text: str, spans: list[SecretSpan], hidden: list[_Hidden]) -> str:
-    """The text with its secrets masked and the ranges left out that are never recalled."""
+    """Return the text with its secrets masked and each hidden range replaced by its marker."""
     parts: list[str] = []
     place = 0
     for start, end, marker in sorted(hidden):

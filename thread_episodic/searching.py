@@ -1,8 +1,8 @@
-"""Searches conversation for a caller, and looks back for a turn.
+"""Searches conversation for a caller, and recalls it for a turn.
 
 Rule 1: a search never fails because the index is slow, behind or damaged: its status and diagnostics say so.
 Rule 2: a query's own words decide what is searched: a time that it names bounds it, and a thread that it names.
-Rule 3: what a search found is noted without its text, to explain recent turns.
+Rule 3: every search is stored without its text, as a recall event that explains recent turns.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -33,7 +33,7 @@ SEARCH_PATIENCE = 1.5  # seconds that a search waits for what its query means: t
 RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 SEARCH_SECONDS = 0.25  # a search that needs longer would be felt in the turn; it answers `unavailable` instead
 KEEP_EVENTS_MS = 30 * DAY_MS  # recall events explain recent turns, nothing older
-THREAD_NAMES = 1000  # that a message is compared with, where it asks for what was said: three milliseconds
+THREAD_NAMES = 1000  # names that a message is compared with when it asks for what was said: three milliseconds
 MICROSECONDS = 1_000_000
 
 
@@ -73,17 +73,19 @@ class ConversationSearch:
             found = await self._find(wanted, params.query, limits, SEARCH_PATIENCE)
         else:
             found = await self._find_by_time(wanted, params.query, when, limits)
-        is_whole = mode == "workspace_threads" and not found.hits and found.status in {"empty", "partial"}
-        is_counted = is_whole and params.count_elsewhere
+        is_fruitless = mode == "workspace_threads" and not found.hits and found.status in {"empty", "partial"}
+        counts_elsewhere = is_fruitless and params.count_elsewhere
         return ThreadSearchResult(
             hits=found.hits,
             status=found.status,
             diagnostics=[Diagnostic(code=code) for code in found.diagnostics],
             understood=understood(params.query, when) if when is not None else None,
-            elsewhere=await self._elsewhere(wanted, params.query, when, limits) if is_counted else [],
+            elsewhere=await self._count_elsewhere(wanted, params.query, when, limits) if counts_elsewhere else [],
         )
 
-    async def _elsewhere(self, wanted: Filter, query: str, when: TimeRange | None, limits: Limits) -> list[Elsewhere]:
+    async def _count_elsewhere(
+        self, wanted: Filter, query: str, when: TimeRange | None, limits: Limits
+    ) -> list[Elsewhere]:
         """Return how many hits each other workspace has, most first."""
         if when is not None:
             wanted, query = structs.replace(wanted, from_at=when.from_at, to_at=when.to_at), without_times(query, when)
@@ -98,14 +100,17 @@ class ConversationSearch:
         return await count_hits(others, find, self._means.clock.monotonic)
 
     async def _time_of(self, query: str, time_zone: str | None) -> TimeRange | None:
-        """The time that a query names. Not on the loop: the first date that is ever named loads what reads dates."""
+        """Return the time that a query names, or None.
+
+        A worker thread reads it: the first date of a process imports the date parser.
+        """
         now, zone = self._means.clock.now(), zone_of(time_zone or "UTC")
         return await anyio.to_thread.run_sync(find_time, query, now, zone, self._means.read_date)
 
     async def _find_by_time(self, wanted: Filter, query: str, when: TimeRange, limits: Limits) -> FoundChunks:
         """Return the hits of the time that a query names, and after them those of all times.
 
-        The time may be a part of the matter.
+        The second search has the query's time words, too: they may be a part of its subject.
         """
         words = without_times(query, when)
         within = structs.replace(wanted, from_at=when.from_at, to_at=when.to_at)
@@ -126,27 +131,27 @@ class ConversationSearch:
             return second
         return structs.replace(first, hits=first.hits + second.hits)
 
-    async def recall(self, turn: TurnContext, wish: TurnSearch, shown: Shown, *, room: int) -> FoundChunks:
-        """Return the chunks that a turn may be shown for one of its searches."""
-        settings, query = self._means.settings(), wish.query
+    async def recall(self, turn: TurnContext, search: TurnSearch, shown: Shown, *, room: int) -> FoundChunks:
+        """Return the chunks that a turn may be shown for one of its searches, in `room` characters at most."""
+        settings, query = self._means.settings(), search.query
         wanted = Filter(
             workspace_id=turn.workspace_id,
-            mode="current_thread" if wish.thread_id else query.mode,
-            thread_id=wish.thread_id or turn.thread_id,
+            mode="current_thread" if search.thread_id else query.mode,
+            thread_id=search.thread_id or turn.thread_id,
             from_at=query.from_at,
             to_at=query.to_at,
             roles=tuple(query.roles or ()),
             excluded_turns=tuple(shown.turns),
         )
         limits = Limits(
-            floor=wish.floor,
-            hits=wish.hits,
+            floor=search.floor,
+            hits=search.hits,
             room=min(room, query.max_chars or room),
             snippet_chars=settings.snippet_chars,
             hit_chars=settings.max_hit_chars,
             known_chunks=frozenset(shown.chunks),
             known_facts=tuple(shown.facts),
-            known_question=query.query if wish.adds_words else "",
+            known_question=query.query if search.adds_words else "",
             has_answers=True,
         )
         is_newest = query.newest or (not query.query.strip() and None not in {query.from_at, query.to_at})
@@ -160,8 +165,8 @@ class ConversationSearch:
             cache_seconds=self._means.cache_seconds(),
         )
 
-    async def in_named_thread(self, turn: TurnContext, query: EpisodicQuery) -> tuple[str, EpisodicQuery] | None:
-        """Return the thread that a query names, with what is asked of it; None where it names none."""
+    async def narrow_to_named_thread(self, turn: TurnContext, query: EpisodicQuery) -> tuple[str, EpisodicQuery] | None:
+        """Return the thread that a query names, with the query without that name; None where it names none."""
         terms_of = self._means.lexicon.index_terms
         said = frozenset(terms_of(query.query))
 
@@ -190,6 +195,7 @@ class ConversationSearch:
         is_newest: bool = False,
         cache_seconds: int = 0,
     ) -> FoundChunks:
+        """Return the chunks that a search finds, and store its recall event."""
         began = self._means.clock.monotonic()
         found = await self._find_chunks(
             wanted, query, limits, patience, is_newest=is_newest, cache_seconds=cache_seconds
@@ -228,7 +234,7 @@ class ConversationSearch:
             max_segments=settings.max_segments,
             is_newest=is_newest,
             cache_seconds=cache_seconds,
-            is_looked_through=self._repair.doubts_words,
+            scans_chunks=self._repair.doubts_words,
         )
         try:
             return await self._search_around_damage(request)
@@ -238,14 +244,17 @@ class ConversationSearch:
             return FoundChunks(hits=[], status="unavailable", diagnostics=[], cut_reason="unavailable")
 
     async def _search_around_damage(self, request: ChunkSearch) -> FoundChunks:
-        """The hits of a request, by other means where an index is damaged; they say that they may lack something."""
+        """Return the hits of a request.
+
+        Where an index is damaged the chunks are scanned instead, and the answer says that it may lack something.
+        """
         try:
             found = await self._means.db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
-        except PagesDamaged:  # whoever mends it was told
-            request = structs.replace(request, is_looked_through=True, asked=request.asked._replace(vector=None))
+        except PagesDamaged:  # the database reports damaged pages itself: no repair is queued here
+            request = structs.replace(request, scans_chunks=True, asked=request.asked._replace(vector=None))
         except IndexDamaged:
             await self._repair.doubt({"texts": 1})
-            request = structs.replace(request, is_looked_through=True)
+            request = structs.replace(request, scans_chunks=True)
         else:
-            return as_repaired(found) if request.is_looked_through else found
+            return as_repaired(found) if request.scans_chunks else found
         return as_repaired(await self._means.db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS))

@@ -150,30 +150,30 @@ class EpisodicService:
             bind(m.EPISODIC_UNEXCLUDE, self.unexclude),
         ]
 
-    # -- what the owner of the items tells -----------------------------------------------------------------------
+    # -- calls of the conversation house, in the transaction that changes its messages ---------------------------
 
     def on_items(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
-        """Messages were stored or replaced in this transaction."""
+        """Queue messages that this transaction stored or replaced; an edited one leaves the index at once."""
         self._indexer.on_items(tx, facts)
 
     def on_redacted(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
-        """Derive the index anew from messages, or names of threads, that have changed.
+        """Queue messages whose text, or whose thread's name, was redacted.
 
-        All that was made of the old words is removed first.
+        Everything that was derived from the old words is removed first.
         """
         self._indexer.on_items_removed(tx, [fact.item_id for fact in facts])
         self._indexer.on_items(tx, facts)
 
     def on_items_removed(self, tx: Tx, item_ids: Collection[str]) -> None:
-        """Messages are removed in this transaction."""
+        """Remove from the index the messages that this transaction removes."""
         self._indexer.on_items_removed(tx, item_ids)
 
     def on_thread_deleted(self, tx: Tx, thread_id: str) -> Mapping[str, int]:
-        """A thread is deleted in this transaction; what was removed, per store."""
+        """Remove a thread that this transaction deletes; return how many rows were removed, by kind."""
         return self._indexer.on_thread_deleted(tx, thread_id)
 
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
-        """A workspace is deleted in this transaction; what was removed, per store."""
+        """Remove a workspace that this transaction deletes; return how many rows were removed, by kind."""
         return self._indexer.on_workspace_deleted(tx, workspace_id)
 
     def size(self, tx: Tx, turn: TurnContext) -> ConversationSize:
@@ -187,9 +187,9 @@ class EpisodicService:
         return ConversationSize(threads=threads, chunks=chunks, oldest_at=oldest_at)
 
     def marks(self, tx: Tx, chunk_ids: Sequence[str]) -> dict[str, bytes]:
-        """Return by id a mark of each chunk's message: its words, and the parts of it that are excluded.
+        """Return by chunk id bytes that change when its message, or what is excluded of it, changes.
 
-        Chunks that may not be shown any more have none.
+        Chunks whose message is gone or not indexable are absent.
         """
         places = {chunk_id: parts for chunk_id in chunk_ids if (parts := parts_of_chunk(chunk_id)) is not None}
         items = list(dict.fromkeys(item_id for _, item_id, _ in places.values()))
@@ -244,19 +244,20 @@ class EpisodicService:
     # -- exclusion -----------------------------------------------------------------------------------------------
 
     async def exclude(self, params: ExcludeParams) -> ExcludeResult:
-        """`thread_episodic/exclude`: outlives a reindex and an edit."""
+        """`thread_episodic/exclude`: hides an item or one chunk; the exclusion outlives a reindex and an edit."""
+        _check_target(params)
+        reason = params.reason and self._means.scanner.mask(params.reason)
 
         def apply(tx: Tx) -> ExcludeResult:
             target = find_target(tx, params.item_id, params.chunk_id)
             add_exclusion(tx, target, reason, self._means.clock.now())
             return ExcludeResult(excluded=exclude_chunks(tx, target.source, target.chunks, self._means.clock.now()))
 
-        _check_target(params)
-        reason = params.reason and self._means.scanner.mask(params.reason)
         return await self._means.db.write(apply)
 
     async def unexclude(self, params: ExcludeParams) -> ExcludeResult:
-        """`thread_episodic/unexclude`: of an item, all of it; of a chunk, unless its whole item is excluded."""
+        """`thread_episodic/unexclude`: shows an item again, or one chunk unless its whole item is excluded."""
+        _check_target(params)
 
         def apply(tx: Tx) -> ExcludeResult:
             target = find_target(tx, params.item_id, params.chunk_id)
@@ -269,7 +270,6 @@ class EpisodicService:
             changed = readmit_chunks(tx, target.source, freed, awaits_vector=awaits_vector, now=self._means.clock.now())
             return ExcludeResult(excluded=changed)
 
-        _check_target(params)
         return await self._means.db.write(apply)
 
 

@@ -1,6 +1,6 @@
-"""The lives of what the index holds, as tables.
+"""The states of messages, chunks and partitions in the index, as transition tables.
 
-Rule 1: every move of a state is a row here; nothing here knows what makes it.
+Rule 1: every transition is a row here; nothing here knows what causes it.
 
 A message (`SOURCES`):
     pending   waits to be cut and indexed
@@ -8,8 +8,8 @@ A message (`SOURCES`):
 
 A chunk (`CHUNKS`):
     indexed   is found by its words and its meaning
-    excluded  somebody had it never recalled again
-    retired   its text is not said any more
+    excluded  is hidden from every search, as `thread_episodic/exclude` asked
+    retired   its message was edited or cut differently; the row keeps neither terms nor partition
 
 A partition (`SEGMENTS`):
     open      takes new chunks

@@ -32,7 +32,7 @@ def _row(hit: ThreadHit, width: int) -> dict[str, Any]:
 
 
 def _reply(found: ThreadSearchResult) -> ToolReply:
-    """As many hits as fit, as wide as they fit."""
+    """Return the reply with as many hits as fit into `MAX_RESULT_CHARS`, each as wide as fits."""
     codes = [diagnostic.code for diagnostic in found.diagnostics]
     for count in range(len(found.hits), -1, -1):
         for width in WIDTHS:
@@ -58,7 +58,7 @@ class ThreadSearchTool:
         self._searching = searching
 
     async def __call__(self, context: ToolContext, name: str, arguments: dict[str, Any]) -> ToolReply:
-        """The tool's answer."""
+        """Return the hits, or a failure with its code; no gateway error is raised."""
         if name != THREAD_SEARCH:
             return _failure("unknown_tool", "There is no such tool.")
         if not context.policy.read_tools.allowed:

@@ -21,15 +21,15 @@ WHOLE_ITEM = 2**31
 
 
 def prefix_terms(workspace: int, terms: str) -> str:
-    """Terms, a blank between two, as the index has them.
+    """Return space-separated terms as the full-text index stores them: each behind the prefix of its workspace.
 
-    With their workspace, so that no search comes upon another's places.
+    The prefix keeps a search from matching another workspace's chunks.
     """
     return f"w{workspace}·" + terms.replace(" ", f" w{workspace}·")
 
 
 def of_thread(thread: int) -> str:
-    """Return the term that all chunks of a thread have; no word is one."""
+    """Return the index term that all chunks of a thread have; words begin with a workspace, so that none equals it."""
     return f"t{thread}"
 
 
@@ -46,7 +46,7 @@ class IndexSource(Struct, frozen=True):
 
 
 class SourceState(Struct, frozen=True):
-    """A source with what was hashed for it, and whether all its chunks are in the index."""
+    """A source with the hash of its message when it was noted, and whether all its chunks are in the index."""
 
     source: IndexSource
     source_hash: bytes
@@ -69,7 +69,7 @@ class Places(NamedTuple):
 
 
 class StoredChunk(Struct, frozen=True, kw_only=True):
-    """A chunk row."""
+    """A chunk row. `asks` and `dated` are 0 or 1; a `digest` of None marks a chunk that is to be made anew."""
 
     id: int
     position: int
@@ -85,14 +85,17 @@ class StoredChunk(Struct, frozen=True, kw_only=True):
 
     @property
     def is_sound(self) -> bool:
-        """Return whether the row is as it was written, and not to be made anew."""
+        """Return whether the row's digest fits its contents; False for a row that is to be made anew."""
         return self.digest == chunk_digest(
             self.position, self.start, self.end, self.terms, self.term_count, self.asks, self.dated
         )
 
     @property
     def is_known(self) -> bool:
-        """Return whether the terms are those that went into the full-text index; also for a chunk to be made anew."""
+        """Return whether the terms are those that went into the full-text index.
+
+        They are so in a sound row, and in one that is to be made anew: only its digest was taken away.
+        """
         return self.is_sound or self.digest is None
 
 
@@ -111,8 +114,9 @@ def lexicon_digest(lexicon: Lexicon) -> int:
 class NewChunk(Struct, frozen=True):
     """A chunk that is to be stored.
 
-    It has its range, its words as the index takes them and as its row keeps them, and how it speaks. Both forms of the
-    words are made before the write lock is held: packing takes a while.
+    It has its range, its words as the full-text index takes them (`words`) and as its row keeps them (`terms`), and
+    whether it ends with a question and tells a time. Both forms of the words are made before the write lock is held:
+    packing takes a while.
     """
 
     position: int
@@ -159,7 +163,7 @@ class ChunkCandidate(NamedTuple):
 
     @property
     def chunk_id(self) -> str:
-        """Its name on the wire."""
+        """Return the chunk's id on the wire."""
         return chunk_id_of(self.turn_id, self.item_id, self.position)
 
     @property
@@ -181,13 +185,13 @@ class Filter(Struct, frozen=True, kw_only=True):
 
 
 class TurnSearch(Struct, frozen=True):
-    """A search that a turn makes: what is asked, the least that is shown, and how much of it."""
+    """A search that a turn makes: the query, the least score that is shown, and the most hits."""
 
     query: EpisodicQuery
     floor: Floor
     hits: int
     thread_id: str | None = None
-    """The only thread that is looked into, where it is not the query that says where."""
+    """The only thread that is searched; None where the query's mode decides."""
     adds_words: bool = False
     """A hit that only repeats the query is left out."""
 

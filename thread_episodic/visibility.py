@@ -1,7 +1,7 @@
 """The one gate that every read path passes: whether a chunk may be shown to a request, and what of it.
 
 Rule 1: pure; the index proposes, the stored message decides. A hit whose message is gone, changed, muted or elsewhere
-is none.
+is dropped.
 Rule 2: a reason to hide is a line here and nowhere else.
 """
 
@@ -52,7 +52,10 @@ def hidden_in(text: str, scanner: SecretScanner, echoes: Sequence[tuple[int, int
 
 
 def mask_range(text: str, spans: Sequence[SecretSpan], start: int, end: int, *, marker: str = "[secret:{kind}]") -> str:
-    """Return a range of the text with every secret that touches it replaced, also one that begins or ends outside."""
+    """Return a range of the text with every span that touches it replaced by the marker.
+
+    A span that begins or ends outside the range is replaced, too. `spans` are in order.
+    """
     parts: list[str] = []
     place = start
     for span in spans:

@@ -13,7 +13,7 @@ from protocol.settings import HttpSettings, ProxySettings
 
 
 def is_loopback(url: str | None) -> bool:
-    """Return whether an address leads to this machine: a loopback one in any spelling, or the one of no machine."""
+    """Return whether an address leads to this machine: a loopback one in any spelling, or the unspecified 0.0.0.0."""
     host = urlsplit(url).hostname if url is not None else None
     return host is not None and (_is_loopback_host(host) or ((ip := _read_ip(host)) is not None and ip.is_unspecified))
 
@@ -36,7 +36,9 @@ def _read_ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 OPEN: Final = "an address that others reach needs allow_remote = true and allowed_hosts"
+"""The complaint about a door for which `is_open_unasked` holds."""
 OWN: Final = "is this proxy's own address"
+"""The complaint about an upstream that `find_own_upstream` finds."""
 
 
 def is_open_unasked(settings: HttpSettings | ProxySettings, bind: str) -> bool:

@@ -35,7 +35,7 @@ def list_clients() -> frozenset[str]:
 
 
 def name_of(user_agent: str, agent_id: str | None = None) -> str:
-    """Return the name of a program by its `User-Agent`, else by the agent that its address names; else `unknown`."""
+    """Return the name of a program by its `User-Agent`, else by `agent_id`, which its address names; else `unknown`."""
     said = user_agent.lower()
     named = agent_id if agent_id in client_rows() else None
     known = (name for name, row in client_rows().items() if any(map(said.startswith, row.agent)))

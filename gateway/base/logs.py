@@ -19,9 +19,9 @@ from typing import Any, cast
 
 import msgspec
 
-MAX_VALUE_CHARS = 512
-FILE_BYTES = 5 * 1024 * 1024
-FILES_KEPT = 3
+MAX_VALUE_CHARS = 512  # of a string in a line; the rest is cut
+FILE_BYTES = 5 * 1024 * 1024  # at which the file is put aside
+FILES_KEPT = 3  # beside the one that is written
 QUEUE_LINES = 2000  # a stuck stderr costs at most this many lines of memory
 CLOSE_SECONDS = 1.0  # for queued lines at the end: a stuck stderr must not keep a process
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}

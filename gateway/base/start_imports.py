@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def importing() -> Generator[None]:
-    """Import without collecting.
+    """Switch garbage collection off while the block imports, and exempt its objects from it.
 
     A start makes a hundred thousand objects that all stay; looking through them costs a thirtieth of it
     (`python -m benchmarks speed`).

@@ -21,4 +21,4 @@ def system_zone() -> str:
         if zone is not None and now.astimezone(zone).utcoffset() == now.utcoffset():
             return name
     hours, rest = divmod(now.utcoffset() or timedelta(), timedelta(hours=1))
-    return "UTC" if rest or not hours else f"Etc/GMT{-hours:+d}"
+    return "UTC" if rest or not hours else f"Etc/GMT{-hours:+d}"  # these names count hours west of Greenwich

@@ -1,4 +1,4 @@
-"""The checkup of a home, which only reads: each check yields findings, and each finding has an advice.
+"""The checkup of a home, which only reads: each check yields findings, and each finding has advice.
 
 Rule 1: nothing is changed or made: no folder, no lock, no page, not the write-ahead log's place.
 Rule 2: a check that cannot read yields a finding about that; no damage of a home is a defect of the checkup.
@@ -55,7 +55,7 @@ from protocol.guidance import InvalidAgent
 from protocol.settings import ProviderConfig
 from retrieval.terms import SnowballLexicon
 from thread_episodic.index.repair_checks import jobless_turns, missing_sources
-from thread_episodic.rows.counts import counts_by_status
+from thread_episodic.rows.counts import pending_turns
 from thread_episodic.rows.damage import index_finds as episodic_finds
 from thread_episodic.rows.vectors import coverage as chunks_with_vector
 from thread_episodic.values import lexicon_digest
@@ -86,7 +86,7 @@ def examine(subject: Subject) -> list[Finding]:
 
 
 def _unreadable(name: str, error: OSError | GatewayError, found: Sequence[Finding]) -> Finding:
-    """Return the finding about a check that could not read: no error of its own where what it needs can be remade."""
+    """Return the finding about a check that could not read: a warning where mending the database will let it read."""
     if name in INSIDE and any(one.check == "database" and one.mend in {"pages", "schema"} for one in found):
         return Finding(name, "warning", "it cannot be looked at until the database is mended", REPAIRED)
     reason = error.message if isinstance(error, GatewayError) else error.strerror or type(error).__name__
@@ -269,8 +269,8 @@ def _memory(subject: Subject) -> Iterator[Finding]:
             f"{len(altered)} records fail their checksum and are hidden: {join_names(altered)}",
             "restore a backup, or forget them",
         )
-    if rested := list_altered(subject, find_altered_evidence()):
-        text = f"evidence fails its checksum and is not shown, of: {join_names(rested)}"
+    if doubted := list_altered(subject, find_altered_evidence()):
+        text = f"evidence fails its checksum and is not shown, of: {join_names(doubted)}"
         yield Finding("memory", "error", text, "restore a backup, or forget them")
     if state.texts > 0 or state.erases:
         yield Finding(
@@ -287,11 +287,11 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
     if not is_readable(subject):
         return
     with open_snapshot(subject.database) as tx:
-        counts = counts_by_status(tx, None, None)
+        waiting = sum(count for _, count, _ in pending_turns(tx, None, None))
         kept = ArtifactFiles(subject.root / "artifacts")
         missing = [sha256 for sha256 in list_needed_contents(tx) if not kept.holds(sha256)]
-    if waiting := counts.get("pending", 0):
-        yield Finding("conversation", "note", f"{waiting} pieces wait to be indexed", "a running gateway does that")
+    if waiting:
+        yield Finding("conversation", "note", f"{waiting} messages wait to be indexed", "a running gateway does that")
     finds = episodic_finds(lexicon_digest(SnowballLexicon())) | {
         "missing_sources": missing_sources(items_after, read_items),
         "jobs": jobless_turns(subjects_without_job),
@@ -402,7 +402,7 @@ def _agents(subject: Subject) -> Iterator[Finding]:
 
 
 def _problem_of(provider: ProviderConfig, folder: Path) -> tuple[str, str] | None:
-    """Return a provider's problem and an advice, never a key; None where it can answer."""
+    """Return a provider's problem and advice, never a key; None where it can answer."""
     if provider.kind == "scripted":
         is_there = provider.script is not None and (folder / provider.script).is_file()
         return None if is_there else ("its script is not there", "name a file that is: script")

@@ -10,7 +10,7 @@ from gateway.care.findings import Finding, Subject
 from gateway.home.owners import living_owners
 from gateway.store.copy import find_complaints, open_snapshot, read_version
 from gateway.store.derived import TABLE, TABLES
-from gateway.store.log_end import frames_lost
+from gateway.store.log_end import count_lost_frames
 from gateway.store.losses import join_names, read_losses
 from gateway.store.migrations import SCHEMA_VERSION
 from gateway.store.pages import find_hit_rows, find_lost, look_at_pages
@@ -24,7 +24,7 @@ REMADE = "--fix makes them anew; a backup is not needed for that"
 
 def find_page_damage(subject: Subject) -> Iterator[Finding]:
     """Yield a finding for each unreadable part of the file: derived parts, indexes, and rows by their owners."""
-    if not living_owners(subject.root / "run") and (frames := frames_lost(subject.database)):
+    if not living_owners(subject.root / "run") and (frames := count_lost_frames(subject.database)):
         text = f"its write-ahead log ends early: {frames} frames of it cannot be reached, and what they hold is lost"
         yield Finding("database", "warning", text, "nothing mends that; a backup that is newer may hold more")
     damage = look_at_pages(subject.database)
@@ -55,7 +55,7 @@ def is_readable(subject: Subject) -> bool:
     return subject.database.is_file() and read_version(subject.database) == SCHEMA_VERSION
 
 
-ToldHouse: TypeAlias = Literal["conversation", "memory"]
+ComparedHouse: TypeAlias = Literal["conversation", "memory"]
 """A house whose derived parts are compared; files are compared by every scan."""
 REPAIRED = "a gateway repairs that by itself; --fix does it now"
 
@@ -84,7 +84,7 @@ def find_losses(subject: Subject) -> Iterator[Finding]:
         yield Finding("losses", "error", text + kept, f"{RESTORE}, or take note of it: --fix", "losses")
 
 
-def find_wrong_parts(subject: Subject, house: ToldHouse, finds: Mapping[str, Find]) -> Iterator[Finding]:
+def find_wrong_parts(subject: Subject, house: ComparedHouse, finds: Mapping[str, Find]) -> Iterator[Finding]:
     """Yield a finding for each derived part with damage; an unreadable part counts as damaged."""
     wrong = [name for name, find in finds.items() if _is_wrong(subject, find)]
     for part in TABLE:
@@ -95,9 +95,10 @@ def find_wrong_parts(subject: Subject, house: ToldHouse, finds: Mapping[str, Fin
 
 
 def list_altered(subject: Subject, find: Find) -> list[str]:
-    """Return the owners of rows that are not as they were written, each once: the columns between number and verdict.
+    """Return the owners of rows that are not as they were written, each once.
 
-    Raises `GatewayError`.
+    An owner is named by the columns between the first, the row's number, and the last, its digest. Raises
+    `GatewayError`.
     """
     names, after = dict[str, None](), 0 if is_readable(subject) else None
     while after is not None:

@@ -20,7 +20,7 @@ from knowledge.rows.upkeep import (
 )
 from protocol.seams.safe_files import UnsafeFileError
 
-SAMPLE = 100
+SAMPLE = 100  # files that a checkup reads again
 READ_AT_ONCE = 1024 * 1024
 QUEUES = "--fix queues it again"
 
@@ -35,7 +35,7 @@ def find_file_problems(subject: Subject) -> Iterator[Finding]:
         gaps = count_index_gaps(tx)
     for one in collections:
         yield from _of_collection(one)
-    changed = sum(_says_otherwise(file) for file in sampled)
+    changed = sum(_has_changed_unnoticed(file) for file in sampled)
     if changed:
         text = f"{changed} of {len(sampled)} files that were read again say something else than their index, unnoticed"
         yield Finding("files", "warning", text, "--fix has every file read again", "files")
@@ -71,7 +71,7 @@ def _of_collection(one: CollectionCounts) -> Iterator[Finding]:
         yield Finding("files", "note", text, "a running gateway reads them; --fix queues them now", "files")
 
 
-def _says_otherwise(file: SampledFile) -> bool:
+def _has_changed_unnoticed(file: SampledFile) -> bool:
     """Return whether a file has the size and time that are known, and other bytes: no scan would notice that."""
     digest = hashlib.sha256()
     try:
@@ -82,5 +82,5 @@ def _says_otherwise(file: SampledFile) -> bool:
             while part := opened.read(READ_AT_ONCE):
                 digest.update(part)
     except (UnsafeFileError, OSError):
-        return False  # it is gone or closed: the next scan tells
+        return False  # it is gone or closed: the next scan notices that
     return digest.digest() != file.sha256

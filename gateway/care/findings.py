@@ -29,7 +29,7 @@ Mend: TypeAlias = Literal[
 
 
 class Finding(NamedTuple):
-    """A finding: its level, plain words, an advice, and the repair that `--fix` makes."""
+    """A finding: its level, plain words, advice, and the repair that `--fix` makes."""
 
     check: str
     level: Level

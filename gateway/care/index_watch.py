@@ -73,12 +73,18 @@ class IndexWatch:
         self._copies = copies
         self._restored = restored
         self._ended: anyio.Event | None = None
+        """Set once the checks are over; None before they begin."""
         self._mending = anyio.Lock()
         self._at_work = 0
+        """Repairs of damage that a read or a write met."""
         self._repairs = 0
-        self._is_quiet = anyio.Event()
+        """Works of `beyond_damage`, which mend the damage that they meet themselves."""
+        self._quiet = anyio.Event()
+        """Set, and replaced, when no repair is under way any more."""
         self._is_hopeless = False
+        """The last repair found nothing to mend: damage that is met starts no other one."""
         self._has_begun_anew = False
+        """Pages are in no use since this process began parts anew: it does not make the file anew itself."""
         db.damages.connect(self._on_damage)
 
     def begin(self) -> None:
@@ -92,7 +98,7 @@ class IndexWatch:
         if self._ended is not None:
             await self._ended.wait()
         while self.is_at_work:
-            await self._is_quiet.wait()
+            await self._quiet.wait()
 
     @property
     def is_at_work(self) -> bool:
@@ -136,8 +142,8 @@ class IndexWatch:
         finally:
             self._at_work -= 1
             if not self._at_work:
-                self._is_quiet.set()
-                self._is_quiet = anyio.Event()
+                self._quiet.set()
+                self._quiet = anyio.Event()
 
     async def mend_pages(self) -> bool:
         """Begin unreadable parts anew and queue the repair of derived ones; return whether there were any."""

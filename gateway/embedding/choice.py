@@ -44,7 +44,7 @@ class Choice(Struct, frozen=True):
         return self.settings.enabled and self.settings.model_path is not None and not self.has_model
 
     async def open_model(self, on_progress: Callable[[int, int | None], None]) -> Embedder:
-        """Load the configured model, fetching it where it may be. Raises `EmbedderError`."""
+        """Load the configured model and return it; it is fetched first where it may be. Raises `EmbedderError`."""
         return await load(
             self.settings.model,
             self.located.files,
@@ -55,17 +55,17 @@ class Choice(Struct, frozen=True):
         )
 
     async def open_static(self) -> Embedder:
-        """Load the static model. Raises `EmbedderError`."""
+        """Load the static model and return it. Raises `EmbedderError`."""
         return await load(STATIC_NAME, self.static, cache_dir=self.located.cache)
 
     async def open_present(self, kind: SpaceKind) -> Embedder | None:
-        """Load the model of that kind if it is on this disk. Raises `EmbedderError`."""
+        """Load the model of that kind and return it; None where it is not on this disk. Raises `EmbedderError`."""
         if kind == "static":
             return await self.open_static() if self.static is not None else None
         return await self.open_model(lambda _done, _total: None) if self.has_model else None
 
 
 def choose(settings: EmbeddingSettings, cache: Path) -> Choice:
-    """Find the models that the settings allow; `cache` holds fetched ones, unless the settings name another place."""
+    """Return the models that the settings allow; `cache` holds fetched ones, unless the settings name another place."""
     is_static_wanted = settings.enabled and settings.embedded_default
     return Choice(settings, locate(settings, cache), find_static() if is_static_wanted else None)

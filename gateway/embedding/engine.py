@@ -34,7 +34,7 @@ EmbedderReason: TypeAlias = Literal[
 OnProgress: TypeAlias = Callable[[int, int | None], None]
 """Bytes that have arrived, and bytes in all where that is known."""
 
-MAX_DIM = 8192
+MAX_DIM = 8192  # a longer row is no embedding
 PROBES = ("one probe", "another, longer probe, so that the first one is padded and in company")
 STEADY = 0.9995  # cosine of a text's vectors alone and in company, below which a model gets its texts one by one
 OWN_TOKENS = 0.9  # share of the model's vocabulary below which a tokenizer belongs to another model
@@ -180,7 +180,7 @@ def _quieten() -> None:
     os.environ.update(QUIET)
     for name, value in USUAL.items():
         os.environ.setdefault(name, value)
-    warnings.filterwarnings("ignore", module=r"(fastembed|huggingface_hub|onnxruntime|gateway\.embedding_engine)\b")
+    warnings.filterwarnings("ignore", module=r"(fastembed|huggingface_hub|onnxruntime|gateway\.embedding)\b")
 
 
 def open_model(order: Order) -> EmbeddingModel:

@@ -86,12 +86,19 @@ class Embedding:
         self.made = Signal[int]()  # sends the number of vectors that were made just now
         self._choice: Choice | None = None
         self._is_tried = False
+        """The loading of the present choice was tried, with whatever success."""
         self._is_owed = False
+        """The store's failure kept a model from being loaded: it is tried again."""
         self._serving: _Loaded | None = None
+        """The model whose space is searched."""
         self._incoming: _Loaded | None = None
+        """The model whose space is being filled."""
         self._asked = anyio.Event()
+        """Set where `run` has something to load or to release."""
         self._settled = anyio.Event()
-        self._is_behind = anyio.Event()
+        """Set, and replaced, after each try to load."""
+        self._unread = anyio.Event()
+        """Set where a search met vectors that are not in memory yet."""
         self._loop: asyncio.AbstractEventLoop | None = None
 
     # -- for other houses ------------------------------------------------------------------------------------------
@@ -114,7 +121,7 @@ class Embedding:
         return SearchState(lexical=True, semantic=self.state(), model=space.model, dim=space.dim, kind=space.kind)
 
     async def wake(self) -> bool:
-        """Load a model and wait until one serves; False when no model works."""
+        """Load a model and wait until one serves; return False where no model works."""
         while self._serving is None and self._is_loadable():
             settled = self._settled
             self._asked.set()
@@ -177,18 +184,18 @@ class Embedding:
         near = self._vectors.nearness(tx, table, partitions, query)
         if not near.is_whole and self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: no search comes any more
-                self._loop.call_soon_threadsafe(self._note_behind)
+                self._loop.call_soon_threadsafe(self._note_unread)
         return near
 
-    def _note_behind(self) -> None:
-        self._is_behind.set()
+    def _note_unread(self) -> None:
+        self._unread.set()
 
     async def read_ahead(self) -> None:
         """Load the vectors that searches did not wait for, in bounded snapshots, until cancelled."""
         self._loop = asyncio.get_running_loop()
         while True:
-            await self._is_behind.wait()
-            self._is_behind = anyio.Event()
+            await self._unread.wait()
+            self._unread = anyio.Event()
             try:
                 while await self._db.read(self._vectors.catch_up):
                     pass
@@ -354,7 +361,7 @@ class Embedding:
             self._asked.set()
 
     async def attach(self) -> bool:
-        """Load the model of the current space without a change to the home; False where that model is not here."""
+        """Load the model of the current space without a change to the home; return whether a model serves now."""
         searched, choice = find_current(await self._db.read(list_spaces)), self._choice
         if searched is None or choice is None:
             return False

@@ -125,7 +125,7 @@ def locate(settings: EmbeddingSettings, default_cache: Path) -> Located:
 
 
 def find_static() -> StaticFiles | None:
-    """Find the static model; None where the package that brings it is not installed, or lacks a file.
+    """Return the static model's files; None where the package that brings them is not installed, or lacks one.
 
     Nothing of it is imported.
     """
@@ -156,10 +156,10 @@ def find_in_cache(name: str, cache: Path) -> ModelFiles | None:
     if _REPOSITORY.fullmatch(repository) is None:
         return None
     for folder in _snapshots(cache / f"models--{repository.replace('/', '--')}"):
-        if (files := _whole(name, folder, onnx_names)) is not None:
+        if (files := _find_model(name, folder, onnx_names)) is not None:
             return files
     # the folder of an older fastembed, which fetched archives
-    return _whole(name, cache / f"fast-{name.rpartition('/')[2]}", ONNX_NAMES)
+    return _find_model(name, cache / f"fast-{name.rpartition('/')[2]}", ONNX_NAMES)
 
 
 def data_files(onnx: Path) -> list[Path]:
@@ -198,11 +198,12 @@ def _path(text: str) -> Path:
 def _in_folder(name: str, folder: Path) -> tuple[ModelFiles | None, Absence | None]:
     if not folder.is_dir():
         return None, "model_missing"
-    files = _whole(name, folder, ONNX_NAMES)
+    files = _find_model(name, folder, ONNX_NAMES)
     return files, None if files is not None else "model_broken"
 
 
-def _whole(name: str, folder: Path, onnx_names: tuple[str, ...]) -> ModelFiles | None:
+def _find_model(name: str, folder: Path, onnx_names: tuple[str, ...]) -> ModelFiles | None:
+    """Return the model in a folder; None where one of the files that it needs is lacking or empty."""
     onnx = next((path for path in map(folder.joinpath, onnx_names) if _is_usable(path)), None)
     if onnx is None or not all(_is_usable(folder / needed) for needed in NEEDED):
         return None

@@ -1,6 +1,6 @@
 """The embedding spaces of a home: the current one, the one that will replace it, the one that is kept for a return.
 
-Rule 1: `decide` is pure; a space takes over only by `switch`, in one transaction.
+Rule 1: `target_state` is pure; a space takes over only by `adopt` or `switch`, each in one transaction.
 Rule 2: this module knows no model and no vector; the houses hold the vectors and report a space that lacks none.
 """
 
@@ -87,7 +87,7 @@ def adopt(tx: Tx, identity: SpaceIdentity, now: int, *, keeps_current: bool) -> 
 
 
 def switch(tx: Tx, space: Space, now: int) -> bool:
-    """Search the space that was being filled; False when it is not being filled any more."""
+    """Make the space that was being filled the current one; return False where it is not being filled any more."""
     spaces = list_spaces(tx)
     if not any(known.space.id == space.id and known.state == "building" for known in spaces):
         return False

@@ -115,6 +115,6 @@ def _map_rows(path: Path) -> Any:
 
 
 def open_static(files: StaticFiles) -> StaticModel:
-    """Load the model. Raises `EmbedderError`; takes some ten milliseconds."""
+    """Load the model and return it, in some ten milliseconds. Raises `EmbedderError`."""
     with failing_as("model_broken"):
         return StaticModel(files)

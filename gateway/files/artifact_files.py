@@ -148,7 +148,7 @@ class ArtifactFiles:
         return [path.name for path in self._folder.glob("??/*") if _DIGEST.fullmatch(path.name)]
 
     def _store(self, read: Callable[[], Iterator[bytes]]) -> KeptContent:
-        """Write beside, flush, rename, flush the folder; a failure leaves no file."""
+        """Write beside, flush, rename, flush the folder; return digest and size. A failure leaves no file."""
         with _storing():
             self._make(self._folder)
             descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=_TEMPORARY)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from knowledge.index.code_cutting import CodeSymbol
 
-MOST_SYMBOLS = 20_000
+MOST_SYMBOLS = 20_000  # of one text; further ones are left out
 MOST_LEVELS = 64
 """Deeper nodes are not looked into: no person writes a function there."""
 
@@ -87,7 +87,7 @@ GRAMMARS: Mapping[str, tuple[_Grammar, ...]] = {
         _Grammar("tree_sitter_typescript", "language_tsx", _TYPED),
     ),
 }
-"""The grammars of a language; where there are two, the one that reads the text with fewer errors is taken."""
+"""The grammars of a language; where there are two, the first that reads the text without an error is taken."""
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "function", "generator_function", "class"})
 _WRAPPERS = frozenset({"decorated_definition", "export_statement", "template_declaration", "type_declaration"})
 """Nodes that stand around a symbol and belong to it."""
@@ -107,7 +107,7 @@ def find_symbols(text: str, language: str | None) -> list[CodeSymbol]:
     read = [(grammar, tree) for grammar in grammars if (tree := _parse(grammar, data)) is not None]
     if not read:
         return []
-    grammar, tree = read[0] if len(read) == 1 or not read[0][1].root_node.has_error else _best(read)
+    grammar, tree = min(read, key=lambda one: one[1].root_node.has_error)
     found = [one for _, one in zip(range(MOST_SYMBOLS), _symbols(tree.root_node, grammar), strict=False)]
     return _in_characters(text, data, found)
 
@@ -119,10 +119,6 @@ def _parse(grammar: _Grammar, data: bytes) -> Any:
     except (ImportError, AttributeError):
         return None
     return parsing.Parser(parsing.Language(made)).parse(data)
-
-
-def _best(read: list[tuple[_Grammar, Any]]) -> tuple[_Grammar, Any]:
-    return min(read, key=lambda one: one[1].root_node.has_error)
 
 
 def _symbols(root: Any, grammar: _Grammar) -> Iterator[CodeSymbol]:

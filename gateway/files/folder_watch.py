@@ -1,7 +1,7 @@
 """Changes in folders of the user, as the system reports them. The one home of watchfiles.
 
 Rule 1: on Linux each folder that is not left out is watched by itself; elsewhere the root is watched as a whole.
-Rule 2: where changes cannot be reported (no room for watches, a file system of another machine) that is a reason, told.
+Rule 2: where changes cannot be reported (no room for watches, a file system of another machine) an error says why.
 """
 
 import asyncio
@@ -73,11 +73,11 @@ class FolderWatch:
         while not self._stop.is_set():
             found = self._notify.watch(GATHERED_MS, STEP_MS, 0, self._stop)
             if isinstance(found, set):
-                self._tell({path for _, path in found})
+                self._hand_on({path for _, path in found})
             elif found == "signal":
                 return
 
-    def _tell(self, paths: set[str]) -> None:
+    def _hand_on(self, paths: set[str]) -> None:
         below = {below for path in paths if (below := self._below(path)) is not None}
         try:
             self._loop.call_soon_threadsafe(self._report, below)
@@ -98,14 +98,14 @@ class FolderWatch:
 
 
 def watch_folders(root: str, folders: Sequence[str], report: Callable[[set[str]], None]) -> FolderWatch:
-    """Watch folders below a root ("" is the root). Raises `WatchRefusedError`."""
+    """Watch folders below a root ("" is the root) and return the watch. Raises `WatchRefusedError`."""
     if is_on_network(root):
         raise WatchRefusedError("network_file_system")
     return FolderWatch(root, folders, report)
 
 
 def is_on_network(path: str, mounts: Path = Path("/proc/self/mountinfo")) -> bool:
-    """Return whether a folder lies on a file system of another machine, where the system can tell."""
+    """Return whether a folder lies on a file system of another machine; False where the system does not say."""
     if sys.platform == "win32":
         return False
     try:

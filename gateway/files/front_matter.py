@@ -1,7 +1,7 @@
 """The front matter of a Markdown file: a few plain fields in YAML between two lines of `---`.
 
 Rule 1: a file is a stranger's: what is long, deep, tagged, or names one thing by another is no front matter at all.
-Rule 2: every scalar is text here; whoever knows a field decides its type.
+Rule 2: every scalar is text here; the reader of a field decides its type.
 """
 
 import re

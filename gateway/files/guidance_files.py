@@ -36,7 +36,7 @@ BUILT_IN = Path(__file__).resolve().parents[2] / "promt" / "agents"
 class InstructionFiles:
     """Folders in which instruction files lie. Satisfies `InstructionDisk`.
 
-    A resolved path is known for as long as what it was asked by leads to the very file or folder that it names.
+    A resolved path is kept for as long as the path as it was given leads to the same file or folder.
     """
 
     def __init__(self) -> None:

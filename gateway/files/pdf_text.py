@@ -1,7 +1,7 @@
 """The text of PDF files, page by page. The one home of pypdf, which is loaded only in a process of its own.
 
-Rule 1: a PDF is hostile until it is read: the parser runs in a child with a deadline and a memory limit, and what it
-does holds up nobody; the child is given the open file and nothing else, no name, no key.
+Rule 1: a PDF is hostile until it is read: the parser runs in a child with a deadline and a memory limit, so that it
+holds up no other work; the child is given the open file and nothing else, no name, no key.
 Rule 2: pages come as they are read: pages that were read before a deadline are not lost.
 """
 
@@ -25,7 +25,7 @@ PDF_SECONDS = 6.0
 MEMORY_BYTES = 768 * 1024 * 1024
 """Python with pypdf has about a tenth; a file that needs more is no document but a bomb."""
 CHILDREN = 2
-"""At once; each may use a core."""
+"""The most at once; each may use a core."""
 WATCH_CODE = 124  # as of `timeout`
 ENDED_BY_ITS_WATCH = {WATCH_CODE} if sys.platform == "win32" else {-signal.SIGALRM}
 MAX_PAGE_CHARS = 200_000
@@ -42,7 +42,7 @@ class PdfText:
         self._turns = anyio.Semaphore(CHILDREN)
 
     async def __call__(self, file: BinaryIO, first: int, chars: int) -> PdfPages:
-        """Return pages from number `first` (from 0) on until they have `chars` characters, or the deadline comes."""
+        """Return pages from number `first` on, counted from 0, until they have `chars` characters or time is over."""
         command = [sys.executable, "-P", "-m", __name__, str(first), str(chars), str(self._seconds)]
         environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         output = bytearray()
@@ -121,7 +121,7 @@ class OpenedPdf(Struct, frozen=True):
 
 
 def open_pdf(source: BinaryIO) -> OpenedPdf:
-    """Open a PDF, in a child only."""
+    """Return a PDF as the parser opens it, or the problem. To be called in a child only."""
     try:
         import pypdf  # noqa: PLC0415  # an extra, and slow to load
         from pypdf.errors import DependencyError  # noqa: PLC0415

@@ -1,9 +1,9 @@
 """The reader of texts, which runs in a process of its own: bytes come in, their structure goes out.
 
-Rule 1: a file is hostile until it is read: a deadline of the processor and a limit of memory end the reader, and what
-it does holds up nobody. It is given bytes and how to read them: no name, no key, no environment of use.
+Rule 1: a file is hostile until it is read: a deadline of processor time and a limit of memory end the reader, and no
+other work waits for it. It is given bytes and how to read them: no name, no key, no environment of use.
 Rule 2: credentials and context blocks of ours are blanked before terms are made of a text.
-Rule 3: reading waits for whoever is being answered: it takes the processor that is left.
+Rule 3: answers to requests come before reading, which takes the processor time that is left.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from promt.own_blocks import find_blocks
 from retrieval.terms import SnowballLexicon
 
 SECONDS = 5.0
-"""Of the processor, for one file: the largest takes one."""
+"""Processor time for one file: the largest takes one second."""
 PDF_SECONDS = 30.0
 """The same for a PDF: a page takes twenty milliseconds, and a book has hundreds."""
 PDF_ENOUGH = 0.7
@@ -69,7 +69,7 @@ class _Decoded(NamedTuple):
 
 
 def decode(data: bytes) -> _Decoded | None:
-    """Return a file's text; None where its encoding cannot be told, or does not give its bytes back."""
+    """Return a file's text; None where its encoding cannot be guessed, or does not give its bytes back."""
     if data.startswith(UTF16_MARKS):
         mark, encoding = 2, "utf-16-le" if data.startswith(b"\xff\xfe") else "utf-16-be"
     else:
@@ -158,7 +158,7 @@ class _Reader:
 
     @staticmethod
     def _symbols_of(request: ReadRequest, text: str) -> list[CodeSymbol]:
-        """Return the symbols of code; none of other texts, or where two readers ended at them."""
+        """Return the symbols of code; none of other texts, or of a file that is to be read plainly."""
         if request.kind != "code" or request.is_plain or request.language is None:
             return []
         return import_module("gateway.files.code_structure").find_symbols(text, request.language)

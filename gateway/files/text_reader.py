@@ -22,7 +22,7 @@ SECONDS = 60.0
 """The reader has five of the processor, and a busy machine has many processes."""
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MOST_FILES = 500
-"""Of one process: what a library keeps for itself goes with it."""
+"""The files of one process: the memory that a library keeps for itself goes with it."""
 
 _ENV = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 

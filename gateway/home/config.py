@@ -74,7 +74,7 @@ def _problem(group: type[msgspec.Struct], key: str, error: msgspec.ValidationErr
 
 
 def _group(kind: type[G], value: Any, key: str, unknown: list[str]) -> G:
-    """Return one table as its Struct; keys that do not exist are set aside."""
+    """Return one table as its Struct; keys that do not exist are added to `unknown`. Raises `ConfigError`."""
     table = _table(value, key)
     unknown += [f"{key}.{name}" for name in table if name not in kind.__struct_fields__]
     members = {name: member for name, member in table.items() if name in kind.__struct_fields__}
@@ -110,7 +110,7 @@ def read(text: str) -> tuple[GatewayConfig, list[str]]:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the text as TOML. Raises `ConfigError`."""
+    """Return the tables of a TOML text. Raises `ConfigError` for other text."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -227,7 +227,7 @@ class ConfigStore:
             raise Unavailable(reason, "The configuration file cannot be written.") from error
 
     def refresh(self) -> bool:
-        """Read the file again if it changed; True when it did. A file that became bad leaves the settings in force."""
+        """Read the file again if it changed; return whether it did. A bad file leaves the settings in force."""
         stamp = self._look()
         if stamp == self._stamp:
             return False

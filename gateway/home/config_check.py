@@ -54,7 +54,7 @@ def find_problems(text: str) -> list[Problem]:
         else:
             found += map(_problem_of_unknown, find_unknown(unknown, text))
             found += [
-                Problem(find_line(places, key), key, told, _hint(key)) for key, told in _find_closed_doors(config)
+                Problem(find_line(places, key), key, reason, _hint(key)) for key, reason in _find_closed_doors(config)
             ]
             break
     return sorted(found, key=lambda one: one.line or 0)
@@ -95,7 +95,7 @@ def _hint(key: str) -> str:
 
 
 def _take_out(document: dict[str, Any], path: list[str]) -> bool:
-    """Remove a key, or the value in its place, so that the next problem shows; False when nothing is left to remove."""
+    """Remove a key, or the value in its place, so that the next problem shows; return whether there was any."""
     table = document
     for name in path[:-1]:
         following = table.get(name)

@@ -23,7 +23,7 @@ class HomeFiles:
         self._home = home
         self._kept = kept
 
-    async def say(self, saying: Saying) -> Sequence[LeftPlace]:
+    async def list_saying(self, saying: Saying) -> Sequence[LeftPlace]:
         """Return the files that hold the saying's words, artifacts first."""
         given = [
             LeftPlace(place="artifact", id=artifact_id, reason="file_content")

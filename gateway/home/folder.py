@@ -38,9 +38,9 @@ STRANGE = "The home would be a folder that holds other things; name an empty or 
 LINKED = "Links in a home are not followed; put in their place what they stand for:"
 LINKS_NAMED = 5
 MOUNT_POINT = 0xA0000003
-"""The tag of a junction of Windows."""
+"""The tag of a junction of Windows (`stat.IO_REPARSE_TAG_MOUNT_POINT`); other tags are files in a cloud."""
 DENIALS = 3
-"""As often the system has to say that a file may not be written: no log goes and comes again so often in that time."""
+"""The denials in a row after which a file counts as one that may not be written: no log goes and comes that often."""
 
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 

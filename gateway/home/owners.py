@@ -1,6 +1,6 @@
-"""The processes that live in a home.
+"""The processes that live in a home, its owners.
 
-A life is an operating-system lock, so the end of one needs no time-out to be known.
+An owner holds an operating-system lock, which the system releases when the process ends: no time-out is needed.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ LOOK_SECONDS = 0.05
 """Between two looks whether another process has released a lock."""
 
 LOOKED_AT_SECONDS = 5.0
-"""Another process that looks who lives may hold a lock for a moment just when its owner takes it."""
+"""The longest that an owner waits for its own lock: another process that looks who lives may hold it for a moment."""
 
 SECOND_NS = 1_000_000_000
 COARSEST_NS = 3 * SECOND_NS
@@ -32,6 +32,10 @@ def fact_of_home(tx: Tx, name: str) -> str | None:
     """Return a fact of the home by name; None where it is not stored."""
     found = tx.one(SQL["get_home"], {"name": name})
     return found[0] if found is not None else None
+
+
+def _settle_nothing(_tx: Tx) -> None:
+    """Do nothing: a process without jobs and turns leaves nothing behind."""
 
 
 def is_free(lock: Path) -> bool:
@@ -84,14 +88,14 @@ class Owners:
         return self._run / f"{owner}.lock"
 
     async def enter(self, db: Transact) -> None:
-        """Add this process to the home's book."""
+        """Add this process's row to the owners of the home."""
         at = self._clock.now()
         await db.write(lambda tx: tx.run(SQL["add_owner"], {"owner": self.owner, "started_at": at}), is_vital=True)
 
-    async def leave(self, db: Transact, settle: Callable[[Tx], object] = bool) -> None:
-        """Settle this process's own work and remove it from the book, in one transaction.
+    async def leave(self, db: Transact, settle: Callable[[Tx], object] = _settle_nothing) -> None:
+        """Settle this process's own work and remove its row, in one transaction.
 
-        After a failure the process stays in the book as a dead one; the next process that looks removes it.
+        After a failure the row stays, as that of a dead process; the next process that looks removes it.
         """
 
         def work(tx: Tx) -> None:
@@ -109,7 +113,10 @@ class Owners:
         self._file(self.owner).unlink(missing_ok=True)
 
     def alone_since(self) -> int | None:
-        """Return a number that changes with each other process that leaves; None while others are, or may be, here."""
+        """Return a number while no other process lives here; None while one does, or may.
+
+        It is the time of the folder's last change, so that it is another number after a process came and went.
+        """
         try:
             changed_at = self._run.stat().st_mtime_ns
             if changed_at != self._listed_at:
@@ -122,7 +129,7 @@ class Owners:
         return changed_at if self._is_alone else None
 
     def others(self, tx: Tx) -> list[str]:
-        """Return the other owners in the home's book, dead or alive."""
+        """Return the other owners that have a row, dead or alive."""
         return [owner for (owner,) in tx.all(SQL["list_owners"]) if owner != self.owner]
 
     def is_dead(self, owner: str) -> bool:
@@ -130,7 +137,7 @@ class Owners:
         return is_free(self._file(owner))
 
     def remove_dead(self, tx: Tx, owner: str) -> None:
-        """Remove a dead process from the book, and its lock file once that is committed."""
+        """Remove a dead process's row, and its lock file once that is committed."""
         tx.run(SQL["remove_owner"], {"owner": owner})
         tx.after_commit(lambda: self._file(owner).unlink(missing_ok=True))
 
@@ -142,9 +149,9 @@ class Visitor(Owners):
         """Take no lock."""
 
     async def enter(self, db: Transact) -> None:
-        """Do nothing: the book has no readers."""
+        """Do nothing: a read-only process has no row."""
 
-    async def leave(self, db: Transact, settle: Callable[[Tx], object] = bool) -> None:
+    async def leave(self, db: Transact, settle: Callable[[Tx], object] = _settle_nothing) -> None:
         """Do nothing."""
 
     def release(self) -> None:

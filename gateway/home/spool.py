@@ -52,11 +52,11 @@ class OwnFile:
         self._file: int | None = None
         self._number = 0
         self._appending = threading.Lock()
-        """Of this process's threads, who would wait longer for the lock of the home."""
+        """Held by one thread of this process: the lock of the home is polled, so that threads would wait longer."""
         self.size = 0
 
     def append(self, line: bytes) -> int:
-        """Append a line; return the number of the file that it is in. Raises `OSError`.
+        """Append a line; return the number of the file that it is in. Raises `OSError`, and nothing of it is kept then.
 
         The line outlives this process from then on, and the machine's end once `sync` has returned.
         """
@@ -65,12 +65,12 @@ class OwnFile:
             if self._file is None or not self.holds(self._number):
                 self.close()
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            os.write(self._file, line)
+            _write_whole(self._file, line)
             self.size += len(line)
             return self._number
 
     def sync(self, number: int) -> None:
-        """Have the lines of a file on disk; one that was taken is another process's. Raises `OSError`."""
+        """Make the lines of a file durable; a file that was taken is another process's. Raises `OSError`."""
         with self._appending:
             if self._file is None or number != self._number:
                 return
@@ -101,6 +101,17 @@ class OwnFile:
         if self.holds(self._number):
             self._path.unlink(missing_ok=True)
         self.close()
+
+
+def _write_whole(file: int, line: bytes) -> None:
+    """Append a line, or nothing: a full disk takes a part of it, and the next line would be torn with that."""
+    begin, written = os.fstat(file).st_size, 0
+    try:
+        while written < len(line):
+            written += os.write(file, line[written:])
+    except OSError:
+        os.ftruncate(file, begin)
+        raise
 
 
 def take_living(root: Path) -> None:

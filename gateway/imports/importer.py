@@ -35,9 +35,9 @@ from protocol.gateway import ClientInfo, InitializeParams
 MAX_SOURCE_ID = 512
 MAX_NAME = 256
 IN_FLIGHT = 2
-"""The gateway stores one conversation while the next is read and sent."""
+"""Conversations at once: the gateway stores one while the next is read and sent."""
 RETRIES_MS = (100, 200, 400, 800, 1600, 3200)
-"""A busy home becomes free in this time; a full disk does not."""
+"""The waits before further tries: a busy home becomes free in this time, a full disk does not."""
 FAULTS_OF_CONVERSATION = frozenset({"conflict", "invalid_params", "message_too_large"})
 
 
@@ -61,8 +61,8 @@ class Stopped(Exception):
         super().__init__(line)
 
 
-class _Done:
-    """The outcome of a conversation's turns."""
+class _ImportedTurns:
+    """The counts of a conversation's turns, added up over its requests."""
 
     def __init__(self) -> None:
         self.imported = self.replaced = self.unchanged = self.removed = 0
@@ -100,10 +100,10 @@ class ConversationImporter:
     """The import of conversations into one gateway: into the workspace of their repository, else the given one."""
 
     def __init__(
-        self, client: GatewayClient, wish: ImportOptions, report: ImportCounts, max_message_bytes: int
+        self, client: GatewayClient, options: ImportOptions, report: ImportCounts, max_message_bytes: int
     ) -> None:
         self._client = client
-        self._wish = wish
+        self._options = options
         self._report = report
         self._line = max_message_bytes
         self._sizes = Sizes.of(max_message_bytes)
@@ -112,7 +112,7 @@ class ConversationImporter:
         self._threads: dict[str, str] | None = None
 
     async def _has_workspace(self, project: Project) -> bool:
-        """Return whether the workspace is there; where it is not it is made, but not by a dry run."""
+        """Return whether the workspace was there, or could be: one that is absent is made, but not by a dry run."""
         workspace_id = project.workspace_id
         if workspace_id not in self._open:
             try:
@@ -121,8 +121,8 @@ class ConversationImporter:
             except CallFailed as failed:
                 if failed.reason != "not_found":
                     raise
-                self._open[workspace_id] = not self._wish.is_dry_run
-                if not self._wish.is_dry_run:
+                self._open[workspace_id] = not self._options.is_dry_run
+                if not self._options.is_dry_run:
                     wanted = WorkspaceCreateParams(workspace_id=workspace_id, name=project.title or None)
                     await self._client.call(call.WORKSPACE_CREATE, wanted)
         return self._open[workspace_id]
@@ -134,13 +134,13 @@ class ConversationImporter:
         """
         found = project_of_session(conversation.cwd, conversation.remote)
         if found is not None or not conversation.cwd:
-            return found or Project(self._wish.workspace_id, "")
+            return found or Project(self._options.workspace_id, "")
         source = conversation.kind, _source_id(conversation)
         known = await self._read_known_threads()
         for workspace_id in {*known.values()}:
             if derive_id("thr", workspace_id, *source) in known:
                 return Project(workspace_id, "")
-        return Project(self._wish.workspace_id, "")
+        return Project(self._options.workspace_id, "")
 
     async def _read_known_threads(self) -> Mapping[str, str]:
         """Return every thread of the home with its workspace, as they were when the first conversation asked."""
@@ -164,12 +164,12 @@ class ConversationImporter:
         self._seen.add(key)
         return False
 
-    async def bring(self, conversation: Conversation, file: str) -> None:
+    async def import_one(self, conversation: Conversation, file: str) -> None:
         """Import one conversation and report its outcome. Raises `Stopped`."""
         self._client.received.clear()  # the import waits for no notification, and there is one for each indexed turn
         try:
             project = await self._project_of(conversation)
-            done = await self._brought(conversation, project)
+            done = await self._import_turns(conversation, project)
         except CallFailed as failed:
             if failed.reason not in FAULTS_OF_CONVERSATION:
                 raise Stopped(UNAVAILABLE, f"the gateway refused: {failed.message}") from failed
@@ -186,21 +186,21 @@ class ConversationImporter:
                 unchanged=done.unchanged,
             )
 
-    async def _brought(self, conversation: Conversation, project: Project) -> _Done:
-        """Looked at first, which no writer waits for, and written only if something is different."""
+    async def _import_turns(self, conversation: Conversation, project: Project) -> _ImportedTurns:
+        """Compare the turns with the home by a dry run, which holds up no writer, and send them if some differ."""
         groups = list(requests(turns(conversation, self._sizes), self._sizes))
         *first, total = accumulate(map(len, groups), initial=0)
         parts = [
             _Part(group, offset, has_more=offset + len(group) < total)
             for group, offset in zip(groups, first, strict=True)
         ]
-        seen = _Done()
+        seen = _ImportedTurns()
         if not await self._has_workspace(project):
             seen.imported = total
             return seen
         for part in parts:
             seen.add(await self._send(conversation, project, part, seen.generation, is_dry_run=True))
-        if not self._wish.is_dry_run and seen.outcome != "unchanged":
+        if not self._options.is_dry_run and seen.outcome != "unchanged":
             for part in parts:
                 await self._send(conversation, project, part, seen.generation)
         return seen
@@ -229,6 +229,7 @@ class ConversationImporter:
         return await self._send_import(params)
 
     async def _send_import(self, params: ThreadImportParams) -> ThreadImportResult:
+        """Return the gateway's answer, after at most as many retries as `RETRIES_MS` has waits. Raises `CallFailed`."""
         for wait_ms in RETRIES_MS:
             try:
                 return await self._client.call(call.THREAD_IMPORT, params)
@@ -248,7 +249,7 @@ class ImportWindow:
 
     async def put(self, conversation: Conversation, file: str) -> None:
         """Begin a conversation as soon as there is room. Raises the error of an earlier one."""
-        self._tasks.add(asyncio.create_task(self._importer.bring(conversation, file)))
+        self._tasks.add(asyncio.create_task(self._importer.import_one(conversation, file)))
         await self._wait(IN_FLIGHT - 1)
 
     async def close(self) -> None:
@@ -283,7 +284,7 @@ async def _import_all(
                         report.skip(Skipped(source.origin.name, found.title or found.source_id, "duplicate_id"))
                     else:
                         await window.put(found, source.origin.name)
-                    ticker.tell(report)
+                    ticker.show(report)
             except Unreadable as problem:
                 report.skip(Skipped(source.origin.name, "", problem.reason))
             await asyncio.sleep(0)  # lets a signal through, also where nothing is sent
@@ -292,11 +293,14 @@ async def _import_all(
         await window.abandon()
 
 
-async def _open_gateway(wish: ImportOptions) -> tuple[GatewayClient, int]:
-    """Start a gateway on the home; return it and its longest line. Raises `Stopped` with the process's exit code."""
-    config = [] if wish.config is None else ["--config", str(wish.config)]
+async def _open_gateway(options: ImportOptions) -> tuple[GatewayClient, int]:
+    """Start a gateway on the home; return it and the most bytes of a line that it takes.
+
+    Raises `Stopped` with the process's exit code.
+    """
+    config = [] if options.config is None else ["--config", str(options.config)]
     try:
-        client = await GatewayClient.start([*console_script(), "serve", "--home", str(wish.home), *config])
+        client = await GatewayClient.start([*console_script(), "serve", "--home", str(options.home), *config])
     except OSError as error:
         raise Stopped(UNAVAILABLE, "the gateway cannot be started") from error
     hello = InitializeParams(
@@ -313,17 +317,17 @@ async def _open_gateway(wish: ImportOptions) -> tuple[GatewayClient, int]:
         raise Stopped(UNAVAILABLE, failed.message) from failed
 
 
-async def _run(wish: ImportOptions, report: ImportCounts) -> None:
+async def _run(options: ImportOptions, report: ImportCounts) -> None:
     """Run the whole import. Raises `Stopped`; an interruption is noted in the report."""
-    found = list(walk(wish.path))
+    found = list(walk(options.path))
     sources = [source for source in found if isinstance(source, ImportFile)]
     for entry in found:
         if isinstance(entry, Skipped):
             report.skip(entry)
-    client, max_message_bytes = await _open_gateway(wish)
+    client, max_message_bytes = await _open_gateway(options)
     ticker = Ticker(sum(source.size for source in sources))
     try:
-        importer = ConversationImporter(client, wish, report, max_message_bytes)
+        importer = ConversationImporter(client, options, report, max_message_bytes)
         await _import_all(importer, sources, report, ticker)
     except CallFailed as failed:
         raise Stopped(UNAVAILABLE, failed.message) from failed
@@ -344,23 +348,23 @@ def _exit_code(report: ImportCounts) -> int:
     return DATA if report.has_failures else 0
 
 
-def main(wish: ImportOptions) -> int:
+def main(options: ImportOptions) -> int:
     """Import the conversations of a path; return the exit code. Raises `Stopped` where none was begun."""
-    report = ImportCounts(wish.workspace_id, is_dry_run=wish.is_dry_run)
-    if not wish.path.exists():
-        raise Stopped(NO_INPUT, f"there is no such file or folder: {to_printable(str(wish.path))}")
-    if not re.fullmatch(ID_TEXT, wish.workspace_id):
+    report = ImportCounts(options.workspace_id, is_dry_run=options.is_dry_run)
+    if not options.path.exists():
+        raise Stopped(NO_INPUT, f"there is no such file or folder: {to_printable(str(options.path))}")
+    if not re.fullmatch(ID_TEXT, options.workspace_id):
         raise Stopped(USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
     problem: Stopped | None = None
     try:
-        asyncio.run(_run(wish, report))
+        asyncio.run(_run(options, report))
     except Stopped as stopped:
         if not report.files:
             raise
         problem, report.problem = stopped, stopped.line
     except KeyboardInterrupt:  # before anything was sent, or a second time
         report.is_interrupted = True
-    (report.write_json if wish.is_json else report.write)(sys.stdout)
+    (report.write_json if options.is_json else report.write)(sys.stdout)
     if problem is not None:
         sys.stderr.write(f"pioneer import: {problem.line}\n")
         return problem.code

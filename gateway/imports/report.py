@@ -18,9 +18,9 @@ from gateway.imports.formats.draft import Conversation, Skipped, to_printable
 Outcome: TypeAlias = Literal["new", "changed", "unchanged"]
 
 MAX_NAMED = 1000
-"""Places named in the figures, so that a folder of a million pictures gives no list of a million lines."""
-NAMED_FOR_PERSON = 20
-LINE_SECONDS = 5.0
+"""The most places that the figures name: a folder of a million pictures gives no list of a million lines."""
+NAMED_FOR_PERSON = 20  # places on a screen
+LINE_SECONDS = 5.0  # between two lines of progress where there is no terminal
 
 HARMLESS = frozenset({"unknown_format", "link", "not_a_file", "no_messages", "duplicate_id", "nested_archive"})
 """Reasons that are no failure; each other one is."""
@@ -173,7 +173,7 @@ class Ticker:
     def __init__(self, total: int) -> None:
         self._total = max(1, total)
         self._done = 0.0
-        self._told_at = time.monotonic()
+        self._shown_at = time.monotonic()
         self._bar: Progress | None = None
         console = Console(stderr=True)
         if console.is_terminal:
@@ -189,16 +189,16 @@ class Ticker:
             self._bar.start()
 
     def advance(self, size: float) -> None:
-        """So many bytes were read."""
+        """Count bytes that were read."""
         self._done += size
 
-    def tell(self, report: ImportCounts) -> None:
-        """Show where the import is."""
+    def show(self, report: ImportCounts) -> None:
+        """Show how far the import is."""
         count = f"{report.conversations.total()} conversations"
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, description=count)
-        elif time.monotonic() - self._told_at >= LINE_SECONDS:
-            self._told_at = time.monotonic()
+        elif time.monotonic() - self._shown_at >= LINE_SECONDS:
+            self._shown_at = time.monotonic()
             sys.stderr.write(f"{min(100, int(100 * self._done / self._total))} %, {count}\n")
 
     def close(self) -> None:

@@ -87,7 +87,7 @@ def _move(
     error: str | None = None,
     attempts: int | None = None,
 ) -> bool:
-    """Make the step under the lease of `owner`; False when that lease is lost."""
+    """Make the step under the lease of `owner`; return False when that lease is lost."""
     lease = {"job_id": job.job_id, "owner": owner, "leased_attempt": job.attempt_count, "last_error": error}
     step = {
         "state": after(TRANSITIONS, job.state, event),
@@ -226,7 +226,8 @@ class JobRunner:
 
     def _claim(self, tx: Tx, room: Mapping[JobKind, int]) -> list[Job]:
         real_now = int(time.time() * 1000)
-        tx.run(SQL["free_stuck_jobs"], {"before": real_now - STUCK_MS})
+        for statement in ("free_stuck_jobs", "drop_stuck_twins"):
+            tx.run(SQL[statement], {"before": real_now - STUCK_MS})
         claimed: list[Job] = []
         for kind, limit in room.items():
             values = {
@@ -298,12 +299,12 @@ class JobRunner:
             waiter.set()
 
     async def _fail(self, job: Job, code: str) -> None:
-        verdict = next_attempt(self._clock.now(), job.attempt_count, self._limits(job.kind), random.random())  # noqa: S311
-        if isinstance(verdict, GiveUp):
+        decision = next_attempt(self._clock.now(), job.attempt_count, self._limits(job.kind), random.random())  # noqa: S311
+        if isinstance(decision, GiveUp):
             log.warning("job_dead", kind=job.kind, code=code)
             await self._settle(job, "give_up", error=code)
         else:
-            await self._settle(job, "fail", at=verdict.at, error=code)
+            await self._settle(job, "fail", at=decision.at, error=code)
 
     async def _pause(self, job: Job, pause: PauseQueue) -> None:
         if job.kind not in self._paused:
@@ -331,7 +332,7 @@ class JobRunner:
             del self._owed[: len(owed)]
 
     async def _try_to_note(self, work: Callable[[Tx], object]) -> bool:
-        """Store bookkeeping; False where that fails. A full disk must not end the runner."""
+        """Store bookkeeping; return whether that worked. A full disk must not end the runner."""
         try:
             await self._db.note(work)
         except GatewayError as failure:

@@ -1,6 +1,6 @@
-"""The life of a job as a table.
+"""The states of a job, as a transition table.
 
-Rule 1: every move of a job's state is a row of `TRANSITIONS`; this module knows no handler.
+Rule 1: every transition of a job is a row of `TRANSITIONS`; this module knows no handler.
 
     queued      waits for a worker
     leased      a living process works on it; after a crash it is queued again at once

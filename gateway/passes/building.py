@@ -1,4 +1,4 @@
-"""Puts the passes of a home together."""
+"""Builds the scheduled passes of a home."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -52,7 +52,7 @@ def build_passes(
     has_turn: Callable[[], bool],
     workspace_exists: Callable[[Tx, str], bool],
 ) -> PassParts:
-    """Build scheduler, runs and methods."""
+    """Build the scheduler, the runs, the methods and the daily sweep, and return them."""
     db, clock, ids = base.database, base.clock, base.ids
 
     def prunings(now: int) -> Sequence[Check]:

@@ -33,7 +33,7 @@ class Census(Struct, frozen=True):
     name: str = "census"
 
     def work(self, tx: Tx, run: StageRun) -> StageSlice:
-        """Count on from the place, until the time of a slice is over."""
+        """Count on from the place until the time of a slice is over; return its counts, and where to go on."""
         counts = Counter[str]()
 
         def add(_number: int, subjects: Sequence[Any]) -> bool:
@@ -51,7 +51,10 @@ class Prune(Struct, frozen=True):
     name: str = "prune"
 
     def work(self, tx: Tx, run: StageRun) -> StageSlice:
-        """Look on from the place, until enough was dropped or the time of a slice is over."""
+        """Drop on from the place until enough was dropped or the time of a slice is over; return how much, and where.
+
+        The place that is returned is where to go on.
+        """
         checks, dropped = self.prunings(run.now), Counter[str]()
 
         def drop(number: int, subjects: Sequence[Any]) -> bool:

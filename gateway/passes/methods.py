@@ -88,7 +88,7 @@ class Passes:
         return PassesListResult(passes=await self._db.read(read), budget=ModelBudget(daily_model_calls=0, used=0))
 
     async def run(self, params: PassesRunParams) -> RunResult:
-        """Run a pass now, and wait for its end as long as the caller does.
+        """Run a pass now, or join its present run; return it once it has ended, or as it is after `timeout_ms`.
 
         Raises `Unavailable("memory_disabled")`, `CallerError("not_found")` for an unknown workspace,
         `Refused("pass_running")`.
@@ -159,5 +159,8 @@ class Passes:
         return await self._db.read(read)
 
     async def undo(self, params: PassesUndoParams) -> PassesUndoResult:
-        """Take back what a run changed. Raises `CallerError("not_found")`, `Refused("conflict")`."""
+        """Take back what a run changed; return what was undone and what was skipped.
+
+        Raises `CallerError("not_found")`, `Refused("conflict")`.
+        """
         return await self._undoing.undo(params.run_id, is_dry=params.dry_run)

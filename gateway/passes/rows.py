@@ -12,7 +12,7 @@ from msgspec import Struct
 from gateway.home.owners import SQL
 from protocol.base import encode_sorted
 from protocol.passes import PassName, Run, RunChange, RunStage, RunState, Trigger
-from protocol.seams.checks import BATCH, Check, LookResult, row_mender
+from protocol.seams.checks import BATCH, Check, draining_finder, row_mender
 from protocol.seams.passes import StageChange
 from protocol.seams.ports import Row, Tx
 
@@ -165,13 +165,13 @@ def changes_to_undo(tx: Tx, run_id: str, limit: int) -> list[tuple[int, StageCha
     return list(map(_change_of, tx.all(SQL["changes_to_undo"], {"run_id": run_id, "limit": limit})))
 
 
-def mark_undone(tx: Tx, number: int) -> None:
-    """Note that an undoing has looked at a change."""
+def mark_seen(tx: Tx, number: int) -> None:
+    """Mark a change as one that an undoing has looked at, whether it was undone or skipped."""
     tx.run(SQL["mark_change"], {"id": number})
 
 
 def find_planned_time(tx: Tx, name: str) -> int | None:
-    """Return when a pass is planned to run next."""
+    """Return when a pass is planned to run next, in Unix milliseconds; None where nothing is planned."""
     row = tx.one(SQL["planned_pass"], {"name": name})
     return row[0] if row else None
 
@@ -183,9 +183,4 @@ def plan(tx: Tx, name: str, at: int) -> None:
 
 def old_runs(before: int) -> Check:
     """Return the check that drops runs which ended before a time, with their changes."""
-
-    def find(tx: Tx, after: int) -> LookResult:
-        found = tx.all(SQL["old_runs"], {"before": before, "limit": BATCH})
-        return LookResult(found, after + 1 if len(found) == BATCH else None)  # those that were found are gone then
-
-    return Check("runs", find, row_mender(SQL["forget_runs"]))
+    return Check("runs", draining_finder(SQL["old_runs"], BATCH, before=before), row_mender(SQL["forget_runs"]))

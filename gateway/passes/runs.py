@@ -131,7 +131,7 @@ class Runs:
         if done.changes:
             rows.add_changes(tx, run.run_id, done.changes)
         return _move_stage(
-            stored, _grown(shown, done, time.perf_counter() - began), done.place, run.changes + len(done.changes)
+            stored, _add_slice(shown, done, time.perf_counter() - began), done.place, run.changes + len(done.changes)
         )
 
     async def _fail(self, run_id: str, reason: str) -> StoredRun:
@@ -145,7 +145,10 @@ class Runs:
         return await self._means.db.write(fail)
 
     def _close(self, tx: Tx, run_id: str, **outcome: Any) -> Run:
-        """Store the end of a run, and plan the next one; `outcome` stands for that of its stages."""
+        """Store the end of a run, plan the next one, and return the run.
+
+        `outcome` are members in place of those that its stages give.
+        """
         now = self._means.clock.now()
         stored = _end_run(_get_run(tx, run_id), now)
         stored = stored._replace(run=msgspec.structs.replace(stored.run, **outcome))
@@ -176,8 +179,8 @@ def _move_stage(stored: StoredRun, shown: RunStage, place: str | None, changes: 
     return stored._replace(run=run, stage=stored.stage + (place is None), place=place)
 
 
-def _grown(shown: RunStage, done: StageSlice, seconds: float) -> RunStage:
-    """Return a stage with what a slice of it did."""
+def _add_slice(shown: RunStage, done: StageSlice, seconds: float) -> RunStage:
+    """Return a stage with the counts and the time of a further slice."""
     counts = dict(shown.counts)
     for name, count in done.counts.items():
         counts[name] = counts.get(name, 0) + count

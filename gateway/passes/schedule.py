@@ -17,8 +17,8 @@ MOST_JITTER = 0.05
 FURTHEST = 1.1
 MOST_OVERDUE_MS = 30 * 60_000
 """A run that has waited for an idle moment this long begins in a busy one."""
-SETTLED_SECONDS = 60.0
-QUIET_SECONDS = 30.0
+SETTLED_SECONDS = 60.0  # from the start of a process on, in which it is not idle
+QUIET_SECONDS = 30.0  # from the last request on, in which it is not idle
 
 Outlook: TypeAlias = Literal["plan", "wait", "due"]
 

@@ -124,7 +124,7 @@ class Scheduler:
         return max(now, following)
 
     def _sweep(self, tx: Tx, now: int, activity: Activity | None) -> int:
-        """Plan the daily sweep or queue its job, as with a pass."""
+        """Plan the daily sweep or queue its job, where there is reason for it still; return when it is next."""
         planned = rows.find_planned_time(tx, SWEEP)
         if planned is not None and not self._is_ready(DAY_MS, now, planned, activity):
             return planned

@@ -46,7 +46,10 @@ class Undoing:
         self._means = means
 
     async def undo(self, run_id: str, *, is_dry: bool) -> PassesUndoResult:
-        """Undo a run. Raises `CallerError("not_found")`, and `Refused("conflict")` where nothing can be undone."""
+        """Undo a run; return the undoing's own run, with what it undid and skipped.
+
+        Raises `CallerError("not_found")`, and `Refused("conflict")` where nothing can be undone.
+        """
         own_id, db = self._means.ids.new("run"), self._means.db
         if is_dry:
             result = _join_parts(await rehearse(db, lambda tx: self._all_parts(tx, run_id, own_id)))
@@ -64,7 +67,10 @@ class Undoing:
         return parts
 
     def _part(self, tx: Tx, run_id: str, own_id: str) -> _Part:
-        """Take the next changes back. With each part the undoing has ended, so that no process goes on with it."""
+        """Take the next changes back and return that part.
+
+        The undoing's own run is stored as ended with each part, so that no process goes on with it after a crash.
+        """
         now = self._means.clock.now()
         stored = rows.find_run(tx, run_id)
         if rows.find_run(tx, own_id) is None:
@@ -78,7 +84,7 @@ class Undoing:
                 undone.append(StageChange(change.subject, change.what, change.after, change.before))
             else:
                 skipped.append(SkippedChange(id=change.subject, reason=reason))
-            rows.mark_undone(tx, number)
+            rows.mark_seen(tx, number)
         rows.add_changes(tx, own_id, undone)
         is_last = len(changes) < SLICE_ROWS
         if is_last and stored is not None:  # else a census has dropped its log meanwhile
@@ -88,7 +94,10 @@ class Undoing:
 
     @staticmethod
     def _grow(tx: Tx, own_id: str, undone: int, skipped: int, now: int) -> Run:
-        """Add a part to the undoing's own run. It cannot be undone: what it brought back a pass may take again."""
+        """Add a part to the undoing's own run and return it.
+
+        That run cannot be undone: a pass may take again what it brought back.
+        """
         own = rows.find_run(tx, own_id)
         assert own is not None  # noqa: S101  # a row of this transaction
         stage = own.run.stages[0]

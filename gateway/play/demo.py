@@ -22,7 +22,7 @@ from rich.text import Text
 from gateway.play.demo_story import FILES, MONDAY, STORY, USER, WORKSPACE, StoryTurn, script
 from gateway.wire.client import GatewayClient, console_script
 from protocol import methods as call
-from protocol.base import DAY_MS, Empty
+from protocol.base import DAY_MS, PROTOCOL_VERSION, Empty
 from protocol.conversation.threads import ThreadHistoryParams, ThreadStartParams
 from protocol.conversation.turns import TextInput, Turn, TurnParams, TurnStartParams
 from protocol.files.collections import CollectionAddParams, CollectionParams
@@ -96,7 +96,7 @@ class Stage:
 
 
 def _home_files(home: Path) -> tuple[Path, Path]:
-    """Writes the configuration and the scripted model's answers; returns the clock and config files."""
+    """Write the configuration, the story and the scripted answers; return the paths of the clock and of config.toml."""
     (home / "script.jsonl").write_bytes(b"\n".join(msgspec.json.encode(rule) for rule in script()) + b"\n")
     for name, text in FILES.items():
         path = home / name
@@ -116,7 +116,7 @@ async def _spawn(home: Path, clock: Path, config: Path) -> GatewayClient:
         [*console_script(), "serve", "--home", str(home / "home"), "--config", str(config), "--clock-file", str(clock)]
     )
     hello = InitializeParams(
-        protocol_version="2026-11",
+        protocol_version=PROTOCOL_VERSION,
         client=ClientInfo(name="Demo app", version="1", time_zone="UTC"),
         workspace_id=WORKSPACE,
     )
@@ -166,6 +166,7 @@ async def _play(client: GatewayClient, stage: Stage, said: StoryTurn) -> None:
 
 
 async def _show_recall(client: GatewayClient, stage: Stage, turn: Turn) -> None:
+    """Show what the turn's prompt was given: memories, earlier conversation, files and rules."""
     manifest = turn.prompt_manifest
     if manifest is None:
         return
@@ -199,6 +200,7 @@ async def _show_recall(client: GatewayClient, stage: Stage, turn: Turn) -> None:
 async def _show_memory(
     client: GatewayClient, stage: Stage, turn_id: str, notices: list[tuple[str, dict[str, object]]]
 ) -> None:
+    """Show what memory kept, replaced and forgot in the turn, and what it refused, with the reasons."""
     for method, params in notices:
         if method == "memory/changed":
             change = msgspec.convert(params, MemoryChanged)
@@ -207,8 +209,8 @@ async def _show_memory(
             label = {"created": "remembered", "superseded": "replaced", "deleted": "forgotten"}.get(change.change_kind)
             if label is not None:
                 stage.line(label, f"{content}" + (f"  - {why}" if label == "remembered" else ""), "magenta")
-    told = await client.call(call.MEMORY_EXPLAIN, ExplainParams(target=ExplainTarget(kind="turn", id=turn_id)))
-    for decision in told.decisions:
+    explained = await client.call(call.MEMORY_EXPLAIN, ExplainParams(target=ExplainTarget(kind="turn", id=turn_id)))
+    for decision in explained.decisions:
         if decision.action in {"reject", "suppress"}:
             kinds = [
                 f.name
@@ -217,10 +219,11 @@ async def _show_memory(
             ]
             named = f" ({', '.join(kinds)})" if kinds else ""
             stage.line("refused", f"{decision.reason_code}{named} - {WHY.get(decision.reason_code, '')}", "yellow")
-    if told.outcome == "rejected" and not told.decisions:
-        failed = next((gate for gate in told.gates if not gate.passed), None)
+    if explained.outcome == "rejected" and not explained.decisions:
+        failed = next((gate for gate in explained.gates if not gate.passed), None)
         if failed is not None:
-            stage.line("refused", f"{failed.reason_code} - {WHY.get(failed.reason_code or '', told.summary)}", "yellow")
+            why = WHY.get(failed.reason_code or "", explained.summary)
+            stage.line("refused", f"{failed.reason_code} - {why}", "yellow")
 
 
 async def _epilogue(client: GatewayClient, stage: Stage) -> int:
@@ -237,10 +240,10 @@ async def _epilogue(client: GatewayClient, stage: Stage) -> int:
     sync = next((r for r in listed.records if "two hours" in r.content), None)
     if sync is not None:
         events = (await client.call(call.MEMORY_HISTORY, HistoryParams(memory_id=sync.memory_id))).events
-        told = [
+        lines = [
             f"{datetime.fromtimestamp(e.at / 1000, UTC):%d %b}  {e.event:<12} {e.reason_code or ''}" for e in events
         ]
-        stage.box("history of the sync interval", told, "magenta")
+        stage.box("history of the sync interval", lines, "magenta")
     gone = await client.call(call.MEMORY_SEARCH, SearchParams(query="where does Mira live, Aldermouth north pier"))
     left = [hit.record.content for hit in gone.hits if "Aldermouth" in hit.record.content]
     stage.box('search "where does Mira live": forgotten is forgotten', left, "yellow")
@@ -303,6 +306,6 @@ async def perform(picture: Path | None = None) -> None:
 
 
 def main(picture: Path | None = None) -> int:
-    """Run the demo in this terminal; with a path, write a picture of its middle there."""
+    """Run the demo in this terminal, with a path write a picture of its middle there; return the exit code."""
     anyio.run(perform, picture)
     return 0

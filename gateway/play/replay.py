@@ -99,7 +99,10 @@ def steps_of(text: str) -> list[PlacedStep]:
 
 
 def is_reply_to(pattern: Any, message: Any) -> bool:
-    """Return whether a message is the one that a pattern of `expect` is about: by its id when the pattern gives one."""
+    """Return whether a message may be the reply that a pattern of `expect` describes: the one of its id, if it has one.
+
+    A pattern that is an array is about the reply to a batch.
+    """
     if isinstance(pattern, list):
         return isinstance(message, list)
     if not isinstance(pattern, dict) or isinstance(members := cast("dict[str, Any]", pattern).get("id", {}), dict):
@@ -233,6 +236,7 @@ class Player:
         self._bound = match(wanted, {"method": method, "params": params}, self._bound)
 
     async def _none(self, method: str) -> None:
+        """Check that no notification of the method has come that no step matched. Raises `Mismatch`."""
         for came in self._fresh():
             if came["method"] == method:
                 raise Mismatch("$", f"no {method}", came)
@@ -260,6 +264,7 @@ class Player:
         return self._client
 
     def _fresh(self) -> list[dict[str, Any]]:
+        """Return the notifications so far that no step has matched, in order."""
         received = [] if self._client is None else self._client.received
         return [{"method": name, "params": params} for name, params in received if id(params) not in self._matched]
 
@@ -285,7 +290,7 @@ class Player:
 
 
 async def run(path: Path, command: Sequence[str]) -> ReplayReport:
-    """Play one file; `command` starts `pioneer`, without `serve`."""
+    """Play one file and return its outcome; `command` starts `pioneer`, without `serve`."""
     try:
         steps = steps_of(_text_of(path))
     except BadReplay as error:

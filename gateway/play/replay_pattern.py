@@ -82,7 +82,7 @@ def match(pattern: Any, value: Any, bound: Bound, path: Path = "$") -> dict[str,
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Equality of JSON values: true is not 1, 1 is 1.0."""
+    """Return whether two JSON values are equal: true is not 1, 1 is 1.0."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list):

@@ -22,7 +22,7 @@ SILENCE = "…"
 """A conversation begins with the user here; one that was imported may not."""
 
 KEPT = {"type": "ephemeral"}
-"""The part before this mark is equal in the next request, and is not paid in full again."""
+"""The mark of the cache: the part before it is equal in the next request, and is not paid in full again."""
 
 
 BLOCKS: Mapping[str, tuple[str, ...]] = {
@@ -124,16 +124,16 @@ class AnthropicMessages:
 
     def read(self, event: Any, answer: IncomingAnswer) -> None:
         """Take one event over into the answer."""
-        told = msgspec.convert(event, _Event, from_attributes=True)
-        if told.type == "content_block_start":
-            self._start(told.content_block or _Block(), told.index or 0, answer)
-        elif told.type == "content_block_delta":
-            self._go_on(told.delta or _Delta(), told.index or 0, answer)
-        elif told.type == "message_stop":
+        read = msgspec.convert(event, _Event, from_attributes=True)
+        if read.type == "content_block_start":
+            self._start(read.content_block or _Block(), read.index or 0, answer)
+        elif read.type == "content_block_delta":
+            self._go_on(read.delta or _Delta(), read.index or 0, answer)
+        elif read.type == "message_stop":
             answer.is_whole = True
             if any(block["type"] in THOUGHTS for block in answer.blocks):
                 self._thoughts.keep(answer)
-        self._count(told.usage or (told.message.usage if told.message is not None else None), answer)
+        self._count(read.usage or (read.message.usage if read.message is not None else None), answer)
 
     def _start(self, block: _Block, index: int, answer: IncomingAnswer) -> None:
         parts = {"text": block.text, "thinking": block.thinking, "signature": block.signature, "data": block.data}
@@ -170,19 +170,19 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
 
 def messages_of(messages: Sequence[Message], thoughts: Thoughts) -> list[dict[str, Any]]:
     """Return the messages as this dialect has them: two speakers in turn, beginning with the user, nothing empty."""
-    told: list[dict[str, Any]] = []
+    sent: list[dict[str, Any]] = []
     for message in messages:
         blocks = _blocks(message, thoughts)
         role = "assistant" if message.role == "assistant" else "user"
         if message.role == "system" or not blocks:
             continue
-        if not told and role == "assistant":
-            told.append({"role": "user", "content": [_text(SILENCE)]})
-        if told and told[-1]["role"] == role:
-            told[-1]["content"] += blocks
+        if not sent and role == "assistant":
+            sent.append({"role": "user", "content": [_text(SILENCE)]})
+        if sent and sent[-1]["role"] == role:
+            sent[-1]["content"] += blocks
         else:
-            told.append({"role": role, "content": blocks})
-    return told
+            sent.append({"role": role, "content": blocks})
+    return sent
 
 
 def _blocks(message: Message, thoughts: Thoughts) -> list[dict[str, Any]]:

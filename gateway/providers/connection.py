@@ -46,7 +46,7 @@ class Connection(NamedTuple):
     key: str | None
     seconds: float
     mark: str | None = None
-    """By which a chat proxy of this home knows our own requests; sent to this machine alone."""
+    """The token by which a chat proxy of this home recognises our own requests; it is sent to this machine alone."""
 
     def http_options(self) -> dict[str, Any]:
         """Return options of the SDK's HTTP client that keep both rules."""
@@ -74,7 +74,10 @@ class Connection(NamedTuple):
 
 
 def connection_of(config: ProviderConfig, mark: Path | None = None) -> Connection:
-    """Return the connection of a provider without a problem; `mark` is the file of our mark, where one was made."""
+    """Return the connection of a provider that `problem_of` has nothing against; `mark` is the file of our mark.
+
+    Where the mark's file cannot be read, requests go without it.
+    """
     connection = Connection(config.base_url, key_in(config.api_key_env), config.timeout_ms / 1000)
     if mark is None or not is_loopback(config.base_url):
         return connection

@@ -144,14 +144,14 @@ def messages_of(messages: Sequence[Message], thoughts: Thoughts) -> list[dict[st
 
     Neighbours of one speaker are one: some servers insist that two take turns.
     """
-    told: list[Message] = []
+    joined: list[Message] = []
     for message in _move_pictures(messages):
-        last = told[-1] if told else None
+        last = joined[-1] if joined else None
         if last is not None and last.role == message.role and message.role in SPEAKERS and not last.tool_calls:
-            told[-1] = _join_messages(last, message)
+            joined[-1] = _join_messages(last, message)
         else:
-            told.append(message)
-    return [_message(message, thoughts) for message in told]
+            joined.append(message)
+    return [_message(message, thoughts) for message in joined]
 
 
 def _join_messages(first: Message, second: Message) -> Message:
@@ -176,10 +176,10 @@ def _move_pictures(messages: Sequence[Message]) -> Iterator[Message]:
 def _message(message: Message, thoughts: Thoughts) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}
-    told: dict[str, Any] = {"role": message.role, "content": _parts(message.content, message.pictures)}
+    sent: dict[str, Any] = {"role": message.role, "content": _parts(message.content, message.pictures)}
     if message.tool_calls:
-        told["content"] = message.content or None
-        told["tool_calls"] = [
+        sent["content"] = message.content or None
+        sent["tool_calls"] = [
             {
                 "id": call.call_id,
                 "type": "function",
@@ -188,8 +188,8 @@ def _message(message: Message, thoughts: Thoughts) -> dict[str, Any]:
             for call in message.tool_calls
         ]
     if (thought := thoughts.of(message)) is not None:
-        told[REASONING] = "".join(piece[REASONING] for piece in thought)
-    return told
+        sent[REASONING] = "".join(piece[REASONING] for piece in thought)
+    return sent
 
 
 def _parts(text: str, pictures: Sequence[Picture]) -> str | list[dict[str, Any]]:

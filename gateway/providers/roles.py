@@ -1,7 +1,7 @@
 """Model providers by role, with their tries. Satisfies `Model`.
 
 Rule 1: an unset role means that the step runs without a model.
-Rule 2: which faults are tried again, how often and when, stands only in `provider_tries`: the SDKs' own tries are off.
+Rule 2: which faults are tried again, how often and when, stands only in `tries.py`: the SDKs' own tries are off.
 Rule 3: what makes a provider of its kind stands only in `FACTORIES`; its modules are imported when it is first asked.
 """
 
@@ -232,7 +232,7 @@ class Providers:
 
 
 def _hint(problem: ProviderProblem | None, fault: ProviderFault | None) -> str | None:
-    """Return an advice about the provider's problem, else about its last fault; None without either."""
+    """Return advice about the provider's problem, else about its last fault; None without either."""
     if problem is not None:
         return PROBLEM_HINTS[problem]
     return FAULT_HINTS[fault] if fault is not None else None

@@ -81,7 +81,7 @@ class Script:
 
 
 class Recorder:
-    """Appends every attempt to a file before it is answered."""
+    """Records every attempt in a file before it is answered."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
@@ -89,7 +89,7 @@ class Recorder:
         self._seq = 0
 
     def note(self, request: ModelRequest, attempt: int) -> None:
-        """Append one line for an attempt, flushed."""
+        """Append a line for an attempt to the file, and flush it."""
         self._seq += 1
         call = RecordedCall(
             seq=self._seq,

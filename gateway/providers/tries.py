@@ -1,6 +1,6 @@
 """Further tries of a provider's request: the faults that deserve one, their number and times.
 
-Rule 1: a server's own wish to be left alone comes first; what would fail again is not tried.
+Rule 1: a server's `Retry-After` comes first; a request that would fail again is not tried again.
 """
 
 from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt, wait_exponential, wait_random
@@ -9,7 +9,7 @@ from protocol.models import PASSING_FAULTS, ProviderFailed, ProviderFault
 
 MAX_TRIES = 3
 TRIED_ONCE: frozenset[ProviderFault] = frozenset({"bad_json"})
-"""It may pass, but not within seconds: a model that wrote nonsense writes it again."""
+"""Passing faults that no further try mends within seconds: a model that wrote nonsense writes it again."""
 
 FIRST_WAIT_SECONDS = 0.05  # a broken connection is often whole again at once
 MAX_WAIT_SECONDS = 2.0  # a person waits for the answer

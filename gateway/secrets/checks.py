@@ -1,6 +1,7 @@
 """Tells a credential from a word, a number or a placeholder in the same place.
 
-Rule 1: each check is pure: it sees a `RuleMatch` and gives the range that is the secret, narrowed, or None.
+Rule 1: each check is pure: it takes a `RuleMatch` and returns the range of the secret, narrowed, or None where it is
+none.
 Rule 2: a doubt about a value with a name before it (`password: …`) is settled by the value's own make-up.
 """
 
@@ -38,9 +39,9 @@ MIN_RUN = 10
 
 
 class RuleMatch(msgspec.Struct, frozen=True):
-    """A rule's match.
+    """A rule's match: the cleaned text, its lower case of the same length, and places in both.
 
-    The cleaned text, its lower case (same length), where the match begins and where its value stands.
+    `begin` is the match's beginning; `start` and `end` are those of its value.
     """
 
     text: str
@@ -51,7 +52,7 @@ class RuleMatch(msgspec.Struct, frozen=True):
 
     @property
     def value(self) -> str:
-        """The value as written."""
+        """Return the value as it is written."""
         return self.text[self.start : self.end]
 
     @property
@@ -61,7 +62,7 @@ class RuleMatch(msgspec.Struct, frozen=True):
 
     @property
     def quoted(self) -> bool:
-        """The value stands between quotes."""
+        """Return whether the value stands between quotes."""
         return self.start > 0 and self.text[self.start - 1] in "\"'`" and self.text[self.end : self.end + 1] in "\"'`"
 
 
@@ -123,7 +124,7 @@ MIN_MIXED = 0.1
 
 
 def entropy(text: str) -> float:
-    """Shannon's bits a character."""
+    """Return Shannon's entropy of a text's characters, in bits a character."""
     return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
 
 
@@ -132,7 +133,7 @@ def _kind(char: str) -> int:
 
 
 def jaggedness(value: str) -> float:
-    """Changes between small letters, capitals and digits for a letter.
+    """Return the changes between small letters, capitals and digits, for each letter or digit.
 
     A capital that begins a word is one change, not two.
     """
@@ -147,13 +148,13 @@ def _is_random(value: str) -> bool:
 
 
 def is_jagged(value: str) -> bool:
-    """Random, and looking it: a run of letters and digits that change as chance changes them."""
+    """Return whether a value is random and looks so: a run of letters and digits that change as chance changes them."""
     run = max(map(len, re.findall(r"[A-Za-z0-9]+", value)), default=0)
     return run >= MIN_RUN and _is_random(value) and jaggedness(value) >= MIN_JAGGED
 
 
 def _is_something_else(value: str) -> bool:
-    """A word, a quantity, an address, a version, a placeholder: none of them a password though they stand like one."""
+    """Return whether a value in a password's place is a word, quantity, address, version or placeholder."""
     low = value.lower()
     return low in _ordinary() or any(p.occurs(low) for p in (_TECHNICAL, _QUANTITY, _MOMENT, _REFERENCE, _PLACEHOLDER))
 
@@ -163,14 +164,14 @@ def _is_fingerprint(value: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Made of two kinds of characters as words are not: a letter with a digit, or with a sign that ends no sentence."""
+    """Return whether a value has a letter, and a digit or a sign that ends no sentence: words do not."""
     has_letter = any(c.isalpha() for c in value)
     has_sign = any(c in "@#$%^&*+=~" for c in value) or any(c in "!?" for c in value[:-1])
     return has_letter and (has_sign or any(c.isdigit() for c in value))
 
 
 def _trim_punctuation(found: RuleMatch) -> Range:
-    """Without the punctuation of the sentence around; an exclamation mark may be the password's own."""
+    """Return the value's range without the punctuation around it; an exclamation mark may be the password's own."""
     end = found.end
     while end > found.start and found.text[end - 1] in ".,;:)]}\"'`、。":
         end -= 1
@@ -240,14 +241,14 @@ def is_documented(value: str) -> bool:
 
 
 def random_token(found: RuleMatch) -> Range | None:
-    """Letters and digits as chance makes them."""
+    """Return the range of letters and digits as chance makes them; None for any other value."""
     low = found.value.lower()
     is_made_up = _BLANK.occurs(low) or _MADE_UP.occurs(low)
     return (found.start, found.end) if _is_random(found.value) and not is_made_up else None
 
 
 def pair_in_base64(found: RuleMatch) -> Range | None:
-    """`user:password` in base64, as HTTP and registries send it."""
+    """Return the range of `user:password` in base64, as HTTP and registries send it; None for other base64."""
     packed = found.value.rstrip("=")
     try:
         pair = base64.b64decode(packed + "=" * (-len(packed) % 4), validate=True).decode()
@@ -259,7 +260,7 @@ def pair_in_base64(found: RuleMatch) -> Range | None:
 
 
 def quoted_password(found: RuleMatch) -> Range | None:
-    """Anything in quotes after `password is`, but a form's own words."""
+    """Return the range of anything in quotes after `password is`; None for words that forms say there."""
     value = found.value.strip()
     if len(value) < 4 or found.value[0] in " ,;:)'" or NOT_ITSELF.occurs(found.lead) or _is_something_else(value):
         return None
@@ -285,7 +286,7 @@ def _names_file(found: RuleMatch) -> bool:
 
 
 def bare_password(found: RuleMatch) -> Range | None:
-    """Return the range as `stated_password` does, of a longer value, because no `is` stands before it."""
+    """Return the range as `stated_password` does, but of six characters at least: no `is` stands before it."""
     narrowed = None if _names_file(found) else stated_password(found)
     return narrowed if narrowed and narrowed[1] - narrowed[0] >= 6 else None
 
@@ -397,7 +398,7 @@ def url_password(found: RuleMatch) -> Range | None:
 
 
 def pem_block(found: RuleMatch) -> Range | None:
-    """From the BEGIN line to the END line, or as far as the key's characters go when it was cut."""
+    """Return the range from the BEGIN line to the END line, or as far as the key's characters go when it was cut."""
     limit = found.end + PEM_CHARS
     closing = found.text.find("---- END" if "---- BEGIN" in found.value else "-----END", found.end, limit)
     if closing >= 0:

@@ -43,7 +43,7 @@ class Pattern:
 
     @property
     def source(self) -> str:
-        """The expression; words of a table are read for it when it is first asked for."""
+        """Return the expression; a function of words of a table is called for it."""
         return self._source if isinstance(self._source, str) else self._source()
 
     @cached_property
@@ -52,7 +52,7 @@ class Pattern:
         return library.compile(self.source.encode(), options)
 
     def find(self, data: bytes, start: int = 0) -> Match | None:
-        """The first match at or after `start`."""
+        """Return the first match at or after `start`, in bytes; None without one."""
         m = self._compiled.search(data, start)
         if m is None:
             return None

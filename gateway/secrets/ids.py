@@ -44,9 +44,9 @@ def _is_day(year: int, month: int, day: int) -> bool:
 
 
 def _german(d: str) -> bool:
-    """Of the first ten digits one stands two or three times, the others once at most.
+    """Return whether the digits are a German tax id.
 
-    The last is ISO 7064's check digit.
+    Of the first ten digits one stands two or three times, the others once at most. The last is ISO 7064's check digit.
     """
     counts = sorted(Counter(d[:10]).values())
     product = 10
@@ -56,7 +56,10 @@ def _german(d: str) -> bool:
 
 
 def _french(d: str) -> bool:
-    """Sex, year, month, place and order of birth, and what is left to 97; Corsica's departments have a letter."""
+    """Return whether the characters are a French number of social security.
+
+    They state sex, year, month, place and order of birth, and the remainder to 97; Corsica's departments have a letter.
+    """
     body = d[:13].replace("2A", "19").replace("2B", "18") if d[5:7] in {"2A", "2B"} else d[:13]
     if not body.isdecimal() or not d[13:].isdecimal():
         return False
@@ -117,7 +120,7 @@ _SHUFFLES = (
 
 
 def _indian(d: str) -> bool:
-    """Verhoeff's check; the first digit is two or more."""
+    """Return whether the digits are an Aadhaar number: Verhoeff's check, and a first digit of two or more."""
     check = 0
     for place, digit in enumerate(reversed(d)):
         check = int(_DIHEDRAL[check][int(_SHUFFLES[place % 8][int(digit)])])
@@ -134,13 +137,13 @@ def _turkish(d: str) -> bool:
     return d[0] != "0" and tenth == int(d[9]) and sum(map(int, d[:10])) % 10 == int(d[10])
 
 
-def _american(d: str) -> bool:
-    """No check digit; these were never given out."""
+def is_american(d: str) -> bool:
+    """Return whether the digits may be a social security number: there is no check digit, but some are never given."""
     return d[:3] not in {"000", "666"} and d[0] != "9" and d[3:5] != "00" and d[5:] != "0000"
 
 
 class _Id(msgspec.Struct, frozen=True):
-    """A country's number: how many digits, how they are grouped, what makes them one, how it is called."""
+    """A country's number: how many digits it has, how they are grouped, what they fulfil (`is_given`), its names."""
 
     size: int
     groups: Pattern
@@ -161,7 +164,7 @@ _IDS = (
     _Id(11, Pattern(r"^$"), _turkish, _build_pattern("of_turkish"), "name"),
     _Id(12, _SPACED_4, _indian, _build_pattern("of_indian"), "groups"),
     _Id(12, _SPACED_4, _japanese, _build_pattern("of_japanese"), "groups"),
-    _Id(9, Pattern(r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$"), _american, _build_pattern("of_american"), "name"),
+    _Id(9, Pattern(r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$"), is_american, _build_pattern("of_american"), "name"),
 )
 _PHONE = Pattern("^(?:[78]9[0-9]{9}|1[2-9][0-9]{9})$")
 """A mobile phone of Russia, any phone of North America."""
@@ -196,7 +199,7 @@ def is_named_otherwise(found: RuleMatch) -> bool:
 
 
 def national_number(found: RuleMatch) -> Range | None:
-    """Digits alone: those of one of the countries above."""
+    """Return the range of digits that are the number of one of the countries in `_IDS`; None for others."""
     digits = re.sub(r"[^0-9]", "", found.value)
     rows = [row for row in _IDS if row.size == len(digits) and row.is_given(digits)]
     if not rows:
@@ -218,18 +221,18 @@ def national_number(found: RuleMatch) -> Range | None:
 
 
 def french_number(found: RuleMatch) -> Range | None:
-    """`1 85 05 78 006 084 91`, with or without blanks."""
+    """Return the range of a French number such as `1 85 05 78 006 084 91`, with or without blanks; None for others."""
     compact = re.sub(r"[ .-]", "", found.value).upper()
     return _unless_other(found) if len(compact) == 15 and _french(compact) else None
 
 
 def chinese_number(found: RuleMatch) -> Range | None:
-    """Eighteen characters with a place, a day and a check digit."""
+    """Return the range of a Chinese number: eighteen characters with a place, a day and a check digit."""
     return _unless_other(found) if _chinese(found.value) else None
 
 
 def spanish_number(found: RuleMatch) -> Range | None:
-    """Eight digits, or a letter and seven, and the letter that they give."""
+    """Return the range of a Spanish number: eight digits, or a letter and seven, and the letter that they give."""
     compact = re.sub(r"[ .-]", "", found.value).upper()
     number = compact[:-1].translate(str.maketrans("XYZ", "012"))
     if not number.isdecimal() or "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] != compact[-1]:
@@ -250,7 +253,7 @@ _ODD = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16
 _SMALL_WORD = compile_late(r"^[a-z]+ +")
 MIN_NAMED = 6
 MAX_NAMED = 12
-"""So many digits has the number of a passport or a licence."""
+"""The fewest and the most digits of the number of a passport or a licence."""
 
 
 def named_id(found: RuleMatch) -> Range | None:
@@ -262,7 +265,10 @@ def named_id(found: RuleMatch) -> Range | None:
 
 
 def italian_code(found: RuleMatch) -> Range | None:
-    """Name, day and place of birth, and the letter that these sixteen give; a digit may be told by a letter."""
+    """Return the range of an Italian code of sixteen characters: name, day and place of birth, and a check letter.
+
+    A digit may be written as a letter.
+    """
     code = found.value.upper().replace(" ", "")
     if sum(c.isdigit() for c in code) < MIN_FIGURES:  # a word of sixteen letters
         return None
@@ -275,7 +281,10 @@ _NINO_WORDS = Pattern(r"national insurance|\bni(?:no)?\b|\bn\.i\.|insurance (?:n
 
 
 def british_number(found: RuleMatch) -> Range | None:
-    """No check digit: its form, the pairs of letters that were never given out, and its name."""
+    """Return the range of a British national insurance number, which has no check digit.
+
+    Its form, pairs of letters that were never given out, and a name for it nearby decide.
+    """
     pair = found.value[:2].upper()
     given = (
         pair[0] not in "DFIQUV" and pair[1] not in "DFIOQUV" and pair not in {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"}

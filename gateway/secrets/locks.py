@@ -15,13 +15,13 @@ from promt.patterns import compile_late
 
 BEFORE_CHARS = 90
 AFTER_CHARS = 60
-"""As much of a sentence around a number is read."""
+"""The most characters of a sentence that are read before and after a number."""
 NEAR_CHARS = 48
-"""A code is told within so many characters of its name."""
+"""The most characters between a code and its name."""
 BESIDE_CHARS = 32
-"""So near to a word for it a code stands beside it."""
+"""The most characters between a word for a pin and a number that is taken for it without further signs."""
 ODD_DIGITS = 5
-"""As many digits that are not round count nothing: what follows them is no unit."""
+"""The fewest digits of a number that, unless it is round, counts nothing: the word behind it is no unit."""
 MOST_DIGITS = 6
 """A longer number without a word for a code is called, counted or stored."""
 SHORT_LETTERS = 3
@@ -47,7 +47,7 @@ _SIGNED = Pattern(r"[:=][ \t]{0,3}[\"'`]?$")
 _TIME = compile_late(r"0[0-9][0-5][0-9]")
 _GROUPED = compile_late(r"[0-9]+(?:[ -][0-9]+)+")
 _SPELLED = compile_late(r"[0-9](?:[ -][0-9])+")
-"""Digit by digit: no date, no telephone is told so."""
+"""A number that is written digit by digit, as no date and no telephone number is."""
 _NUMBERED = Pattern(lambda: rf"(?:{any_word('numbered')})[ \t.#]{{0,3}}$")
 _OTHER_CODE = Pattern(partial(any_word, "not_a_lock"))
 

@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from gateway.secrets.checks import MIN_ENTROPY, NOT_ITSELF, Range, RuleMatch, entropy, is_jagged
 from gateway.secrets.engine import Pattern
-from gateway.secrets.ids import around, is_named_otherwise, stands_alone
+from gateway.secrets.ids import around, is_american, is_named_otherwise, stands_alone
 from gateway.secrets.tables import any_word
 from promt.language.reader import tables
 
@@ -42,7 +42,10 @@ _WALLET_WORDS = Pattern(partial(any_word, "wallet"))
 
 
 def base58_checked(found: RuleMatch) -> Range | None:
-    """Base58 whose last four bytes are the checksum of the others, or that is mixed as chance mixes it."""
+    """Return the range of base58 that is a key; None for any other.
+
+    Its last four bytes are the checksum of the others, or it is mixed as chance mixes it.
+    """
     number = 0
     for c in found.value:
         number = number * 58 + "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz".index(c)
@@ -52,13 +55,13 @@ def base58_checked(found: RuleMatch) -> Range | None:
 
 
 def named_wallet(found: RuleMatch) -> Range | None:
-    """64 hex digits after `0x` are a transaction as often as a key: a word for the key tells."""
+    """Return the range of 64 hex digits near a word for a key: without one they are a transaction as often as a key."""
     near = found.lowered[max(0, found.start - 80) : found.end + 60]
     return (found.start, found.end) if _WALLET_WORDS.occurs(near) else None
 
 
 def pin(found: RuleMatch) -> Range | None:
-    """Four to eight digits that are given as the number itself, not as a number about it."""
+    """Return the range of digits that are given as the pin itself, not as a number about it; None for those."""
     other = NOT_ITSELF.occurs(found.lead) or _NOT_A_LOCK.occurs(found.lowered[max(0, found.begin - 12) : found.start])
     return None if other else (found.start, found.end)
 
@@ -67,13 +70,16 @@ _CODE_WORDS = Pattern(partial(any_word, "sent_code"))
 
 
 def one_time_code(found: RuleMatch) -> Range | None:
-    """Digits after a word for a code that is sent to a person; `code 404400` alone is anything's number."""
+    """Return the range of digits near a word for a code that is sent to a person.
+
+    None is returned without one: `code 404400` alone is anything's number.
+    """
     near = found.lowered[max(0, found.begin - 40) : found.end + 60]
     return pin(found) if _CODE_WORDS.occurs(near) else None
 
 
 def base32_seed(found: RuleMatch) -> Range | None:
-    """Base32 as an authenticator shows it: capitals or groups, and mixed as chance mixes it."""
+    """Return the range of base32 as an authenticator shows it: of one case, and mixed as chance mixes it."""
     value = found.value.replace(" ", "").replace("-", "")
     one_case = value in (value.upper(), value.lower())
     random = len(value) >= 16 and one_case and any(c.isdigit() for c in value) and entropy(value) >= MIN_ENTROPY
@@ -93,7 +99,10 @@ def _passes_luhn(digits: str) -> bool:
 
 
 def card_number(found: RuleMatch) -> Range | None:
-    """13 to 19 digits that pass Luhn: as a network gives them out, in a card's groups, or near a word for a card."""
+    """Return the range of 13 to 19 digits that pass Luhn; None for others.
+
+    They are as a network gives them out, stand in a card's groups, or near a word for a card.
+    """
     groups = re.split(r"[ -]", found.value)
     for count in range(len(groups), 0, -1):  # what follows the number may look like one more group: the year, the code
         digits = "".join(groups[:count])
@@ -122,13 +131,7 @@ def iban(found: RuleMatch) -> Range | None:
 
 def social_security_number(found: RuleMatch) -> Range | None:
     """Return the range of a number that can have been given out; None for any other."""
-    area, group, serial = (
-        re.split(r"[ -]", found.value)
-        if len(found.value) == 11
-        else (found.value[:3], found.value[3:5], found.value[5:])
-    )
-    given = area not in {"000", "666"} and area < "900" and group != "00" and serial != "0000"
-    return (found.start, found.end) if given else None
+    return (found.start, found.end) if is_american(re.sub(r"[ -]", "", found.value)) else None
 
 
 _FUNCTION_WORDS = """

@@ -1,8 +1,8 @@
 """Finds credentials in text: the table of rules run over the text as a person reads it.
 
 Rule 1: what cannot be seen does not hide a secret: compatibility forms, invisible characters, line breaks, quotes
-joined by a plus, escapes, letters set apart, base64 and hex are undone, and each span is told in the original text.
-Rule 2: one pass finds which hints match; only the rules of those run. What most messages cost is that pass.
+joined by a plus, escapes, letters set apart, base64 and hex are undone. Each span is one of the original text.
+Rule 2: one pass finds the hints that match, and only their rules run. Most messages cost no more than that pass.
 Rule 3: it knows no store and no log; it never keeps a value.
 """
 
@@ -56,6 +56,7 @@ _QUOTES_AND_DASHES = {
 _BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters and symbols by category, empty by look
 
 Hit: TypeAlias = tuple[int, int, int]
+"""A range of the original text, and the rank of the rule that found it."""
 Edit: TypeAlias = tuple[int, int, str]
 """A range of a text and what stands there instead: nothing, or one character."""
 
@@ -102,15 +103,13 @@ class _View:
         if self._words is None:
             text = self.text
             is_seen = text.isascii() and text.isprintable()
-            spaced = (
-                text if is_seen else _UNSEEN.sub("  ", text)
-            )  # groups stand apart by one blank, and by nothing else
+            spaced = text if is_seen else _UNSEEN.sub("  ", text)  # groups have one blank between them, nothing else
             lengths = [*map(len, spaced.split(" "))]
             try:
-                told = bytes(lengths)
-            except ValueError:  # one is longer than a byte tells
-                told = bytes([min(length, 255) for length in lengths])
-            self._words = is_seen, lengths, told
+                capped = bytes(lengths)
+            except ValueError:  # one is longer than a byte holds
+                capped = bytes([min(length, 255) for length in lengths])
+            self._words = is_seen, lengths, capped
         return self._words
 
     def original(self, start: int, end: int) -> Range:
@@ -201,9 +200,9 @@ def _escapes(view: _View) -> Iterator[Edit]:
 
 
 def _spaces(view: _View) -> Iterator[Edit]:
-    """Blanks within what is written letter by letter, or in groups of one size, by the lengths of the words."""
-    is_seen, lengths, told = view.words()
-    runs = _groups(told)
+    """Yield the cut of blanks within what is written letter by letter, or in groups of one size."""
+    is_seen, lengths, capped = view.words()
+    runs = _groups(capped)
     if not runs:
         return
     text = view.text
@@ -219,17 +218,17 @@ def _spaces(view: _View) -> Iterator[Edit]:
             yield place, place + 1, ""
 
 
-def _groups(told: bytes) -> list[Range]:
+def _groups(sizes: bytes) -> list[Range]:
     """Return runs of words that may be one token written in groups, found by the words' lengths.
 
     Each run is the number of its first word, and of the one behind its last.
     """
     runs: list[Range] = []
     behind = 0
-    for m in _ALIKE.finditer(told):
+    for m in _ALIKE.finditer(sizes):
         first, last = max(m.start(), behind), m.end()
-        size = told[last - 1]
-        if last < len(told) and 0 < told[last] < size:
+        size = sizes[last - 1]
+        if last < len(sizes) and 0 < sizes[last] < size:
             last += 1
         if last - first > _MOST_OF_TOKEN[size]:
             runs.append((first, last))
@@ -238,7 +237,7 @@ def _groups(told: bytes) -> list[Range]:
 
 
 class _Rules:
-    """Rules with their ranks, asked by the hints that a text gives."""
+    """Rules with their ranks; those run whose hints a text has."""
 
     def __init__(self, ranked: Iterable[tuple[int, Rule]]) -> None:
         self._ranked = dict(ranked)
@@ -271,17 +270,17 @@ class _Rules:
 
 
 def _matches(rule: Rule, view: _View) -> Iterator[Range]:
+    """Yield the ranges of a view that a rule and its check take for a secret, in order."""
     data = view.lowered_data if rule.view == "prose" else view.data
-    byte = char = 0  # the same place, told in both; characters are counted on from there
+    byte = char = 0  # the same place, in bytes and in characters, which are counted on from there
     while m := rule.pattern.find(data, byte):
         begin, start, end = m if len(data) == len(view.text) else (char + _characters(data[byte:place]) for place in m)
         span = rule.check(RuleMatch(view.text, view.lowered, begin, start, end))
         if span:
             yield span
-        whole = (
-            span or rule.view == "token"
-        )  # of a token that is none no part is one; a name may stand between a name and a value
-        behind = max(m[2], m[0] + 1) if whole else m[0] + 1
+        # no part of what is no token is one; in other views, a name may stand between a name and its value
+        is_passed_whole = span or rule.view == "token"
+        behind = max(m[2], m[0] + 1) if is_passed_whole else m[0] + 1
         while behind < len(data) and 0x80 <= data[behind] < 0xC0:  # not into a character
             behind += 1
         byte, char = behind, char + _characters(data[byte:behind])
@@ -299,7 +298,7 @@ def find_kinds() -> frozenset[str]:
 
 
 class _Ranked(Struct, frozen=True):
-    """The rules that are asked of a text, those of tokens, and the rank of the rule of wallets."""
+    """The rules that run over a text, those of tokens among them, and the rank of the rule of wallets."""
 
     usual: _Rules
     tokens: _Rules
@@ -317,7 +316,7 @@ def _rank_rules() -> _Ranked:
 
 
 def _find_packed_hits(view: _View) -> Iterator[Hit]:
-    """A run of base64 or hex is a secret when what it encodes is readable and holds a token."""
+    """Yield runs of base64 or hex that encode readable text in which a rule finds a secret."""
     if _PACKED_SEEN.find(view.data) is None:
         return
     runs = 0
@@ -336,9 +335,9 @@ def _find_packed_hits(view: _View) -> Iterator[Hit]:
 
 
 def _find_listed_hits(view: _View) -> Iterator[Hit]:
-    """Words in a row that may be the words of a wallet, as their lengths tell.
+    """Yield runs of words that are the words of a wallet.
 
-    Most texts have a shorter word, or a longer one, among twelve.
+    The rule runs only where the words' lengths allow it: most texts have a shorter or a longer word among twelve.
     """
     if _WORDS.search(view.words()[2]) or view.text.count("\n") >= MIN_LISTED:
         wallet = _rank_rules().wallet
@@ -347,7 +346,7 @@ def _find_listed_hits(view: _View) -> Iterator[Hit]:
 
 
 def _merge_hits(hits: list[Hit]) -> list[Hit]:
-    """Overlapping hits become one, under the most telling rule's name, so that masking leaves no remainder."""
+    """Return the hits in order, overlapping ones joined under the most telling rule, so that no remainder is shown."""
     merged: list[Hit] = []
     for start, end, rank in sorted(hits):
         if merged and start < merged[-1][1]:
@@ -375,7 +374,7 @@ def _adds(hit: Hit, known: list[Hit], text: str) -> bool:
 
 
 def _beside_markers(hits: Iterable[Hit], text: str) -> Iterator[Hit]:
-    """The hits that say more than markers do, none of which they cut: so masking comes to an end."""
+    """Yield the hits that hold more than markers, widened so that they cut no marker: masking comes to an end so."""
     markers = [m.span() for m in _MARKER.finditer(text)]
     for start, end, rank in hits:
         touched = [(first, last) for first, last in markers if first < end and start < last]
@@ -389,7 +388,7 @@ class RuleScanner:
     """The `SecretScanner` port over the table of rules. It has no state: any thread may use it."""
 
     def find(self, text: str) -> list[SecretSpan]:
-        """Spans in order, not overlapping; a marker that `mask` wrote is never part of one."""
+        """Return the spans of secrets in order, not overlapping. No span is a marker alone that `mask` wrote."""
         view = _build_view(text)
         hits = list(_rank_rules().usual.hits(view))
         known = _merge_hits(hits)

@@ -1,7 +1,7 @@
 """The words that a wallet is made again from: known by their list and by the checksum in the last one.
 
-Rule 1: the words are those of BIP-39's English list, whole or cut to the four letters that tell each; the package
-`mnemonic` brings the list.
+Rule 1: the words are those of BIP-39's English list, whole or cut to the four letters by which each is known; the
+package `mnemonic` brings the list.
 Rule 2: words of a sentence are words of the list as well: without the checksum they have to stand by themselves.
 """
 
@@ -19,7 +19,7 @@ SIZES = (24, 21, 18, 15, 12)
 WORD_BITS = 11
 TOLD_BY = 4
 LEAST_LISTED = 9
-"""So many of twelve words are of the list where some are misread."""
+"""The fewest of twelve words that are of the list, where some are misread."""
 NEAR_CHARS = 80
 _WALLETS = Pattern(partial(any_word, "wallets"))
 """Names a wallet, or what it is made again from."""
@@ -34,7 +34,7 @@ def _places() -> dict[str, int]:
 
 
 def _has_checksum(places: Sequence[int]) -> bool:
-    """The last bits are the first ones of the others' SHA-256, one for each three words."""
+    """Return whether the last bits, one for each three words, are the first ones of the other bits' SHA-256."""
     number = 0
     for place in places:
         number = number << WORD_BITS | place
@@ -49,7 +49,7 @@ def _is_varied(words: Sequence[object], size: int) -> bool:
 
 
 def _find_next(text: str, at: int, step: int, passed: str) -> str:
-    """Return the next character that is none of some; empty at the text's end. Copies nothing: asked at each word."""
+    """Return the next character from `at` on, in steps of `step`, that is not in `passed`; empty at the text's end."""
     while 0 <= at < len(text):
         if text[at] not in passed:
             return text[at]
@@ -99,7 +99,7 @@ def _has_no_grammar(words: Sequence[tuple[str, int, int]]) -> bool:
 def numbered(found: RuleMatch) -> Range | None:
     """Return the range of a list of seed words, each with its number; None for any other.
 
-    Who copies them by hand may write some that are not of the list.
+    A person who copies them by hand may write some that are not of the list: three of four must be.
     """
     words = re.findall("[a-z]+", found.lowered[found.start : found.end])
     listed = sum(word in _places() for word in words)

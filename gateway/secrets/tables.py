@@ -14,8 +14,8 @@ from promt.patterns import compile_late
 
 _PART = compile_late(r"\{([a-z_]+)\}")
 NAMES = ("pins", "codes", "locks", "guarded")
-"""The lists of `[secrets]` that tell a code: words for a number that opens, words that may be one, what is locked,
-what is guarded by a code."""
+"""The lists of `[secrets]` by which a code is recognised: words for a number that opens, words that may mean one,
+things that are locked, and things that a code guards."""
 
 
 @cache

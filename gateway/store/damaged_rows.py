@@ -32,14 +32,14 @@ UNNAMED = "rows that no index names"
 
 
 class ReadableRows(NamedTuple):
-    """A table's rows that can be kept, as many as its indexes name, and the names of those that are hit."""
+    """A table's rows that can be kept, and the names of those that are lost or whose text was altered (`hit`)."""
 
     whole: Sequence[Sequence[Any]]
     hit: Sequence[str]
 
 
 def rows_of(connection: Handle, table: str) -> ReadableRows:
-    """Read every row of a table that can be read; a table of a home of this version has its making in the schema."""
+    """Return the rows of a table that can be read and that an empty table of this version's schema takes."""
     if table == SEQUENCE:
         return ReadableRows((), ["the last numbers of tables"])
     known = _read_known_rows(connection, table)
@@ -74,7 +74,10 @@ def _is_taken(judge: Handle, put: str, row: Sequence[Any]) -> bool:
 
 
 def _format_reading(connection: Handle, table: str, columns: Sequence[str]) -> str:
-    """Return the statement that reads a row by its key, text as bytes: what is not UTF-8 could not be read else."""
+    """Return the statement that reads a row by its key, text as bytes: text that is not UTF-8 cannot be read as text.
+
+    Its columns are the values, and after them, for each value, whether it is text.
+    """
     values = ", ".join(f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in columns)
     kinds = ", ".join(f"typeof({name}) = 'text'" for name in columns)
     key = _key_of(connection, table)
@@ -133,7 +136,7 @@ def _read_known_rows(connection: Handle, table: str) -> Mapping[Sequence[Any], s
 
 
 def _indexes(connection: Handle, table: str) -> Iterator[tuple[str, str]]:
-    """Return column and index, those first that say most of whose a row is."""
+    """Yield (column, index) of a table, those first whose column is the best name of a row."""
     found: list[tuple[int, str, str]] = []
     for _, index, _, origin, *_ in connection.execute(f"PRAGMA index_list({table})").fetchall():
         if origin == "pk" and _key_of(connection, table) != ("rowid",):

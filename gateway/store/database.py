@@ -93,12 +93,12 @@ class Database:
 
     @property
     def durable_commits(self) -> int:
-        """Commits at synchronous=FULL since the start."""
+        """Return the number of commits at synchronous=FULL since the start."""
         return self._writer.commits
 
     @property
     def commits(self) -> int:
-        """Commits of this process since the start, durable or not."""
+        """Return the number of commits of this process since the start, durable or not."""
         return self._writer.commits + self._notes.commits
 
     async def write(self, work: Callable[[Tx], T], *, is_vital: bool = False) -> T:
@@ -234,7 +234,7 @@ class Database:
         return await self.glance(read)
 
     async def truncate_wal(self) -> bool:
-        """Move the WAL into the file and cut it to nothing; False while that cannot be done."""
+        """Move the WAL into the file and cut it to nothing; return whether that could be done."""
         try:
             return await asyncio.get_running_loop().run_in_executor(None, self._file.truncate)
         except apsw.Error as failure:
@@ -277,7 +277,10 @@ class Database:
 
     @staticmethod
     async def _aside(work: Callable[[], T]) -> T:
-        """Do work that takes long, or opens the schema, on a connection and thread of its own."""
+        """Return the result of work that takes long, or opens the schema, on a connection and thread of its own.
+
+        Raises `GatewayError`.
+        """
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work)
         except (apsw.Error, OSError) as failure:

@@ -43,7 +43,7 @@ _FSYNC_FAILURES = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
 
 
 def ask_again(ends: float) -> bool:
-    """Wait a moment for a lock that others hold; False when the time is over."""
+    """Wait a moment for a lock that others hold; return whether there is time to ask for it again."""
     time.sleep(ASK_SECONDS)
     return time.monotonic() < ends
 
@@ -111,9 +111,9 @@ class DatabaseFile:
     def _make_safe(self) -> None:
         """Write every page of the log again.
 
-        Checkpoints remember how far they came, also where the sync that was to make it certain failed. Whoever opens
-        the log first begins at its beginning, and would also find the commit that was refused: another one is put in
-        its place.
+        Checkpoints remember how far they came, also where the sync that was to make it certain failed. The first
+        connection to a log begins at its beginning, and would also find the commit that was refused: another commit is
+        put in its place.
         """
         touch(Transaction(self._anchor))
         self.let_go()
@@ -134,7 +134,7 @@ class DatabaseFile:
         give_up(connection)
 
     def truncate(self) -> bool:
-        """Move the log into the file and cut it to nothing; False while a reader elsewhere holds it."""
+        """Move the log into the file and cut it to nothing; return False while a reader elsewhere holds it."""
         connection = self.open("full")
         ends = time.monotonic() + CHECKPOINT_SECONDS
         try:

@@ -17,7 +17,7 @@ NOOP = -1
 HEADER, FRAME_HEADER = 32, 24
 
 
-def lost_frames(connection: Handle, database: Path) -> int:
+def _count_behind_end(connection: Handle, database: Path) -> int:
     """Return how many frames of the log's present salt lie behind its end, up to the last one that ends a commit."""
     log = database.with_name(f"{database.name}-wal")
     try:
@@ -41,11 +41,11 @@ def lost_frames(connection: Handle, database: Path) -> int:
         return 0
 
 
-def frames_lost(database: Path) -> int:
-    """Return `lost_frames` of a database that no process has open, without a change to it or its log.
+def count_lost_frames(database: Path) -> int:
+    """Return how many frames of committed writes are lost in the log of a database that no process has open.
 
-    A process that begins to write during a look leaves frames behind the end that was read; a second look reads them.
-    What is lost stays lost.
+    Nothing is changed. A process that begins to write during a look leaves frames behind the end that was read; a
+    second look reads them, and the smaller number is right: what is lost stays lost.
     """
     lost = _look(database)
     return min(lost, _look(database)) if lost else 0
@@ -57,6 +57,6 @@ def _look(database: Path) -> int:
         return 0
     try:
         with open_to_read(database, leaves_no_trace=True) as connection:
-            return lost_frames(connection, database)
+            return _count_behind_end(connection, database)
     except apsw.Error:  # opening it reports the error
         return 0

@@ -24,9 +24,9 @@ MOST_NAMED = 20
 MOST_KEPT = 100
 """Losses that are noted: more tables than a home has."""
 STEP = 1 << 30
-"""The next number of a table that lost some is raised by more than any home has given."""
+"""The next number of a table that lost rows is raised by this, which is more numbers than any home has given."""
 NUMBERS_ARE_NAMED: Final = {"scope": OF_SCOPES, "knowledge_owner": OF_OWNERS}
-"""The statements that keep the number of a lost scope or owner, because what is theirs outlives them."""
+"""The statements that keep the number of a lost scope or owner: rows of other tables that name it outlive it."""
 
 
 class Loss(Struct, frozen=True, omit_defaults=True):
@@ -73,7 +73,7 @@ def note_losses(connection: Handle, losses: Iterable[Loss]) -> None:
 
 
 def forget_losses(tx: Tx) -> None:
-    """A person has taken note of them."""
+    """Remove the losses from the home: a person has taken note of them."""
     tx.run(SQL["remove_home"], {"name": FACT})
 
 

@@ -1,9 +1,9 @@
 """Unreadable pages of the database file: their owners, and the repair of derived parts.
 
-Rule 1: what is derived is put out of use and begun anew in one transaction, beside whoever reads or writes; nothing
-else is touched.
-Rule 2: a table with a meaning of its own keeps every row that can be read, and the file as it was is copied first;
-which rows cannot be read is told, row by row.
+Rule 1: what is derived is put out of use and begun anew in one transaction, beside readers and writers; nothing else is
+touched.
+Rule 2: a table with a meaning of its own keeps every row that can be read, and the file as it was is copied first; each
+row that cannot be read is named.
 """
 
 import re
@@ -48,7 +48,7 @@ class Mended(NamedTuple):
 
 
 OWNERS_OF_FILES = frozenset({"collection", "knowledge_owner"})
-"""Tables that number whose the files of collections are; a lost one is made anew with these."""
+"""Tables to whose numbers the files of collections belong: where one of these is damaged, `OF_FILES` begin anew."""
 OF_FILES = ("knowledge_file",)
 HOME = "home"
 """The table in which the repair of the others is noted: it is mended first."""
@@ -92,7 +92,7 @@ def _wrong_in(connection: Handle, table: str, by_root: dict[int, str]) -> set[st
 
 
 def mend(path: Path, damage: Damage, copies: Path) -> Mended:
-    """Begin unreadable parts anew: derived ones empty, others with what can be read of them.
+    """Begin unreadable parts anew: derived ones empty, others with what can be read; return their names, and losses.
 
     `copies`: the folder that keeps the file as it was, where rows are lost. Raises what apsw and the file system raise.
     """

@@ -43,7 +43,7 @@ class ReservedSpace:
         sync_folder(self._path.parent)
 
     def release(self) -> bool:
-        """Give the room back to the disk; False when there was none."""
+        """Give the room back to the disk; return whether there was any."""
         try:
             self._path.unlink()
         except OSError:

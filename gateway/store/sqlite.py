@@ -1,7 +1,6 @@
 """SQLite's own language: how a connection is opened, what a transaction offers, what an error means to a caller.
 
-Rule 1: apsw is used only here, in `database.py` and in `migrations.py`. Everyone else gets a `Tx` inside a plain
-function.
+Rule 1: apsw is used in this room alone. Every other module gets a `Tx` inside a plain function.
 Rule 2: an error is known by its kind, never by its text.
 """
 
@@ -29,8 +28,8 @@ JOURNAL_LIMIT = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoi
 CACHE_KIB = 8_000
 """Pages that a connection keeps, as far as it met them.
 
-SQLite's own 2,000 are less than what a search of 10,000 records reads: with them 160
-vectors take half as long again. Twice as many save another tenth of that, and are twice the memory of each process."""
+SQLite's own 2,000 are less than what a search of 10,000 records reads: with them 160 vectors take half as long again.
+Twice as many save another tenth of that, and are twice the memory of each process."""
 
 STATEMENTS = 400
 """Prepared statements that a connection keeps: more than a reader ever runs.
@@ -49,7 +48,7 @@ _BROKEN = (
 )
 """Errors of the file or the disk, and not of the statement."""
 
-_PROMISES = {
+_CONFIGURATION = {
     apsw.SQLITE_DBCONFIG_DQS_DML: 0,
     apsw.SQLITE_DBCONFIG_DQS_DDL: 0,
     apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA: 0,
@@ -97,7 +96,10 @@ def sqlite_version() -> tuple[int, ...]:
 
 
 def _trouble(error: Exception, code: int) -> Trouble:
-    """SQLite itself calls only ENOSPC full; a quota and a file's largest size are no different to the caller."""
+    """Return the trouble of the store that an error, with the system's code for it, stands for.
+
+    SQLite itself calls only ENOSPC full; a quota and a file's largest size are no different to the caller.
+    """
     is_out_of_room = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
     if isinstance(error, apsw.FullError) or is_out_of_room or code in _FULL_CODES:
         return "storage_full"
@@ -155,14 +157,14 @@ def _name_failure(error: Exception) -> str:
     return f"The store failed ({type(error).__name__})."
 
 
-def _at_once() -> None:
+def _no_pause() -> None:
     """Do nothing: there is nothing to wait for between two statements."""
 
 
 class Transaction:
     """A `Tx` on an apsw connection; `pause` is called before each change."""
 
-    def __init__(self, connection: Handle, pause: Callable[[], None] = _at_once) -> None:
+    def __init__(self, connection: Handle, pause: Callable[[], None] = _no_pause) -> None:
         self._connection = connection
         self._pause = pause
         self.after: list[Callable[[], None]] = []
@@ -221,7 +223,7 @@ def connect(path: Path | str, *, synchronous: str, vfs: str | None = None, creat
     try:
         connection.set_busy_timeout(BUSY_MS)
         add_functions(connection)
-        for option, value in _PROMISES.items():
+        for option, value in _CONFIGURATION.items():
             connection.config(option, value)
         for pragma in (
             "journal_mode = wal",
@@ -243,8 +245,8 @@ def connect(path: Path | str, *, synchronous: str, vfs: str | None = None, creat
 def connect_to_read(path: Path, *, leaves_no_trace: bool) -> Handle:
     """Return a connection that cannot write.
 
-    Whoever reads a file that nobody has open would leave an empty log beside it. Where there is no log nobody writes,
-    and the file can be read as if nobody ever would (`leaves_no_trace`); who copies it does not rely on that.
+    A reader of a file that no process has open would leave an empty log beside it. Where there is no log no process
+    writes, so that with `leaves_no_trace` the file is read as immutable. A copy, which takes long, does not rely on it.
     """
     is_quiet = leaves_no_trace and not has_log(path)
     name = f"{path.absolute().as_uri()}?immutable=1" if is_quiet else str(path)

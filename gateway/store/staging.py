@@ -1,7 +1,7 @@
 """A staging folder, in which something large is made before it is moved to its place; it does not outlive the work.
 
-Rule 1: whoever works in one holds its lock; one whose lock is free was left by a process that was killed, and is
-removed by the next that works there.
+Rule 1: a process that works in one holds its lock. One whose lock is free was left by a process that was killed; the
+next process that works there removes it.
 Rule 2: a folder without our lock in it is not ours.
 """
 
@@ -18,10 +18,11 @@ LOCK = "lock"
 
 
 def _is_left(folder: Path) -> bool:
+    """Return whether a killed process left the folder; its lock's file is kept as the mark that the folder is ours."""
     lock = folder / LOCK
     if not lock.is_file() or not is_free(lock):
         return False
-    lock.touch()  # some platforms take a lock's file away with the lock; who comes next still has to know the folder
+    lock.touch()  # some platforms take a lock's file away with the lock
     return True
 
 
@@ -40,7 +41,7 @@ def sweep(parent: Path) -> int:
 
 @contextmanager
 def staging(parent: Path) -> Generator[Path]:
-    """Yield a folder beside the place of what is made in it, for nobody else to read."""
+    """Yield a new folder in `parent`, which only this user can read; it is removed at the end of the block."""
     sweep(parent)
     folder = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
     try:

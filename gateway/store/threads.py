@@ -125,9 +125,9 @@ class ReadQueue:
         return seconds_to_wait(request.since)
 
 
-Asked: TypeAlias = queue.SimpleQueue[ThreadWork | None]
+WriteQueue: TypeAlias = queue.SimpleQueue[ThreadWork | None]
 """A queue of writes, in the order in which they were asked."""
-Queue: TypeAlias = Asked | ReadQueue
+Queue: TypeAlias = WriteQueue | ReadQueue
 Q = TypeVar("Q", bound=Queue)
 
 
@@ -232,7 +232,7 @@ class SnapshotReader(Worker[ReadQueue]):
         return result, error, []
 
 
-class CommitWriter(Worker[Asked]):
+class CommitWriter(Worker[WriteQueue]):
     """One transaction at a time; requests that wait share the next one, each in a savepoint. A lone one needs none."""
 
     commits = 0

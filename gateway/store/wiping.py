@@ -97,7 +97,7 @@ def _move_log(connection: Handle, ends: float) -> None:
 
 
 def _wipe_alone(connection: Handle, mover: Handle, path: Path, vfs: str | None, ends: float) -> bool:
-    """Wipe while no other connection can write; False where the file is too large. Raises `HeldUpError`."""
+    """Wipe while no other connection can write; return False for a file that is too large. Raises `HeldUpError`."""
     if connection.execute("PRAGMA page_count").fetchall()[0][0] >= MOST_PAGES:
         return False
     connection.execute("BEGIN IMMEDIATE").fetchall()
@@ -137,5 +137,5 @@ def _wipe(path: Path, vfs: str | None) -> bool:
 
 
 async def wipe(db: Database) -> bool:
-    """Wipe the file's free room and empty the log; False while another reader or writer is in the way."""
+    """Wipe the file's free room and empty the log; return False while another reader or writer is in the way."""
     return await asyncio.get_running_loop().run_in_executor(None, _wipe, db.path, db.vfs) and await db.truncate_wal()

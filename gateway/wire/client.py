@@ -82,7 +82,7 @@ class GatewayClient:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
     ) -> "GatewayClient":
-        """Spawn the command; `env` replaces the environment when given."""
+        """Spawn the command and return its client; `env` replaces the environment when given."""
         return cls(
             await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env, cwd=cwd)
         )
@@ -108,7 +108,10 @@ class GatewayClient:
         return bytes(self._stderr)
 
     async def call(self, method: Method[P, R], params: P) -> R:
-        """Call a method of the table. Raises `CallFailed` for an error, `ConnectionClosed` when no answer can come."""
+        """Call a method of the table and return its result.
+
+        Raises `CallFailed` for an error, `ConnectionClosed` when no answer can come.
+        """
         return msgspec.convert(await self._ask(method.name, params), method.result)
 
     async def request(self, method: str, params: Any = None) -> Any:

@@ -181,7 +181,7 @@ def params_of(kind: type[P], params: Any) -> P:
 
 
 def refusal_of(text: str) -> CallerError:
-    """Return a complaint of the contract's checks as the caller's error: in words, with the member's path."""
+    """Return the complaint of a contract's check as the caller's error: in words, with the member's path."""
     found = _AT.match(text)
     problem, path = (found["problem"], found["path"]) if found else (text, "$")
     member = _MEMBER.search(problem)
@@ -211,7 +211,7 @@ _SIGNATURE = Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in ("pa
 
 
 def _library() -> tuple[Any, Any, Any]:
-    """Import what is used of jsonrpcserver: its success, its request, its dispatch.
+    """Import what is used of jsonrpcserver, and return it: its success, its request, its dispatch.
 
     Running the `__init__` of the packages as well would import an HTTP server, a validator and a dozen monads: a tenth
     of a start, for nothing.

@@ -105,7 +105,9 @@ class Session:
         self._thread_of_turn = thread_of_turn
         self._state: State = "new"
         self._tails: dict[str, asyncio.Future[None]] = {}
+        """The turnstile of the last request of each thread, or turn without one."""
         self._coming: dict[str, tuple[str, asyncio.Future[None]]] = {}
+        """The thread of each turn whose start is still being answered, with that request's turnstile."""
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
         self._in_flight = 0
         self._settled = anyio.Event()
@@ -142,7 +144,7 @@ class Session:
         return self._hub.threads_of_one(self._number)
 
     def close(self) -> None:
-        """Send answers only from now on."""
+        """Unsubscribe from notifications: from now on only answers are sent."""
         self._hub.unsubscribe(self._number)
 
     async def _until_stopped(self, wait: Callable[[], Awaitable[T]]) -> T | None:
@@ -202,7 +204,7 @@ class Session:
             answer(error_reply(message.request_id, "cancelled"), Deferred())
             return
         self._in_flight += 1
-        before, mine = self._queue_up(message)
+        turnstiles = self._queue_up(message)
         scope = anyio.CancelScope()
         self._scopes.setdefault(message.request_id, scope)  # from now on it can be cancelled, begun or not
         answered = anyio.Event()
@@ -211,7 +213,7 @@ class Session:
             answer(reply, deferred)
             answered.set()
 
-        tasks.start_soon(self._process, message, scope, (before, mine), send)
+        tasks.start_soon(self._process, message, scope, turnstiles, send)
         if message.method in REACHED:  # the next message is judged by the state that this one leads to
             await self._until_stopped(answered.wait)
 

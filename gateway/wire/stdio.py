@@ -32,7 +32,10 @@ class _Claim:
 
 
 def claim() -> Pipes:
-    """Take fd 0 and fd 1 for the protocol; a stray `print`, a library or a child process writes to stderr instead."""
+    """Take fd 0 and fd 1 for the protocol and return private copies of them.
+
+    A stray `print`, a library or a child process writes to stderr instead. Raises `RuntimeError` at a second call.
+    """
     if _Claim.taken:
         raise RuntimeError("standard input and output are claimed already")
     _Claim.taken = True
@@ -130,6 +133,7 @@ class PipeWriter:
             self._filled.notify()
 
     def _drop_one(self) -> None:
+        """Drop the oldest line that may be dropped, if any."""
         if not self._droppable:
             return  # nothing to look for among what may be a hundred thousand lines
         for index, (line, key) in enumerate(self._lines):
@@ -179,6 +183,7 @@ class PipeWriter:
             self._wake_if_awaited()
 
     def _take(self) -> bytes:
+        """Return the next queued lines, each with its newline, up to about `COALESCE_BYTES`."""
         taken: list[bytes] = []
         size = 0
         while self._lines and size < COALESCE_BYTES:

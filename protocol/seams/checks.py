@@ -85,6 +85,19 @@ def finder(end_of: str, statement: str, **values: SqlValue) -> Find:
     return find
 
 
+def draining_finder(statement: str, limit: int = LOOKED_AT, **values: SqlValue) -> Find:
+    """Return a look whose rows are removed before the next one: the same statement then finds the rows behind them.
+
+    The place that it returns is no row; it only says that there may be more.
+    """
+
+    def find(tx: Tx, after: int) -> LookResult:
+        rows = tx.all(statement, {**values, "limit": limit})
+        return LookResult(rows, after + 1 if len(rows) == limit else None)
+
+    return find
+
+
 def row_mender(statement: str) -> Mend:
     """Return a mend that runs a statement upon the numbers of the rows that were found, as a JSON array `rows`."""
 

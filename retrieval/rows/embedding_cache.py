@@ -1,7 +1,7 @@
 """Vectors of texts that left an index and may come back: a file that moves, a branch that is switched and back.
 
 Rule 1: a text is known by its keyed hash alone; a vector that is taken back into an index leaves the cache.
-Rule 2: a vector goes with the part of the house that left it, and by the clock; nothing here decides either.
+Rule 2: callers remove vectors with the part of the house that left them, and when they are old.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from protocol.base import encode
-from protocol.seams.checks import LOOKED_AT, Check, Find, LookResult
+from protocol.seams.checks import Check, draining_finder
 from protocol.seams.ports import Row, Tx
 from retrieval.rows.graph import SQL, GraphHouse
 
@@ -47,26 +47,18 @@ def take_back(tx: Tx, space_id: int, text_hash: bytes) -> None:
 
 
 def drop_left(tx: Tx, house: GraphHouse, place: str) -> int:
-    """Drop what a part of a house left; return how many vectors that was."""
+    """Drop the cached vectors that a part of a house left; return how many."""
     return tx.run(SQL["drop_cached_of_place"], {"house": house, "place": place})
 
 
 def drop_left_in_space(tx: Tx, space_id: int) -> int:
-    """Drop what is left in a space that nobody searches any more; return how many vectors that was."""
+    """Drop the cached vectors of a space that is no longer searched; return how many."""
     return tx.run(SQL["drop_cached_of_space"], {"space": space_id})
 
 
 def old_vectors(before: int) -> Check:
-    """Return the check that drops what no text asked for since a time (Unix milliseconds)."""
-    return Check("cached_vectors", _find_old(before), _drop_listed)
-
-
-def _find_old(before: int) -> Find:
-    def find(tx: Tx, after: int) -> LookResult:
-        rows = tx.all(SQL["old_cached"], {"before": before, "limit": LOOKED_AT})
-        return LookResult(rows, after + 1 if len(rows) == LOOKED_AT else None)  # those that were found are gone then
-
-    return find
+    """Return the check that drops the vectors that were cached before a time (Unix milliseconds)."""
+    return Check("cached_vectors", draining_finder(SQL["old_cached"], before=before), _drop_listed)
 
 
 def _drop_listed(tx: Tx, rows: Sequence[Row]) -> int:

@@ -85,7 +85,10 @@ class StatedEdge(NamedTuple):
 
 
 class LinkedSubject(NamedTuple):
-    """A thing that an edge joins to another one, whose edge leads to it (`out`) or which it leads to (`in`)."""
+    """A thing that an edge joins to the one that was asked about.
+
+    `direction`: `out` where the edge leads from the asked one to this one, `in` where it leads the other way.
+    """
 
     subject: str
     kind: str
@@ -108,7 +111,7 @@ def put_entity(tx: Tx, ids: Ids, new: NewEntity) -> Entity:
 
 
 def put_aliases(tx: Tx, entity: int, names: Iterable[str]) -> None:
-    """Give an entity these other names and no more."""
+    """Replace the other names of an entity by these."""
     tx.run(SQL["drop_aliases"], {"entity": entity})
     tx.run_many(SQL["add_alias"], [{"entity": entity, "folded": fold_name(name), "name": name} for name in names])
 
@@ -122,7 +125,10 @@ def entities_named(tx: Tx, house: GraphHouse, place: str, name: str) -> list[Ent
 def replace_edges(
     tx: Tx, house: GraphHouse, subject: str, origin: EdgeOrigin, edges: Sequence[NewEdge], now: int
 ) -> None:
-    """Let a thing state these edges of one origin, confirmed now, and no others. Entities keep their ids."""
+    """Replace the edges of one origin that a thing states by these, confirmed now.
+
+    The new edges are added before the old ones go, so that an entity that only they name keeps its id.
+    """
     stated = {"house": house, "subject": subject, "origin": origin}
     before = tx.all(SQL["edges_of_subject"], stated)
     for edge in edges:

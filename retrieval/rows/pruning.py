@@ -1,21 +1,24 @@
-"""Rows of the graph that are counted, and dropped by the clock or because what they hang on is gone.
+"""Rows of the graph that a scheduled pass counts, and drops where they are old or what they belong to is gone.
 
 Rule 1: an explicit edge between entities that are there is out of reach, whatever its age.
 """
 
 from protocol.base import DAY_MS
-from protocol.seams.checks import LOOKED_AT, Check, Find, LookResult, finder, row_mender
-from protocol.seams.ports import Tx
+from protocol.seams.checks import Check, Find, draining_finder, finder, row_mender
 from retrieval.rows.graph import SQL
 
 CONFIRMED_MS = 180 * DAY_MS
-"""The time for which an inferred edge stays without being inferred again."""
+"""The time for which an inferred edge stays in the graph without being inferred again."""
 
 
 def prunings(now: int) -> list[Check]:
     """Return the checks by which rows of the graph are dropped at a time, in this order."""
     return [
-        Check("inferred_edges", _find_unconfirmed(now - CONFIRMED_MS), row_mender(SQL["drop_listed_edges"])),
+        Check(
+            "inferred_edges",
+            draining_finder(SQL["unconfirmed_edges"], before=now - CONFIRMED_MS),
+            row_mender(SQL["drop_listed_edges"]),
+        ),
         Check("edges", finder(SQL["end_of_edges"], SQL["find_lone_edges"]), row_mender(SQL["drop_listed_edges"])),
         Check(
             "entities",
@@ -34,11 +37,3 @@ def tallies() -> list[Find]:
         finder(SQL["end_of_entities"], SQL["tally_entities"]),
         finder(SQL["end_of_edges"], SQL["tally_edges"]),
     ]
-
-
-def _find_unconfirmed(before: int) -> Find:
-    def find(tx: Tx, after: int) -> LookResult:
-        rows = tx.all(SQL["unconfirmed_edges"], {"before": before, "limit": LOOKED_AT})
-        return LookResult(rows, after + 1 if len(rows) == LOOKED_AT else None)  # those that were found are gone then
-
-    return find

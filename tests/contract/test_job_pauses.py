@@ -199,6 +199,21 @@ def test_only_real_time_frees_a_stuck_job(tmp_path: Path, monkeypatch: pytest.Mo
     play(scene, tmp_path)
 
 
+def test_a_stuck_lease_does_not_hold_up_the_same_work_that_was_queued_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene(yard: Yard) -> None:
+        await yard.enqueue("a")
+        await yard.lease("own_stuck")
+        await yard.enqueue("a")  # a subject that all of a house's jobs share is queued again soon
+        assert await yard.lease("own_b") == []
+        monkeypatch.setattr(runner_module, "STUCK_MS", -1)
+        assert await yard.lease("own_b") == [("a", 1)]
+        assert sorted(await yard.rows()) == [("a", "cancelled", 1), ("a", "leased", 1)]
+
+    play(scene, tmp_path)
+
+
 def test_finished_jobs_are_forgotten_after_a_week(tmp_path: Path) -> None:
     async def scene(yard: Yard) -> None:
         runner = yard.runner(index=done)

@@ -157,6 +157,18 @@ def test_a_record_that_was_altered_in_the_file_is_named(home: Path, change_of: s
     assert memory_id in next(one["text"] for one in of(ended, "memory") if one["level"] == "error")
 
 
+def test_messages_that_wait_to_be_indexed_are_counted(home: Path) -> None:
+    change(home, "INSERT INTO chunk_scope (id, kind, key) VALUES (71, 'workspace', 'ws'), (72, 'thread', 'thr')")
+    change(
+        home,
+        "INSERT INTO chunk_source (item_id, turn_id, workspace, thread, role, at, turn_seq, item_seq, speaker, "
+        "source_hash, state, queued_at) VALUES ('itm', 'trn', 71, 72, 'user', 0, 0, 0, 'user', zeroblob(32), "
+        "'pending', 0)",
+    )
+    found = [one for one in of(doctor(), "conversation") if one["level"] == "note"]
+    assert [one["text"] for one in found] == ["1 messages wait to be indexed"]
+
+
 def test_dead_jobs_and_processes_are_put_right(home: Path) -> None:
     change(
         home,

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -799,3 +800,12 @@ def test_synonyms_share_a_vector_and_nothing_else_does(tiny):
             assert np.max(heads @ heads.T - 2 * np.eye(len(heads))) < 0.8
 
     asyncio.run(scene())
+
+
+def test_a_library_that_warns_in_our_name_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine.os, "environ", dict(os.environ))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        engine._quieten()
+        warnings.warn_explicit("old", DeprecationWarning, "engine.py", 1, module=engine.__name__)
+    assert seen == []

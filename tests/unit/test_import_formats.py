@@ -279,9 +279,9 @@ def test_bytes_that_are_not_utf8_are_counted() -> None:
 def test_a_conversation_may_not_outgrow_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.imports.formats.draft.MAX_CONVERSATION", 10)
     draft = Draft("any", ORIGIN)
-    draft.say("user", "12345", None)
+    draft.add_message("user", "12345", None)
     with pytest.raises(Unreadable, match="too_large"):
-        draft.say("user", "678901", None)
+        draft.add_message("user", "678901", None)
 
 
 def test_a_line_that_is_too_long_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:

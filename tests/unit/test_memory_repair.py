@@ -251,6 +251,32 @@ def test_what_is_written_while_the_index_is_looked_at_is_not_doubted(
     assert told == [False]
 
 
+def test_what_comes_and_goes_while_the_index_is_looked_at_is_not_doubted(
+    home: MemoryHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_module, "LISTED", 3)
+    for n in range(12):
+        home.remember(f"The {n}th quokka likes green tea")
+    looks, told = audit_module.audit(repair_rows.INDEX), list[bool]()
+    next(looks)
+
+    def look(tx: Tx) -> None:
+        try:
+            looks.send(tx)
+        except StopIteration as end:
+            told.append(end.value)
+
+    for _ in range(2):  # the kept terms are read
+        home.do(home.db.read(look))
+    guest = home.remember("A guest stays for a night").record.memory_id
+    for _ in range(6):  # the rows that the index lists, and its terms
+        home.do(home.db.read(look))
+    home.forget(guest)
+    while not told:
+        home.do(home.db.read(look))
+    assert told == [False]
+
+
 SEVERED = [{"no successor", "no predecessor"}, {"erased successor", "no predecessor"}]
 """A link of which both ends are lost cannot be told by anybody."""
 

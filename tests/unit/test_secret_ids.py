@@ -90,6 +90,11 @@ def test_a_number_that_was_never_given_out_is_none(number):
     assert kinds(f"{number} is my social security number") == []
 
 
+def test_a_social_security_number_with_one_sign_in_it_is_read_in_its_parts() -> None:
+    assert kinds("my ssn is 123-456789") == ["social_security_number"]
+    assert kinds("my ssn is 123-450000") == ["national_id"]  # a serial that was never given, and a number all the same
+
+
 def test_numbers_drawn_by_chance_are_seldom_taken_for_one():
     rng = random.Random(7)
     for size in range(9, 20):

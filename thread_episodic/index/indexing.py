@@ -1,6 +1,6 @@
-"""Brings what was said into the index, and out of it again.
+"""Indexes messages, and removes them from the index.
 
-Rule 1: the transaction that stores a message only notes that it waits; cutting and terms are made by a durable job.
+Rule 1: the transaction that stores a message only marks it as pending; a durable job cuts it and finds its terms.
 Rule 2: every step of the job is idempotent: it compares with what is there, so a crash between any two converges.
 Rule 3: how a message is cut, and what of it is indexed, is decided in `message_plans.py`.
 """
@@ -59,7 +59,7 @@ from thread_episodic.values import NewChunk, lexicon_digest
 
 PLANNED_AT_ONCE = 2000  # characters: about a millisecond that the loop is held for
 PLANNED_TOGETHER = 50_000  # bytes of text at which no further turn is added: some twenty milliseconds of work
-SECONDS_TO_GATHER = 2.0
+SECONDS_TO_GATHER = 2.0  # that reading a few turns may take; a read that takes longer fails, and so does the job
 
 
 def turn_of(handle: JobHandle) -> str:
@@ -80,7 +80,7 @@ class _Turn(Struct, frozen=True):
 
 
 class _Done(Struct, frozen=True):
-    """A turn that is in the index with its last step: its job, and what is told of it."""
+    """A turn that is complete with its last step: its job, and the notification of it."""
 
     handle: JobHandle
     notice: ThreadIndexed
@@ -99,6 +99,7 @@ class _Step(NamedTuple):
 
 
 def _steps_of(turn: _Turn, plans: Sequence[ItemPlan]) -> list[_Step]:
+    """Return a step for each chunk of a turn, in order; the last one ends the turn."""
     steps: list[_Step] = []
     for plan in plans:
         last = len(plan.chunks) - 1
@@ -149,7 +150,7 @@ class Indexer:
     # -- in the transactions of others ---------------------------------------------------------------------------
 
     def on_items(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
-        """Note that messages wait; what an edited one said before is out of the index at once."""
+        """Mark messages as pending and queue their turns; an edited one leaves the index at once."""
         turns: dict[str, str] = {}
         for fact in facts:
             if self._note_item(tx, fact):
@@ -158,7 +159,7 @@ class Indexer:
             self._jobs.enqueue(tx, "index", turn_id, thread_id=thread_id, turn_id=turn_id)
 
     def _note_item(self, tx: Tx, fact: ItemFact) -> bool:
-        """Return whether the message has to be indexed."""
+        """Bring a message's row up to date; return whether the message has to be indexed."""
         known = find_source(tx, fact.item_id)
         if not fact.indexable:
             if known is not None:
@@ -174,19 +175,19 @@ class Indexer:
         return True
 
     def put(self, tx: Tx, fact: ItemFact) -> None:
-        """Note a message as it is; it waits to be indexed."""
+        """Store a message's row as pending, with the hash of its present text."""
         said_by = " ".join(self._lexicon.index_terms(fact.name or fact.role))
         put_source(tx, fact, said_by, source_hash_of(self._keyed, fact), self._clock.now())
 
     def on_items_removed(self, tx: Tx, item_ids: Collection[str]) -> None:
-        """Nothing of these messages stays in the index. Should they come again, what was excluded stays so."""
+        """Remove messages from the index. Their exclusions stay: the same message may be imported again."""
         for item_id in item_ids:
             known = find_source(tx, item_id)
             if known is not None:
                 remove_source(tx, known.source)
 
     def on_thread_deleted(self, tx: Tx, thread_id: str) -> Mapping[str, int]:
-        """Nothing of the thread stays; what was removed, per store."""
+        """Remove all of a thread; return how many rows were removed, by kind."""
         removed = self._remove_scope(tx, "thread", thread_id)
         removed["exclusions"] = remove_exclusions_of_thread(tx, thread_id)
         removed["index_jobs"] = self._jobs.cancel(tx, kind="index", thread_id=thread_id)
@@ -194,7 +195,7 @@ class Indexer:
         return removed
 
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
-        """Nothing of the workspace stays; what was removed, per store."""
+        """Remove all of a workspace; return how many rows were removed, by kind."""
         threads = dict.fromkeys((*self._workspace_threads(tx, workspace_id), *threads_in(tx, workspace_id)))
         removed: Counter[str] = Counter()
         for thread_id in threads:
@@ -218,9 +219,13 @@ class Indexer:
     # -- the job -------------------------------------------------------------------------------------------------
 
     async def index(self, handles: Sequence[JobHandle]) -> None:
-        """Index some turns.
+        """Index the pending messages of some turns, and finish their jobs.
 
-        Raises `PauseQueue` while indexing is switched off; whose fault another error is, it does not tell.
+        Any other error than this one does not say which of the turns caused it.
+
+        Raises:
+            PauseQueue: indexing is switched off.
+
         """
         settings = self._settings()
         if not (settings.enabled and settings.indexing_enabled):
@@ -228,7 +233,7 @@ class Indexer:
         await self._work(handles, settings)
 
     async def remake(self, turn_ids: Sequence[str]) -> None:
-        """Index anew what waits of some turns: a repair, of which nobody else is told, and which no switch holds."""
+        """Index the pending messages of some turns for a repair: no notification, and even where indexing is off."""
         await self._work([Remake(turn_id) for turn_id in turn_ids], self._settings())
 
     async def _work(self, handles: Sequence[JobHandle], settings: ThreadEpisodicSettings) -> None:
@@ -237,9 +242,9 @@ class Indexer:
             turns = await self._db.read(partial(self._gather, handles=rest), SECONDS_TO_GATHER)
             rest = rest[len(turns) :]
             await self._index([turn for turn in turns if turn.is_known], settings)
-            for strange in (turn for turn in turns if not turn.is_known):
-                await self._db.write(partial(self.adopt, turn_id=turn_of(strange.handle)))
-                known = await self._db.read(partial(self._gather, handles=[strange.handle]), SECONDS_TO_GATHER)
+            for unknown in (turn for turn in turns if not turn.is_known):
+                await self._db.write(partial(self.adopt, turn_id=turn_of(unknown.handle)))
+                known = await self._db.read(partial(self._gather, handles=[unknown.handle]), SECONDS_TO_GATHER)
                 await self._index(known, settings)
 
     async def _index(self, turns: Sequence[_Turn], settings: ThreadEpisodicSettings) -> None:
@@ -249,7 +254,7 @@ class Indexer:
             await self._store(await self._plan_steps(waiting, sizes_of(settings)), settings.index_batch_limit)
 
     async def _store(self, steps: Sequence[_Step], limit: int) -> None:
-        """Store the steps, a transaction for so many, and tell of each turn that ended with one."""
+        """Store the steps, at most `limit` a transaction, and notify of each turn that is complete."""
         for first in range(0, len(steps), limit):
             batch = steps[first : first + limit]
             await self._db.write(partial(self._apply, steps=batch))
@@ -259,7 +264,7 @@ class Indexer:
             await self._db.calm()
 
     def _gather(self, tx: Tx, handles: Sequence[JobHandle]) -> list[_Turn]:
-        """The first of the turns, as many as have little text together."""
+        """Return the first of the turns, at least one, and no more once they have `PLANNED_TOGETHER` bytes of text."""
         items = self._turn_items(tx, [turn_of(handle) for handle in handles])
         before = accumulate((sum(items[turn_of(handle)].values()) for handle in handles), initial=0)
         taken = [handle for handle, size in zip(handles, before, strict=False) if size < PLANNED_TOGETHER]
@@ -284,12 +289,12 @@ class Indexer:
         return _Turn(handle, found, is_known)
 
     def adopt(self, tx: Tx, turn_id: str) -> None:
-        """Take up messages that came, changed or were muted without our being told."""
+        """Mark messages of a turn that came, changed or were muted without a call of `on_items`."""
         for fact in self._read_items(tx, self._turn_items(tx, [turn_id])[turn_id]).values():
             self._note_item(tx, fact)
 
     async def _plan_steps(self, turns: Sequence[_Turn], sizes: ChunkSizes) -> list[_Step]:
-        """The steps; of little text at once, because the way to a thread and back costs more than a short message."""
+        """Return the steps. Little text is cut on the event loop: a worker thread costs more than a short message."""
         if sum(turn.chars for turn in turns) <= PLANNED_AT_ONCE:
             return self._plan(turns, sizes)
         return await anyio.to_thread.run_sync(self._plan, turns, sizes)
@@ -301,7 +306,7 @@ class Indexer:
         return steps
 
     def _apply(self, tx: Tx, steps: Sequence[_Step]) -> None:
-        """Store some steps; a message that was edited, muted or deleted meanwhile is left to the job that this made."""
+        """Store some steps; a message that was edited, muted or deleted meanwhile is left to its next job."""
         now, awaits_vector = self._clock.now(), self._vectors.are_made()
         sources = find_sources(tx, list(dict.fromkeys(step.plan.waiting.fact.item_id for step in steps)))
         entries: list[ChunkEntry] = []
@@ -321,7 +326,7 @@ class Indexer:
         _finish(tx, [step.ends.handle for step in steps if step.ends is not None])
 
     def _fresh(self, tx: Tx, found: IndexedSource, batch: Sequence[_Step], now: int) -> list[ChunkEntry]:
-        """The chunks that are to be added; those that they replace, and those that are too many, are retired."""
+        """Return the chunks that are to be added; those that they replace, and those that are too many, are retired."""
         source, plan = found.known.source, batch[0].plan
         stored = {chunk.position: chunk for chunk in chunks_of(tx, source)} if found.has_chunks else {}
         exclusions = exclusions_of(tx, plan.waiting.fact.item_id) if found.has_exclusions else []

@@ -1,4 +1,4 @@
-"""Decides how a message stands in the index: where it is cut, which terms a chunk has, and when it is another one.
+"""Decides how a message stands in the index: where it is cut, which terms a chunk has, and when it counts as changed.
 
 Rule 1: pure; the same message, settings and lexicon give the same chunks.
 Rule 2: secrets and lines that the gateway itself injected are not indexed; the message stays as it was said.
@@ -35,11 +35,11 @@ MONTHS = (
 )
 """Spelt here: `strftime` asks the locale, and an index must not."""
 
-HEADERS_KEPT = 64  # all that somebody said in a thread on one day begins alike
+HEADERS_KEPT = 64  # messages of one speaker in a thread on one day have the same header
 
 
 class WaitingMessage(Struct, frozen=True):
-    """A message that waits, and the ranges of it that are our own lines."""
+    """A message that waits, and the ranges of it that the gateway itself injected."""
 
     fact: ItemFact
     source_hash: bytes
@@ -47,7 +47,7 @@ class WaitingMessage(Struct, frozen=True):
 
 
 class ItemPlan(Struct, frozen=True):
-    """A message's chunks to be."""
+    """The chunks that a message is to have, and the range that exceeds the most of them."""
 
     waiting: WaitingMessage
     chunks: list[NewChunk]
@@ -91,9 +91,9 @@ def is_question(text: str) -> bool:
 
 
 def plan_item(waiting: WaitingMessage, sizes: ChunkSizes, lexicon: Lexicon, scanner: SecretScanner) -> ItemPlan:
-    """Cut a message and find the terms of each chunk; pure.
+    """Return the chunks of a message with their terms, and the range that is left out.
 
-    A message that is nothing but lines of the gateway has no chunk.
+    In a message with injected lines, a chunk without other words is left out: one of such lines alone has no chunk.
     """
     fact = waiting.fact
     hidden = hidden_in(fact.text, scanner, waiting.echoes)
@@ -123,5 +123,5 @@ def plan_item(waiting: WaitingMessage, sizes: ChunkSizes, lexicon: Lexicon, scan
 
 
 def source_hash_of(keyed: KeyedHash, fact: ItemFact) -> bytes:
-    """Equal as long as the message and its header are; a thread's name may change without it."""
+    """Return the keyed hash of a message's role, speaker, time and text; the thread's name is not a part of it."""
     return keyed.digest("episodic_source", "\x1f".join((fact.role, fact.name or "", str(fact.at), fact.text)))

@@ -1,6 +1,6 @@
-"""The reasons for which a person had something never recalled again: the only words of theirs that the index keeps.
+"""The reasons that people gave for exclusions: the only words of theirs that the index keeps.
 
-Rule 1: a reason that says what is forgotten goes as a whole; what it hid stays hidden.
+Rule 1: a reason that holds forgotten words is removed as a whole; its message stays excluded.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Reasons:
         return list(found.values()), None
 
     def take_out(self, tx: Tx, saying: Saying, found: Sequence[SayingRow]) -> None:
-        """The reasons are gone."""
+        """Remove the reasons that were found; their messages stay excluded."""
         for one in found if saying.phrases else ():
             if one.place == "exclusion":
                 forget_reasons(tx, one.id)

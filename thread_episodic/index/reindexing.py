@@ -44,7 +44,11 @@ class Reindexer:
     async def reindex(self, params: ReindexParams) -> ReindexResult:
         """`thread_episodic/reindex`: make anew all that is derived of every turn.
 
-        Turns whose terms are still there are found meanwhile.
+        Searches find the turns meanwhile by the terms that they have.
+
+        Raises:
+            CallerError: the thread or workspace is unknown, or neither is named.
+
         """
         turns = await self._db.read(partial(self._turns_of, params=params))
         created = 0
@@ -54,7 +58,7 @@ class Reindexer:
         return ReindexResult(jobs_created=created)
 
     def _turns_of(self, tx: Tx, params: ReindexParams) -> list[tuple[str, str]]:
-        """(thread id, turn id) of everything that is asked for."""
+        """Return (thread id, turn id) of every turn that is asked for."""
         if params.thread_id is not None:
             fact = self._read_thread(tx, params.thread_id)
             if fact is None or params.workspace_id not in {None, fact.workspace_id}:

@@ -24,4 +24,4 @@ class Remake:
         )
 
     def finish(self, tx: Tx) -> None:
-        """There is no mark to be set."""
+        """Do nothing: this turn has no row in the queue."""

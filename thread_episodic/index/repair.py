@@ -1,7 +1,7 @@
-"""Repair of the conversation index: what is wrong is told, and made anew by a job while searches go on.
+"""Repair of the conversation index: damage is reported, and a job mends it while searches go on.
 
-Rule 1: nothing is mended by whoever looks: a look that finds something queues the one job of this house.
-Rule 2: the job's row in the queue says how far repair is, to every process; the reasons are known to who looked.
+Rule 1: a look mends nothing: where it finds damage it queues the one repair job of this house.
+Rule 2: every process reads the state of repair from the job's row; only the process that looked knows the reasons.
 """
 
 from collections import Counter
@@ -29,13 +29,13 @@ def as_repaired(found: FoundChunks) -> FoundChunks:
 
 REASONS = frozenset[str](get_args(RepairReason))
 COMPARED_WHOLE = 20_000
-"""Chunks of an index whose every row is compared at a start: a second of work in the background; of a larger one
-sums are."""
+"""The most chunks of an index whose every row is compared at a start, which is a second of work in the background; of a
+larger index only sums are compared."""
 UNFINISHED = ("queued", "leased", "retry_wait", "dead")
 
 
 class IndexRepairer:
-    """Looks for damage, has it mended, and tells of both."""
+    """Looks for damage, has it mended, and reports both."""
 
     def __init__(
         self, *, db: Transact, jobs: JobQueue, checks: Callable[[], Sequence[Check]], report: ReportDamage
@@ -60,9 +60,10 @@ class IndexRepairer:
         )
 
     async def look(self) -> Mapping[str, int]:
-        """Look for damage in short snapshots, and have a repair queued where there is some.
+        """Look for damage in short snapshots, and queue a repair where there is some.
 
-        Of a large index only sums are compared; the doctor, and whoever comes upon damage, has every row compared.
+        Of a large index only sums are compared; the doctor and the repair compare every row. Returns how much was
+        found of each kind.
         """
         size = await self._db.read(count_chunks)
         whole = {check.name: check.find for check in self._checks() if check.depth == "quick"}
@@ -72,13 +73,13 @@ class IndexRepairer:
         return found
 
     async def doubt(self, found: Mapping[str, int]) -> None:
-        """Tell what was found wrong, and queue its repair."""
+        """Report damage, and queue its repair."""
         self._found.update({name: count for name, count in found.items() if name not in self._found})
         self._report(self.reasons, False)  # the callable is a port: its parameters have no names
         await self._db.jot(self.queue)
 
     def queue(self, tx: Tx) -> None:
-        """Have the index repaired."""
+        """Queue the repair of the index."""
         self._jobs.enqueue(tx, "repair", SUBJECT)
 
     async def work(self, handle: JobHandle) -> None:  # noqa: ARG002  # a handler's signature
@@ -104,7 +105,7 @@ class IndexRepairer:
         self._report((), False)  # as above
 
     async def follow(self) -> None:
-        """Tell that the index is whole where another process mended it."""
+        """Report the index as whole where another process has mended it."""
         if self._found and await self._db.read(lambda tx: self.state(tx).state) == "ok":
             self._settle()
 

@@ -1,6 +1,6 @@
 """Mends each kind of damage of the conversation index.
 
-Rule 1: a message is never derived: whatever vouches for its chunks no more is cut anew from what was said.
+Rule 1: messages are the source: where a digest does not fit, chunks are cut anew from their message.
 Rule 2: the order of the checks counts: messages, then what is kept of their terms, then the full-text index, which is
 compared with that, then sums and vectors.
 """
@@ -25,6 +25,11 @@ from thread_episodic.values import IndexSource, lexicon_digest
 MESSAGES = 300  # messages of one look: each is asked for by its id
 
 
+def _end_of(page: Sequence[tuple[Any, ...]]) -> int | None:
+    """Return the row after which the next look goes on; None where this page was the last."""
+    return page[-1][0] if len(page) == MESSAGES else None
+
+
 def missing_sources(items_after: ItemsAfter, read_items: ReadItems) -> Find:
     """Return a look that finds the turns of messages that ought to be in the index and that it does not know."""
 
@@ -33,7 +38,7 @@ def missing_sources(items_after: ItemsAfter, read_items: ReadItems) -> Find:
         known = find_sources(tx, [item_id for _, item_id in page])
         lacking = read_items(tx, [item_id for _, item_id in page if item_id not in known])
         turns = dict.fromkeys(fact.turn_id for fact in lacking.values() if fact.indexable)
-        return LookResult(list(turns), page[-1][0] if len(page) == MESSAGES else None)
+        return LookResult(list(turns), _end_of(page))
 
     return find
 
@@ -53,15 +58,13 @@ def jobless_turns(without_job: WithoutJob) -> Find:
         page = pending_turns_after(tx, after, MESSAGES)
         threads = {turn_id: thread_id for _, turn_id, thread_id in page}
         jobless = without_job(tx, kind="index", subjects=list(threads))
-        return LookResult(
-            [(turn_id, threads[turn_id]) for turn_id in jobless], page[-1][0] if len(page) == MESSAGES else None
-        )
+        return LookResult([(turn_id, threads[turn_id]) for turn_id in jobless], _end_of(page))
 
     return find
 
 
 class Mender:
-    """Mends what the looks find."""
+    """Mends what the looks find. Turns whose messages are pending again are indexed once a check has ended."""
 
     def __init__(
         self,
@@ -149,7 +152,7 @@ class Mender:
         return len(rows)
 
     def _renew_sources(self, tx: Tx, rows: Sequence[Any]) -> int:
-        """Rows of messages are written anew; one of a message that there is none of goes."""
+        """Write rows of messages anew, and remove those whose message is gone or muted; return how many."""
         for row, item_id, _, workspace, thread, *_ in rows:
             fact = self._read_items(tx, [item_id]).get(item_id)
             if fact is None or not fact.indexable:
@@ -160,7 +163,7 @@ class Mender:
         return len(rows)
 
     def _find_changed_sources(self, tx: Tx, after: int) -> LookResult:
-        """Find messages that say something else than what was indexed."""
+        """Return the turns of the next messages whose text is not the one that was indexed."""
         page = self._items_after(tx, after, MESSAGES)
         known = find_sources(tx, [item_id for _, item_id in page])
         turns = dict.fromkeys(
@@ -168,7 +171,7 @@ class Mender:
             for item_id, fact in self._read_items(tx, list(known)).items()
             if not fact.indexable or known[item_id].known.source_hash != self._hash_of(fact)
         )
-        return LookResult(list(turns), page[-1][0] if len(page) == MESSAGES else None)
+        return LookResult(list(turns), _end_of(page))
 
     def _adopt_turns(self, tx: Tx, rows: Sequence[Any]) -> int:
         for turn_id in rows:
@@ -186,7 +189,7 @@ class Mender:
     # -- vectors ---------------------------------------------------------------------------------------------------
 
     def _drop_vectors(self, tx: Tx, rows: Sequence[Any]) -> int:
-        """Vectors that no model of ours made, or of what is hidden, go; where there is a model others are made."""
+        """Remove wrong vectors; where a model is loaded, their chunks wait for new ones. Returns how many went."""
         dropped = drop_vectors(tx, [row[0] for row in rows])
         if self._vectors.are_made():
             self._await_vectors(tx, [(row[1],) for row in rows])
@@ -211,7 +214,7 @@ def _restore_segments(tx: Tx, rows: Sequence[Any]) -> int:
 
 
 def _clear_texts(tx: Tx, rows: Sequence[Any]) -> int:  # noqa: ARG001  # the whole index is one row of it
-    """Empty the full-text index; its rows are missing from then on, and are added."""
+    """Empty the full-text index and return 1; the check of missing rows, which comes next, adds them again."""
     clear_texts(tx)
     return 1
 

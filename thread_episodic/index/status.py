@@ -29,7 +29,7 @@ from thread_episodic.rows.scopes import ScopeKind, find_scope
 
 NOWHERE = -1  # no row has it: an unknown id in a filter matches nothing
 LISTED_PARTIAL_ITEMS = 100  # newest first; the count says how many there are
-DEAD_PAGE = 1000
+DEAD_PAGE = 1000  # dead jobs that are read at once
 AFTER_ANY_ID = "~"  # sorts behind every character of an id
 
 
@@ -108,7 +108,7 @@ class StatusReader:
         return {state: total[state] for state in ("queued", "leased", "retry_wait", "dead", "cancelled", "done")}
 
     def _dead_turns(self, tx: Tx) -> frozenset[str]:
-        """Turns whose indexing was given up."""
+        """Return the turns whose indexing job is dead."""
         turns: set[str] = set()
         before: str | None = None
         while page := self._jobs.jobs(tx, kind="index", states=["dead"], before=before, limit=DEAD_PAGE):
@@ -117,7 +117,7 @@ class StatusReader:
         return frozenset(turns)
 
     def _hold(self) -> PausedQueue | None:
-        """Return the reason that holds the queue, since it was first looked at; None where nothing does."""
+        """Return why the queue is paused, with the time at which that was first seen here; None while it runs."""
         settings = self._settings()
         is_off = not (settings.enabled and settings.indexing_enabled)
         held = ("thread_episodic", "indexing_disabled") if is_off else self._paused()

@@ -39,7 +39,7 @@ def chunks_of(tx: Tx, source: IndexSource) -> list[StoredChunk]:
 
 
 class ChunkEntry(Struct, frozen=True):
-    """A chunk on its way into the index: of which message, said when, and whether it is never recalled."""
+    """A chunk that is to be stored: its message, the time of that in milliseconds, and whether it is excluded."""
 
     source: IndexSource
     at: int
@@ -93,7 +93,10 @@ def add_chunks(tx: Tx, entries: Sequence[ChunkEntry], *, awaits_vector: bool, ca
 
 
 def _remove_terms(tx: Tx, source: IndexSource, chunk: StoredChunk) -> bool:
-    """Take the chunk's terms out of the index, if they are in it. Unknown ones stay: an audit finds them."""
+    """Remove the chunk's terms from the full-text index; return whether they were known to be there.
+
+    Unknown terms stay: an audit finds them.
+    """
     if chunk.terms is None or chunk.status != "indexed" or not chunk.is_known:
         return False
     tx.run(SQL["remove_fts_row"], {"id": chunk.id, "body": source.entry(unpack(chunk.terms))})
@@ -113,7 +116,7 @@ def _move(tx: Tx, chunk: StoredChunk, event: ChunkEvent, now: int, *, awaits_vec
 def renew_chunk(tx: Tx, source: IndexSource, old: StoredChunk, chunk: NewChunk, now: int) -> None:
     """Give a chunk its range and terms anew, in its own row.
 
-    Whatever else was made of its words stays, as far as it is known.
+    Its vector stays. The sums of its segment follow where the old terms are known; otherwise repair counts them.
     """
     _remove_terms(tx, source, old)
     tx.run(
@@ -138,7 +141,7 @@ def renew_chunk(tx: Tx, source: IndexSource, old: StoredChunk, chunk: NewChunk, 
 
 
 def retire_chunks(tx: Tx, source: IndexSource, chunks: Iterable[StoredChunk], now: int) -> int:
-    """Keep chunks whose text is not said any more as rows without words; return how many."""
+    """Retire chunks whose text is gone from their message: their rows stay without words. Returns how many."""
     retired = 0
     for chunk in chunks:
         _remove_terms(tx, source, chunk)

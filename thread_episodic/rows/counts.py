@@ -9,7 +9,7 @@ from thread_episodic.rows.statements import SQL
 def counts_by_status(tx: Tx, workspace: int | None, thread: int | None) -> dict[str, int]:
     """Return how many chunks there are by status.
 
-    Segments know how many of them are not retired, so that only a thread's have to be counted.
+    Segments keep the number of chunks that are not retired, so that only a thread's have to be counted.
     """
     if thread is not None:
         return dict(tx.all(SQL["count_chunks_of_thread"], {"workspace": workspace, "thread": thread}))
@@ -25,7 +25,7 @@ def pending_turns(tx: Tx, workspace: int | None, thread: int | None) -> list[tup
 
 
 def partial_items(tx: Tx, workspace: int | None, thread: int | None, limit: int) -> tuple[int, list[PartialItem]]:
-    """Return how many messages are not indexed whole, and the newest of them."""
+    """Return how many messages are too long to be indexed whole, and the newest of them."""
     values = {"workspace": workspace, "thread": thread}
     rows = tx.all(SQL["partial_sources"], values | {"limit": limit})
     items = [PartialItem(item_id=row[0], turn_id=row[1], from_char=row[2], to_char=row[3]) for row in rows]
@@ -53,7 +53,7 @@ def chunk_ids_of_turn(tx: Tx, turn_id: str) -> list[str]:
 
 
 def count_chunks(tx: Tx) -> int:
-    """Return how many chunks all workspaces have, as their partitions believe."""
+    """Return how many chunks all workspaces have, by the sums that their partitions keep."""
     return tx.all(SQL["count_in_all_segments"])[0][0]
 
 

@@ -1,10 +1,9 @@
 """Damage of the conversation index: the checks that find it, and the mending of the full-text index.
 
-Rule 1: a look reads a bounded part; who mends what it finds is no matter of this module.
+Rule 1: a look reads a bounded part in one snapshot. How rows are mended is decided in `index/repair_checks.py`.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -67,7 +66,7 @@ def cheap_finds() -> dict[str, Find]:
 
 
 def _compare_sums() -> Callable[[Tx], Sequence[Any] | None]:
-    """Begin to compare what each partition believes to hold with its index entries, one partition a snapshot."""
+    """Begin to compare the sums that each partition keeps with its chunks, one partition a snapshot."""
     left: list[Any] | None = None
     wrong: list[Any] = []
 
@@ -133,7 +132,7 @@ def _is_wrong_vector(row: Row) -> bool:
 
 
 def _sum_segments() -> Callable[[Tx], Sequence[Any] | None]:
-    """Begin to add up what partitions hold; those that believe anything else are counted in one snapshot each."""
+    """Begin to add up what partitions hold; those whose kept sums differ are counted again, in one snapshot each."""
     sums: dict[int, list[int]] = {}
     after: int | None = 0
     doubted: list[Any] | None = None
@@ -165,7 +164,10 @@ def _sum_segments() -> Callable[[Tx], Sequence[Any] | None]:
 
 
 def _holds(kept: Sequence[Any], counted: Sequence[Any] | None) -> bool:
-    """Return whether sums are those that were counted, and the times cover them: they only grow, and may be wider."""
+    """Return whether kept sums equal the counted ones, and the kept times cover the counted ones.
+
+    Kept times only grow: they may be wider than what is left of a partition.
+    """
     *sums, first, last = counted or (0, 0, 0, None, None)
     *believed, since, until = kept
     if believed != sums:
@@ -177,20 +179,20 @@ def _holds(kept: Sequence[Any], counted: Sequence[Any] | None) -> bool:
 
 
 def drop_orphans(tx: Tx, rows: Sequence[Any]) -> int:
-    """Remove chunks that are of no message; what the full-text index has of them is found there."""
+    """Remove chunks that are of no message; return how many. The check of the full-text index finds their terms."""
     return tx.run(SQL["drop_orphans"], {"rows": json.dumps([row[0] for row in rows])})
 
 
 def clear_texts(tx: Tx) -> None:
-    """Empty the full-text index: no wrong row can be mended alone."""
+    """Empty the full-text index: a contentless one cannot delete a row whose terms are unknown."""
     tx.run(SQL["clear_fts"])
 
 
 def add_texts(tx: Tx, rows: Sequence[Any]) -> int:
     """Add chunks to the full-text index that are missing there; return how many."""
-    added = Counter[str]()
+    added = 0
     for row, *_ in rows:
         kept = tx.one(SQL["kept_of"], {"row": row})
         if kept is not None:  # else it was hidden meanwhile
-            added["rows"] += tx.run(SQL["restore_fts_row"], {"id": row, "body": _body_of(kept)[1]}) > 0
-    return added["rows"]
+            added += tx.run(SQL["restore_fts_row"], {"id": row, "body": _body_of(kept)[1]}) > 0
+    return added

@@ -1,4 +1,4 @@
-"""Rows of what is never recalled again, and why."""
+"""Rows of exclusions: ranges of messages that are never recalled again, with the reasons that were given."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from thread_episodic.values import WHOLE_ITEM, IndexSource, StoredChunk
 
 
 class Target(Struct, frozen=True):
-    """Return what an exclusion is about: a range of an item, and the chunks in it."""
+    """The subject of an exclusion: a range of an item, and the chunks in it."""
 
     item_id: str
     source: IndexSource
@@ -25,7 +25,12 @@ class Target(Struct, frozen=True):
 
 
 def find_target(tx: Tx, item_id: str | None, chunk_id: str | None) -> Target:
-    """Return the item or chunk that is meant. Raises `CallerError` if there is none."""
+    """Return the range and chunks of an item or of one chunk.
+
+    Raises:
+        CallerError: the item is not indexed, or there is no such chunk.
+
+    """
     if item_id is not None:
         known = find_source(tx, item_id)
         if known is None:
@@ -40,13 +45,13 @@ def find_target(tx: Tx, item_id: str | None, chunk_id: str | None) -> Target:
 
 
 def add_exclusion(tx: Tx, target: Target, reason: str | None, now: int) -> None:
-    """Keep that the range is never recalled."""
+    """Store that the range is never recalled; the first reason stays."""
     values = {"item_id": target.item_id, "from_char": target.range[0], "to_char": target.range[1]}
     tx.run(SQL["add_exclusion"], values | {"reason": reason, "now": now})
 
 
 def remove_exclusion(tx: Tx, target: Target) -> None:
-    """Undo an exclusion of that very range; of a whole item, every one of it."""
+    """Remove the exclusion of exactly that range; for a whole item, all of its exclusions."""
     if target.range[1] == WHOLE_ITEM:
         tx.run(SQL["remove_exclusions_of_item"], {"item_id": target.item_id})
     else:
@@ -55,7 +60,7 @@ def remove_exclusion(tx: Tx, target: Target) -> None:
 
 
 def exclusions_of(tx: Tx, item_id: str) -> list[Range]:
-    """Return the ranges of an item, as it is now, that are never recalled."""
+    """Return the ranges of an item that are never recalled; all of it where it has changed since an exclusion."""
     values = {"item_id": item_id, "whole": WHOLE_ITEM}
     return [(row[0], row[1]) for row in tx.all(SQL["exclusions_of_item"], values)]
 

@@ -15,7 +15,7 @@ from thread_episodic.values import Beside, ChunkCandidate, Filter, Places
 
 LAST = 2**62  # later than any time
 ALL = -1  # no limit, to SQLite
-NEWEST_LOOKED_AT = 512  # chunks that say a word: the index knows their order of coming, not of saying
+NEWEST_LOOKED_AT = 512  # chunks with a word that are sorted by time: the full-text index has only the order of rows
 LATEST_OF_THREAD = 4096  # messages of a thread that say which partitions are its own: more would cost what they save
 
 
@@ -57,7 +57,10 @@ def sums_in_view(tx: Tx, places: Places, wanted: Filter) -> tuple[int, ...] | No
 
 
 def chunks_within(tx: Tx, places: Places, wanted: Filter, limit: int) -> list[int] | None:
-    """Return the rows of the few chunks that a filter may let through; None where they may be more than `limit`."""
+    """Return the rows of the few chunks that a filter may let through.
+
+    None where they may be more than `limit`, or where neither a thread nor a time bounds them.
+    """
     if places.thread is None and wanted.from_at is None and wanted.to_at is None:
         return None
     values = {"limit": limit + 1} | _span(wanted)
@@ -69,7 +72,7 @@ def chunks_within(tx: Tx, places: Places, wanted: Filter, limit: int) -> list[in
 
 
 def _span(wanted: Filter) -> dict[str, SqlValue]:
-    """Return the time that a filter lets through, with ends."""
+    """Return the time that a filter lets through, with both ends set."""
     return {
         "from_at": 0 if wanted.from_at is None else wanted.from_at,
         "to_at": LAST if wanted.to_at is None else wanted.to_at,

@@ -1,6 +1,6 @@
-"""Rows of the conversation index whose message or chunk is gone: dropped by the clock.
+"""Rows of the conversation index whose message or chunk is gone: a scheduled pass drops them.
 
-Rule 1: what the full-text index holds of a chunk that is gone repair alone can find; it is queued with the drop.
+Rule 1: only repair finds the terms that the full-text index holds of a dropped chunk; it is queued with the drop.
 """
 
 from collections.abc import Callable, Sequence

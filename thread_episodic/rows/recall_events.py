@@ -7,7 +7,7 @@ from thread_episodic.rows.statements import SQL
 
 
 def add_recall_event(tx: Tx, event: Mapping[str, SqlValue], before: int) -> None:
-    """Keep a search, and remove those that are too old to explain anything."""
+    """Store a search, and remove those from before a time in milliseconds."""
     tx.run(SQL["add_recall_event"], event)
     tx.run(SQL["forget_recall_events"], {"before": before})
 

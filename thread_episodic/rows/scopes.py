@@ -9,7 +9,7 @@ ScopeKind: TypeAlias = Literal["workspace", "thread"]
 
 
 def find_scope(tx: Tx, kind: ScopeKind, key: str) -> int | None:
-    """Return the integer of a workspace or thread that has something indexed."""
+    """Return the integer of a workspace or thread; None where nothing of it was ever indexed."""
     row = tx.one(SQL["get_scope"], {"kind": kind, "key": key})
     return row[0] if row else None
 
@@ -33,7 +33,7 @@ def remove_scope(tx: Tx, kind: ScopeKind, key: str, scope: int) -> None:
 
 
 def restore_scope(tx: Tx, kind: ScopeKind, key: str, scope: int) -> None:
-    """Have a workspace or thread the integer again that it had, unless another has it."""
+    """Give a workspace or thread the integer that it had before, unless another has it now."""
     tx.run(SQL["restore_scope"], {"id": scope, "kind": kind, "key": key})
 
 

@@ -1,4 +1,4 @@
-"""Rows of partitions and what they believe to hold."""
+"""Rows of partitions, and the sums that they keep of their chunks."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from thread_episodic.values import NewChunk
 
 
 class OpenSegment:
-    """The segment of a workspace that takes new chunks, and what is put into it by this transaction."""
+    """The segment of a workspace that takes new chunks, and the chunks that this transaction adds to it."""
 
     def __init__(self, row: int, room: int) -> None:
         self.id = row
@@ -17,15 +17,15 @@ class OpenSegment:
 
     @property
     def is_full(self) -> bool:
-        """Return whether no further chunk enters it."""
+        """Return whether it has no room for a further chunk."""
         return len(self._entered) >= self._room
 
     def take(self, chunk: NewChunk, at: int) -> None:
-        """Have a chunk enter it that was said at a time."""
+        """Add a chunk that was said at a time, in milliseconds."""
         self._entered.append((chunk, at))
 
     def keep(self, tx: Tx) -> None:
-        """Store the sums of what came."""
+        """Store the segment's sums with the chunks that were added."""
         if self._entered:
             values = {
                 "id": self.id,
@@ -70,5 +70,5 @@ def count_segment(tx: Tx, segment: int) -> Sequence[int]:
 
 
 def renew_sums(tx: Tx, segment: int) -> None:
-    """Count anew what a partition holds."""
+    """Count what a partition holds, and store it as its sums."""
     tx.run(SQL["put_segment_sums"], {"id": segment} | dict(zip(SUMS, count_segment(tx, segment), strict=True)))

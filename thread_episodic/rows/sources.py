@@ -15,7 +15,7 @@ from thread_episodic.values import IndexSource, SourceState
 
 
 def find_source(tx: Tx, item_id: str) -> SourceState | None:
-    """Return the index's row of an item."""
+    """Return the index's row of an item, or None."""
     row = tx.one(SQL["get_source"], {"item_id": item_id})
     if row is None:
         return None
@@ -54,7 +54,7 @@ def source_digest(*values: SqlValue) -> int:
 
 
 def put_source(tx: Tx, fact: ItemFact, speaker: str, source_hash: bytes, now: int) -> None:
-    """Keep that an item waits to be indexed, with all that its chunks are found by."""
+    """Store an item as pending, with all that its chunks are found by; `speaker` are the terms of who said it."""
     values = {
         "item_id": fact.item_id,
         "turn_id": fact.turn_id,
@@ -72,7 +72,7 @@ def put_source(tx: Tx, fact: ItemFact, speaker: str, source_hash: bytes, now: in
 
 
 def place_source(tx: Tx, fact: ItemFact) -> None:
-    """Keep where the item stands in its thread."""
+    """Store where the item stands in its thread."""
     tx.run(SQL["place_source"], {"item_id": fact.item_id, "turn_seq": fact.turn_seq, "item_seq": fact.item_seq})
 
 
@@ -84,7 +84,7 @@ class Finished(Struct, frozen=True):
 
 
 def finish_sources(tx: Tx, finished: Sequence[Finished], now: int, lexicon: int) -> None:
-    """Keep that all of these items is indexed that can be, by the lexicon of that digest."""
+    """Mark items as indexed, with the range of each that was left out and the digest of the lexicon."""
     tx.run_many(
         SQL["finish_source"],
         [
@@ -108,12 +108,12 @@ def find_source_in_turn(tx: Tx, turn_id: str, item_id: str) -> IndexSource | Non
 
 
 def repeat_sources(tx: Tx, rows: Sequence[int], now: int) -> int:
-    """Have messages indexed again; return how many of them did not wait yet."""
+    """Mark messages as pending; return how many of them were not."""
     return tx.run(SQL["await_sources"], {"rows": json.dumps(list(rows)), "now": now})
 
 
 def repeat_turn(tx: Tx, turn_id: str, now: int) -> None:
-    """Have a turn's messages cut and indexed anew: nothing vouches for their chunks any more."""
+    """Mark a turn's messages as pending, and take the digests of their chunks away, so that each is written anew."""
     tx.run(SQL["repeat_sources_of_turn"], {"turn_id": turn_id, "now": now})
     tx.run(SQL["doubt_segments_of_turn"], {"turn_id": turn_id})
     tx.run(SQL["doubt_chunks_of_turn"], {"turn_id": turn_id})

@@ -13,17 +13,17 @@ FILLING = choose_filling(SQL, "end_of_chunks")
 
 
 def add_vector(tx: Tx, space: int, row: int, numbers: bytes) -> None:
-    """Keep the vector of a chunk, with what vouches for it."""
+    """Store the vector of a chunk with its digest, unless it is hidden or has one of the space."""
     tx.run(SQL["add_vector"], {"space": space, "row": row, "numbers": numbers, "digest": digest_of(numbers)})
 
 
 def settle_vector(tx: Tx, row: int) -> None:
-    """Have a chunk wait for its vector no more."""
+    """Mark a chunk as no longer waiting for its vector."""
     tx.run(SQL["settle_vector"], {"row": row})
 
 
 def refuse_vector(tx: Tx, row: int) -> None:
-    """Keep that no vector can be made of a chunk."""
+    """Mark a chunk as one that no vector can be made of."""
     tx.run(SQL["refuse_vector"], {"row": row})
 
 
@@ -49,7 +49,7 @@ def drop_vectors(tx: Tx, rows: Sequence[int]) -> int:
 
 
 def await_vectors_of(tx: Tx, chunks: Sequence[int]) -> int:
-    """Have some chunks wait for vectors; return how many that is."""
+    """Mark visible chunks as waiting for vectors; return how many."""
     return tx.run(SQL["await_vectors_of"], {"rows": json.dumps(list(chunks))})
 
 

@@ -20,7 +20,7 @@ from thread_episodic.search.ranking import Ranked
 from thread_episodic.values import ChunkCandidate, Filter
 from thread_episodic.visibility import is_visible, mask_range
 
-KEPT = 4096  # messages whose secrets are known: what a few threads are about
+KEPT = 4096  # messages whose secrets are remembered: those of a few threads
 READ_AHEAD = 8  # messages read at once beyond those that may be shown: some are hidden, some do not fit
 
 
@@ -37,7 +37,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     known_facts: tuple[str, ...] = ()
     """Facts that the asker is given in another part of the prompt."""
     known_question: str = ""
-    """A text to which a hit must add a word: the same question, asked before, tells nothing."""
+    """A text to which a hit must add a word: the same question, asked before, is no answer."""
     has_answers: bool = False
     """A user's message is shown with the answer to it."""
 
@@ -54,8 +54,7 @@ class RankedChunks(NamedTuple):
 class KnownSecrets:
     """The places of secrets in messages that were shown lately: a scan costs more than the rest of a hit.
 
-    A message is known by its hash, so that none of its words stays in memory longer than its search. Any thread may
-    call it.
+    Only the message's hash is kept, so that none of its words stays in memory longer than its search. Safe for threads.
     """
 
     def __init__(self, scanner: SecretScanner) -> None:
@@ -113,13 +112,17 @@ class Display:
         self.shown: set[str] = set()
         self.candidates = len(ranking.ranked)
         self.skipped = 0
+        """Hits that did not fit into the room."""
         self.below = 0
+        """1 where a visible candidate was left out by the floor: the rest is not looked at."""
         self.has_partial = False
+        """A hit's message is not indexed whole."""
         self.cut_reason = "none"
         self.is_exhausted = False
+        """Every candidate was looked at."""
 
     def fill(self) -> None:
-        """Take what fits."""
+        """Take the best candidates that fit, and set `cut_reason`: none, limit, floor or room."""
         limits, room, passed = self._limits, self._limits.room, 0
         for place, one in enumerate(self._ranking.ranked):
             if len(self.hits) == limits.hits:
@@ -173,7 +176,7 @@ class Display:
                 self._items[item_id] = (fact, self._hash_of(fact)) if fact is not None else None
 
     def _join_neighbours(self, chunk: ChunkCandidate) -> list[ChunkCandidate]:
-        """The chunk with the good ones around it in its message, in order, as far as a hit may be long."""
+        """Return the chunk with the good ones around it in its message, in order, as long as a hit may be."""
         joined = [chunk]
         for step in (-1, 1):
             edge = chunk
@@ -187,7 +190,7 @@ class Display:
     def _hit(
         self, one: Ranked, chunk: ChunkCandidate, joined: Sequence[ChunkCandidate], fact: ItemFact
     ) -> tuple[ThreadHit, bool]:
-        """The hit, and whether its snippet is all of it."""
+        """Return the hit, and whether its snippet is the whole text."""
         text = mask_range(fact.text, self._secrets.of(fact.text, chunk.source_hash), joined[0].start, joined[-1].end)
         room = min(self._limits.hit_chars, len(joined) * self._limits.snippet_chars)
         snippet = snippet_of(text, room, self._weigh)

@@ -25,16 +25,16 @@ from thread_episodic.values import Beside, ChunkCandidate, Filter, Places
 
 TERM_CAP = 10_000  # counting further would not change a term's weight much, and costs time with every search
 RAREST = 64  # terms of a question that are looked for: a text without blanks has two for each word and more
-MATCH_BUDGET = 20_000  # places of terms that are looked at: the rarest terms choose, all terms rank
+MATCH_BUDGET = 20_000  # postings that are read: the rarest terms choose the candidates, all terms rank them
 FEW = 2000
-"""Chunks of a thread or a time among which the nearest are looked for; more are walked through from the nearest on."""
-WALKED = 4000  # of the nearest, how many are looked at for some that pass the filter
+"""Chunks of a thread or a time that are compared one by one; of more, the nearest of all partitions are filtered."""
+WALKED = 4000  # of the nearest, how many are filtered in search of some that pass
 BESIDE_PART = 8  # of the work: the best chunks whose neighbours are looked at, two for each
 NEAR_PART = 4  # of the work: chunks that are found by their meaning alone
 
 
 class ChunkQuery(NamedTuple):
-    """A question to the index: its terms, whether it asks for a time, and what it means where a model can tell."""
+    """A question to the index: its terms, whether it asks for a time, and its vector where a model is loaded."""
 
     terms: Sequence[str]
     asks_when: bool
@@ -42,7 +42,7 @@ class ChunkQuery(NamedTuple):
 
 
 class FoundCandidates(Struct, frozen=True):
-    """Candidates, what each is to the question, and what of the index could not be compared."""
+    """Candidates, the features that relate each to the question, and whether some vectors could not be compared."""
 
     question: WeightedQuery
     candidates: Mapping[int, ChunkCandidate]
@@ -127,25 +127,25 @@ class ChunkFinder:
         return Statistics(chunks=lookups.chunks_in(self._tx, self._places.workspace), frequencies=frequencies)
 
     def _by_words(self, terms: Sequence[str], statistics: Statistics, limit: int) -> list[ChunkCandidate]:
-        """The best by the weights of their words, after every filter."""
+        """Return the best by the weights of their words, after every filter."""
         chosen = telling_terms(terms, statistics.frequencies)
         return best_of(self._list_chunks(chosen, statistics), limit, self._read)
 
     def _by_meaning(self, near: Nearness, limit: int) -> list[ChunkCandidate]:
-        """The nearest in meaning that pass the filter, nearest first."""
+        """Return the nearest in meaning that pass the filter, nearest first."""
         few = lookups.chunks_within(self._tx, self._places, self._wanted, FEW)
         ranked = (row for row, _ in islice(near.rank(USUAL_COSINE, few), WALKED))
         return first_of(ranked, limit, self._read)
 
     def _read(self, rows: Sequence[int]) -> list[ChunkCandidate]:
-        """Those of some chunks that pass the filter, in the order of the rows."""
+        """Return those of some chunks that pass the filter, in the order of the rows."""
         found = lookups.chunks_by_row(self._tx, rows, self._places, self._wanted)
         return [found[row] for row in rows if row in found]
 
     def _list_chunks(self, terms: Sequence[str], statistics: Statistics) -> list[tuple[float, list[int]]]:
         """Return for each term its weight and the chunks that hold it.
 
-        Of the chunks that a filter lets through every one is listed, however much was said since.
+        Under a filter no term is capped: the cap counts the newest chunks first, and would hide what the filter wants.
         """
         wanted, few = self._wanted, None
         is_filtered = wanted.from_at is not None or wanted.to_at is not None or bool(wanted.roles)
@@ -159,6 +159,7 @@ class ChunkFinder:
         return [(weight, [row for row in rows if row in within]) for weight, rows in listed]
 
     def _nearness(self, vector: Vector | None) -> tuple[Nearness | None, bool]:
+        """Return what compares chunks with the vector, and whether some of them are left out of it."""
         if vector is None:
             return None, False
         segments, is_limited = lookups.segments_to_compare(self._tx, self._places, self._wanted, self._max_segments)
@@ -172,7 +173,6 @@ class ChunkFinder:
         beside: Mapping[int, Beside],
         near: Nearness | None,
     ) -> list[Passage]:
-        terms = frozenset(asked.terms)
         outside = {row for row in chain.from_iterable(beside.values()) if row is not None} - candidates.keys()
         spaced = [(term, f" {term} ") for term in asked.terms]
         held: dict[int | None, frozenset[str]] = {

@@ -18,11 +18,15 @@ from thread_episodic.search.display import READ_AHEAD, Limits, RankedChunks
 from thread_episodic.search.ranking import Ranked
 from thread_episodic.values import Filter, Places
 
-KEPT = 64
+KEPT = 64  # rankings of a few turns: one is used again for a minute at most
 
 
 class _Kept(Struct, frozen=True):
-    """A ranking: when it was made, what of, its rows, and the weights of the question's terms by their places."""
+    """A ranking as it is kept: without the question's words.
+
+    `at` is in seconds of the monotonic clock, `in_view` the sums of the chunks that its search could see. `weights` are
+    by the place of a term in the question.
+    """
 
     at: float
     in_view: tuple[int, ...]
@@ -37,7 +41,7 @@ class _Kept(Struct, frozen=True):
         return len(self.ranked) < self.found
 
 
-class AgainRanked(Struct, frozen=True):
+class ReusedRanking(Struct, frozen=True):
     """A kept ranking with its candidates as they are now, how many it had, and whether some of them are not kept."""
 
     ranking: RankedChunks
@@ -46,7 +50,7 @@ class AgainRanked(Struct, frozen=True):
 
 
 class KeptRankings:
-    """The latest rankings. Any thread may ask."""
+    """The latest rankings. Safe for threads."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -55,7 +59,7 @@ class KeptRankings:
 
     def find(
         self, tx: Tx, key: bytes, places: Places, wanted: Filter, terms: Sequence[str], seconds: int
-    ) -> AgainRanked | None:
+    ) -> ReusedRanking | None:
         """Return the ranking of a question, at most so many seconds old; None where it does not hold any more."""
         with self._lock:
             kept = self._kept.get(key)
@@ -73,7 +77,7 @@ class KeptRankings:
             {terms[place]: weight for place, weight in kept.weights.items()},
             kept.is_limited,
         )
-        return AgainRanked(ranking, kept.found, kept.is_cut)
+        return ReusedRanking(ranking, kept.found, kept.is_cut)
 
     def keep(
         self,

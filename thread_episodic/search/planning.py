@@ -1,9 +1,9 @@
 """The conversation part of the local plan: whether a message asks for earlier talk, and for which.
 
-Rule 1: pure; `refers_to_history` and the clock's reading come from outside.
+Rule 1: pure; `refers_to_history` and the time of the turn come from outside.
 Rule 2: time words prefer, they do not hide: a search of the named time is followed by one of all time. A query without
 words asks for all that was said in its time.
-Rule 3: a time word alone is no reference to our talk: somebody must have said something to somebody.
+Rule 3: a time word alone is no reference to our talk: the message must also speak of a past in which one of us spoke.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def _asks_about_our_past(text: str) -> bool:
 
 
 def make_planner(refers_to_history: Callable[[str], bool], read_date: ReadDate) -> ProposeEpisodic:
-    """Return the planner, given what tells whether a message refers to earlier conversation, and what reads dates."""
+    """Return the planner; `refers_to_history` says of a message whether it refers to earlier conversation."""
 
     def propose(text: str, turn: TurnContext) -> EpisodicPlan:
         if turn.mode == "chat" or turn.memory_mode == "ignored":
@@ -44,7 +44,7 @@ def make_planner(refers_to_history: Callable[[str], bool], read_date: ReadDate) 
 
 
 def _queries(text: str, rest: str, when: TimeRange | None) -> list[EpisodicQuery]:
-    """The searches of a plan, the narrowest first; `rest` is the message without its time words."""
+    """Return the searches of a plan, the narrowest first; `rest` is the message without its time words."""
     subject = query_of(subject_of(rest))
     if not subject:
         words, begin, end = decisions_asked(rest), *((when.from_at, when.to_at) if when is not None else (None, None))

@@ -1,6 +1,6 @@
 """The ways in which a message points at an earlier conversation.
 
-Which of its words only point, which thread it names, what a known fact says already.
+Its words that only point, the thread that it names, and hits that a known fact makes superfluous.
 
 Rule 1: pure; terms, names and times come from outside.
 Rule 2: a word that only points says nothing of what was said: it leaves the query. Where nothing else is left, the
@@ -18,8 +18,8 @@ from retrieval.budget import cut_at_word
 from retrieval.chunking import split_sentences
 
 MAX_QUERY_CHARS = 256  # the contract's bound for a query of a plan
-SAID_ALREADY = 0.75  # of the smaller one's terms: the rest is how somebody happened to put it
-NAME_PART = 0.5  # of a thread's name: less of it is a word that anybody uses
+SAID_ALREADY = 0.75  # the share of the shorter text's terms that both have; the rest is a matter of wording
+NAME_PART = 0.5  # the least share of a thread's name that names it: less is a word of any talk
 
 
 def any_of(*keys: str) -> re.Pattern[str]:

@@ -138,7 +138,7 @@ class Statistics(Struct, frozen=True, kw_only=True):
     frequencies: Mapping[str, int]
 
     def weight(self, term: str) -> float:
-        """Return the term's worth: the rarer, the more; never negative."""
+        """Return the term's inverse document frequency as BM25 has it, in its form that is never negative."""
         chunks, frequency = self.chunks + PRIOR_CHUNKS, self.frequencies.get(term, 0)
         return math.log1p((chunks - frequency + 0.5) / (frequency + 0.5)) if chunks > frequency else math.log1p(0.5)
 
@@ -208,7 +208,7 @@ def qualities_of(question: WeightedQuery, passages: Sequence[Passage], *, has_me
 
 
 def rank(question: WeightedQuery, passages: Sequence[Passage], *, has_meaning: bool) -> list[Ranked]:
-    """Passages by score; equal ones by time, newest first, then by row."""
+    """Return the passages by score, best first; equal ones by time, newest first, then by row."""
     gains = BY_BOTH if has_meaning else BY_WORDS
     worth = gains.worth.items()
     found: list[tuple[float, int, int, dict[str, float]]] = []
@@ -222,5 +222,5 @@ def rank(question: WeightedQuery, passages: Sequence[Passage], *, has_meaning: b
 
 
 def calibrate(total: float, gains: PassageGains) -> float:
-    """Return a sum as a score."""
+    """Return a weighted sum of qualities as a score from 0 to 1."""
     return logistic(gains.slope * total + gains.offset)

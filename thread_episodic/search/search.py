@@ -20,7 +20,7 @@ from thread_episodic.search.display import Display, KnownSecrets, Limits, Ranked
 from thread_episodic.search.finding import SESSION_GAP_MS, ChunkFinder, ChunkQuery
 from thread_episodic.search.kept_rankings import KeptRankings
 from thread_episodic.search.ranking import Ranked, rank
-from thread_episodic.search.text_scan import IndexedWords, LookedThrough, TermScan
+from thread_episodic.search.text_scan import IndexedWords, ScannedWords, TermScan
 from thread_episodic.values import ChunkCandidate, Filter, Places
 
 TOOL_PART = 0.7  # of the score: what a tool did is seldom what was said about it
@@ -39,7 +39,7 @@ class ChunkSearch(Struct, frozen=True, kw_only=True):
     """The newest is wanted: what has any of the words comes first, and the rest after it."""
     cache_seconds: int = 0
     """The age up to which a ranking of the same question is used again."""
-    is_looked_through: bool = False
+    scans_chunks: bool = False
     """The words are looked for in the chunks themselves, because the full-text index is in doubt."""
 
 
@@ -62,13 +62,16 @@ class FoundChunks(Struct, frozen=True, kw_only=True):
 def is_vague(lexicon: Lexicon, query: str) -> bool:
     """Return whether a query has function words only.
 
-    Beside a telling word, no function word is searched for.
+    The lexicon drops function words beside a telling word: a query that adds nothing to one has no other words.
     """
     return lexicon.query_terms(f"{TELLING_WORD} {query}") == lexicon.query_terms(TELLING_WORD)
 
 
 def add_answers(tx: Tx, places: Places, request: ChunkSearch, ranking: RankedChunks) -> RankedChunks:
-    """Put behind each of the best messages of a user, with its score, what an assistant without a name answered."""
+    """Return the ranking with an assistant's answer behind each of the best messages of a user, of the same score.
+
+    Only speakers without a name are meant: people who have names answer each other.
+    """
     best = [ranking.candidates[one.row] for one in ranking.ranked[: request.limits.hits]]
     said = [one.id for one in best if one.role == "user" and not one.is_named]
     after = {row: beside.after for row, beside in lookups.chunks_beside(tx, said, SESSION_GAP_MS).items()}
@@ -85,7 +88,7 @@ def add_answers(tx: Tx, places: Places, request: ChunkSearch, ranking: RankedChu
 
 
 class Searcher:
-    """Searches in a read snapshot. What it needs of the messages it asks their owner for."""
+    """Searches in a read snapshot; reads messages through the ports of their owner."""
 
     def __init__(
         self,
@@ -114,21 +117,21 @@ class Searcher:
         self._workspace_exists = workspace_exists
 
     def search(self, tx: Tx, request: ChunkSearch) -> FoundChunks:
-        """Return the hits of a request."""
+        """Return the hits of a request, by a kept ranking of the same question where one holds."""
         places = self._places(tx, request.wanted)
         if places is None:
             return FoundChunks(
                 hits=[], whole=frozenset(), status="empty", diagnostics=["no_match"], cut_reason="nothing_there"
             )
-        is_kept = request.cache_seconds > 0 and not (request.is_newest or request.is_looked_through)
+        is_kept = request.cache_seconds > 0 and not (request.is_newest or request.scans_chunks)
         key = self._key_of(request) if is_kept else b""
         terms = request.asked.terms
-        again = self._kept.find(tx, key, places, request.wanted, terms, request.cache_seconds) if is_kept else None
-        if again is not None:
-            shown = self._build_display(tx, request, again.ranking)
-            if not (shown.is_exhausted and again.is_cut):
-                shown.candidates = again.found
-                return self._build_found_chunks(tx, places, request, shown, is_limited=again.ranking.is_limited)
+        reused = self._kept.find(tx, key, places, request.wanted, terms, request.cache_seconds) if is_kept else None
+        if reused is not None:
+            shown = self._build_display(tx, request, reused.ranking)
+            if not (shown.is_exhausted and reused.is_cut):  # else a row that was not kept could be shown
+                shown.candidates = reused.found
+                return self._build_found_chunks(tx, places, request, shown, is_limited=reused.ranking.is_limited)
         ranking = self._rank(tx, places, request)
         if request.limits.has_answers:
             ranking = add_answers(tx, places, request, ranking)
@@ -152,7 +155,7 @@ class Searcher:
         return shown
 
     def _key_of(self, request: ChunkSearch) -> bytes:
-        """The name of all that a ranking depends on, but for what the home holds."""
+        """Return a keyed digest of all that a ranking depends on, but for what the home holds."""
         limits, asked = request.limits, request.asked
         wanted = structs.replace(request.wanted, excluded_turns=())
         question = wanted, asked, request.work, request.max_segments, limits.hits, limits.floor, limits.has_answers
@@ -176,7 +179,7 @@ class Searcher:
         return Places(workspace, thread=thread) if thread is not None else None
 
     def _rank(self, tx: Tx, places: Places, request: ChunkSearch) -> RankedChunks:
-        words = LookedThrough(tx, places.workspace) if request.is_looked_through else IndexedWords(tx)
+        words = ScannedWords(tx, places.workspace) if request.scans_chunks else IndexedWords(tx)
         if request.is_newest:
             newest = self._newest(tx, words, places, request)
             return RankedChunks(
@@ -199,7 +202,7 @@ class Searcher:
 
     @staticmethod
     def _newest(tx: Tx, words: TermScan, places: Places, request: ChunkSearch) -> list[ChunkCandidate]:
-        """The newest chunks: those that say any of the words, then the others."""
+        """Return the newest chunks: those that say any of the words, then the others."""
         workspace = Places(places.workspace)
         saying = {row for term in request.asked.terms for row in words.rows(workspace, term, lookups.NEWEST_LOOKED_AT)}
         rows = sorted(saying, reverse=True)[: lookups.NEWEST_LOOKED_AT]
@@ -208,7 +211,7 @@ class Searcher:
     def _build_found_chunks(
         self, tx: Tx, places: Places, request: ChunkSearch, shown: Display, *, is_limited: bool
     ) -> FoundChunks:
-        """The hits with the reasons why there are no more."""
+        """Return the hits with the reasons why there are no more."""
         is_pending = lookups.has_pending(tx, places, request.wanted)
         is_partial = shown.has_partial if shown.hits else lookups.has_partial(tx, places)
         reasons: tuple[tuple[bool, DiagnosticCode], ...] = (
@@ -235,7 +238,7 @@ class Searcher:
         )
 
     def _mask_names(self, refs: Sequence[ArtifactRef]) -> list[ArtifactRef]:
-        """File references as they are shown: a secret in a name is masked like one in a text."""
+        """Return file references as they are shown: a secret in a name is masked like one in a text."""
         return [structs.replace(ref, name=self._scanner.mask(ref.name)) for ref in refs]
 
     def _name_of(self, tx: Tx, thread_id: str) -> str:

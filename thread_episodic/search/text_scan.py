@@ -1,7 +1,6 @@
 """Finds words by the full-text index or, while that is in doubt, in the chunks themselves.
 
-Rule 1: what is looked through is bounded: of more chunks than that the newest, and the answer says that it may lack
-something.
+Rule 1: a scan is bounded: it reads the newest chunks of a workspace, and the answer says that it may lack something.
 """
 
 from collections import defaultdict
@@ -13,7 +12,7 @@ from retrieval.packing import unpack
 from thread_episodic.rows import lookups
 from thread_episodic.values import Places, of_thread, prefix_terms
 
-LOOKED_THROUGH = 10_000
+MOST_SCANNED = 10_000
 """Chunks whose terms are unpacked for one search: some 50 ms."""
 
 
@@ -21,11 +20,11 @@ class TermScan(Protocol):
     """Knows which chunks have a term."""
 
     def count(self, places: Places, term: str, cap: int) -> int:
-        """In how many chunks a term is, counted up to `cap`."""
+        """Return how many chunks a term is in, counted up to `cap`."""
         ...
 
     def rows(self, places: Places, term: str, cap: int) -> Sequence[int]:
-        """Return the newest chunks that a term is in, up to `cap`."""
+        """Return the newest chunks that a term is in, up to `cap`; all of them where that is negative."""
         ...
 
 
@@ -52,12 +51,12 @@ class IndexedWords:
         return lookups.rows_with(self.tx, match_of(places, term), cap)
 
 
-class LookedThrough:
+class ScannedWords:
     """Words as the newest chunks of a workspace keep them."""
 
     def __init__(self, tx: Tx, workspace: int) -> None:
         found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        for row, thread, terms in lookups.newest_terms(tx, workspace, LOOKED_THROUGH):
+        for row, thread, terms in lookups.newest_terms(tx, workspace, MOST_SCANNED):
             for word in set(unpack(terms).split(" ")):
                 found[word].append((row, thread))
         self._places: Mapping[str, Sequence[tuple[int, int]]] = found

@@ -3,7 +3,7 @@
 Rule 1: a vector is derived: whatever is missing is made again from the message, and a chunk is found by its words
 meanwhile.
 Rule 2: a partition is a segment of a workspace; what the filter of a search hides takes no place among the nearest.
-Rule 3: what means something is who said what; neighbours blur it, and secrets are not a part of it.
+Rule 3: a vector is made of the speaker and the words; a neighbour's words would blur it, and secrets are left out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ class _Wanted(Struct, frozen=True):
 
 
 class _Words(NamedTuple):
-    """A chunk that lacks a vector, and what was said; None where the message is not what was indexed any more."""
+    """A chunk that lacks a vector, and its message; None where that has changed since it was indexed."""
 
     wanted: _Wanted
     fact: ItemFact | None
@@ -51,12 +51,12 @@ class _Words(NamedTuple):
 
     @property
     def row(self) -> int:
-        """The chunk's row."""
+        """Return the chunk's row."""
         return self.wanted.row
 
 
-def spoken(fact: ItemFact, hidden: Sequence[SecretSpan], start: int, end: int) -> str:
-    """Return the text of a chunk that a model gets: the speaker and the words."""
+def text_for_model(fact: ItemFact, hidden: Sequence[SecretSpan], start: int, end: int) -> str:
+    """Return the text that a chunk's vector is made of: the speaker and the words."""
     return f"{fact.name or fact.role}: {mask_range(fact.text, hidden, start, end, marker=' ')}"
 
 
@@ -112,12 +112,12 @@ class ChunkVectors(VectorFilling[_Words]):
         messages = {fact.item_id: (fact.text, echoes) for _, fact, echoes in rows if fact is not None}  # each once
         hidden = {item_id: hidden_in(text, self._scanner, echoes) for item_id, (text, echoes) in messages.items()}
         return [
-            spoken(fact, hidden[fact.item_id], one.start, one.end) if fact is not None else None
+            text_for_model(fact, hidden[fact.item_id], one.start, one.end) if fact is not None else None
             for one, fact, _ in rows
         ]
 
     def keep_made(self, tx: Tx, space: Space, made: Sequence[Made[_Words]], *, is_searched: bool) -> None:
-        """Keep the vectors. A chunk's words never change, and one that was hidden meanwhile takes none."""
+        """Store the vectors. A chunk that was hidden meanwhile takes none."""
         for one, numbers in made:
             if numbers is None:
                 refuse_vector(tx, one.row)

@@ -28,20 +28,21 @@ OTHER_CONTENT = {
 
 def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
     """Return the conversations of an export."""
-    return conversations(chunks, origin, KIND, _tell)
+    return conversations(chunks, origin, KIND, _fill_draft)
 
 
-def _tell(value: dict[str, Any], draft: Draft) -> tuple[str, str]:
+def _fill_draft(value: dict[str, Any], draft: Draft) -> tuple[str, str]:
+    """Add a conversation's messages to the draft; return its id and title. Raises `Unreadable`."""
     nodes = {name: table_of(node) for name, node in table_of(value.get("mapping")).items()}
     if not nodes:
         raise Unreadable("not_a_conversation")
     draft.at = moment(value.get("create_time"))
     branch = _branch(nodes, text_of(value.get("current_node")))
     for name in branch:
-        _say(table_of(nodes[name].get("message")), draft)
+        _add_message(table_of(nodes[name].get("message")), draft)
     aside = Draft(KIND, SourceOrigin("", "", 0))
     for name in nodes.keys() - set(branch):
-        _say(table_of(nodes[name].get("message")), aside)
+        _add_message(table_of(nodes[name].get("message")), aside)
     if aside.messages:
         draft.left_out["other_branch"] += len(aside.messages)
     return text_of(value.get("conversation_id")) or text_of(value.get("id")), text_of(value.get("title"))
@@ -64,7 +65,7 @@ def _time_of(node: dict[str, Any]) -> int:
     return moment(table_of(node.get("message")).get("create_time")) or 0
 
 
-def _say(message: dict[str, Any], draft: Draft) -> None:
+def _add_message(message: dict[str, Any], draft: Draft) -> None:
     if not message:  # the root of the tree
         return
     content = table_of(message.get("content"))
@@ -81,7 +82,7 @@ def _say(message: dict[str, Any], draft: Draft) -> None:
         draft.left_out[reason] += 1
         return
     texts = [_text_of(part, draft) for part in list_of(content.get("parts"))] or [text_of(content.get("text"))]
-    draft.say(SPEAKERS[speaker], "\n\n".join(filter(None, texts)), moment(message.get("create_time")))
+    draft.add_message(SPEAKERS[speaker], "\n\n".join(filter(None, texts)), moment(message.get("create_time")))
 
 
 def _text_of(part: Any, draft: Draft) -> str:

@@ -27,10 +27,11 @@ OTHER_BLOCKS = {
 
 def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
     """Return the conversations of an export."""
-    return conversations(chunks, origin, KIND, _tell)
+    return conversations(chunks, origin, KIND, _fill_draft)
 
 
-def _tell(value: dict[str, Any], draft: Draft) -> tuple[str, str]:
+def _fill_draft(value: dict[str, Any], draft: Draft) -> tuple[str, str]:
+    """Add a conversation's messages to the draft; return its id and title. Raises `Unreadable`."""
     if not isinstance(value.get("chat_messages"), list):
         raise Unreadable("not_a_conversation")
     draft.at = moment(value.get("created_at"))
@@ -38,7 +39,7 @@ def _tell(value: dict[str, Any], draft: Draft) -> tuple[str, str]:
     branch = _branch(messages, text_of(value.get("current_leaf_message_uuid")))
     for index, message in enumerate(messages):
         if index in branch:
-            _say(message, draft)
+            _add_message(message, draft)
         else:
             draft.left_out["other_branch"] += 1
     return text_of(value.get("uuid")), text_of(value.get("name"))
@@ -58,7 +59,7 @@ def _branch(messages: list[dict[str, Any]], leaf: str) -> set[int]:
     return branch
 
 
-def _say(message: dict[str, Any], draft: Draft) -> None:
+def _add_message(message: dict[str, Any], draft: Draft) -> None:
     role = SPEAKERS.get(text_of(message.get("sender")))
     if role is None:
         draft.left_out["unknown_role"] += 1
@@ -75,9 +76,9 @@ def _say(message: dict[str, Any], draft: Draft) -> None:
     given = [text for entry in attached if (text := _attachment(entry))]
     said = "\n\n".join(text for text in texts if text.strip()) or text_of(message.get("text"))
     if said.strip() or not given:
-        draft.say(role, said, at)
+        draft.add_message(role, said, at)
     for text in given:
-        draft.say(role, text, at)
+        draft.add_message(role, text, at)
     if bare := len(attached) - len(given) + len(list_of(message.get("files"))):
         draft.left_out["file"] += bare
 

@@ -48,13 +48,14 @@ def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
             draft.left_out["repeated"] += 1
             continue
         seen.add(own)
-        _say(record, SPEAKERS.get(kind), draft)
+        _add_record(record, SPEAKERS.get(kind), draft)
     stem = PurePath(origin.name).stem
     known = stem if _SESSION.fullmatch(stem) else session
     yield draft.finish(known, next((titles[kind] for kind in TITLES if titles.get(kind)), ""))
 
 
-def _say(record: dict[str, Any], role: Role | None, draft: Draft) -> None:
+def _add_record(record: dict[str, Any], role: Role | None, draft: Draft) -> None:
+    """Add a record's message to the draft; what is no message of the conversation is counted as left out."""
     if role is None:
         draft.left_out["record"] += 1
         return
@@ -73,7 +74,7 @@ def _say(record: dict[str, Any], role: Role | None, draft: Draft) -> None:
         else:
             texts.append(text)
     if texts:
-        draft.say(role, "\n\n".join(texts), moment(record.get("timestamp")))
+        draft.add_message(role, "\n\n".join(texts), moment(record.get("timestamp")))
 
 
 def _reason_against(record: dict[str, Any]) -> str | None:

@@ -40,14 +40,15 @@ def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
                 draft.remote = text_of(table_of(meta.get("git")).get("repository_url"))
                 draft.at = moment(meta.get("timestamp"))
         elif kind == "response_item" or (kind and "payload" not in record):
-            _say(table_of(record.get("payload")) or record, moment(record.get("timestamp")), draft)
+            _add_item(table_of(record.get("payload")) or record, moment(record.get("timestamp")), draft)
         else:
             draft.left_out["record"] += 1
     asked = next((said.text for said in draft.messages if said.role == "user"), "")
     yield draft.finish(session, asked.strip().partition("\n")[0][:TITLE_CHARS])
 
 
-def _say(item: dict[str, Any], at: int | None, draft: Draft) -> None:
+def _add_item(item: dict[str, Any], at: int | None, draft: Draft) -> None:
+    """Add an item's message to the draft; what is no message of the conversation is counted as left out."""
     kind = text_of(item.get("type"))
     role = SPEAKERS.get(text_of(item.get("role")))
     if kind != "message" or role is None:
@@ -63,7 +64,7 @@ def _say(item: dict[str, Any], at: int | None, draft: Draft) -> None:
         else:
             texts.append(text)
     if texts:
-        draft.say(role, "\n\n".join(texts), at)
+        draft.add_message(role, "\n\n".join(texts), at)
 
 
 def _reason_against(kind: str) -> str:

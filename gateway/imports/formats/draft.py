@@ -103,7 +103,7 @@ def mend(text: str) -> tuple[str, int]:
 
 
 def to_printable(name: str) -> str:
-    """Return a name that no terminal and no encoder stumbles over."""
+    """Return a name with U+FFFD in place of characters that a terminal or an encoder may not take."""
     return "".join(char if char.isprintable() else "\ufffd" for char in name)
 
 
@@ -135,7 +135,7 @@ class Draft:
         self._origin = origin
         self._size = 0
 
-    def say(self, role: Role, text: str, at: int | None) -> None:
+    def add_message(self, role: Role, text: str, at: int | None) -> None:
         """Add a message. Raises `Unreadable` when the conversation outgrows every bound."""
         text, count = mend(text)
         self.repaired += count
@@ -156,9 +156,8 @@ class Draft:
     def finish(self, source_id: str, title: str = "") -> Found:
         """Return the conversation; one without messages is skipped.
 
-        Without an id of its own it is known by its beginning.
-
-        Without a time of its own it is as old as its first message that has one, else as its file.
+        Without an id of its own it is known by its beginning. Without a time of its own it is as old as its first
+        message that has one, else as its file.
         """
         title, count = mend(title)
         title = " ".join(clean(title, is_assistant=True).text.split())

@@ -123,7 +123,7 @@ class ElementReceiver:
         self._is_stray |= bool(self._data[self._begin : position].strip(_BETWEEN))
 
     def _add(self, part: bytes) -> None:
-        """Keep a part of the element at hand; when they are too many, keep none."""
+        """Keep a part of the present element; of an element that is too large, keep none."""
         self._size += len(part)
         if self._size <= self._max:
             self._parts.append(part)
@@ -140,9 +140,9 @@ def elements(chunks: Iterable[bytes], max_bytes: int = MAX_CONVERSATION) -> Iter
 
 
 def conversations(
-    chunks: Iterable[bytes], origin: SourceOrigin, kind: str, tell: Callable[[dict[str, Any], Draft], tuple[str, str]]
+    chunks: Iterable[bytes], origin: SourceOrigin, kind: str, fill: Callable[[dict[str, Any], Draft], tuple[str, str]]
 ) -> Iterator[Found]:
-    """Yield a conversation for each element; `tell` fills the draft and returns the conversation's id and title."""
+    """Yield a conversation for each element; `fill` fills the draft and returns the conversation's id and title."""
     for number, element in enumerate(elements(chunks), 1):
         place = f"conversation {number}"
         if isinstance(element, str):
@@ -151,7 +151,7 @@ def conversations(
         draft = Draft(kind, origin)
         text, draft.repaired = decode_text(element)
         try:
-            found = draft.finish(*tell(table_of(json.loads(text)), draft))
+            found = draft.finish(*fill(table_of(json.loads(text)), draft))
         except (ValueError, RecursionError):
             yield Skipped(origin.name, place, "broken_json")
         except Unreadable as problem:

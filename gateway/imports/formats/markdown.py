@@ -40,7 +40,7 @@ _BOLD = (
 _PLAIN = rf"(?:\[?(?P<when>{_WHEN})\]?\s+)?{_SPEAKER}(?:\s*[\[(](?P<late>{_WHEN})[\])])?\s*:[ \t]*"
 _STYLES = tuple(re.compile(pattern, re.IGNORECASE) for pattern in (_HEADING, _BOLD, _PLAIN))
 _USERS = frozenset({"user", "human", "you", "me", "prompt"})
-_NOBODY = frozenset({"system", "tool"})
+_NO_SPEAKERS = frozenset({"system", "tool"})
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _DATE_IN_NAME = re.compile(r"\d{4}-\d\d-\d\d(?:[T _]\d\d[-:]\d\d(?:[-:]\d\d)?)?")
 
@@ -71,7 +71,7 @@ def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
         if mark.role is None:
             draft.left_out["system"] += 1
         else:
-            draft.say(mark.role, _body([mark.rest, *lines[mark.line + 1 : end]]), mark.at)
+            draft.add_message(mark.role, _body([mark.rest, *lines[mark.line + 1 : end]]), mark.at)
     heading = next((line[2:].strip() for line in lines[start : marks[0].line] if line.startswith("# ")), "")
     known = front.get("conversation_id") or front.get("id") or ""
     yield draft.finish(known or stable_id(origin.key), front.get("title") or heading or stem)
@@ -131,7 +131,7 @@ def _mark(style: re.Pattern[str], number: int, line: str) -> _Mark | None:
         return None
     groups = found.groupdict()
     who = groups["who"].lower()
-    role: Role | None = None if who in _NOBODY else "user" if who in _USERS else "assistant"
+    role: Role | None = None if who in _NO_SPEAKERS else "user" if who in _USERS else "assistant"
     when = groups["when"] or groups.get("late") or ""
     return _Mark(number, role, _time(when), line[found.end() :], len(groups.get("level") or ""))
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias
 
+from gateway.home.folder import is_link
 from gateway.imports.formats.detection import ARCHIVES, HEAD_BYTES, SUFFIXES, reader_of
 from gateway.imports.formats.draft import Found, Reader, Skipped, SourceOrigin, Unreadable, to_printable
 
@@ -24,10 +25,7 @@ MAX_MEMBERS = 100_000
 MAX_RATIO = 200
 """Talk shrinks to a fifth or a twentieth; a file that shrinks further is no talk."""
 FREE_BYTES = 64 * 1024 * 1024
-"""So much may come out of any archive: small files of repeated words shrink well."""
-
-MOUNT_POINT = 0xA0000003
-"""`stat.IO_REPARSE_TAG_MOUNT_POINT`, which only Windows has; other tags are files in a cloud."""
+"""The bytes that may come out of any archive: small files of repeated words shrink well."""
 
 _BOMS = (  # the longer ones first: UTF-32's begins like UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -68,7 +66,7 @@ def walk(root: Path) -> Iterator[ImportFile | Skipped]:
         for entry in found:
             path = Path(entry.path)
             name = path.relative_to(root).as_posix()
-            if entry.is_symlink() or _is_junction(path):
+            if is_link(path):
                 yield Skipped(to_printable(name), "", "link")
             elif entry.is_dir():
                 below.append(path)
@@ -89,11 +87,6 @@ def _file(path: Path, name: str) -> ImportFile | Skipped:
         return Skipped(to_printable(name), "", "unknown_format")
     origin = SourceOrigin(str(path.resolve()), to_printable(name), max(0, int(state.st_mtime * 1000)))
     return ImportFile(origin, suffix, state.st_size, state.st_size, lambda: path.open("rb"))
-
-
-def _is_junction(path: Path) -> bool:
-    """Return whether a folder of Windows is a junction; `os.scandir` reports it itself from Python 3.12 on."""
-    return os.name == "nt" and getattr(path.lstat(), "st_reparse_tag", 0) == MOUNT_POINT
 
 
 def read(source: ImportFile, advance: Progress) -> Iterator[Found]:

@@ -12,7 +12,7 @@ import msgspec
 from gateway.imports.formats.draft import Conversation
 from protocol.conversation.imports import ImportItem, ImportTurn
 
-GAP_MS = 15 * 60 * 1000
+GAP_MS = 15 * 60 * 1000  # a message that comes later than this begins another turn
 MAX_ITEMS = 1000
 MAX_TURNS = 5000
 MAX_ITEM_CHARS = 250_000
@@ -28,7 +28,7 @@ class Sizes(NamedTuple):
 
     @classmethod
     def of(cls, max_message_bytes: int) -> "Sizes":
-        """Return a character takes six bytes at most when it is written as JSON."""
+        """Return the limits below a gateway's longest line: in JSON a character takes six bytes at most."""
         return cls(min(MAX_ITEM_CHARS, max_message_bytes // 32), max_message_bytes // 4, max_message_bytes // 2)
 
 
