@@ -106,6 +106,7 @@ class Pulse:
         self._has_looked = False
         self._is_unclean = False
         self._knowledge_at = 0
+        self._has_beaten = False
 
     async def run(self) -> None:
         """Beat until cancelled."""
@@ -192,7 +193,8 @@ class Pulse:
                 pass  # a sweep does a bounded part, so that writers get their turn
             self._due_at = await app.memory.due_at()
         await app.scheduler.look(waits_for_idle=True)
-        if now >= self._knowledge_at and not app.base.home.is_read_only:
+        is_first, self._has_beaten = not self._has_beaten, True  # the first message waits for no part that reads files
+        if now >= self._knowledge_at and not is_first and not app.base.home.is_read_only:
             self._knowledge_at = now + KNOWLEDGE_MS
             await app.knowledge.look()
 

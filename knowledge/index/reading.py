@@ -8,7 +8,7 @@ Rule 3: a failure costs one file a try; a crash leaves files waiting, and doing 
 import hashlib
 import os
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -57,6 +57,8 @@ from protocol.settings import KnowledgeSettings
 from retrieval.packing import HASH_BYTES
 
 FILES_AT_ONCE = 64
+FOLDERS_KEPT = 64
+"""Folders whose terms are kept: files that wait are read in the order in which they were met."""
 BYTES_AT_ONCE = 8 * 1024 * 1024
 MOST_ATTEMPTS = 5
 FIRST_DELAY_MS = 30_000
@@ -105,6 +107,7 @@ class FileReader:
         self._means = means
         self._vectors = vectors
         self._notices = notices
+        self._folder_terms = lru_cache(FOLDERS_KEPT)(means.lexicon.index_terms)
 
     async def read(self, handle: JobHandle) -> None:
         """Read the files that wait of the collection that a `read` job names, until none is due."""
@@ -337,7 +340,7 @@ class FileReader:
             return []
         names = " ".join([*references.aliases, *references.tags])
         index_terms = self._means.lexicon.index_terms
-        return [*index_terms(file.folder), *index_terms(file.name), *(index_terms(names) if names else ())]
+        return [*self._folder_terms(file.folder), *index_terms(file.name), *(index_terms(names) if names else ())]
 
     def _fail(self, tx: Tx, read: ReadBytes, *, has_ended: bool) -> list[str]:
         """Store that a file could not be read; return the reason where it is tried no more."""

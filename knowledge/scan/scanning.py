@@ -139,27 +139,32 @@ class Scanner:
             plans = await means.db.read(partial(_compare_all, collection=known.id, sights=batch))
             for sight, plan in plans:
                 gone += [(sight.folder, row, reason) for row, reason in plan.gone]
-                counts["added"] += len(plan.new)
-                counts["changed"] += len(plan.changed)
-                await self._store(known, sight.folder, plan)
+            await self._store(known, plans, counts)
             await means.db.calm()
         gone += await means.db.read(lambda tx: _list_gone_files(tx, known.id, walked, walk.unreadable))
         await self._end(known, walk, gone, counts)
 
-    async def _store(self, known: KnownCollection, folder: str, plan: FolderPlan) -> None:
+    async def _store(
+        self, known: KnownCollection, plans: Sequence[tuple[FolderSight, FolderPlan]], counts: Counter[str]
+    ) -> None:
+        """Store, and count, what is new or another file in some folders."""
         now = self._means.clock.now()
         is_first = known.scanned_at is None
         own: dict[str, SqlValue] = {
             "collection": known.id,
-            "folder": folder,
             "is_baseline": int(is_first),
             "held_until": 0 if is_first else now + HELD_MS,  # nothing can have moved yet
         }
         new = [
-            own | _facts(seen, now) | {"file_id": self._means.ids.new("fil"), "name": seen.entry.name}
+            own
+            | _facts(seen, now)
+            | {"file_id": self._means.ids.new("fil"), "folder": sight.folder, "name": seen.entry.name}
+            for sight, plan in plans
             for seen in plan.new
         ]
-        changed = [_facts(seen, now) | {"id": row.id} for row, seen in plan.changed]
+        changed = [_facts(seen, now) | {"id": row.id} for _, plan in plans for row, seen in plan.changed]
+        counts["added"] += len(new)
+        counts["changed"] += len(changed)
         for write, files in ((add_files, new), (renew_files, changed)):
             for first in range(0, len(files), FILES_AT_ONCE):
                 some = files[first : first + FILES_AT_ONCE]
@@ -197,10 +202,7 @@ class Scanner:
             await means.db.jot(lambda tx: self.queue(tx, collection_id))
             return _to_seen_folders(sights)
         counts: Counter[str] = Counter()
-        for sight, plan in plans:
-            counts["added"] += len(plan.new)
-            counts["changed"] += len(plan.changed)
-            await self._store(known, sight.folder, plan)
+        await self._store(known, plans, counts)
         if plans:
             await means.db.note(lambda tx: self._take_away(tx, known, gone, counts))
             self._notices.count(known.collection_id, counts)
