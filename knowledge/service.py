@@ -128,6 +128,7 @@ class KnowledgeService:
         """Wait until jobs know of the files that changed."""
         if self._house is not None:
             await self._house.watchers.settle()
+            await self._house.hurry_resting()
 
     @property
     def has_unseen(self) -> bool:

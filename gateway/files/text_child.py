@@ -319,11 +319,15 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
     deadline = _Deadline()
     deadline.begin()
     reader = _Reader()
+    spent = time.process_time()
     while line := source.readline():
         request = msgspec.json.decode(line, type=ReadRequest)
         data = source.read(request.size)
         deadline.begin(PDF_SECONDS if request.kind == "pdf" else SECONDS)
-        target.write(msgspec.json.encode(reader.read(request, data)) + b"\n")
+        structure, before = reader.read(request, data), spent
+        spent = time.process_time()
+        structure = msgspec.structs.replace(structure, spent_ms=round((spent - before) * 1000))
+        target.write(msgspec.json.encode(structure) + b"\n")
         target.flush()
         deadline.end()
 

@@ -217,7 +217,7 @@ class Scanner:
         for _, row, reason in left:
             miss_file(tx, row.id, reason)
         counts["removed"] += len(left)
-        release_files(tx, fresh.id)
+        release_files(tx, fresh.id, resting=False)
         self._means.jobs.enqueue(tx, "read", fresh.collection_id)
 
     async def _end(self, known: KnownCollection, walk: Walk, gone: Sequence[Gone], counts: Counter[str]) -> None:
@@ -269,7 +269,7 @@ class Scanner:
             withheld_at=withheld_at,
             deep=bool(fresh.deep_wanted) or is_first,
         )
-        release_files(tx, fresh.id)
+        release_files(tx, fresh.id, resting=True)
         if next_due(tx, fresh.id) is not None or (withheld_at is None and missing_files(tx, fresh.id, 1)):
             self._means.jobs.enqueue(tx, "read", fresh.collection_id)
         return True
