@@ -6,7 +6,7 @@ Rule 3: a file that is gone keeps its row until new files were looked at: it may
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
@@ -148,27 +148,39 @@ class Scanner:
         self, known: KnownCollection, plans: Sequence[tuple[FolderSight, FolderPlan]], counts: Counter[str]
     ) -> None:
         """Store, and count, what is new or another file in some folders."""
-        now = self._means.clock.now()
+        new = [(sight.folder, seen) for sight, plan in plans for seen in plan.new]
+        changed = [one for _, plan in plans for one in plan.changed]
+        counts["added"] += len(new)
+        counts["changed"] += len(changed)
+        for first in range(0, len(new), FILES_AT_ONCE):
+            await self._means.db.note(partial(self._add_some, known, new[first : first + FILES_AT_ONCE]))
+        for first in range(0, len(changed), FILES_AT_ONCE):
+            await self._means.db.note(partial(self._renew_some, known, changed[first : first + FILES_AT_ONCE]))
+
+    def _add_some(self, known: KnownCollection, files: Sequence[tuple[str, SeenFile]], tx: Tx) -> None:
+        """Store new files of a collection with their folders, unless it was removed meanwhile."""
+        if find_collection(tx, known.collection_id) is None:
+            return
+        now, new_id = self._means.clock.now(), self._means.ids.new
         is_first = known.scanned_at is None
         own: dict[str, SqlValue] = {
             "collection": known.id,
             "is_baseline": int(is_first),
             "held_until": 0 if is_first else now + HELD_MS,  # nothing can have moved yet
         }
-        new = [
-            own
-            | _facts(seen, now)
-            | {"file_id": self._means.ids.new("fil"), "folder": sight.folder, "name": seen.entry.name}
-            for sight, plan in plans
-            for seen in plan.new
-        ]
-        changed = [_facts(seen, now) | {"id": row.id} for _, plan in plans for row, seen in plan.changed]
-        counts["added"] += len(new)
-        counts["changed"] += len(changed)
-        for write, files in ((add_files, new), (renew_files, changed)):
-            for first in range(0, len(files), FILES_AT_ONCE):
-                some = files[first : first + FILES_AT_ONCE]
-                await self._means.db.note(partial(_write_some, known=known, write=write, files=some))
+        add_files(
+            tx,
+            [
+                own | _facts(seen, now) | {"file_id": new_id("fil"), "folder": folder, "name": seen.entry.name}
+                for folder, seen in files
+            ],
+        )
+
+    def _renew_some(self, known: KnownCollection, files: Sequence[tuple[SeenRow, SeenFile]], tx: Tx) -> None:
+        """Store that files of a collection are others than before, unless it was removed meanwhile."""
+        if find_collection(tx, known.collection_id) is not None:
+            now = self._means.clock.now()
+            renew_files(tx, [_facts(seen, now) | {"id": row.id} for row, seen in files])
 
     async def look_at(self, collection_id: str, folders: Sequence[str], known_folders: Collection[str]) -> SeenFolders:
         """Compare some folders with their rows, and those below them that are not known; return which are there.
@@ -386,14 +398,3 @@ def _facts(seen: SeenFile, now: int) -> dict[str, SqlValue]:
         "language": kind.language,
         "now": now,
     }
-
-
-def _write_some(
-    tx: Tx,
-    known: KnownCollection,
-    write: Callable[[Tx, Sequence[Mapping[str, SqlValue]]], None],
-    files: Sequence[Mapping[str, SqlValue]],
-) -> None:
-    """Write files of a collection, unless it was removed meanwhile."""
-    if find_collection(tx, known.collection_id) is not None:
-        write(tx, files)
