@@ -38,6 +38,8 @@ TIDY_MS = DAY_MS
 """The time between two removals of old bookkeeping where no other work is due; the first is at the start."""
 KNOWLEDGE_MS = 2000
 """The time between two looks for due scans, files that wait for another try, and collections without a watcher."""
+BEATS_TO_FILES = 4
+"""Files are looked at first by this beat: the first messages wait for no part that reads them."""
 LEAVE_SECONDS = 2.0
 
 log = Log("process")
@@ -106,7 +108,7 @@ class Pulse:
         self._has_looked = False
         self._is_unclean = False
         self._knowledge_at = 0
-        self._has_beaten = False
+        self._beats = 0
 
     async def run(self) -> None:
         """Beat until cancelled."""
@@ -193,8 +195,8 @@ class Pulse:
                 pass  # a sweep does a bounded part, so that writers get their turn
             self._due_at = await app.memory.due_at()
         await app.scheduler.look(waits_for_idle=True)
-        is_first, self._has_beaten = not self._has_beaten, True  # the first message waits for no part that reads files
-        if now >= self._knowledge_at and not is_first and not app.base.home.is_read_only:
+        self._beats += 1
+        if now >= self._knowledge_at and self._beats >= BEATS_TO_FILES and not app.base.home.is_read_only:
             self._knowledge_at = now + KNOWLEDGE_MS
             await app.knowledge.look()
 
