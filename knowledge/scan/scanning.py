@@ -139,7 +139,8 @@ class Scanner:
             plans = await means.db.read(partial(_compare_all, collection=known.id, sights=batch))
             for sight, plan in plans:
                 gone += [(sight.folder, row, reason) for row, reason in plan.gone]
-            await self._store(known, plans, counts)
+            if plans:
+                await self._store(known, plans, counts)
             await means.db.calm()
         gone += await means.db.read(lambda tx: _list_gone_files(tx, known.id, walked, walk.unreadable))
         await self._end(known, walk, gone, counts)
@@ -214,8 +215,8 @@ class Scanner:
             await means.db.jot(lambda tx: self.queue(tx, collection_id))
             return _to_seen_folders(sights)
         counts: Counter[str] = Counter()
-        await self._store(known, plans, counts)
         if plans:
+            await self._store(known, plans, counts)
             await means.db.note(lambda tx: self._take_away(tx, known, gone, counts))
             self._notices.count(known.collection_id, counts)
         return _to_seen_folders(sights)
