@@ -72,7 +72,9 @@ PINGS = 100
 def build(root: Path, count: int, paragraphs: int) -> int:
     """Write so many notes of a made-up language, a hundred a folder, in ten parts; return their bytes."""
     chance = random.Random(SEED)
-    words = ["".join(chance.choice("bdfgklmnprstv") + chance.choice("aeiou") for _ in range(3)) for _ in range(6000)]
+    words = [
+        "".join(chance.choice("bdfgklmnprstv") + chance.choice("aeiou") for _ in range(n % 4 + 1)) for n in range(6000)
+    ]
     size = 0
     for number in range(count):
         folder = root / f"part{number * PARTS // count}" / f"folder{number // FOLDERS_OF}"

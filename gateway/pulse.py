@@ -38,6 +38,8 @@ TIDY_MS = DAY_MS
 """The time between two removals of old bookkeeping where no other work is due; the first is at the start."""
 KNOWLEDGE_MS = 2000
 """The time between two looks for due scans, files that wait for another try, and collections without a watcher."""
+BEATS_TO_FILES = 4
+"""Files are looked at first by this beat: the first messages wait for no part that reads them."""
 LEAVE_SECONDS = 2.0  # the longest that the last transaction of a process may take
 
 log = Log("process")
@@ -111,6 +113,7 @@ class Pulse:
         self._is_unclean = False
         """A process that was found dead at the start: its last writes may be half done."""
         self._knowledge_at = 0
+        self._beats = 0
 
     async def run(self) -> None:
         """Beat until cancelled."""
@@ -171,7 +174,8 @@ class Pulse:
         now = app.base.clock.now()
         await self._do_due_work(now)
         await app.scheduler.look(waits_for_idle=True)
-        if now >= self._knowledge_at and not app.base.home.is_read_only:
+        self._beats += 1
+        if now >= self._knowledge_at and self._beats >= BEATS_TO_FILES and not app.base.home.is_read_only:
             self._knowledge_at = now + KNOWLEDGE_MS
             await app.knowledge.look()
 

@@ -21,8 +21,10 @@ from knowledge.rows.collections import (
 from knowledge.rows.contents import count_pieces_anew
 from knowledge.rows.files import (
     collections_to_read,
+    collections_with_resting,
     deep_is_due,
     find_file,
+    release_files,
     renew_parts,
     retry_files,
 )
@@ -98,6 +100,18 @@ class KnowledgeHouse:
             self.scanner.queue(tx, collection_id)
         for collection_id in reads:
             self._means.jobs.enqueue(tx, "read", collection_id)
+
+    async def hurry_resting(self) -> None:
+        """Have files that changed be read at once that rest as they were costly to read."""
+        now = self._means.clock.now()
+
+        def hurry(tx: Tx) -> None:
+            for row, collection_id in collections_with_resting(tx, now):
+                release_files(tx, row, resting=True)
+                self._means.jobs.enqueue(tx, "read", collection_id)
+
+        if await self._means.db.read(lambda tx: collections_with_resting(tx, now)):
+            await self._means.db.jot(hurry)
 
     async def queue_all(self) -> int:
         """Have every file of every collection read again, those that failed as well; return how many collections.

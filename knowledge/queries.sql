@@ -107,7 +107,7 @@ ON CONFLICT (collection, folder, name) DO NOTHING
 -- name: renew_file
 -- A file is another one than before, or is looked at anew.
 UPDATE knowledge_file SET device = :device, inode = :inode, size = :size, mtime_ns = :mtime_ns, kind = :kind, language = :language,
-    state = 'pending', reason = NULL, attempts = 0, deaths = 0, next_run_at = 0, error = NULL, pending_at = coalesce(pending_at, :now)
+    state = 'pending', reason = NULL, attempts = 0, deaths = 0, next_run_at = rests_until, error = NULL, pending_at = coalesce(pending_at, :now)
 WHERE id = :id
 
 -- name: folders_of_collection
@@ -167,8 +167,14 @@ UPDATE knowledge_file SET state = 'pending' WHERE id = :id AND state = 'missing'
 DELETE FROM knowledge_file WHERE id = :id
 
 -- name: release_files
--- What is new is read now: the scan that saw it knows which of it are moved files.
+-- What is new is read now: the scan that saw it knows which of it are moved files. So is what rests, where that is asked for.
 UPDATE knowledge_file SET next_run_at = 0 WHERE collection = :collection AND state = 'pending' AND next_run_at > 0 AND attempts = 0
+    AND (:resting OR content IS NULL)
+
+-- name: collections_with_resting
+-- The collections with files that changed and are not due yet, without a failure.
+SELECT DISTINCT c.id, c.collection_id FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection
+WHERE f.state = 'pending' AND f.next_run_at > :now AND f.attempts = 0 AND f.content IS NOT NULL
 
 -- name: miss_file
 -- A file is not where it was, or is not to be read any more.
@@ -214,6 +220,10 @@ WHERE collection = :collection AND state = 'pending' AND next_run_at <= :now ORD
 -- When the next waiting file of a collection is due.
 SELECT min(next_run_at) FROM knowledge_file WHERE collection = :collection AND state = 'pending'
 
+-- name: waits_for_new
+-- Whether a file waits that was never read.
+SELECT 1 FROM knowledge_file WHERE collection = :collection AND state = 'pending' AND content IS NULL LIMIT 1
+
 -- name: collections_to_read
 -- The collections with files that wait and are due, whose folder was seen.
 SELECT collection_id FROM collection AS c
@@ -223,7 +233,7 @@ WHERE c.state NOT IN ('new', 'scanning', 'unavailable')
 -- name: finish_file
 -- A file was read: what it says is indexed, or why it is not.
 UPDATE knowledge_file SET state = :state, reason = :reason, content = :content, error = NULL, attempts = 0, deaths = 0, next_run_at = 0,
-    pending_at = NULL, indexed_at = :now, size = :size, mtime_ns = :mtime_ns WHERE id = :id AND state = 'pending'
+    pending_at = NULL, indexed_at = :now, size = :size, mtime_ns = :mtime_ns, rests_until = :rests_until WHERE id = :id AND state = 'pending'
 
 -- name: fail_file
 -- A file could not be read now.

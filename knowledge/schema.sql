@@ -76,6 +76,7 @@ CREATE TABLE knowledge_file (
     attempts    INTEGER NOT NULL DEFAULT 0,
     deaths      INTEGER NOT NULL DEFAULT 0, -- how many readers ended while they read it
     next_run_at INTEGER NOT NULL DEFAULT 0,
+    rests_until INTEGER NOT NULL DEFAULT 0, -- before this a change of it is not read: what was costly to read rests for long
     error       TEXT,
     pending_at  INTEGER,
     is_baseline INTEGER NOT NULL CHECK (is_baseline IN (0, 1)), -- it was there at the first scan

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
+
 from knowledge.ports import KnowledgeMeans
 from knowledge.presence import Presence
 from knowledge.turns.planning import propose_files
@@ -45,6 +47,10 @@ class KnowledgeService:
 
                 self._house = KnowledgeHouse(self._means)
             return self._house
+
+    async def _find_house(self) -> "KnowledgeHouse":
+        """Return the parts that answer. A thread imports them: the loop answers others meanwhile."""
+        return self._house or await anyio.to_thread.run_sync(lambda: self.house)
 
     def bindings(self) -> list[Bound]:
         """Return the methods of the wire that are answered here."""
@@ -84,7 +90,7 @@ class KnowledgeService:
         async def call(params: m.P) -> m.R:
             if while_on and not self._means.settings().enabled:
                 raise Unavailable("knowledge_disabled")
-            result = await find(self.house)(params)
+            result = await find(await self._find_house())(params)
             if refreshes:
                 await self.presence.refresh()
             return result
@@ -122,12 +128,14 @@ class KnowledgeService:
         is_first, self._has_looked = not self._has_looked, True
         await self.presence.refresh()
         if self.presence.has_any or self._house is not None:
-            await self.house.look(is_first=is_first)
+            house = await self._find_house()
+            await house.look(is_first=is_first)
 
     async def settle(self) -> None:
         """Wait until jobs know of the files that changed."""
         if self._house is not None:
             await self._house.watchers.settle()
+            await self._house.hurry_resting()
 
     @property
     def has_unseen(self) -> bool:

@@ -52,6 +52,8 @@ class TextStructure(msgspec.Struct, frozen=True, kw_only=True):
     """Byte ranges of credentials and of our own context blocks, with the mark that is shown instead, in order."""
     text: str = ""
     """Of a PDF: what its pages say, without credentials. The ranges are those of this text in UTF-8."""
+    spent_ms: int = 0
+    """The milliseconds of the processor that it took, without the start of the reader."""
 
 
 class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from io import BytesIO
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -89,14 +90,19 @@ def decode(data: bytes) -> _Decoded | None:
         return None
 
 
+@cache
+def _markdown_parser() -> Any:
+    """Return the parser of blocks, made once: that takes as long as to read a short note."""
+    markdown: Any = import_module("markdown_it")
+    return markdown.MarkdownIt("commonmark", {"maxNesting": 20}).enable("table").disable(["inline"])
+
+
 def find_headings(text: str, begin: int) -> list[Heading]:
     """Return the headings of a Markdown text from a character on, by the rules of CommonMark."""
-    markdown: Any = import_module("markdown_it")
-    parser = markdown.MarkdownIt("commonmark", {"maxNesting": 20}).enable("table").disable(["inline"])
     starts = line_starts(text)
     first = len(line_starts(text[:begin])) if begin else 0
     found: list[Heading] = []
-    for token in parser.parse(text[begin:]):
+    for token in _markdown_parser().parse(text[begin:]):
         if token.type != "heading_open" or token.level or token.map is None:
             continue
         line: int = first + token.map[0]
@@ -313,11 +319,15 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
     deadline = _Deadline()
     deadline.begin()
     reader = _Reader()
+    spent = time.process_time()
     while line := source.readline():
         request = msgspec.json.decode(line, type=ReadRequest)
         data = source.read(request.size)
         deadline.begin(PDF_SECONDS if request.kind == "pdf" else SECONDS)
-        target.write(msgspec.json.encode(reader.read(request, data)) + b"\n")
+        structure, before = reader.read(request, data), spent
+        spent = time.process_time()
+        structure = msgspec.structs.replace(structure, spent_ms=round((spent - before) * 1000))
+        target.write(msgspec.json.encode(structure) + b"\n")
         target.flush()
         deadline.end()
 

@@ -21,8 +21,9 @@ from knowledge.structure import ReaderEndedError, ReadRequest, TextStructure
 SECONDS = 60.0
 """The reader has five of the processor, and a busy machine has many processes."""
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-MOST_FILES = 500
-"""The files of one process: the memory that a library keeps for itself goes with it."""
+MOST_FILES = 4000
+"""The files of one process: the memory that a library keeps for itself goes with it. A start costs as much as a
+hundred notes."""
 
 _ENV = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 

@@ -163,6 +163,10 @@ class ImportCounts:
                 out.write(f"  {entry.file}{place}: {MEANING.get(entry.reason, entry.reason)}\n")
         if self.reasons.total() > NAMED_FOR_PERSON:
             out.writelines(f"  {count:>8}  {MEANING.get(why, why)}\n" for why, count in self.reasons.most_common())
+        if self.reasons["unknown_format"] and not done.total():
+            out.write(
+                "notes and documents are no conversations: `pioneer knowledge add DIR` has a folder's files searched\n"
+            )
         if self.is_interrupted:
             out.write("stopped: what is imported stays; the same command goes on from there\n")
 

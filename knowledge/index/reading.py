@@ -8,7 +8,7 @@ Rule 3: a failure costs one file a try; a crash leaves files waiting, and doing 
 import hashlib
 import os
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -46,6 +46,7 @@ from knowledge.rows.files import (
     next_due,
     path_of,
     waiting_files,
+    waits_for_new,
 )
 from knowledge.rows.links import TextReferences, put_file, put_references, read_references
 from knowledge.rows.vectors import mean_content
@@ -57,10 +58,15 @@ from protocol.settings import KnowledgeSettings
 from retrieval.packing import HASH_BYTES
 
 FILES_AT_ONCE = 64
+FOLDERS_KEPT = 64
+"""Folders whose terms are kept: files that wait are read in the order in which they were met."""
 BYTES_AT_ONCE = 8 * 1024 * 1024
 MOST_ATTEMPTS = 5
 FIRST_DELAY_MS = 30_000
 LAST_DELAY_MS = 900_000
+RESTS = 20
+"""A file that was read rests so many times as long as its reader took: a log that grows costs a bounded share of a
+processor. Of a log of 2 MB the reader takes half of what the index does, so that this is a tenth."""
 PLAIN_AFTER = 2
 """Readers that ended at a file before it is read without structure; one more, and it has failed."""
 UNSEEN = frozenset({"new", "scanning", "unavailable"})
@@ -105,6 +111,7 @@ class FileReader:
         self._means = means
         self._vectors = vectors
         self._notices = notices
+        self._folder_terms = lru_cache(FOLDERS_KEPT)(means.lexicon.index_terms)
 
     async def read(self, handle: JobHandle) -> None:
         """Read the files that wait of the collection that a `read` job names, until none is due."""
@@ -148,7 +155,7 @@ class FileReader:
     def _settle(self, tx: Tx, collection_id: str) -> int:
         """Give up files that are gone, once nothing new waits that they could have become; return how many."""
         fresh = find_collection(tx, collection_id)
-        if fresh is None or fresh.withheld_at is not None or next_due(tx, fresh.id) is not None:
+        if fresh is None or fresh.withheld_at is not None or waits_for_new(tx, fresh.id):
             return 0  # what is to be tried later is queued when it is due
         return settle_missing(tx, fresh, self._means.clock.now())
 
@@ -251,9 +258,9 @@ class FileReader:
             if read.error is not None or one.has_ended:
                 failed += self._fail(tx, read, has_ended=one.has_ended)
             elif read.skipped is not None:
-                self._finish(tx, known, read, None, "skipped", read.skipped, words)
+                self._finish(tx, known, one, None, "skipped", read.skipped, words)
             elif structure is not None and structure.unread is not None:
-                self._finish(tx, known, read, None, "skipped", structure.unread, words)
+                self._finish(tx, known, one, None, "skipped", structure.unread, words)
             else:
                 self._keep(tx, known, one, contents, words)
         words.store(tx)
@@ -286,7 +293,7 @@ class FileReader:
         reason = "structure_failed" if one.structure is not None and read.file.deaths >= PLAIN_AFTER else None
         state = "partial" if left_from is not None else "indexed"
         if gone is None:
-            self._finish(tx, known, read, row, state, reason, words)
+            self._finish(tx, known, one, row, state, reason, words)
             has_moved = read.file.content not in {None, row}  # its new path has no version yet
             if note_version(tx, known.id, path, read.sha256, len(read.data), now) or has_moved:
                 add_change(tx, known, FileChange("changed", path, sha256=read.sha256), now)
@@ -297,7 +304,7 @@ class FileReader:
         find_file_again(tx, gone[0])
         move_files(tx, [FileMove(gone[0], read.file.folder, read.file.name, read.file.kind, None)])
         moved = read.file._replace(id=gone[0])
-        self._finish(tx, known, read._replace(file=moved), row, state, reason, words)
+        self._finish(tx, known, one._replace(read=read._replace(file=moved)), row, state, reason, words)
         note_version(tx, known.id, path, read.sha256, len(read.data), now)
         add_change(tx, known, FileChange("moved", path, path_of(gone[1], gone[2]), read.sha256), now)
 
@@ -305,14 +312,15 @@ class FileReader:
         self,
         tx: Tx,
         known: KnownCollection,
-        read: ReadBytes,
+        one: ReadFile,
         content: int | None,
         state: str,
         reason: str | None,
         words: WordChanges,
     ) -> None:
         """Store the outcome of a reading. What a file is called is what its content says, whoever read that first."""
-        file, now = read.file, self._means.clock.now()
+        read, now = one.read, self._means.clock.now()
+        file, spent_ms = read.file, one.structure.spent_ms if one.structure is not None else 0
         values = {
             "id": file.id,
             "state": state,
@@ -321,6 +329,7 @@ class FileReader:
             "now": now,
             "size": len(read.data) if read.is_read else file.size,
             "mtime_ns": read.mtime_ns if read.is_read else file.mtime_ns,
+            "rests_until": now + RESTS * spent_ms,
         }
         finish_file(tx, values)
         references = read_references(tx, content) if content is not None else None
@@ -337,7 +346,7 @@ class FileReader:
             return []
         names = " ".join([*references.aliases, *references.tags])
         index_terms = self._means.lexicon.index_terms
-        return [*index_terms(file.folder), *index_terms(file.name), *(index_terms(names) if names else ())]
+        return [*self._folder_terms(file.folder), *index_terms(file.name), *(index_terms(names) if names else ())]
 
     def _fail(self, tx: Tx, read: ReadBytes, *, has_ended: bool) -> list[str]:
         """Store that a file could not be read; return the reason where it is tried no more."""

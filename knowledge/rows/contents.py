@@ -8,7 +8,8 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -26,7 +27,8 @@ MATCH_CAP = 20_000
 
 def entry(owner: int, terms: str) -> str:
     """Return terms as the index has them: with their owner, so that no search comes upon another's pieces."""
-    return " ".join(f"w{owner}·{term}" for term in dict.fromkeys(terms.split()))
+    marked = f" w{owner}·"
+    return marked.join(["", *dict.fromkeys(terms.split())])[1:]
 
 
 FullText: TypeAlias = Literal["words", "card"]
@@ -87,20 +89,24 @@ class WordChanges:
         """Make the changes, in the order of rows, as another order begins a new segment, and of one row as noted."""
         for table, statements in _FULL_TEXT.items():
             changes = sorted(self._changes[table], key=lambda one: one.row)
-            asked = json.dumps([one.row for one in changes if one.how != "add"])
-            present = {row for (row,) in tx.all(statements.there, {"rows": asked})}
+            asked = [one.row for one in changes if one.how != "add"]
+            there = tx.all(statements.there, {"rows": json.dumps(asked)}) if asked else []
+            present = {row for (row,) in there}
+            steps: list[tuple[str, dict[str, SqlValue]]] = []
             for one in changes:
-                values = {"id": one.row, "body": one.body}
                 if one.how == "remove":
                     if one.row in present:
-                        tx.run(statements.remove, values)
+                        steps.append((statements.remove, {"id": one.row, "body": one.body}))
                     present.discard(one.row)
                 elif one.how == "exchange" and one.row in present:
-                    tx.run(statements.remove, values | {"body": _terms_without(one.before, one.body)})
-                    tx.run(statements.add, values | {"body": _terms_without(one.body, one.before)})
+                    gone, come = _terms_without(one.before, one.body), _terms_without(one.body, one.before)
+                    steps.append((statements.remove, {"id": one.row, "body": gone}))
+                    steps.append((statements.add, {"id": one.row, "body": come}))
                 elif one.how == "add" or one.row not in present:
-                    tx.run(statements.add, values)
+                    steps.append((statements.add, {"id": one.row, "body": one.body}))
                     present.add(one.row)
+            for statement, some in groupby(steps, key=itemgetter(0)):
+                tx.run_many(statement, [values for _, values in some])
             self._changes[table].clear()
 
 
@@ -287,7 +293,7 @@ def move_cards(tx: Tx, owner: int, moved: Mapping[int, PathTerms], words: WordCh
         before = unpack(card)
         kept = before.split()
         for term in moved[file].old:
-            with suppress(ValueError):
+            if term in kept:
                 kept.remove(term)
         after = " ".join(sorted([*kept, *moved[file].new]))
         cards.append({"id": file, "card": pack(after)})

@@ -127,9 +127,14 @@ def add_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
     tx.run_many(SQL["add_file"], files)
 
 
-def release_files(tx: Tx, collection: int) -> None:
-    """Have new files read that were held back until it was known which of them only moved."""
-    tx.run(SQL["release_files"], {"collection": collection})
+def release_files(tx: Tx, collection: int, *, resting: bool) -> None:
+    """Have new files read that were held back until it was known which of them only moved; `resting` ones as well."""
+    tx.run(SQL["release_files"], {"collection": collection, "resting": int(resting)})
+
+
+def collections_with_resting(tx: Tx, now: int) -> list[tuple[int, str]]:
+    """Return row and id of the collections with files that changed, and rest as they were costly to read."""
+    return [(row, name) for row, name in tx.all(SQL["collections_with_resting"], {"now": now})]
 
 
 def renew_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
@@ -258,6 +263,11 @@ def waiting_files(tx: Tx, collection: int, now: int, limit: int) -> list[Waiting
 def next_due(tx: Tx, collection: int) -> int | None:
     """Return when the next waiting file is due; None where none waits."""
     return tx.all(SQL["next_due"], {"collection": collection})[0][0]
+
+
+def waits_for_new(tx: Tx, collection: int) -> bool:
+    """Return whether a file waits that was never read: a file that is gone may have become it."""
+    return tx.one(SQL["waits_for_new"], {"collection": collection}) is not None
 
 
 def collections_to_read(tx: Tx, now: int) -> list[str]:

@@ -117,11 +117,11 @@ class _Minted:
     """Gives one id. Satisfies `Ids`."""
 
     def __init__(self, entity_id: str) -> None:
-        self._entity_id = entity_id
+        self.entity_id = entity_id
 
     def new(self, prefix: str) -> str:
         del prefix
-        return self._entity_id
+        return self.entity_id
 
 
 def put_references(tx: Tx, content: int, references: TextReferences) -> None:
@@ -238,14 +238,17 @@ def put_file(tx: Tx, row: int, references: TextReferences | None, now: int) -> N
     name = file.name if kind == "code" else stem
     new = NewEntity(HOUSE, file.place, kind, name, file.path, file.file_id, key=stem)
     entity = put_entity(tx, minted, new)
-    put_aliases(tx, entity.row, references.aliases)
+    is_new = before is None and entity.entity_id == minted.entity_id  # else it has what it had before
+    if references.aliases or not is_new:
+        put_aliases(tx, entity.row, references.aliases)
     stated = (_edge_of(tx, link, entity.row, file) for link in references.links if _holds(link, file))
     edges = [edge for edge in stated if edge.kind != IMPORTS or edge.to_row is not None]
     tags = [_tag(tx, file.place, tag) for tag in dict.fromkeys(references.tags)]
     edges += [NewEdge(entity.row, tag.row, TAGGED, TAG_STRENGTH) for tag in tags]
-    replace_edges(tx, HOUSE, file.file_id, "explicit", edges, now)
+    if edges or not is_new:
+        replace_edges(tx, HOUSE, file.file_id, "explicit", edges, now)
     _put_folders(tx, file, entity, now)
-    _relink(tx, file.place, old_names ^ _names_of(tx, entity))
+    _relink(tx, file.place, old_names ^ {*references.aliases, *_own_names(entity)})
 
 
 def _names_of(tx: Tx, entity: Entity) -> set[str]:
@@ -296,7 +299,6 @@ def _folder(tx: Tx, place: str, folder: FolderEntity, subject: str | None) -> En
 
 def _put_folders(tx: Tx, file: LinkedFile, entity: Entity, now: int) -> None:
     """Have a file belong to the folder that it lies in, where that is an entity."""
-    drop_kinds(tx, HOUSE, file.file_id, [MEMBER_OF])
     ordered = [_folder(tx, file.place, folder, None) for folder in list_folders_above(file.path)]
     own = folder_of_index(file.path)
     if own is not None:
@@ -441,6 +443,7 @@ def _relink_moved(tx: Tx, moved: _Moving) -> None:
             _lead(tx, file.place, file.path, edge)
     if entity.kind == "code":
         _put_imports(tx, file, entity.row, references_of_file(tx, row).links)
+    drop_kinds(tx, HOUSE, file.file_id, [MEMBER_OF])
     _put_folders(tx, file, entity, file.at)
     _leave_folder(tx, file, entity.path or "")
     _drop_empty_folders(tx, file.place, entity.path or "")

@@ -6,7 +6,7 @@ Rule 3: a file that is gone keeps its row until new files were looked at: it may
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
@@ -139,31 +139,49 @@ class Scanner:
             plans = await means.db.read(partial(_compare_all, collection=known.id, sights=batch))
             for sight, plan in plans:
                 gone += [(sight.folder, row, reason) for row, reason in plan.gone]
-                counts["added"] += len(plan.new)
-                counts["changed"] += len(plan.changed)
-                await self._store(known, sight.folder, plan)
+            if plans:
+                await self._store(known, plans, counts)
             await means.db.calm()
         gone += await means.db.read(lambda tx: _list_gone_files(tx, known.id, walked, walk.unreadable))
         await self._end(known, walk, gone, counts)
 
-    async def _store(self, known: KnownCollection, folder: str, plan: FolderPlan) -> None:
-        now = self._means.clock.now()
+    async def _store(
+        self, known: KnownCollection, plans: Sequence[tuple[FolderSight, FolderPlan]], counts: Counter[str]
+    ) -> None:
+        """Store, and count, what is new or another file in some folders."""
+        new = [(sight.folder, seen) for sight, plan in plans for seen in plan.new]
+        changed = [one for _, plan in plans for one in plan.changed]
+        counts["added"] += len(new)
+        counts["changed"] += len(changed)
+        for first in range(0, len(new), FILES_AT_ONCE):
+            await self._means.db.note(partial(self._add_some, known, new[first : first + FILES_AT_ONCE]))
+        for first in range(0, len(changed), FILES_AT_ONCE):
+            await self._means.db.note(partial(self._renew_some, known, changed[first : first + FILES_AT_ONCE]))
+
+    def _add_some(self, known: KnownCollection, files: Sequence[tuple[str, SeenFile]], tx: Tx) -> None:
+        """Store new files of a collection with their folders, unless it was removed meanwhile."""
+        if find_collection(tx, known.collection_id) is None:
+            return
+        now, new_id = self._means.clock.now(), self._means.ids.new
         is_first = known.scanned_at is None
         own: dict[str, SqlValue] = {
             "collection": known.id,
-            "folder": folder,
             "is_baseline": int(is_first),
             "held_until": 0 if is_first else now + HELD_MS,  # nothing can have moved yet
         }
-        new = [
-            own | _facts(seen, now) | {"file_id": self._means.ids.new("fil"), "name": seen.entry.name}
-            for seen in plan.new
-        ]
-        changed = [_facts(seen, now) | {"id": row.id} for row, seen in plan.changed]
-        for write, files in ((add_files, new), (renew_files, changed)):
-            for first in range(0, len(files), FILES_AT_ONCE):
-                some = files[first : first + FILES_AT_ONCE]
-                await self._means.db.note(partial(_write_some, known=known, write=write, files=some))
+        add_files(
+            tx,
+            [
+                own | _facts(seen, now) | {"file_id": new_id("fil"), "folder": folder, "name": seen.entry.name}
+                for folder, seen in files
+            ],
+        )
+
+    def _renew_some(self, known: KnownCollection, files: Sequence[tuple[SeenRow, SeenFile]], tx: Tx) -> None:
+        """Store that files of a collection are others than before, unless it was removed meanwhile."""
+        if find_collection(tx, known.collection_id) is not None:
+            now = self._means.clock.now()
+            renew_files(tx, [_facts(seen, now) | {"id": row.id} for row, seen in files])
 
     async def look_at(self, collection_id: str, folders: Sequence[str], known_folders: Collection[str]) -> SeenFolders:
         """Compare some folders with their rows, and those below them that are not known; return which are there.
@@ -197,11 +215,8 @@ class Scanner:
             await means.db.jot(lambda tx: self.queue(tx, collection_id))
             return _to_seen_folders(sights)
         counts: Counter[str] = Counter()
-        for sight, plan in plans:
-            counts["added"] += len(plan.new)
-            counts["changed"] += len(plan.changed)
-            await self._store(known, sight.folder, plan)
         if plans:
+            await self._store(known, plans, counts)
             await means.db.note(lambda tx: self._take_away(tx, known, gone, counts))
             self._notices.count(known.collection_id, counts)
         return _to_seen_folders(sights)
@@ -215,7 +230,7 @@ class Scanner:
         for _, row, reason in left:
             miss_file(tx, row.id, reason)
         counts["removed"] += len(left)
-        release_files(tx, fresh.id)
+        release_files(tx, fresh.id, resting=False)
         self._means.jobs.enqueue(tx, "read", fresh.collection_id)
 
     async def _end(self, known: KnownCollection, walk: Walk, gone: Sequence[Gone], counts: Counter[str]) -> None:
@@ -267,7 +282,7 @@ class Scanner:
             withheld_at=withheld_at,
             deep=bool(fresh.deep_wanted) or is_first,
         )
-        release_files(tx, fresh.id)
+        release_files(tx, fresh.id, resting=True)
         if next_due(tx, fresh.id) is not None or (withheld_at is None and missing_files(tx, fresh.id, 1)):
             self._means.jobs.enqueue(tx, "read", fresh.collection_id)
         return True
@@ -384,14 +399,3 @@ def _facts(seen: SeenFile, now: int) -> dict[str, SqlValue]:
         "language": kind.language,
         "now": now,
     }
-
-
-def _write_some(
-    tx: Tx,
-    known: KnownCollection,
-    write: Callable[[Tx, Sequence[Mapping[str, SqlValue]]], None],
-    files: Sequence[Mapping[str, SqlValue]],
-) -> None:
-    """Write files of a collection, unless it was removed meanwhile."""
-    if find_collection(tx, known.collection_id) is not None:
-        write(tx, files)

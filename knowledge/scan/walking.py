@@ -134,11 +134,15 @@ class Walk:
             folder = inner
         rules = rules_at(self._root, rules, folder)
         try:
-            found = self._judge(path, self._root.find(path), rules)
+            entry = self._root.find(path)
+            found = self._judge(path, entry, rules)
             if isinstance(found, LeftOut):
                 return found
-            if self._is_agent(folder):
+            is_folder = entry.kind == "folder"
+            if self._is_agent(folder) or (is_folder and self._is_agent(path)):
                 return LeftOut("agent_folder")
+            if is_folder:
+                return LeftOut("folder")  # each of its files is judged by itself
             self._root.open_file(path).close()
         except UnsafeFileError as error:
             return rules.skips(path, is_folder=False) or LeftOut(error.reason)

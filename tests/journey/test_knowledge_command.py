@@ -54,6 +54,39 @@ def test_a_folder_lives_its_life_by_the_command_line(tmp_path: Path) -> None:
     assert (folder / "release.md").exists()
 
 
+def test_a_stranger_is_told_in_words(tmp_path: Path) -> None:
+    """The id that a name becomes, what was skipped, a folder, an agent's folder, a file that is gone, lines that are not."""
+    folder, home, config = tmp_path / "my notes", tmp_path / "home", tmp_path / "config.toml"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "agents" / "strict").mkdir(parents=True)
+    (folder / "a.md").write_text("The walrus sleeps.\n", encoding="utf-8")
+    (folder / "sub" / "b.txt").write_text("One line.\n", encoding="utf-8")
+    (folder / "c.pdf").write_bytes(b"no document")
+    (folder / "agents" / "strict" / "AGENTS.md").write_text("Be strict.\n", encoding="utf-8")
+    (folder / "agents" / "strict" / "config.yaml").write_text("name: Strict\ndescription: It is.\n", encoding="utf-8")
+    config.write_text(WITHOUT_MODEL, encoding="utf-8")
+
+    def run(*words: str) -> tuple[int, str, str]:
+        command = [*console_script(), *words, "--home", str(home), "--config", str(config)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    code, out, told = run("knowledge", "add", str(folder))
+    assert (code, out) == (0, "my-notes\t2 files indexed\n")
+    assert "begin with its id, my-notes" in told
+    assert "agent_folder 1" in told
+    assert ("broken 1" in told) != ("no_reader 1" in told)  # with the extra, and without
+    assert "broken" in (why := run("knowledge", "why", "my-notes:c.pdf")[1]) or "the extra `pdf`" in why
+    assert "a folder, whose files are judged" in run("knowledge", "why", "my-notes:sub")[1]
+    assert "agent folder" in run("knowledge", "why", "my-notes:agents/strict")[1]
+    assert run("knowledge", "read", "my-notes:sub/b.txt#L4-L5")[2] == "sub/b.txt has 1 line, and none there\n"
+    (folder / "a.md").unlink()
+    assert run("knowledge", "read", "my-notes:a.md") == (1, "", "a.md: gone\n")
+    code, out, told = run("import", str(folder / "sub" / "b.txt"))
+    assert code == DATA
+    assert "pioneer knowledge add" in out + told
+
+
 def test_a_search_that_finds_nothing_says_which_workspace_has_hits(tmp_path: Path) -> None:
     folder, home, config = tmp_path / "notes", tmp_path / "home", tmp_path / "config.toml"
     folder.mkdir()

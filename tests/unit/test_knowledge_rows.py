@@ -76,5 +76,5 @@ def test_new_files_are_read_when_their_scan_has_told_which_of_them_moved(tx: Tx)
     add_files(tx, [seen | place])
     assert waiting_files(tx, 1, 999, 10) == []
     assert len(waiting_files(tx, 1, 1000, 10)) == 1  # its scan was killed
-    release_files(tx, 1)
+    release_files(tx, 1, resting=False)
     assert [one.name for one in waiting_files(tx, 1, 6, 10)] == ["a.md"]

@@ -99,6 +99,11 @@ def _show_added(result: CollectionAddResult) -> None:
     if files.pending or result.collection.scanned_at is None:
         told = f"indexing {_files(files.pending)} in the background; `pioneer knowledge status` tells how far it is"
     say(f"{result.collection.collection_id}\t{told}", "green")
+    named = result.collection.collection_id
+    if files.skipped:
+        hint(f"skipped: {_counts(files.skipped)}; `pioneer knowledge why {named}:PATH` tells of one why")
+    if named != result.collection.name:
+        hint(f"addresses begin with its id, {named}; --id chooses another")
 
 
 def _count(number: int) -> str:

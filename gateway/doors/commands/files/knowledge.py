@@ -40,6 +40,14 @@ SHORT = {"topics": "--topic", "include_related": "--related"}
 """Shorter names of options that are typed often, beside their own."""
 
 
+MEANING = {
+    "folder": "a folder, whose files are judged one by one; `pioneer knowledge files COLLECTION` lists them",
+    "no_reader": "no reader; the extra `pdf` of this package reads PDF files",
+    "broken": "broken, or not what its suffix says",
+}
+"""Reasons that need more than their name."""
+
+
 def search_options() -> Mapping[str, dict[str, Any]]:
     """Return the options of a search by their names: those of the method, except its query."""
     kinds: Mapping[type, dict[str, Any]] = {int: {"type": int}, float: {"type": float}, str: {}}
@@ -136,9 +144,14 @@ def _read(given: argparse.Namespace) -> int:
     else:
         for line in result.text.splitlines():
             say(plain(line))
-        lines = f"lines {result.from_line} to {result.to_line} of {result.total_lines}"
+        if result.to_line:
+            told = f", lines {result.from_line} to {result.to_line} of {result.total_lines}: {result.state}"
+        elif result.total_lines:
+            told = f" has {result.total_lines} line{'' if result.total_lines == 1 else 's'}, and none there"
+        else:
+            told = f": {result.state}"
         cut = f"; {result.cut_chars:,} characters of the last line are left out" if result.cut_chars else ""
-        hint(f"{plain(result.path)}, {lines}: {result.state}{cut}")
+        hint(f"{plain(result.path)}{told}{cut}")
     return NEGATIVE if result.state == "gone" else OK
 
 
@@ -164,7 +177,8 @@ def _why(given: argparse.Namespace) -> int:
     else:
         rule = result.rule
         by = f" by {plain(rule.file)} line {rule.line}, `{plain(rule.pattern)}`" if rule is not None else ""
-        say(f"not indexed: {words(result.reason or result.state or 'not_seen')}{by}")
+        reason = result.reason or result.state or "not_seen"
+        say(f"not indexed: {MEANING.get(reason, words(reason))}{by}")
     return OK if result.indexed or result.near_misses else NEGATIVE
 
 

@@ -31,6 +31,7 @@ SkipReason: TypeAlias = Literal[
     "opted_out",
     "home",
     "link",
+    "folder",
     "not_regular",
     "other_device",
     "not_downloaded",
