@@ -121,12 +121,12 @@ FILES: Mapping[str, Entry] = {
     "gateway.db-wal": Entry("pages on their way into the database", wipe),
     "gateway.db-shm": Entry("where pages stand in the log", None),
     "artifacts/*": Entry("files that messages carried: never changed, and named", KeptFiles.say),
-    "agents/*": Entry("the user's own definitions of agents: never changed, and named", HomeFiles.say),
-    "config.toml": Entry("the user's own settings: never changed, and named", HomeFiles.say),
-    "*config.toml.*": Entry("a configuration on its way into its place", HomeFiles.say),
-    "logs/*": Entry("codes and counts; a line that says it is named", HomeFiles.say),
+    "agents/*": Entry("the user's own definitions of agents: never changed, and named", HomeFiles.list_saying),
+    "config.toml": Entry("the user's own settings: never changed, and named", HomeFiles.list_saying),
+    "*config.toml.*": Entry("a configuration on its way into its place", HomeFiles.list_saying),
+    "logs/*": Entry("codes and counts; a line that says it is named", HomeFiles.list_saying),
     "spool/*": Entry(
-        "answers on their way into memory: delivered first, or named; torn lines of them go", HomeFiles.say
+        "answers on their way into memory: delivered first, or named; torn lines of them go", HomeFiles.list_saying
     ),
     "backups/*": Entry("the home as it was: never changed, and named", Home.backup_names),
     "run/*": Entry("locks of living processes", None),
