@@ -25,31 +25,54 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import coverage
+from coverage.config import CoverageConfig
 
 LOADED = (
     "anyio._backends._asyncio",
+    "anyio._core._subprocesses",
+    "encodings.ascii",
+    "encodings.utf_8_sig",
+    "gateway.doors.commands.left_words",
     "gateway.doors.commands.new_memories",
+    "gateway.doors.commands.processes.proxying",
     "gateway.doors.commands.processes.starting",
+    "gateway.doors.http.events",
+    "gateway.doors.http.openapi",
+    "gateway.doors.http.page_routes",
+    "gateway.doors.http.server",
+    "gateway.doors.mcp.process",
+    "gateway.doors.mcp.prompts",
+    "gateway.doors.proxy.app",
+    "gateway.files.text_reader",
+    "gateway.home.config_check",
+    "gateway.origin",
     "gateway.process",
     "gateway.process_methods",
     "gateway.wiring",
+    "httpcore2",
     "httpx2",
     "jinja2",
     "jsonrpcserver.async_dispatcher",
+    "knowledge.house",
     "mcp.server",
+    "mmap",
     "numpy",
+    "pathspec",
+    "tzdata.zoneinfo",
+    "tzlocal.utils",
+    "uvicorn.lifespan.off",
     "uvicorn.protocols.http.h11_impl",
     "uvicorn.server",
     "yaml",
 )
-"""The modules that a process imports for its first answers, and the libraries of the other doors; all others come with
-them. Of the doors' own modules coverage counts what their import runs in the process that imports them."""
+"""The modules that processes import for their first answers; all others come with them. What the import of a module runs
+is counted in the tests' own process, so modules that no test imports there are left to the processes that need them."""
 JUDGED = "I prefer window seats, and my dentist is in Hamburg since 3 May 2024."
 """Words that the rules read: what they compile and parse is the same for all that is read later."""
 ASK_BYTES = 1 << 20
@@ -118,6 +141,15 @@ def fork_commands(script: str, is_cold: Callable[[], bool]) -> None:
         )
 
     popen._execute_child = execute
+
+
+def followed_by_pattern(config: str) -> str:
+    """Return the value of FOLLOW for a process to be followed: the same files by patterns instead of packages. By those
+    each process would list all that it did not run; the tests' own process has listed them, and that is enough."""
+    told = CoverageConfig.deserialize(config)
+    told.run_include = [str(Path(str(import_module(name).__file__)).parent / "*") for name in told.source_pkgs]
+    told.source_pkgs = []
+    return told.serialize()
 
 
 def _can_fork(asked: Mapping[str, Any]) -> bool:
@@ -228,7 +260,31 @@ def _warm() -> None:
     RuleScanner().find(JUDGED)
     for late in [one for one in gc.get_objects() if type(one) is LatePattern]:
         _ = late.flags
+    inspect.stack()  # coverage begins with one, and this looks at each module once
     gc.freeze()  # a forked process need not copy what it never frees
+
+
+def _end(run: Callable[[], int]) -> int:
+    """Run a command and end as the interpreter does, but for freeing one by one what was loaded: that would copy most
+    of the memory shared with the process that forks, and cost more than a short command does.
+
+    Return the exit code where a stream is broken: the interpreter has a word and a code for that.
+    """
+    try:
+        code = run()
+    except SystemExit as left:
+        if not isinstance(left.code, int):
+            raise
+        code = left.code
+    threads: Any = threading
+    threads._shutdown()
+    atexit._run_exitfuncs()
+    gc.collect()  # what only circles hold may have something to say when it goes
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 def main(arguments: list[str]) -> int:
@@ -243,7 +299,7 @@ def main(arguments: list[str]) -> int:
         return 0
     from gateway.cli import main as run  # noqa: PLC0415  # as the console script does
 
-    return run()
+    return _end(run)
 
 
 if __name__ == "__main__":
