@@ -38,6 +38,7 @@ LOADED = (
     "anyio._core._subprocesses",
     "encodings.ascii",
     "encodings.utf_8_sig",
+    "fastembed",
     "gateway.doors.commands.left_words",
     "gateway.doors.commands.new_memories",
     "gateway.doors.commands.processes.proxying",
@@ -63,6 +64,7 @@ LOADED = (
     "mcp.server",
     "mmap",
     "numpy",
+    "onnxruntime",
     "pathspec",
     "tzdata.zoneinfo",
     "tzlocal.utils",
@@ -84,8 +86,8 @@ PIPES = ("p2cread", "c2pwrite", "errwrite")
 STREAMS = ("stdin", "stdout", "stderr")
 FOLLOW = "COVERAGE_PROCESS_CONFIG"
 """The variable that starts coverage in a spawned process; coverage sets it in the process that runs the tests."""
-READ_AT_START = ("PYTHON", "COVERAGE_PROCESS", "LC_", "LANG")
-"""The beginnings of the names of variables that Python reads before any of our code runs."""
+READ_AT_START = ("PYTHON", "COVERAGE_PROCESS", "LC_", "LANG", "HF_")
+"""The beginnings of the names of variables that Python, or what is loaded here, reads before any of our code runs."""
 USUAL = {
     "preexec_fn": None,
     "pass_fds": (),
@@ -291,7 +293,9 @@ def main(arguments: list[str]) -> int:
     """Load the product, and run each command that is asked for in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, meant for the tests
     sys.path.pop(0)  # this folder: the product is installed
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as the product has it; threads that numpy began would not be forked
+    from gateway.embedding.engine import quieten  # noqa: PLC0415
+
+    quieten()  # what is loaded reads its environment once; threads that numpy began would not be forked
     for name in LOADED:
         import_module(name)
     _warm()
