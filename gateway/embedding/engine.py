@@ -175,7 +175,7 @@ class EmbeddingModel:
 _registering = threading.Lock()
 
 
-def quieten() -> None:
+def _quieten() -> None:
     """Forbid the libraries that are imported next any message. To be called before their first import."""
     os.environ.update(QUIET)
     for name, value in USUAL.items():
@@ -188,7 +188,7 @@ def open_model(order: Order) -> EmbeddingModel:
 
     Raises `EmbedderError` and `AbandonedError`.
     """
-    quieten()
+    _quieten()
     with failing_as("model_broken"):
         import onnxruntime  # noqa: PLC0415
 

@@ -38,7 +38,6 @@ LOADED = (
     "anyio._core._subprocesses",
     "encodings.ascii",
     "encodings.utf_8_sig",
-    "fastembed",
     "gateway.doors.commands.left_words",
     "gateway.doors.commands.new_memories",
     "gateway.doors.commands.processes.proxying",
@@ -64,7 +63,6 @@ LOADED = (
     "mcp.server",
     "mmap",
     "numpy",
-    "onnxruntime",
     "pathspec",
     "tzdata.zoneinfo",
     "tzlocal.utils",
@@ -86,8 +84,10 @@ PIPES = ("p2cread", "c2pwrite", "errwrite")
 STREAMS = ("stdin", "stdout", "stderr")
 FOLLOW = "COVERAGE_PROCESS_CONFIG"
 """The variable that starts coverage in a spawned process; coverage sets it in the process that runs the tests."""
-READ_AT_START = ("PYTHON", "COVERAGE_PROCESS", "LC_", "LANG", "HF_")
-"""The beginnings of the names of variables that Python, or what is loaded here, reads before any of our code runs."""
+READ_AT_START = ("PYTHON", "COVERAGE_PROCESS", "LC_", "LANG")
+"""The beginnings of the names of variables that Python reads before any of our code runs."""
+SPAWNING = frozenset({"demo", "import", "proxy", "replay"})
+"""The commands that spawn other ones."""
 USUAL = {
     "preexec_fn": None,
     "pass_fds": (),
@@ -117,9 +117,11 @@ class Ask(NamedTuple):
 # -- in the process of the tests -------------------------------------------------------------------------------------
 
 
-def fork_commands(script: str, is_cold: Callable[[], bool]) -> None:
+def fork_commands(
+    script: str, is_cold: Callable[[], bool] = lambda: False, gate_of: Callable[[], socket.socket] | None = None
+) -> None:
     """Have `subprocess`, and what is built on it, fork the commands of a console script from now on, unless a test is
-    cold."""
+    cold; by way of a process that forks for this one, which is started when it is first needed if none is named."""
     if not sys.platform.startswith("linux"):
         return
     popen: Any = subprocess.Popen
@@ -136,7 +138,11 @@ def fork_commands(script: str, is_cold: Callable[[], bool]) -> None:
         env = os.environ if asked["env"] is None else asked["env"]
         folder = os.fspath(asked["cwd"] or Path.cwd())
         ask = Ask([os.fspath(word) for word in command], dict(env), folder, bool(asked["start_new_session"]))
-        process.pid = _fork(ask, [number if (at := asked[name]) == -1 else at for number, name in enumerate(PIPES)])
+        process.pid = _fork(
+            (gate_of or _parent)(),
+            ask,
+            [number if (at := asked[name]) == -1 else at for number, name in enumerate(PIPES)],
+        )
         process._child_created = True
         process._close_pipe_fds(
             *(asked[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite"))
@@ -162,9 +168,8 @@ def _can_fork(asked: Mapping[str, Any]) -> bool:
     return usual and told <= set(os.environ.items())
 
 
-def _fork(ask: Ask, pipes: list[int]) -> int:
+def _fork(gate: socket.socket, ask: Ask, pipes: list[int]) -> int:
     """Return the id of a new child of this process that runs a command. Raises what starting it would raise."""
-    gate = _parent()
     if not Path(ask.cwd).is_dir():
         raise FileNotFoundError(ask.cwd)
     with _one_at_a_time, _taking_orphans_in():
@@ -247,8 +252,30 @@ def _begin(ask: Ask, pipes: list[int]) -> Ask:
     os.environ.update(ask.env)
     time.tzset()
     sys.argv = ask.command
-    if FOLLOW in ask.env:
-        coverage.process_startup()
+    return ask
+
+
+def _fork_for(ask: Ask) -> Ask | None:
+    """Leave a process beside a command that spawns others, which forks those. Return the ask of this process: there are
+    three that go on from here, the command's, each that is forked later, and at last, with None, the one that forks."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    forking = os.fork()
+    if not forking:
+        ours.close()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in range(len(PIPES)):  # else who reads the command's output would wait for this one, too
+            os.dup2(nothing, descriptor)
+        os.close(nothing)
+        return serve(theirs)
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        os.waitpid(forking, 0)
+
+    atexit.register(end)
+    fork_commands(ask.command[0], gate_of=lambda: ours)
     return ask
 
 
@@ -293,14 +320,17 @@ def main(arguments: list[str]) -> int:
     """Load the product, and run each command that is asked for in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, meant for the tests
     sys.path.pop(0)  # this folder: the product is installed
-    from gateway.embedding.engine import quieten  # noqa: PLC0415
-
-    quieten()  # what is loaded reads its environment once; threads that numpy began would not be forked
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as the product has it; threads that numpy began would not be forked
     for name in LOADED:
         import_module(name)
     _warm()
-    if serve(socket.socket(fileno=int(arguments[0]))) is None:
-        return 0
+    ask = serve(socket.socket(fileno=int(arguments[0])))
+    if ask is not None and SPAWNING.intersection(ask.command[1:2]):
+        ask = _fork_for(ask)
+    if ask is None:
+        os._exit(0)
+    if FOLLOW in ask.env:
+        coverage.process_startup()
     from gateway.cli import main as run  # noqa: PLC0415  # as the console script does
 
     return _end(run)

@@ -600,7 +600,7 @@ from gateway.embedding import engine
 from gateway.embedding.model_files import digest
 async def main(model, cache, download, path):
     files = locate(EmbeddingSettings(model=model, model_path=path), Path(cache)).files
-    engine.quieten()
+    engine._quieten()
     plain = engine.EmbeddingModel(engine._engine(files, digest(files), 1), files, digest(files))
     imported = sorted({"fastembed", "huggingface_hub", "requests"} & sys.modules.keys())
     theirs = engine.EmbeddingModel(engine._of_fastembed(files, digest(files), 1, "MEAN"), files, digest(files))
