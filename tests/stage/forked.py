@@ -6,6 +6,8 @@ nothing tells it from a spawned one but what it need not load. A test that is ab
 something at its start, or the system is not Linux, the command is spawned as ever. Where coverage follows the process,
 it begins after the fork: what the import of a module runs is counted in the tests' own process.
 
+It ends in order, but frees nothing one by one. A command that spawns others is given a process that forks those.
+
 The process that forks keeps nothing: it makes a child that makes the command's process and ends, and the orphan becomes
 a child of the nearest ancestor that takes orphans in (PR_SET_CHILD_SUBREAPER of prctl(2)), which the asker is for that
 moment.

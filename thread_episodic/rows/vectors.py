@@ -48,9 +48,9 @@ def drop_vectors(tx: Tx, rows: Sequence[int]) -> int:
     return tx.run(SQL["drop_wrong_vectors"], {"rows": json.dumps(list(rows))})
 
 
-def await_vectors_of(tx: Tx, chunks: Sequence[int]) -> int:
-    """Have some chunks wait for vectors; return how many that is."""
-    return tx.run(SQL["await_vectors_of"], {"rows": json.dumps(list(chunks))})
+def await_vectors_of(tx: Tx, chunks: Sequence[int], space: int | None) -> int:
+    """Have some chunks wait for vectors, but for those that have one of the space; return how many that is."""
+    return tx.run(SQL["await_vectors_of"], {"rows": json.dumps(list(chunks)), "space": space})
 
 
 def missing_vectors(space: int) -> Find:
