@@ -4,14 +4,12 @@ from typing import Any
 
 import pytest
 from capture_stage import Chat, capture_of, texts_of
-from spawned import Den, drain, every, journey, refusal, remember
+from spawned import PATIENT, Den, drain, every, journey, refusal, remember
 
 from agent.capture.captures import NEAR
 
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
-SLOW = "[gateway.recall]\ndeadline_ms = { turn = 60000 }\n"
-"""Tests run on busy machines."""
 
 
 def thread_of(prepared: dict[str, Any]) -> str:
@@ -92,7 +90,7 @@ async def test_proxy_statement_15_what_was_forgotten_is_in_no_block(tmp_path):
 @journey
 @pytest.mark.parametrize("way", ["memory/update", "memory/remember"])
 async def test_proxy_statement_15_what_was_corrected_is_in_no_block(tmp_path, way):
-    async with Den(tmp_path, config=SLOW).client() as client:
+    async with Den(tmp_path, config=PATIENT).client() as client:
         old = await remember(client, BOAT)
         place = await remember(client, "The user's sailing boat lies in Brest.")
         await drain(client)
@@ -257,7 +255,7 @@ async def test_proxy_statement_23_a_subagent_sees_no_user_scope_and_leaves_nothi
 async def test_proxy_statement_23_a_subagent_that_asks_what_its_user_asked_sees_no_user_scope(
     tmp_path, answer, session
 ):
-    async with Den(tmp_path, config=SLOW).client() as client:
+    async with Den(tmp_path, config=PATIENT).client() as client:
         await remember(client, BOAT)
         await remember(client, "Always answer in German.", category="recurring_instruction")
         await drain(client)
@@ -285,7 +283,7 @@ async def test_proxy_statement_23_a_subagent_that_asks_what_its_user_asked_sees_
 @journey
 async def test_proxy_statement_23_every_subagent_of_a_session_is_one(tmp_path):
     """A program that names no role starts several of them in one turn, and goes on with each."""
-    async with Den(tmp_path, config=SLOW).client() as client:
+    async with Den(tmp_path, config=PATIENT).client() as client:
         await remember(client, BOAT)
         main = Chat(client, session_id="s1")
         opened = await main.prepare("Find out about the sailing boat.")

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from http_stage import SECONDS
 from page_stage import Page, PageDen, inspect_command, url_of
-from spawned import drain, fact, hello, journey, take_turn
+from spawned import PATIENT, drain, fact, hello, journey, take_turn
 
 from gateway.wire.client import GatewayClient
 
@@ -542,7 +542,7 @@ async def test_a_turn_that_nothing_is_learned_from_says_so(tmp_path):
 
 @journey
 async def test_a_turn_shows_what_the_model_was_given_and_a_memory_who_was_shown_it(tmp_path):
-    den = PageDen(tmp_path, scripted=True)
+    den = PageDen(tmp_path, scripted=True, config=PATIENT)
     async with await den.spawn() as client:
         await hello(client, "ws_default")
         found = await client.request("memory/remember", {"content": "The user's favourite tea is kukicha."})

@@ -12,7 +12,7 @@ import pytest
 from page_stage import PageDen
 from proxy_stage import JSON, PATHS, SSE, Program, ProxyDen, Reply, ended, fake_model, fetch, kept, said, until, user
 from sizes import size
-from spawned import clean_environment, every, journey, remember, run_to_end
+from spawned import PATIENT, clean_environment, every, journey, remember, run_to_end
 
 from gateway.home.run_files import RunFile, write_run_file
 from gateway.wire.client import console_script
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.followed
 DIALECTS = tuple(PATHS)
 BOAT = "The user's sailing boat is called Marigold."
 ASK = "What is my sailing boat called?"
-SLOW = "[gateway.recall]\ndeadline_ms = { turn = 60000 }\n[gateway.proxy]\nrecall_deadline_ms = 5000\n"
+SLOW = PATIENT + "[gateway.proxy]\nrecall_deadline_ms = 5000\n"
 """Tests run on busy machines: memory has as long as it may have, a turn's facts as well as a request."""
 ECHOES = size("proxy_echoes")
 

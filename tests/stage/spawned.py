@@ -23,6 +23,10 @@ JOURNEY_SECONDS = 240.0
 WITHOUT_MODEL = "[gateway.embedding]\nenabled = false\n"
 
 
+PATIENT = "[gateway.recall]\ndeadline_ms = { turn = 60000 }\n"
+"""The configuration of a turn whose recall comes in time on a busy machine, too."""
+
+
 def with_model(folder: Path) -> str:
     """The configuration of an embedding model in a folder, with no other one beside it."""
     return (
