@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from forked import FOLLOW, fork_commands
+from forked import FOLLOW, followed_by_pattern, fork_commands
 from hypothesis import HealthCheck, settings
 from loops import LOOPS, loops_of, may_hold
 
@@ -61,7 +61,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     stash = item.config.stash
     stash[_is_cold] = item.get_closest_marker("cold") is not None
     if _follow not in stash:
-        stash[_follow] = os.environ.get(FOLLOW)
+        told = os.environ.get(FOLLOW)
+        stash[_follow] = None if told is None else followed_by_pattern(told)
     config = stash[_follow]
     if config is not None and item.get_closest_marker("followed") is not None:
         os.environ[FOLLOW] = config

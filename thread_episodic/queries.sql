@@ -584,8 +584,9 @@ SELECT id FROM chunk WHERE id > :after AND id <= :until AND status = 'indexed' A
   AND NOT EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space) ORDER BY id
 
 -- name: await_vectors_of
--- Some chunks wait for vectors.
+-- Some chunks wait for vectors, but for those that have one of the space that is searched.
 UPDATE chunk SET index_state = 'pending' WHERE id IN (SELECT value FROM json_each(:rows)) AND status = 'indexed' AND terms IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space)
 
 -- name: sums_of_chunks
 -- What the next chunks add up to, by partition.

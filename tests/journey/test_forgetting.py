@@ -1,6 +1,5 @@
 """Forgetting to the last byte: what an erase leaves in the files of a home."""
 
-import asyncio
 import secrets
 
 import apsw
@@ -151,8 +150,7 @@ async def test_while_another_reader_holds_the_old_state_the_receipt_says_pending
         assert holding(den, word), "the reader keeps the old pages: the receipt must not promise their end"
         reader.execute("COMMIT").fetchall()
         reader.close()
-        async with asyncio.timeout(10):
-            await client.wait_for("memory/erased", lambda told: told["memory_ids"] == [memory_id])
+        await client.wait_for("memory/erased", lambda told: told["memory_ids"] == [memory_id])
         assert holding(den, word) == []
 
 

@@ -140,6 +140,27 @@ def test_damage_under_a_running_gateway_is_no_defect(prepared: Path, tmp_path: P
     story()
 
 
+def test_a_vector_that_goes_leaves_a_piece_with_another_one_as_it_is_beside_a_loaded_model(
+    prepared: Path, tmp_path: Path
+) -> None:
+    """Only a gateway that makes vectors has pieces wait for them; a search that meets damage has all of it mended."""
+
+    @journey
+    async def story() -> None:
+        den = copied(prepared, tmp_path)
+        before = derived(den)
+        async with den.client() as client:
+            await drain(client)
+            assert await answers(client) == FOUND  # the model is loaded
+            change(den, DAMAGES["vectors of an unknown space"][1])
+            change(den, DAMAGES["shadow data gone"][1])
+            await answers_or_says_so(client)
+            await drain(client)
+            assert derived(den) == before
+
+    story()
+
+
 @pytest.mark.parametrize("name", ["vectors missing", "memory: vectors missing"])
 def test_vectors_lost_beside_a_loaded_model_come_back_at_the_start_of_another_process(
     prepared: Path, tmp_path: Path, name: str

@@ -13,7 +13,7 @@ from spawned import Den, hello, journey, on_posix, refusal, remember
 
 pytestmark = pytest.mark.cold  # the end of an interpreter, too
 
-GONE_SECONDS = 5.0
+GONE_SECONDS = 30.0  # what would hold the end takes a minute, or for ever
 HELLO = [{"type": "text", "text": "Hello"}]
 
 

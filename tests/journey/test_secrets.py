@@ -5,6 +5,7 @@ record.
 """
 
 import base64
+import functools
 import json
 import random
 import string
@@ -85,14 +86,16 @@ def sentences(secrets):
     return [f"By the way, {', and '.join(said[n::3])} since May." for n in range(3)]
 
 
+@functools.cache
 def faces(secret):
     """The secret as bytes, in every dress that a program might keep it in."""
     plain = secret.encode()
-    yield from (plain, plain.lower(), secret.encode("utf-16-le"), secret.encode("utf-16-be"))
-    yield from (plain.hex().encode(), plain.hex().upper().encode())
+    dressed = [plain, plain.lower(), secret.encode("utf-16-le"), secret.encode("utf-16-be")]
+    dressed += [plain.hex().encode(), plain.hex().upper().encode()]
     for shift in range(3):  # base64 depends on where in three bytes it begins; the ends depend on the neighbours
-        yield base64.b64encode(b"\0" * shift + plain)[4 if shift else 0 : -4]
-        yield base64.urlsafe_b64encode(b"\0" * shift + plain)[4 if shift else 0 : -4]
+        dressed.append(base64.b64encode(b"\0" * shift + plain)[4 if shift else 0 : -4])
+        dressed.append(base64.urlsafe_b64encode(b"\0" * shift + plain)[4 if shift else 0 : -4])
+    return tuple(dict.fromkeys(dressed))
 
 
 def found_in(data, secrets):

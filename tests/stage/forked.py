@@ -6,6 +6,8 @@ nothing tells it from a spawned one but what it need not load. A test that is ab
 something at its start, or the system is not Linux, the command is spawned as ever. Where coverage follows the process,
 it begins after the fork: what the import of a module runs is counted in the tests' own process.
 
+It ends in order, but frees nothing one by one. A command that spawns others is given a process that forks those.
+
 The process that forks keeps nothing: it makes a child that makes the command's process and ends, and the orphan becomes
 a child of the nearest ancestor that takes orphans in (PR_SET_CHILD_SUBREAPER of prctl(2)), which the asker is for that
 moment.
@@ -25,31 +27,54 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import coverage
+from coverage.config import CoverageConfig
 
 LOADED = (
     "anyio._backends._asyncio",
+    "anyio._core._subprocesses",
+    "encodings.ascii",
+    "encodings.utf_8_sig",
+    "gateway.doors.commands.left_words",
     "gateway.doors.commands.new_memories",
+    "gateway.doors.commands.processes.proxying",
     "gateway.doors.commands.processes.starting",
+    "gateway.doors.http.events",
+    "gateway.doors.http.openapi",
+    "gateway.doors.http.page_routes",
+    "gateway.doors.http.server",
+    "gateway.doors.mcp.process",
+    "gateway.doors.mcp.prompts",
+    "gateway.doors.proxy.app",
+    "gateway.files.text_reader",
+    "gateway.home.config_check",
+    "gateway.origin",
     "gateway.process",
     "gateway.process_methods",
     "gateway.wiring",
+    "httpcore2",
     "httpx2",
     "jinja2",
     "jsonrpcserver.async_dispatcher",
+    "knowledge.house",
     "mcp.server",
+    "mmap",
     "numpy",
+    "pathspec",
+    "tzdata.zoneinfo",
+    "tzlocal.utils",
+    "uvicorn.lifespan.off",
     "uvicorn.protocols.http.h11_impl",
     "uvicorn.server",
     "yaml",
 )
-"""The modules that a process imports for its first answers, and the libraries of the other doors; all others come with
-them. Of the doors' own modules coverage counts what their import runs in the process that imports them."""
+"""The modules that processes import for their first answers; all others come with them. What the import of a module runs
+is counted in the tests' own process, so modules that no test imports there are left to the processes that need them."""
 JUDGED = "I prefer window seats, and my dentist is in Hamburg since 3 May 2024."
 """Words that the rules read: what they compile and parse is the same for all that is read later."""
 ASK_BYTES = 1 << 20
@@ -63,6 +88,8 @@ FOLLOW = "COVERAGE_PROCESS_CONFIG"
 """The variable that starts coverage in a spawned process; coverage sets it in the process that runs the tests."""
 READ_AT_START = ("PYTHON", "COVERAGE_PROCESS", "LC_", "LANG")
 """The beginnings of the names of variables that Python reads before any of our code runs."""
+SPAWNING = frozenset({"demo", "import", "proxy", "replay"})
+"""The commands that spawn other ones."""
 USUAL = {
     "preexec_fn": None,
     "pass_fds": (),
@@ -92,9 +119,11 @@ class Ask(NamedTuple):
 # -- in the process of the tests -------------------------------------------------------------------------------------
 
 
-def fork_commands(script: str, is_cold: Callable[[], bool]) -> None:
+def fork_commands(
+    script: str, is_cold: Callable[[], bool] = lambda: False, gate_of: Callable[[], socket.socket] | None = None
+) -> None:
     """Have `subprocess`, and what is built on it, fork the commands of a console script from now on, unless a test is
-    cold."""
+    cold; by way of a process that forks for this one, which is started when it is first needed if none is named."""
     if not sys.platform.startswith("linux"):
         return
     popen: Any = subprocess.Popen
@@ -111,13 +140,26 @@ def fork_commands(script: str, is_cold: Callable[[], bool]) -> None:
         env = os.environ if asked["env"] is None else asked["env"]
         folder = os.fspath(asked["cwd"] or Path.cwd())
         ask = Ask([os.fspath(word) for word in command], dict(env), folder, bool(asked["start_new_session"]))
-        process.pid = _fork(ask, [number if (at := asked[name]) == -1 else at for number, name in enumerate(PIPES)])
+        process.pid = _fork(
+            (gate_of or _parent)(),
+            ask,
+            [number if (at := asked[name]) == -1 else at for number, name in enumerate(PIPES)],
+        )
         process._child_created = True
         process._close_pipe_fds(
             *(asked[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite"))
         )
 
     popen._execute_child = execute
+
+
+def followed_by_pattern(config: str) -> str:
+    """Return the value of FOLLOW for a process to be followed: the same files by patterns instead of packages. By those
+    each process would list all that it did not run; the tests' own process has listed them, and that is enough."""
+    told = CoverageConfig.deserialize(config)
+    told.run_include = [str(Path(str(import_module(name).__file__)).parent / "*") for name in told.source_pkgs]
+    told.source_pkgs = []
+    return told.serialize()
 
 
 def _can_fork(asked: Mapping[str, Any]) -> bool:
@@ -128,9 +170,8 @@ def _can_fork(asked: Mapping[str, Any]) -> bool:
     return usual and told <= set(os.environ.items())
 
 
-def _fork(ask: Ask, pipes: list[int]) -> int:
+def _fork(gate: socket.socket, ask: Ask, pipes: list[int]) -> int:
     """Return the id of a new child of this process that runs a command. Raises what starting it would raise."""
-    gate = _parent()
     if not Path(ask.cwd).is_dir():
         raise FileNotFoundError(ask.cwd)
     with _one_at_a_time, _taking_orphans_in():
@@ -213,8 +254,30 @@ def _begin(ask: Ask, pipes: list[int]) -> Ask:
     os.environ.update(ask.env)
     time.tzset()
     sys.argv = ask.command
-    if FOLLOW in ask.env:
-        coverage.process_startup()
+    return ask
+
+
+def _fork_for(ask: Ask) -> Ask | None:
+    """Leave a process beside a command that spawns others, which forks those. Return the ask of this process: there are
+    three that go on from here, the command's, each that is forked later, and at last, with None, the one that forks."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    forking = os.fork()
+    if not forking:
+        ours.close()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in range(len(PIPES)):  # else who reads the command's output would wait for this one, too
+            os.dup2(nothing, descriptor)
+        os.close(nothing)
+        return serve(theirs)
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        os.waitpid(forking, 0)
+
+    atexit.register(end)
+    fork_commands(ask.command[0], gate_of=lambda: ours)
     return ask
 
 
@@ -228,7 +291,31 @@ def _warm() -> None:
     RuleScanner().find(JUDGED)
     for late in [one for one in gc.get_objects() if type(one) is LatePattern]:
         _ = late.flags
+    inspect.stack()  # coverage begins with one, and this looks at each module once
     gc.freeze()  # a forked process need not copy what it never frees
+
+
+def _end(run: Callable[[], int]) -> int:
+    """Run a command and end as the interpreter does, but for freeing one by one what was loaded: that would copy most
+    of the memory shared with the process that forks, and cost more than a short command does.
+
+    Return the exit code where a stream is broken: the interpreter has a word and a code for that.
+    """
+    try:
+        code = run()
+    except SystemExit as left:
+        if not isinstance(left.code, int):
+            raise
+        code = left.code
+    threads: Any = threading
+    threads._shutdown()
+    atexit._run_exitfuncs()
+    gc.collect()  # what only circles hold may have something to say when it goes
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 def main(arguments: list[str]) -> int:
@@ -239,11 +326,16 @@ def main(arguments: list[str]) -> int:
     for name in LOADED:
         import_module(name)
     _warm()
-    if serve(socket.socket(fileno=int(arguments[0]))) is None:
-        return 0
+    ask = serve(socket.socket(fileno=int(arguments[0])))
+    if ask is not None and SPAWNING.intersection(ask.command[1:2]):
+        ask = _fork_for(ask)
+    if ask is None:
+        os._exit(0)
+    if FOLLOW in ask.env:
+        coverage.process_startup()
     from gateway.cli import main as run  # noqa: PLC0415  # as the console script does
 
-    return run()
+    return _end(run)
 
 
 if __name__ == "__main__":

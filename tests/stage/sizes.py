@@ -25,6 +25,7 @@ SIZES = {
     "proxy_echoes":       (   20,    200,    200),
     "proxy_lives":        (    4,     20,     25),
     "proxy_requests":     (   20,    200,    400),
+    "read_texts":         (  200,  1_000,  1_000),
     "year_days":          (   40,     60,    365),
     "year_turns":         (    1,      2,      6),
     "policy_every":       (    4,      1,      1),

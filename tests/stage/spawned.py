@@ -119,7 +119,7 @@ async def hello(client: GatewayClient, workspace_id: str | None = "ws_here") -> 
 
 async def drain(client: GatewayClient) -> None:
     """Wait for the background work."""
-    drained = await client.request("gateway/drain", {"timeout_ms": 30_000})
+    drained = await client.request("gateway/drain", {"timeout_ms": 120_000})
     assert drained["idle"], drained
 
 

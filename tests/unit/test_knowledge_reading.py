@@ -6,6 +6,7 @@ import random
 import signal
 
 import pytest
+from sizes import size
 from spawned import on_posix
 
 from gateway.files.front_matter import read_front_matter
@@ -45,10 +46,10 @@ def made_text(chance: random.Random) -> str:
     return (end + end).join(parts).replace("\n", end) + chance.choice(["", end])
 
 
-@pytest.mark.loop("check")
+@pytest.mark.loop("check", "campaign")
 def test_knowledge_statement_13_pieces_joined_are_the_file_byte_for_byte():
     chance = random.Random(13)
-    for _ in range(1000):
+    for _ in range(size("read_texts")):
         text = made_text(chance)
         data = text.encode(chance.choice(["utf-8", "utf-8", "utf-8-sig", "utf-16"]))
         kinds: list[FileKind] = ["markdown", "text"]

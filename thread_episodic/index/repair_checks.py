@@ -202,7 +202,7 @@ class Mender:
         return missing_vectors(space)(tx, after)
 
     def _await_vectors(self, tx: Tx, rows: Sequence[Any]) -> int:
-        changed = await_vectors_of(tx, [row[0] for row in rows])
+        changed = await_vectors_of(tx, [row[0] for row in rows], self._searched_space(tx))
         self._vectors.queue(tx)
         return changed
 

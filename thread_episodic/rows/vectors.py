@@ -13,17 +13,17 @@ FILLING = choose_filling(SQL, "end_of_chunks")
 
 
 def add_vector(tx: Tx, space: int, row: int, numbers: bytes) -> None:
-    """Store the vector of a chunk with its digest, unless it is hidden or has one of the space."""
+    """Keep the vector of a chunk, with what vouches for it."""
     tx.run(SQL["add_vector"], {"space": space, "row": row, "numbers": numbers, "digest": digest_of(numbers)})
 
 
 def settle_vector(tx: Tx, row: int) -> None:
-    """Mark a chunk as no longer waiting for its vector."""
+    """Have a chunk wait for its vector no more."""
     tx.run(SQL["settle_vector"], {"row": row})
 
 
 def refuse_vector(tx: Tx, row: int) -> None:
-    """Mark a chunk as one that no vector can be made of."""
+    """Keep that no vector can be made of a chunk."""
     tx.run(SQL["refuse_vector"], {"row": row})
 
 
@@ -48,9 +48,9 @@ def drop_vectors(tx: Tx, rows: Sequence[int]) -> int:
     return tx.run(SQL["drop_wrong_vectors"], {"rows": json.dumps(list(rows))})
 
 
-def await_vectors_of(tx: Tx, chunks: Sequence[int]) -> int:
-    """Mark visible chunks as waiting for vectors; return how many."""
-    return tx.run(SQL["await_vectors_of"], {"rows": json.dumps(list(chunks))})
+def await_vectors_of(tx: Tx, chunks: Sequence[int], space: int | None) -> int:
+    """Have some chunks wait for vectors, but for those that have one of the space; return how many that is."""
+    return tx.run(SQL["await_vectors_of"], {"rows": json.dumps(list(chunks)), "space": space})
 
 
 def missing_vectors(space: int) -> Find:
