@@ -26,7 +26,7 @@ from agent.rows.captures import (
     remove_shown,
 )
 from agent.rows.threads import get_thread
-from agent.rows.turns import get_turn
+from agent.rows.turns import get_turn, keep_upstream
 from agent.values import NOTHING_SAID
 from protocol.capture.calls import (
     CaptureBlock,
@@ -149,11 +149,13 @@ class Recalls:
         replays = params.placement != "system"
         room = self._means.settings().proxy.replay_chars if replays else -1
 
-        def store_and_gather(tx: Tx, new: GivenMemory) -> _Gathered:
-            return self._gather(tx, found, room, self._store(tx, found, new))
+        def store_and_gather(tx: Tx) -> _Gathered:
+            if found.turn_id is not None and params.upstream is not None:
+                keep_upstream(tx, found.turn_id, params.upstream)
+            return self._gather(tx, found, room, self._store(tx, found, given) if given is not None else {})
 
-        if given is not None:
-            gathered = await self._means.db.write(lambda tx: store_and_gather(tx, given))
+        if given is not None or not found.is_continuation:
+            gathered = await self._means.db.write(store_and_gather)
         else:
             gathered = await self._means.db.read(lambda tx: self._gather(tx, found, room, {}))
         if gathered.lost:
