@@ -136,6 +136,10 @@ UPDATE turn SET manifest = :manifest, last_seq = :last_seq WHERE turn_id = :turn
 -- What a turn's prompt turned out to hold.
 UPDATE turn SET manifest = :manifest WHERE turn_id = :turn_id
 
+-- name: keep_upstream
+-- Where a turn that runs went.
+UPDATE turn SET upstream = :upstream WHERE turn_id = :turn_id AND owner IS NOT NULL
+
 -- name: end_turn
 -- A turn ends, from the status that this was decided on; what is not known of it stays.
 UPDATE turn SET status = :status, completed_at = :now, owner = NULL, error_reason = :error_reason, error_retryable = :error_retryable,

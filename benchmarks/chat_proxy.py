@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from benchmarks.goals import Row, at_most, shown
+from benchmarks.goals import Row, at_most, paired, shown
 from benchmarks.pipes import Server, gateway
 from benchmarks.report import percentile
 from benchmarks.wire import cpu_ms, sentence
@@ -35,8 +35,9 @@ CHUNKS = 1000
 CHUNK_PAUSE_US = 1000
 STREAMS = 5
 FIRST_BYTES = 40
-HUNG = 8
+HANGS = 5
 MISSES = 3
+SHORT = 5
 DEADLINE_MS = 250
 PREPARED = 30
 LONG_TURNS = 100
@@ -45,7 +46,7 @@ PARALLEL_CHUNKS = 400
 PARALLEL_PAUSE_US = 2000
 STREAM_CHUNKS, STREAM_CHARS = 4000, 4000
 BODY_KB = 400
-READS = 20
+READS = 40
 
 REQUEST_RATIO, CHUNK_RATIO, DELAY_RATIO = 1.3, 1.15, 1.2
 FIRST_BYTE_MS, HUNG_MS, SHORT_MS = 3.0, 20.0, 45.0
@@ -142,40 +143,37 @@ def message(number: int, method: str, params: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
-def by_turns(servers: list[Spawned], count: int, act: Callable[[Spawned, int], None]) -> dict[str, float]:
-    """Processor time of one act at each server, in microseconds, asked by turns; the first ones are not counted."""
-    used = dict.fromkeys((one.name for one in servers), 0.0)
+def by_turns(servers: list[Spawned], count: int, act: Callable[[Spawned, int], None]) -> list[list[float]]:
+    """Processor time of each act at each server, in microseconds, asked by turns; the first ones are not counted."""
+    used: list[list[float]] = [[] for _ in servers]
     for number in range(WARM + count):
-        for one in servers:
+        for one, times in zip(servers, used, strict=True):
             before = cpu_ms(one.pid)
             act(one, number)
-            used[one.name] += cpu_ms(one.pid) - before if number >= WARM else 0.0
-    return {name: spent * 1000 / count for name, spent in used.items()}
+            times.append((cpu_ms(one.pid) - before) * 1000)
+    return [times[WARM:] for times in used]
 
 
 def passing_on(forwarder: Spawned, ours: Spawned) -> list[Row]:
     """A request and a chunk with memory off, beside the forwarder."""
-    by_request = by_turns([forwarder, ours], REQUESTS, lambda one, n: one.ask(sentence(n), headers=OFF) and None)
-    chunk_us: dict[str, list[float]] = {forwarder.name: [], ours.name: []}
+    servers = [forwarder, ours]
+    taken = by_turns(servers, REQUESTS, lambda one, n: one.ask(sentence(n), headers=OFF) and None)
+    request = [statistics.median(times) for times in taken]
+    chunk_us: list[list[float]] = [[] for _ in servers]
     for _ in range(STREAMS):
-        for one in (forwarder, ours):
+        for one, alone, times in zip(servers, request, chunk_us, strict=True):
             before = cpu_ms(one.pid)
             one.ask("Say much.", f"?chunks={CHUNKS}&pause_us={CHUNK_PAUSE_US}", OFF)
-            chunk_us[one.name].append(((cpu_ms(one.pid) - before) * 1000 - by_request[one.name]) / CHUNKS)
-    request, chunk = by_request[forwarder.name], statistics.median(chunk_us[forwarder.name])
-    of_ours = statistics.median(chunk_us[ours.name])
-    beside = "the forwarder"
-    return [
-        at_most(
-            "a request, memory off, CPU",
-            by_request[ours.name],
-            "µs",
-            REQUEST_RATIO * request,
-            beside=beside,
-            floor=request,
-        ),
-        at_most("a chunk of a stream, CPU", of_ours, "µs", CHUNK_RATIO * chunk, beside=beside, floor=chunk),
+            times.append(((cpu_ms(one.pid) - before) * 1000 - alone) / CHUNKS)
+    what: list[tuple[str, float, list[list[float]]]] = [
+        ("a request, memory off, CPU", REQUEST_RATIO, taken),
+        ("a chunk of a stream, CPU", CHUNK_RATIO, chunk_us),
     ]
+    rows: list[Row] = []
+    for name, ratio, (beside, own) in what:
+        figure, floor = paired(own, beside)
+        rows.append(at_most(name, figure, "µs", ratio * floor, beside="the forwarder", floor=floor))
+    return rows
 
 
 def with_memory(direct: Spawned, forwarder: Spawned, ours: Spawned) -> list[Row]:
@@ -202,14 +200,18 @@ def with_memory(direct: Spawned, forwarder: Spawned, ours: Spawned) -> list[Row]
     first = {name: statistics.median(values[WARM:]) for name, values in took.items()}
     prepare = statistics.median(prepared[WARM:])
     end, end_off = (statistics.median(values) for values in zip(*ends[WARM:], strict=True))
-    limit = first["forwarder"] + prepare + FIRST_BYTE_MS
+    beyond = [
+        own - forwarded - waited
+        for own, forwarded, waited in zip(*(took[one.name] for one in (ours, forwarder)), prepared, strict=True)
+    ]
+    limit = first["forwarder"] + prepare
+    figure = limit + statistics.median(beyond[WARM:])
+    limit += FIRST_BYTE_MS
     return [
         shown("first byte, directly, wall", first["model"], "ms"),
         shown("first byte, the forwarder, wall", first["forwarder"], "ms", beside="directly", floor=first["model"]),
         shown("`capture/prepare` as the proxy waits for it, wall", prepare, "ms"),
-        at_most(
-            "first byte, memory on, wall", first["proxy"], "ms", limit, beside="the forwarder", floor=first["forwarder"]
-        ),
+        at_most("first byte, memory on, wall", figure, "ms", limit, beside="the forwarder", floor=first["forwarder"]),
         shown("from the last event to the end, memory on, wall", end, "ms", beside="memory off", floor=end_off),
         shown("a request, memory on, CPU of the proxy", used[0] / FIRST_BYTES, "ms"),
         shown("a request, memory on, CPU of its child", used[1] / FIRST_BYTES, "ms"),
@@ -250,15 +252,29 @@ def while_indexing(folder: Path, direct: Spawned, forwarder: Spawned, ours: Spaw
 
 
 def hung(direct: Spawned, ours: Spawned) -> list[Row]:
-    """The first byte while the child is stopped."""
-    floor = statistics.median(direct.ask(sentence(n)).first_ms for n in range(FIRST_BYTES))
+    """The first byte while the child is stopped, again and again, by turns with the upstream itself.
+
+    Of each time the longest of the misses counts, and the median of those after them; both beyond the direct ones.
+    """
     child = child_of(ours.pid)
-    os.kill(child, signal.SIGSTOP)
-    try:
-        took = [ours.ask(f"Are you there? {sentence(n)}").first_ms for n in range(HUNG)]
-    finally:
-        os.kill(child, signal.SIGCONT)
-    longest, short = max(took[:MISSES]), statistics.median(took[MISSES:])
+    took: list[list[float]] = []
+    floors: list[list[float]] = []
+    for hang in range(HANGS):
+        os.kill(child, signal.SIGSTOP)
+        try:
+            asked = [
+                (ours.ask(f"Are you there? {text}").first_ms, direct.ask(text).first_ms)
+                for text in (sentence(MISSES * hang + n) for n in range(MISSES + SHORT))
+            ]
+        finally:
+            os.kill(child, signal.SIGCONT)
+        while not ours.ask("Are you there again?").memory.startswith(("recalled", "empty")):
+            pass
+        took.append([own for own, _ in asked])
+        floors.append([beside for _, beside in asked])
+    floor = statistics.median(one for hang in floors for one in hang)
+    longest = statistics.median(max(hang[:MISSES]) for hang in took)
+    short = statistics.median(statistics.median(hang[MISSES:]) for hang in took)
     return [
         at_most(
             "first byte, hung child, wall", longest, "ms", floor + DEADLINE_MS + HUNG_MS, beside="directly", floor=floor
@@ -270,35 +286,34 @@ def hung(direct: Spawned, ours: Spawned) -> list[Row]:
 def reading() -> list[Row]:
     """Splitting a body and hashing its conversation, beside the bare work: `json.loads` and a hash of each message."""
 
-    def cost(kilobytes: int) -> tuple[float, float]:
-        said = [{"role": ("user", "assistant")[n % 2], "content": sentence(n) * 30} for n in range(kilobytes // 2)]
+    def body_of(kilobytes: int) -> bytes:
+        said = [{"role": ("user", "assistant")[n % 2], "content": sentence(n) * 30} for n in range(kilobytes)]
         body = json.dumps({"model": "m", "messages": said}).encode()
-        body = json.dumps({"model": "m", "messages": said[: len(said) * kilobytes * 1024 // len(body)]}).encode()
+        return json.dumps({"model": "m", "messages": said[: len(said) * kilobytes * 1024 // len(body)]}).encode()
 
-        def ours() -> None:
-            follow_all(START, [one.said for one in openai_chat.read(body, ()).messages])
+    def ours(body: bytes) -> None:
+        follow_all(START, [one.said for one in openai_chat.read(body, ()).messages])
 
-        def bare() -> None:
-            before = b""
-            for one in json.loads(body)["messages"]:
-                said = normalize("NFC", one["role"] + one["content"]).encode()
-                before = hashlib.blake2b(before + said, digest_size=HASH_BYTES).digest()
+    def bare(body: bytes) -> None:
+        before = b""
+        for one in json.loads(body)["messages"]:
+            said = normalize("NFC", one["role"] + one["content"]).encode()
+            before = hashlib.blake2b(before + said, digest_size=HASH_BYTES).digest()
 
-        taken: dict[Callable[[], object], list[float]] = {ours: [], bare: []}
-        for _ in range(READS):
-            for act, times in taken.items():
-                before = time.process_time()
-                act()
-                times.append((time.process_time() - before) * 1000)
-        scale = kilobytes * 1024 / len(body)
-        own, floor = (statistics.median(times) * scale for times in taken.values())
-        return own, floor
-
-    (once, floor), (twice, _) = cost(BODY_KB), cost(2 * BODY_KB)
+    half, whole = body_of(BODY_KB), body_of(2 * BODY_KB)
+    taken: list[list[float]] = [[], [], []]
+    for _ in range(READS):
+        for times, (act, body) in zip(taken, ((ours, half), (bare, half), (ours, whole)), strict=True):
+            before = time.process_time()
+            act(body)
+            times.append((time.process_time() - before) * 1000)
+    (once, floor), (twice, alone) = paired(taken[0], taken[1]), paired(taken[2], taken[0])
     what = f"split and chain of {BODY_KB} KB, CPU"
     return [
         at_most(what, once, "ms", READ_RATIO * floor, beside="the bare work", floor=floor),
-        at_most("the same of twice as much, CPU", twice, "ms", LINEAR_RATIO * once, beside="once as much", floor=once),
+        at_most(
+            "the same of twice as much, CPU", twice, "ms", LINEAR_RATIO * alone, beside="once as much", floor=alone
+        ),
     ]
 
 
@@ -394,7 +409,7 @@ def preparing(folder: Path) -> list[Row]:
                 server.ask(message(4, "gateway/drain", {}))
                 ours.append(chat.turn(f"What do you know of this, {turns}: {sentence(number + LONG_TURNS)}"))
                 server.ask(message(5, "gateway/drain", {}))
-            floor, cost = (statistics.median(taken[-PREPARED // 2 :]) for taken in (of_turn, ours))
+            cost, floor = paired(ours[-PREPARED // 2 :], of_turn[-PREPARED // 2 :])
             what = f"`capture/prepare` after {turns} turns and more, CPU"
             rows.append(at_most(what, cost, "ms", PREPARE_RATIO * floor, beside="`turn/prepare`", floor=floor))
     return rows

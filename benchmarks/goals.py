@@ -7,6 +7,7 @@ Rule 2: a goal stands only in the call that makes its row.
 
 import json
 import os
+import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,6 +65,16 @@ def at_least(
 ) -> Row:
     """A figure that has to be large."""
     return Row(what, figure, unit, wall, beside, floor, f"≥ {limit:g}", figure >= limit)
+
+
+def paired(ours: Sequence[float], beside: Sequence[float]) -> tuple[float, float]:
+    """A figure and its floor of rounds in which both were measured by turns.
+
+    The floor is the median of its rounds, and the figure as many times that as the median of the rounds' ratios: what
+    else the machine does meanwhile is in both sides of a round, and a round that it spoils does not count.
+    """
+    floor = statistics.median(beside)
+    return floor * statistics.median(one / other for one, other in zip(ours, beside, strict=True)), floor
 
 
 def shown(

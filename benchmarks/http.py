@@ -8,12 +8,14 @@ same run.
 import argparse
 import json
 import re
+import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -21,17 +23,20 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from benchmarks.chat_proxy import figures
-from benchmarks.goals import Row, at_most, show, shown
+from benchmarks.goals import Row, at_most, paired, show, shown
 from benchmarks.pipes import gateway
 from benchmarks.report import machine
 from benchmarks.wire import cpu_ms, sentence
 from gateway.wire.client import console_script
 
 RECORDS = 300
-SEARCHES = 400
+ROUNDS = 21
+CALLS = 20
+"""Calls of each side in a round: what a call leaves to be done after its answer is in the round."""
 WARM = 50
-STARTS = 5
+STARTS = 7
 IDLE_SECONDS = 15.0
+IDLE_ROUNDS = 3
 SETTLE_SECONDS = 6.0
 """The seconds after which the late work of a start is over."""
 CONFIG = "[gateway.embedding]\nenabled = false\n\n[gateway.http]\nrequests_per_second = 10000\n"
@@ -83,14 +88,26 @@ def door(folder: Path) -> Generator[OpenDoor]:
             process.send_signal(signal.SIGTERM)
 
 
-def per_call(pid: int, call: Callable[[int], object]) -> float:
-    """Processor time of one call, in microseconds, once the process is warm."""
+class Side(NamedTuple):
+    """A process, and a call of it by a number."""
+
+    pid: int
+    call: Callable[[int], object]
+
+
+def by_turns(sides: Sequence[Side]) -> list[list[float]]:
+    """Processor time of one call of each side in each round, in microseconds, once the processes are warm."""
+    taken: list[list[float]] = [[] for _ in sides]
     for number in range(WARM):
-        call(number)
-    used = cpu_ms(pid)
-    for number in range(SEARCHES):
-        call(number)
-    return (cpu_ms(pid) - used) * 1000 / SEARCHES
+        for side in sides:
+            side.call(number)
+    for first in range(0, ROUNDS * CALLS, CALLS):
+        for side, times in zip(sides, taken, strict=True):
+            used = cpu_ms(side.pid)
+            for number in range(first, first + CALLS):
+                side.call(number)
+            times.append((cpu_ms(side.pid) - used) * 1000 / CALLS)
+    return taken
 
 
 def message(number: int, method: str, params: object) -> dict[str, object]:
@@ -107,16 +124,22 @@ def wakes(pid: int) -> int:
 
 
 def searches(folder: Path) -> list[Row]:
-    """The same searches over pipes and over HTTP, and a route that does nothing."""
+    """The same searches over pipes and over HTTP, by turns, and a route that does nothing."""
     asked = [{"query": sentence(number)} for number in range(RECORDS)]
     with gateway(folder / "home") as server:
         for number in range(RECORDS):
             server.ask(message(number, "memory/remember", {"content": sentence(number)}))
         server.ask(message(RECORDS, "gateway/drain", {}))
-        pipes = per_call(server.pid, lambda n: server.ask(message(n, "memory/search", asked[n % RECORDS])))
-    with door(folder) as opened:
-        empty = per_call(opened.pid, lambda _: opened.ask("GET", "/health"))
-        ours = per_call(opened.pid, lambda n: opened.ask("POST", "/rpc/memory/search", asked[n % RECORDS]))
+    shutil.copytree(folder / "home", folder / "other" / "home")
+    with gateway(folder / "other" / "home") as server, door(folder) as opened:
+        over_pipes, over_http, alone = by_turns(
+            [
+                Side(server.pid, lambda n: server.ask(message(n, "memory/search", asked[n % RECORDS]))),
+                Side(opened.pid, lambda n: opened.ask("POST", "/rpc/memory/search", asked[n % RECORDS])),
+                Side(opened.pid, lambda _: opened.ask("GET", "/health")),
+            ]
+        )
+    (ours, pipes), empty = paired(over_http, over_pipes), statistics.median(alone)
     limit = pipes + ROUTES * empty
     return [
         shown("an empty route, CPU", empty, "µs"),
@@ -176,13 +199,19 @@ def pages(folder: Path, records: int) -> list[Row]:
         answer = opened.connection.getresponse()
         answer.read()
         base = str(answer.headers["location"]).removesuffix("today")
-        empty = per_call(opened.pid, lambda _: opened.ask("GET", "/health"))
+        time.sleep(SETTLE_SECONDS)
         for page in page_costs(record["memory_id"], record["created_at"] - DAY_MS):
             size = len(opened.ask("GET", base + page.path))
-            ours = per_call(opened.pid, lambda _, path=page.path: opened.ask("GET", base + path))
-            floor = empty
-            for method, params in page.methods:
-                floor += per_call(opened.pid, lambda _, m=method, p=params: opened.ask("POST", f"/rpc/{m}", p)) - empty
+            calls: list[Callable[[int], object]] = [
+                lambda _, path=page.path: opened.ask("GET", base + path),
+                lambda _: opened.ask("GET", "/health"),
+                *(lambda _, m=m, p=p: opened.ask("POST", f"/rpc/{m}", p) for m, p in page.methods),
+            ]
+            taken, alone, *of_methods = by_turns([Side(opened.pid, call) for call in calls])
+            floors = [
+                empty + sum(one - empty for one in methods) for empty, *methods in zip(alone, *of_methods, strict=True)
+            ]
+            ours, floor = paired(taken, floors)
             what = f"the page {page.name}, {records} memories"
             rows.append(at_most(f"{what}, CPU", ours, "µs", PAGE_RATIO * floor, beside="its methods", floor=floor))
             rows.append(at_most(f"{what}, size", size / 1024, "KiB", PAGE_KIB))
@@ -206,13 +235,18 @@ def idle(folder: Path) -> list[Row]:
     """Measure the wake-ups of a process without requests."""
     if not Path("/proc/self/task").is_dir():
         return []
+    pipes: list[int] = []
+    ours: list[int] = []
     with gateway(folder / "serve") as server, door(folder / "http") as opened:
         time.sleep(SETTLE_SECONDS)
-        before = wakes(server.pid), wakes(opened.pid)
-        time.sleep(IDLE_SECONDS)
-        pipes, ours = wakes(server.pid) - before[0], wakes(opened.pid) - before[1]
+        for _ in range(IDLE_ROUNDS):
+            before = wakes(server.pid), wakes(opened.pid)
+            time.sleep(IDLE_SECONDS)
+            pipes.append(wakes(server.pid) - before[0])
+            ours.append(wakes(opened.pid) - before[1])
     what = f"doing nothing for {IDLE_SECONDS:g} s, wake-ups"
-    return [at_most(what, ours, "", IDLE_RATIO * pipes, beside="`serve`", floor=pipes)]
+    floor = statistics.median(pipes)
+    return [at_most(what, statistics.median(ours), "", IDLE_RATIO * floor, beside="`serve`", floor=floor)]
 
 
 def main(arguments: list[str] | None = None) -> int:

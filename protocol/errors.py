@@ -62,9 +62,9 @@ class ReasonInfo(NamedTuple):
 
 
 REASONS: dict[ErrorReason, ReasonInfo] = {
-    "parse_error": ReasonInfo(-32700, False, "The line is not JSON in UTF-8."),
-    "invalid_request": ReasonInfo(-32600, False, "The line is not a JSON-RPC 2.0 request."),
-    "message_too_large": ReasonInfo(-32600, False, "The line is longer than gateway.limits.max_message_bytes."),
+    "parse_error": ReasonInfo(-32700, False, "The message is not JSON in UTF-8."),
+    "invalid_request": ReasonInfo(-32600, False, "The message is not a JSON-RPC 2.0 request."),
+    "message_too_large": ReasonInfo(-32600, False, "The message is longer than gateway.limits.max_message_bytes."),
     "already_initialized": ReasonInfo(-32600, False, "initialize was answered before."),
     "shutting_down": ReasonInfo(-32600, False, "After shutdown only exit is accepted."),
     "method_not_found": ReasonInfo(-32601, False, "There is no such method."),

@@ -152,7 +152,8 @@ class Captures:
 
     def to_asked_message(self, params: CapturePrepareParams) -> AskedMessage:
         """Return a message by the keyed digests by which it is looked for."""
-        chain = [self.digest(bytes.fromhex(link.hash)) for link in params.chain]
+        hashes = [bytes.fromhex(link.hash) for link in params.chain]
+        chain = [self._digests.get(one) or self.digest(one) for one in hashes]
         source = params.source
         is_of_subagent = source.role == "subagent"
         return AskedMessage(chain, params.user_index, self.session_of(source), source.thread_id, is_of_subagent)

@@ -4,7 +4,8 @@ Rule 1: a turn begins with each message of the user and is known by the hash cha
 brings what is new in it alone.
 Rule 2: a transcript that went another way than the conversation that is there is a conversation of its own, and
 so is one that another client or agent passes on.
-Rule 3: nothing is learnt from a transcript that does not say that it is live.
+Rule 3: a message without a word is not kept, and counted: one of them is no reason to refuse a transcript.
+Rule 4: nothing is learnt from a transcript that does not say that it is live.
 """
 
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ from protocol.capture.calls import CaptureIngestParams, CaptureIngestResult, Tra
 from protocol.capture.chain import START, ChainMessage, follow
 from protocol.conversation.items import Item
 from protocol.conversation.threads import ThreadFork
+from protocol.errors import CallerError
 from protocol.methods import Bound, bind
 from protocol.seams.callers import enter
 from protocol.seams.ports import JobKind, JobQueue, Tx
@@ -73,11 +75,13 @@ class _Work:
     def __init__(self, captures: Captures, means: CaptureMeans, params: CaptureIngestParams) -> None:
         self._captures, self._means, self.params = captures, means, params
         self.session = captures.session_of(params.source)
+        self.skipped = 0
         self.said = self._build_chain()
         self.thread_id = ""
         self.turns = 0
 
     def _build_chain(self) -> list[HashedTurn]:
+        """Return the turns in which somebody says something; blank messages are hashed as the others are."""
         found: list[HashedTurn] = []
         before = START
         for messages, at in split(self.params):
@@ -85,7 +89,10 @@ class _Work:
             for message in messages[1:]:
                 before = follow(before, ChainMessage(message.role, [message.text]))
             digests = (self._captures.digest(user), self._captures.digest(before))
-            found.append(HashedTurn(messages, at, *digests))
+            spoken = [message for message in messages if message.text.strip()]
+            self.skipped += len(messages) - len(spoken)
+            if spoken:
+                found.append(HashedTurn(spoken, at, *digests))
         return found
 
     def store(self, tx: Tx, part: Sequence[HashedTurn], *, learns: bool) -> None:
@@ -195,6 +202,8 @@ class Ingests:
         """Keep a transcript; return its conversation and how many of its turns are new or have an answer now."""
         enter(params.source.door, params.source.client)
         work, db = _Work(self._captures, self._means, params), self._means.db
+        if not work.said:
+            raise CallerError.at("$.turns", "Nobody says anything in them")
         learns = params.live and self._means.settings().http.ingest_learns
         async with self._storing:  # a transcript that comes twice at once is stored once
             await db.write(work.open)
@@ -202,7 +211,7 @@ class Ingests:
                 part = work.said[begun : begun + TURNS_AT_ONCE]
                 await db.write(partial(work.store, part=part, learns=learns))
         job_id = await db.read(lambda tx: self._job_of(tx, work.thread_id)) if work.turns else None
-        return CaptureIngestResult(job_id=job_id, thread_id=work.thread_id, turns=work.turns)
+        return CaptureIngestResult(job_id=job_id, thread_id=work.thread_id, turns=work.turns, skipped=work.skipped)
 
     def _job_of(self, tx: Tx, thread_id: str) -> str | None:
         """Return the newest work that follows what was said in a conversation; None where none waits."""

@@ -4,14 +4,14 @@ Rule 1: the brief is chosen with the first message that goes out with what it wa
 Rule 2: nothing is shown of another conversation than the message's own and those that it left.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from agent.capture.identity import find_replayed
 from agent.capture.means import CaptureMeans, FoundMessage, options_of
-from agent.capture.shown import BETWEEN, behind, cut, find_gone_pieces, half_to_drop, rejoin, within
+from agent.capture.shown import BETWEEN, behind, cut, half_to_drop, rejoin_blocks, within
 from agent.prompt.compiler import context_blocks
 from agent.rows.captures import (
     BlockPiece,
@@ -25,7 +25,7 @@ from agent.rows.captures import (
     remove_shown,
 )
 from agent.rows.threads import get_thread
-from agent.rows.turns import get_turn
+from agent.rows.turns import get_turn, keep_upstream
 from agent.values import NOTHING_SAID
 from protocol.capture.calls import (
     CaptureBlock,
@@ -96,17 +96,20 @@ class Recalls:
         blocks = context_blocks(compiled.blocks, "before_user")
         return GivenMemory(compiled.sections, refs, blocks, compiled.recall.status)
 
-    def _store(self, tx: Tx, found: FoundMessage, given: GivenMemory) -> None:
-        """Store what a message is given: the first of a thread gets the brief, a later one the standing lines since."""
+    def _store(self, tx: Tx, found: FoundMessage, given: GivenMemory) -> Mapping[str, bytes]:
+        """Store what a message is given: the first of a thread gets the brief, a later one the standing lines since.
+
+        Return the marks of its sources.
+        """
         known = get_capture(tx, found.row)
         if known is None or known.recall is not None:  # another process was given it meanwhile
-            return
+            return {}
         refs = [
             *given.standing,
             *(line.ref for line in given.project),
             *(r for b in given.blocks for r in b.source_refs),
         ]
-        marks = dict(self._means.marks(tx, refs))
+        marks = self._means.marks(tx, refs)
         text = next((one.text for one in given.sections if one.section_id == STANDING_SECTION), "")
         pieces = cut(text, given.standing) if text else []
         first = first_shown(tx, found.thread_id) or found.row
@@ -115,7 +118,7 @@ class Recalls:
                 rules = [BlockPiece(line.text, line.ref) for line in given.project]
                 add_shown(tx, found.row, "brief", within(behind(pieces, rules), BRIEF_CHARS), marks)
         else:
-            known_ids = list_shown_sources(tx, found.thread_id)
+            known_ids = list_shown_sources(tx, found.thread_id) if pieces else set[str]()
             new = [piece for piece in pieces if piece.source is not None and piece.source.id not in known_ids]
             add_shown(tx, found.row, "standing", behind([], new), marks)
         there = read_shown(tx, [first]).get(first) or []
@@ -129,6 +132,7 @@ class Recalls:
             if any(piece.source is not None for piece in shown):
                 add_shown(tx, found.row, block.domain, shown, marks)
         keep_recall(tx, found.row, given.status)
+        return marks
 
     async def answer(
         self, params: CapturePrepareParams, found: FoundMessage, given: GivenMemory | None
@@ -137,39 +141,39 @@ class Recalls:
         # blocks in the system prompt are not replayed: less than no room
         room = self._means.settings().proxy.replay_chars if params.placement != "system" else -1
 
-        def store_and_gather(tx: Tx, new: GivenMemory) -> _Gathered:
-            self._store(tx, found, new)
-            return self._gather(tx, found, room)
+        def store_and_gather(tx: Tx) -> _Gathered:
+            if found.turn_id is not None and params.upstream is not None:
+                keep_upstream(tx, found.turn_id, params.upstream)
+            return self._gather(tx, found, room, self._store(tx, found, given) if given is not None else {})
 
-        if given is not None:
-            gathered = await self._means.db.write(lambda tx: store_and_gather(tx, given))
+        if given is not None or not found.is_continuation:
+            gathered = await self._means.db.write(store_and_gather)
         else:
-            gathered = await self._means.db.read(lambda tx: self._gather(tx, found, room))
+            gathered = await self._means.db.read(lambda tx: self._gather(tx, found, room, {}))
         if gathered.lost:
             await self._means.db.note(lambda tx: remove_shown(tx, gathered.lost))
         return gathered.result
 
-    def _gather(self, tx: Tx, found: FoundMessage, room: int) -> _Gathered:
-        """Read what a message and those before it are given, without what may not be shown now."""
+    def _gather(self, tx: Tx, found: FoundMessage, room: int, known: Mapping[str, bytes]) -> _Gathered:
+        """Read what a message and those before it are given, without what may not be shown now.
+
+        `known` are marks that were read in this transaction.
+        """
         threads = _with_ancestors(tx, found.thread_id) if room >= 0 else []
         earlier = find_replayed(found.asked, captures_with_shown(tx, found.workspace_id, threads), threads)
         first = first_shown(tx, found.thread_id)
         rows = dict(sorted(earlier.items())) | {found.asked.user_index: found.row}
         shown = read_shown(tx, [*dict.fromkeys([*rows.values(), *([first] if first is not None else [])])])
-        refs = [piece.source for pieces in shown.values() for piece in pieces if piece.source is not None]
-        marks = dict(self._means.marks(tx, refs))
+        sources = {piece.source.id: piece.source for pieces in shown.values() for piece in pieces if piece.source}
+        marks = {**known, **self._means.marks(tx, [ref for name, ref in sources.items() if name not in known])}
         lost: list[int] = []
+        rejoined = {row: rejoin_blocks(pieces, marks) for row, pieces in shown.items()}
 
         def text_of(row: int | None, blocks: Collection[str]) -> str:
-            parts: list[str] = []
-            for block in blocks:
-                pieces = [piece for piece in shown.get(row or 0, ()) if piece.block == block]
-                if not pieces:
-                    continue
-                joined = rejoin(pieces, find_gone_pieces(pieces, marks))
-                lost.extend(joined.lost)
-                parts.append(joined.text)
-            return BETWEEN.join(part for part in parts if part)
+            parts = [part for block in blocks if (part := rejoined.get(row or 0, {}).get(block)) is not None]
+            for part in parts:
+                lost.extend(part.lost)
+            return BETWEEN.join(part.text for part in parts if part.text)
 
         texts = {place: text_of(row, RECALL_BLOCKS) for place, row in rows.items()}
         brief = text_of(first, ("brief",))

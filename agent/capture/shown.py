@@ -4,7 +4,7 @@ Rule 1: pure; the pieces of a block, one after the other, are its bytes.
 Rule 2: a piece with a source is whole lines; what frames them has none. A block without a line left is no block.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -55,21 +55,22 @@ class Rejoined(Struct, frozen=True):
     lost: list[int]
 
 
-def rejoin(pieces: Iterable[StoredPiece], gone: Collection[int]) -> Rejoined:
-    """Return the text of stored pieces without those that are gone; empty where no line is left."""
-    kept, lost, has_line = list[str](), list[int](), False
+def rejoin_blocks(pieces: Iterable[StoredPiece], marks: Mapping[str, bytes]) -> dict[str, Rejoined]:
+    """Return the blocks of stored pieces without what is gone: its source says something else now, or is not shown.
+
+    A block without a line left is empty.
+    """
+    blocks: dict[str, list[StoredPiece]] = {}
     for piece in pieces:
-        if piece.row in gone:
-            lost.append(piece.row)
-        else:
-            kept.append(piece.text)
-            has_line |= piece.source is not None
-    return Rejoined("".join(kept) if has_line else "", lost)
+        blocks.setdefault(piece.block, []).append(piece)
+    return {block: _rejoin(its, marks) for block, its in blocks.items()}
 
 
-def find_gone_pieces(pieces: Iterable[StoredPiece], marks: dict[str, bytes]) -> set[int]:
-    """Return the rows of pieces whose source says something else now, or may not be shown."""
-    return {piece.row for piece in pieces if piece.source is not None and marks.get(piece.source.id) != piece.mark}
+def _rejoin(pieces: Sequence[StoredPiece], marks: Mapping[str, bytes]) -> Rejoined:
+    kept = [piece for piece in pieces if piece.source is None or marks.get(piece.source.id) == piece.mark]
+    lost = [] if len(kept) == len(pieces) else [piece.row for piece in pieces if piece not in kept]
+    has_line = any(piece.source is not None for piece in kept)
+    return Rejoined("".join([piece.text for piece in kept]) if has_line else "", lost)
 
 
 def half_to_drop(sizes: Sequence[int], room: int) -> int:

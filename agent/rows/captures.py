@@ -1,7 +1,7 @@
 """Rows of captured messages, which programs without memory passed on, and of the lines that these were shown."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -202,7 +202,7 @@ class StoredPiece(Struct, frozen=True):
     text: str
 
 
-def add_shown(tx: Tx, row: int, block: str, pieces: Sequence[BlockPiece], marks: dict[str, bytes]) -> None:
+def add_shown(tx: Tx, row: int, block: str, pieces: Sequence[BlockPiece], marks: Mapping[str, bytes]) -> None:
     """Store the pieces of a block (`brief`, `standing`, `memory`, `thread`) with their marks, given by source id."""
     tx.run_many(
         SQL["add_shown_line"],

@@ -216,6 +216,11 @@ def _values_of(left: TurnLeft) -> dict[str, Any]:
     }
 
 
+def keep_upstream(tx: Tx, turn_id: str, upstream: TurnUpstream) -> None:
+    """Keep where a turn that runs went."""
+    tx.run(SQL["keep_upstream"], {"turn_id": turn_id, "upstream": to_json(upstream)})
+
+
 def supersede_turn(tx: Tx, turn_id: str, by: str) -> None:
     """Keep that the question of a turn was asked again in another one."""
     tx.run(SQL["supersede_turn"], {"turn_id": turn_id, "by": by})

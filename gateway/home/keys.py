@@ -6,6 +6,7 @@ no forgotten statement would be recognised.
 
 import hmac
 import secrets
+from functools import cache
 from pathlib import Path
 
 from gateway.base.durable_file import publish, publish_once
@@ -62,9 +63,13 @@ class HomeKey:
 
         A `LostKey` raises `Unavailable`.
         """
-        name = domain.encode()
-        framed = VERSION + len(name).to_bytes(2, "big") + name + text.encode("utf-8", "surrogatepass")
-        return hmac.digest(self._key, framed, "sha256")
+        return hmac.digest(self._key, _frame(domain) + text.encode("utf-8", "surrogatepass"), "sha256")
+
+
+@cache
+def _frame(domain: str) -> bytes:
+    name = domain.encode()
+    return VERSION + len(name).to_bytes(2, "big") + name
 
 
 class LostKey(HomeKey):

@@ -20,8 +20,6 @@ from protocol.unicode_forms import normalize
 HASH_BYTES = 16
 START = b""
 """The hash before the first message."""
-COPIED_BYTES = 64 * 1024
-"""A part that is shorter is hashed together with its neighbours; a copy of a longer one would cost memory."""
 
 _EDGE = re.compile(
     r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context|file_context) nonce=\\*"[\w-]{4,64}\\*"|standing_memory)>'
@@ -92,23 +90,23 @@ def canonical(arguments: Any) -> bytes:
 
 def follow(before: bytes, message: ChainMessage) -> bytes:
     """Return the hash of a conversation with one message more."""
-    parts: list[tuple[bytes, bytes | bytearray]] = [(b"role", message.role.encode())]
-    parts += [(b"text", text) for text in map(_to_counted_bytes, message.texts) if text]
-    for wish in message.tools:
-        parts += [(b"tool", wish.name.encode()), (b"tool", canonical(wish.arguments))]
-    parts += [(b"other", other) for other in message.others]
     digest = hashlib.blake2b(before, digest_size=HASH_BYTES)
-    short = bytearray()
-    for kind, part in parts:  # with its length: no two lists of parts are the same bytes
-        short += b"%b%d:" % (kind, len(part))
-        if len(part) < COPIED_BYTES:
-            short += part
-        else:
-            digest.update(short)
-            digest.update(part)
-            short = bytearray()
-    digest.update(short)
+    _add(digest, b"role", message.role.encode())
+    for text in map(_to_counted_bytes, message.texts):
+        if text:
+            _add(digest, b"text", text)
+    for wish in message.tools:
+        _add(digest, b"tool", wish.name.encode())
+        _add(digest, b"tool", canonical(wish.arguments))
+    for other in message.others:
+        _add(digest, b"other", other)
     return digest.digest()
+
+
+def _add(digest: hashlib.blake2b, kind: bytes, part: bytes | bytearray) -> None:
+    """Add a part with its length: no two lists of parts are the same bytes."""
+    digest.update(b"%b%d:" % (kind, len(part)))
+    digest.update(part)
 
 
 def _to_counted_bytes(text: str | bytearray) -> bytes | bytearray:

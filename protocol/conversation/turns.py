@@ -149,7 +149,7 @@ class Turn(Wire):
     tool_events: list[ToolEvent] = []
     """Tools that a host, or a program that speaks through the proxy, called for it; those of the gateway are items."""
     upstream: TurnUpstream | None = None
-    """The upstream that it went to through the proxy; null for a turn that came another way, or has no end yet."""
+    """The upstream that it went to through the proxy; null for a turn that came another way."""
 
 
 class TurnResult(Wire):

@@ -10,7 +10,16 @@ from benchmarks import chat_proxy, http
 from benchmarks.goals import Row
 
 SMALL: dict[Any, dict[str, float]] = {
-    http: {"RECORDS": 6, "SEARCHES": 3, "WARM": 1, "STARTS": 1, "IDLE_SECONDS": 0.5, "SETTLE_SECONDS": 0.1},
+    http: {
+        "RECORDS": 6,
+        "ROUNDS": 2,
+        "CALLS": 2,
+        "WARM": 1,
+        "STARTS": 1,
+        "IDLE_SECONDS": 0.5,
+        "IDLE_ROUNDS": 1,
+        "SETTLE_SECONDS": 0.1,
+    },
     chat_proxy: {
         "RECORDS": 6,
         "REQUESTS": 3,
@@ -18,7 +27,8 @@ SMALL: dict[Any, dict[str, float]] = {
         "CHUNKS": 20,
         "STREAMS": 1,
         "FIRST_BYTES": 3,
-        "HUNG": 4,
+        "HANGS": 1,
+        "SHORT": 1,
         "PREPARED": 2,
         "LONG_TURNS": 3,
         "IMPORTED": 200,

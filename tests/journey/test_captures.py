@@ -392,6 +392,23 @@ async def test_what_came_too_late_is_taken_back(tmp_path, ended_by):
         assert not [block for block in second["blocks"] if block["index"] == 0]
 
 
+@pytest.mark.parametrize("left", ["for another message", "by its process"])
+@journey
+async def test_a_turn_that_was_left_says_where_it_went(tmp_path, left):
+    den = Den(tmp_path)
+    goes_to = {"name": "vendor", "dialect": "openai", "model": "m-1"}
+    async with den.client() as client, den.client() as other:
+        chat = Chat(client, session_id="s1")
+        turn_id = (await chat.prepare(ASK, upstream=goes_to))["turn"]["turn_id"]
+        if left == "by its process":
+            client.kill()
+            await client.wait()
+        chat.client = other
+        await chat.prepare("And now?", upstream={**goes_to, "model": "m-2"})
+        turn = (await other.request("turn/get", {"turn_id": turn_id}))["turn"]
+        assert (turn["status"], turn["upstream"]) == ("interrupted", goes_to)
+
+
 @journey
 async def test_a_turn_that_never_came_through_is_kept_whole_and_once(tmp_path):
     async with Den(tmp_path).client() as client:

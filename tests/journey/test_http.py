@@ -630,6 +630,7 @@ def test_http_statement_05_wrong_requests(tmp_path):
         ):
             said = den.ask("POST", "/v1/write", body)
             assert (said.status, said.reason) == (400, reason), body[:40]
+            assert "line" not in said.json["error"]["message"]  # a body is none
         for kind in (
             "text/plain",
             "application/x-www-form-urlencoded",

@@ -99,3 +99,26 @@ async def test_a_live_transcript_of_an_agent_teaches(tmp_path):
             den.ask("POST", "/v1/ingest", {"agent": "scribe", "messages": [{"role": "tool", "content": "x"}]}).status
             == 400
         )
+
+
+@journey
+async def test_messages_without_a_word_are_counted_and_not_kept(tmp_path):
+    den = HttpDen(tmp_path)
+    blank = [{"role": "user", "content": " \n"}, {"role": "assistant", "content": ""}]
+    answered = [{"role": "user", "content": "\t"}, {"role": "assistant", "content": "What can I do for you?"}]
+    with den.door():
+        body = {"agent": "scribe", "session_id": "s1", "messages": [*blank, *SAID, *answered]}
+        first = den.ask("POST", "/v1/ingest", body).json
+        assert (first["turns"], first["skipped"]) == (3, 3)
+        grown = den.ask("POST", "/v1/ingest", body | {"messages": [*body["messages"], *blank, *MORE]}).json
+        assert (grown["thread_id"], grown["turns"], grown["skipped"]) == (first["thread_id"], 1, 5)
+        kept = [*SAID, answered[1], *MORE]
+        assert texts(den, first["thread_id"]) == said(kept)
+        refused = den.ask("POST", "/v1/ingest", body | {"messages": blank})
+        assert (refused.status, refused.json["error"]["data"]["reason"]) == (400, "invalid_params")
+        params = {
+            "source": {"door": "ingest", "client": "scribe"},
+            "turns": [{"messages": [{"role": "user", "text": " "}]}],
+        }
+        over_rpc = den.ask("POST", "/rpc/capture/ingest", params)
+        assert (over_rpc.status, over_rpc.json["error"]["data"]["details"]["path"]) == (400, "$.turns")

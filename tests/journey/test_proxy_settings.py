@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from proxy_stage import Program, Reply, fake_model, kept, said
-from spawned import journey
+from spawned import clean_environment, journey, run_to_end
 from test_proxy import ASK, BOAT, SLOW, den_of, fill
 
 
@@ -62,3 +62,14 @@ async def test_replay_chars_bounds_what_earlier_messages_keep(tmp_path, chars, s
             assert "Marigold" in str(before)
             assert ("Marigold" in str(after)) is stays
             assert (after == before) is stays
+
+
+@journey
+async def test_lines_of_a_wrong_configuration_say_what_is_wrong(tmp_path):
+    async with fake_model() as model:
+        den = den_of(tmp_path, model)
+        den.config.write_text('[gateway.proxy.upstreams.local]\ndialect = "openai"\nbase_url = "127.0.0.1/v1"\n')
+        ended = await asyncio.to_thread(run_to_end, den.proxy_command("url", "openai"), env=clean_environment())
+        said = ended.stderr.decode()
+        assert (ended.returncode, ended.stdout) == (78, b""), said
+        assert "gateway.proxy.upstreams.local.base_url: must begin with http:// or https://" in said

@@ -18,7 +18,7 @@ def links(messages: Sequence[Said]) -> list[dict[str, str]]:
 def capture_of(messages: Sequence[Said], **source: Any) -> dict[str, Any]:
     """The parameters of `capture/prepare` for a conversation that ends, tool results aside, with a message of the user."""
     last = max(place for place, (role, _) in enumerate(messages) if role == "user")
-    more = {name: source.pop(name) for name in ("memory_mode", "placement") if name in source}
+    more = {name: source.pop(name) for name in ("memory_mode", "placement", "upstream") if name in source}
     return {
         "source": {"door": "proxy", "client": "codex", "workspace_id": "ws_here", **source},
         "chain": links(messages),

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from gateway.doors.proxy.body import (
     MAX_COMMAS,
     MAX_PARTS,
-    ByteSpan,
     Edit,
     UnreadableError,
     apply,
     elements,
     members,
+    objects,
 )
 from gateway.doors.proxy.dialects import anthropic_messages, openai_chat, openai_responses
 from gateway.doors.proxy.dialects.reading import ChatAnswer, strip_wrappers
@@ -44,10 +44,10 @@ def test_members_are_where_their_bytes_are(table: dict[str, Any], indent: Any, *
     except UnreadableError:
         assert "\\ud" in body.decode()  # a lone surrogate is no text
         return
-    assert {name: json.loads(span.of(body)) for name, span in found.items()} == table
+    assert {name: json.loads(body[span]) for name, span in found.items()} == table
     for span in found.values():
         if body[span.start : span.start + 1] == b"[":
-            assert [json.loads(one.of(body)) for one in elements(body, span)] == json.loads(span.of(body))
+            assert [json.loads(body[one]) for one in elements(body, span)] == json.loads(body[span])
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,29 @@ def test_what_is_no_object_or_has_a_member_twice_has_no_places(body: bytes) -> N
         members(body)
 
 
+@given(
+    tables=st.lists(st.dictionaries(st.text(st.characters(codec="utf-8")), VALUES)), indent=st.sampled_from([None, 1])
+)
+def test_objects_of_a_list_are_where_their_bytes_are(tables: list[dict[str, Any]], indent: Any) -> None:
+    body = b" " + json.dumps({"list": tables}, indent=indent).encode()
+    try:
+        found = objects(body, members(body)["list"])
+    except UnreadableError:
+        assert "\\ud" in body.decode()  # a lone surrogate is no text
+        return
+    assert [json.loads(body[place]) for place, _ in found] == tables
+    assert [{name: json.loads(body[span]) for name, span in inside.items()} for _, inside in found] == tables
+
+
+@pytest.mark.parametrize("one", ["1", '"a"', '{"a": 1, "a": 1}', '{"a": [1, 2], "a": 1}', '{"a": 1, "a": [1, 2]}'])
+def test_a_list_with_no_object_or_one_that_has_a_member_twice_has_no_places(one: str) -> None:
+    body = f'{{"list": [{{"b": 1}}, {one}]}}'.encode()
+    with pytest.raises(UnreadableError):
+        objects(body, members(body)["list"])
+
+
 def test_edits_leave_every_other_byte() -> None:
     assert apply(b"0123456789", [Edit(5, 5, b"X"), Edit(2, 4, b""), Edit(5, 5, b"Y")]) == b"014XY56789"
-    assert ByteSpan(1, 3).of(b"0123") == b"12"
 
 
 def inserted(reader: Any, body: bytes, text: str, wrappers: tuple[str, ...] = ()) -> tuple[Any, Any]:

@@ -931,6 +931,7 @@ export interface CaptureIngestResult {
   job_id: string | null;
   thread_id: string;
   turns: number;
+  skipped: number;
 }
 
 /** `capture/prepare`. `user_index` is the place in `chain` of the last message with words of a person. */
@@ -942,6 +943,7 @@ export interface CapturePrepareParams {
   memory_mode?: MemoryMode | null;
   /** Default: "split". */
   placement?: Placing;
+  upstream?: TurnUpstream | null;
 }
 
 /** The turn of a message, and what stands in its request; null where nothing of it is kept. */

@@ -252,7 +252,7 @@ async def ingest(means: Means, asking: Asking, body: h.IngestBody) -> RestReply:
         if message.role == USER_AGENT or not turns:
             turns.append(pick_given(messages=[], at=message.at))
         turns[-1]["messages"].append({"role": message.role, "text": message.content})
-    if not turns:
+    if not any(message["text"].strip() for turn in turns for message in turn["messages"]):
         raise CallerError.at("$.messages", "Nobody says anything in them")
     agent_id = body.agent if body.agent != USER_AGENT else None
     workspace_id = body.workspace_id or asking.client.workspace_id

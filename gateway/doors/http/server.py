@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -30,14 +30,38 @@ DOUBLE_HOST = "Found multiple Host: headers"
 """h11's words for it; it refuses such a head before the door's rules see it."""
 
 
+class _Reading(h11.Connection):
+    """The reading of a connection; it remembers the headers of the newest request as they were written."""
+
+    as_written: Sequence[tuple[bytes, bytes]] = ()
+
+    def next_event(self) -> Any:
+        """Return the next event; there is no other request before the answer to one has gone."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self.as_written = event.headers.raw_items()
+        return event
+
+
 class DoorConnection(H11Protocol):
-    """A connection whose heads come in time, and whose faults are answered in JSON."""
+    """A connection whose heads come in time, and whose faults are answered in JSON.
+
+    The application finds `headers` with names in small letters, and `headers_as_written`.
+    """
 
     _timer: asyncio.TimerHandle | None = None
 
     def __init__(self, *given: Any, head_seconds: Callable[[], float], **named: Any) -> None:
         super().__init__(*given, **named)
         self._head_seconds = head_seconds
+        self.conn = reading = _Reading(h11.SERVER, MAX_HEAD_BYTES)
+        app = self.app
+
+        async def answer(scope: dict[str, Any], receive: Any, send: Any) -> None:
+            scope["headers_as_written"] = reading.as_written
+            await app(scope, receive, send)
+
+        self.app = cast("Any", answer)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Begin to wait for the first head."""

@@ -7,7 +7,7 @@ Rule 2: a text keeps its letters; marks in it that no eye sees are named beside 
 import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +22,8 @@ from gateway.doors.terminal.screen import size, words
 FOLDER = Path(__file__).parent
 SHOWN_CHARS = 6000
 """Characters of one text on a page: what is longer is read part by part."""
+NAMES = 512
+"""Names that are held as an address has them: a page names each of its memories and places several times."""
 _HIDDEN = '<input type="hidden" name="%s" value="%s">'
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSEEN = frozenset("\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
@@ -79,7 +81,11 @@ def figure(value: object) -> str:
 
 def path_part(name: object) -> str:
     """Return an id as a part of a path."""
-    return quote(str(name), safe="")
+    return _quote_part(str(name))
+
+
+_quote_part = lru_cache(NAMES)(partial(quote, safe=""))
+_quote_place = lru_cache(NAMES)(quote)
 
 
 class PageParts:
@@ -93,9 +99,8 @@ class PageParts:
 
     def hidden(self, action: str, fields: Mapping[str, object]) -> Markup:
         """Return the hidden fields of a form that does an action; the token is that of its action."""
-        given = [fill(_HIDDEN, "token", self._token(action))]
-        given += [fill(_HIDDEN, name, one) for name, one in fields.items() if one is not None]
-        return fill("%s" * len(given), *given)
+        given = [part for name, one in fields.items() if one is not None for part in (name, one)]
+        return fill(_HIDDEN * (1 + len(given) // 2), "token", self._token(action), *given)
 
     def act(
         self,
@@ -106,19 +111,20 @@ class PageParts:
         about: str = "",
     ) -> Markup:
         """Return a form of one button; `about` is read aloud alone."""
+        aloud = '<span class="unseen"> %s</span>' if about else "%s"
         return fill(
-            '<form class="inline" method="post" action="%s%s">%s<button class="%s">%s%s</button></form>',
+            f'<form class="inline" method="post" action="%s%s">%s<button class="%s">%s{aloud}</button></form>',
             self._base,
             action,
             self.hidden(action, fields),
             look,
             label,
-            fill('<span class="unseen"> %s</span>', about) if about else "",
+            about,
         )
 
     def memory_link(self, memory_id: str, scope: str, label: str, fragment: str = "") -> Markup:
         """Return a link to a memory."""
-        place = (self._base, path_part(memory_id), quote(scope), fragment)
+        place = (self._base, path_part(memory_id), _quote_place(scope), fragment)
         return fill('<a href="%smemories/%s?scope=%s%s">%s</a>', *place, label)
 
     def place(self, name: str) -> Markup:

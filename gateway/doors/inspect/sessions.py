@@ -36,7 +36,7 @@ class PageSession:
 
     def form_token(self, action: str) -> str:
         """Return the token of the form that does an action."""
-        return hmac.new(self.key, action.encode(), hashlib.sha256).hexdigest()
+        return hmac.digest(self.key, action.encode(), "sha256").hex()
 
     def is_own(self, action: str, token: str) -> bool:
         """Return whether a form for that action came from a page of this session."""

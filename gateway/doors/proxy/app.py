@@ -41,6 +41,7 @@ from gateway.doors.proxy.route import (
     read_address,
     request_headers,
     response_headers,
+    with_length,
 )
 from gateway.doors.proxy.tee import Tee
 from gateway.doors.proxy.upstream import Answering, Body, Broken, TimedOut, Unreachable, Upstreams
@@ -191,7 +192,7 @@ class ProxyDoor:
         if upstream is None or not address.is_served:
             await _send(exchange, dialect, NOT_FOUND)
             return "-"
-        asked = _Asked(scope["method"], scope["query_string"], scope["headers"], headers, address, upstream)
+        asked = _Asked(scope["method"], scope["query_string"], scope["headers_as_written"], headers, address, upstream)
         try:
             return await self._serve(asked, exchange, receive, send)
         except Stalled:
@@ -254,8 +255,7 @@ class ProxyDoor:
             is_understood=is_understood,
         )
         if isinstance(body, bytes):
-            headers = [(name, value) for name, value in headers if name != b"content-length"]
-            headers.append((b"content-length", str(len(body)).encode()))
+            headers = with_length(headers, len(body))
         keeping = _Keeping(capture, Tee(capture.language), self._keep) if capture is not None else None
         status: Status = "interrupted"
         watcher: asyncio.Task[None] | None = None

@@ -11,9 +11,10 @@ import msgspec
 
 from protocol.base import encode
 
-_T = TypeVar("_T", dict[str, msgspec.Raw], list[msgspec.Raw])
+_T = TypeVar("_T", dict[str, msgspec.Raw], list[msgspec.Raw], list[dict[str, msgspec.Raw]])
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_OBJECTS = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 _TEXT = msgspec.json.Decoder(str)
 _KEY = re.compile(rb'[ \t\n\r]*[{,][ \t\n\r]*(?:"([^"\\]*)"|("(?:[^"\\]|\\.)*"))[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
@@ -32,17 +33,6 @@ class UnreadableError(Exception):
     """The bytes are no JSON of the expected form, have a member twice, or have more parts than are read."""
 
 
-class ByteSpan(NamedTuple):
-    """A half-open range of a body's bytes that holds one value."""
-
-    start: int
-    end: int
-
-    def of(self, body: bytes) -> bytes:
-        """Return the bytes."""
-        return body[self.start : self.end]
-
-
 class Edit(NamedTuple):
     """Bytes that take the place of a range of a body; an empty range only inserts."""
 
@@ -51,48 +41,74 @@ class Edit(NamedTuple):
     data: bytes
 
 
-def members(body: bytes, span: ByteSpan | None = None) -> dict[str, ByteSpan]:
-    """Return the places of an object's values by name. Raises `UnreadableError`."""
-    if span is None and body.count(b",") > MAX_COMMAS:
+def members(body: bytes) -> dict[str, slice]:
+    """Return the places of the values of a body, which is an object, by name. Raises `UnreadableError`."""
+    if len(body) > MAX_COMMAS and body.count(b",") > MAX_COMMAS:
         raise UnreadableError
-    at = span.start if span is not None else 0
-    table = _decode(body, span, _MEMBERS)
-    found: dict[str, ByteSpan] = {}
-    for _ in table:
+    return _places_of(body, 0, _decode(body, _MEMBERS))[0]
+
+
+def objects(body: bytes, span: slice) -> list[tuple[slice, dict[str, slice]]]:
+    """Return the places of a list's values, all of which are objects, and those of each one's values.
+
+    Raises `UnreadableError`.
+    """
+    at = span.start
+    found: list[tuple[slice, dict[str, slice]]] = []
+    for table in _decode(body[span], _OBJECTS):
+        start = _begin_after(body, at)
+        inside, at = _places_of(body, start, table)
+        found.append((slice(start, at), inside))
+    return found
+
+
+def _begin_after(body: bytes, at: int) -> int:
+    """Return where the next value of a list begins."""
+    before = _BEFORE.match(body, at)
+    if before is None:
+        raise UnreadableError
+    return before.end()
+
+
+def _places_of(body: bytes, at: int, table: dict[str, msgspec.Raw]) -> tuple[dict[str, slice], int]:
+    """Return the places of the values of an object that begins at a place, and its end; empties the table."""
+    if len(table) > MAX_PARTS:
+        raise UnreadableError
+    found: dict[str, slice] = {}
+    for _ in range(len(table)):
         key = _KEY.match(body, at)
         if key is None:
             raise UnreadableError
-        plain, escaped = key.groups()
-        name = plain.decode() if plain is not None else _TEXT.decode(escaped)
-        raw = table.get(name)
-        if name in found or raw is None:
+        plain = key[1]
+        name = plain.decode() if plain is not None else _TEXT.decode(key[2])
+        raw = table.pop(name, None)
+        if raw is None:
             raise UnreadableError
         start, value = key.end(), bytes(raw)
-        if not body.startswith(value, start):
+        if not body.startswith(value, start):  # the table has the last value of a name that stands there twice
             raise UnreadableError
         at = start + len(value)
-        found[name] = ByteSpan(start, at)
-    if _CLOSE.match(body, at) is None:  # a name stands there twice
+        found[name] = slice(start, at)
+    close = _CLOSE.match(body, at)
+    if close is None:  # a name stands there twice
         raise UnreadableError
-    return found
+    return found, close.end()
 
 
-def elements(body: bytes, span: ByteSpan) -> list[ByteSpan]:
+def elements(body: bytes, span: slice) -> list[slice]:
     """Return the places of a list's values. Raises `UnreadableError`."""
     at = span.start
-    found: list[ByteSpan] = []
-    for raw in _decode(body, span, _ELEMENTS):
-        before = _BEFORE.match(body, at)
-        if before is None:
-            raise UnreadableError
-        start, at = before.end(), before.end() + len(bytes(raw))
-        found.append(ByteSpan(start, at))
+    found: list[slice] = []
+    for raw in _decode(body[span], _ELEMENTS):
+        start = _begin_after(body, at)
+        at = start + memoryview(raw).nbytes
+        found.append(slice(start, at))
     return found
 
 
-def _decode(body: bytes, span: ByteSpan | None, decoder: msgspec.json.Decoder[_T]) -> _T:
+def _decode(raw: bytes, decoder: msgspec.json.Decoder[_T]) -> _T:
     try:
-        found = decoder.decode(body if span is None else span.of(body))
+        found = decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise UnreadableError from None
     if len(found) > MAX_PARTS:
@@ -100,21 +116,21 @@ def _decode(body: bytes, span: ByteSpan | None, decoder: msgspec.json.Decoder[_T
     return found
 
 
-def is_text(body: bytes, span: ByteSpan) -> bool:
+def is_text(body: bytes, span: slice) -> bool:
     """Return whether a value is a text."""
     return body[span.start : span.start + 1] == b'"'
 
 
-def is_list(body: bytes, span: ByteSpan) -> bool:
+def is_list(body: bytes, span: slice) -> bool:
     """Return whether a value is a list."""
     return body[span.start : span.start + 1] == b"["
 
 
-def text_at(body: bytes, span: ByteSpan | None) -> str:
+def text_at(body: bytes, span: slice | None) -> str:
     """Return a text; empty for any other value. Raises `UnreadableError`."""
     if span is None:
         return ""
-    raw = span.of(body)
+    raw = body[span]
     if not raw.startswith(b'"'):
         return ""
     try:

@@ -120,6 +120,7 @@ class Capturing:
         is_oauth: bool,
     ) -> RecalledRequest:
         """Return a request as it goes on, within the deadline of the settings."""
+        due = time.monotonic() + self._settings().recall_deadline_ms / 1000  # what reading takes is waited for, too
         mode = self.mode_of(headers)
         names = _names_of(headers, address)
         if mode == "ignored" or not _is_understood(headers, names):
@@ -135,9 +136,10 @@ class Capturing:
         if asked is None or self._is_utility(request, asked.params["user_text"], row.utility, headers):
             return RecalledRequest(body, "skipped")
         source = self._source(request, headers, names, client, row.session)
-        params = asked.params | {"source": source, "memory_mode": mode}
+        goes_to = _describe_upstream(upstream, request.model)
+        params = asked.params | {"source": source, "memory_mode": mode, "upstream": goes_to}
         began = time.monotonic()
-        found, reason = await self._ask(params)
+        found, reason = await self._ask(params, due)
         ms = round((time.monotonic() - began) * 1000)
         if found is None:
             late = Capture(language, request, params, upstream, asked.said_hash, reason=reason, called=before.called)
@@ -152,11 +154,13 @@ class Capturing:
         capture = Capture(language, request, params, upstream, asked.said_hash, turn_id, called=before.called)
         return RecalledRequest(apply(body, edits), "recalled" if blocks else "empty", blocks, ms, capture)
 
-    async def _ask(self, params: dict[str, Any]) -> tuple[dict[str, Any] | None, Literal["late", "down"] | None]:
-        """Return the blocks that memory gives, or the reason why it gives none."""
-        seconds = self._settings().recall_deadline_ms / 1000
+    async def _ask(
+        self, params: dict[str, Any], due: float
+    ) -> tuple[dict[str, Any] | None, Literal["late", "down"] | None]:
+        """Return the blocks that memory gives until a time of the monotonic clock, or the reason why it gives none."""
+        first = self._spool.wait_until_delivered
         try:
-            found = await self._child.ask("capture/prepare", params, seconds, self._spool.wait_until_delivered)
+            found = await self._child.ask("capture/prepare", params, due - time.monotonic(), first)
             turn = found["turn"]
             is_other = (
                 found["is_continuation"]
@@ -166,7 +170,8 @@ class Capturing:
             )
             if is_other:  # the very same message is being answered: this is another conversation that begins alike
                 source = params["source"] = {**params["source"], "thread_id": f"thr_{secrets.token_hex(12)}"}
-                found = await self._child.ask("capture/prepare", params | {"source": source}, seconds)
+                again = params | {"source": source}
+                found = await self._child.ask("capture/prepare", again, due - time.monotonic())
         except Late:
             return None, "late"
         except (Down, CallFailed):
@@ -278,7 +283,7 @@ class Capturing:
             "shown": capture.reason is None,
             "capture": capture.params,
             "tool_events": self._events(capture, answer),
-            "upstream": _describe_upstream(capture, answer),
+            "upstream": _describe_upstream(capture.upstream, answer.model or capture.request.model),
         }
         if capture.turn_id is not None:
             finish["turn_id"] = capture.turn_id
@@ -330,14 +335,10 @@ class Capturing:
         return [*earlier, *(wish.name for one in since for wish in one.said.tools), *answer.called]
 
 
-def _describe_upstream(capture: Capture, answer: ChatAnswer) -> dict[str, str | None]:
-    """Return where a request went, and the model that answered, else the one that was asked for."""
-    model = (answer.model or capture.request.model)[:MAX_LABEL_CHARS].replace("\0", "")
-    return {
-        "name": capture.upstream.name,
-        "dialect": capture.upstream.settings.dialect,
-        "model": model or None,
-    }
+def _describe_upstream(upstream: Upstream, model: str) -> dict[str, str | None]:
+    """Return where a request goes, as a turn keeps it."""
+    label = model[:MAX_LABEL_CHARS].replace("\0", "")
+    return {"name": upstream.name, "dialect": upstream.settings.dialect, "model": label or None}
 
 
 def _links(said: Sequence[ChainMessage], hashes: Sequence[bytes]) -> list[dict[str, str]]:

@@ -43,7 +43,8 @@ HOP_BY_HOP = frozenset(
 CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 OWN_PREFIX = b"x-pioneer-"
 HOP = b"x-pioneer-hop"
-PLAIN = (b"accept-encoding", b"identity")
+LENGTH = b"Content-Length"
+PLAIN = (b"Accept-Encoding", b"identity")
 """Has an answer come as text, in the place of the client's own header."""
 INTERNAL = "x-pioneer-internal"
 OUR_WORD = "pioneer"
@@ -121,29 +122,40 @@ def find_upstream(
 def request_headers(
     headers: Sequence[Header], upstream: Upstream, key: str | None, *, home_id: str, is_understood: bool
 ) -> list[Header]:
-    """Return the headers of the request that goes on, in the client's order."""
+    """Return the headers of the request that goes on, in the client's order and spelling."""
     dropped = HOP_BY_HOP | _find_connection_headers(headers)
     kept = [
-        (name, PLAIN[1] if is_understood and name == PLAIN[0] else value)
+        (name, PLAIN[1] if is_understood and small == PLAIN[0].lower() else value)
         for name, value in headers
-        if name not in dropped and not name.startswith(OWN_PREFIX)
+        if (small := name.lower()) not in dropped and not small.startswith(OWN_PREFIX)
     ]
-    if is_understood and PLAIN not in kept:
+    if is_understood and not _holds(kept, PLAIN[0]):
         kept.append(PLAIN)
     kept = _with_key(kept, upstream.settings.dialect, key)
     if upstream.is_loopback:
-        hops = [value for name, value in headers if name == HOP]
+        hops = [value for name, value in headers if name.lower() == HOP]
         kept.append((HOP, b", ".join([*hops, home_id.encode()])))
     return kept
 
 
+def with_length(headers: Sequence[Header], size: int) -> list[Header]:
+    """Return headers with the length of a body, in its place where there is one."""
+    length = str(size).encode()
+    made = [(name, length if name.lower() == LENGTH.lower() else value) for name, value in headers]
+    return made if _holds(made, LENGTH) else [*made, (LENGTH, length)]
+
+
+def _holds(headers: Sequence[Header], wanted: bytes) -> bool:
+    return any(name.lower() == wanted.lower() for name, _ in headers)
+
+
 def _find_connection_headers(headers: Sequence[Header]) -> frozenset[bytes]:
-    told = [value for name, value in headers if name == b"connection"]
+    told = [value for name, value in headers if name.lower() == b"connection"]
     return frozenset(part.strip().lower() for value in told for part in value.split(b","))
 
 
 def _with_key(headers: list[Header], dialect: Dialect, key: str | None) -> list[Header]:
-    given = {name: value.decode("latin-1").strip() for name, value in headers}
+    given = {name.lower(): value.decode("latin-1").strip() for name, value in headers}
     held = [given.get(b"authorization", ""), given.get(b"x-api-key", "")]
     real = [one for one in held if one.lower().removeprefix("bearer").strip() not in {"", OUR_WORD}]
     if real:
@@ -151,15 +163,14 @@ def _with_key(headers: list[Header], dialect: Dialect, key: str | None) -> list[
     ours: list[Header] = []
     if key is not None:
         is_anthropic = dialect == "anthropic"
-        ours = [(b"x-api-key", key.encode()) if is_anthropic else (b"authorization", b"Bearer " + key.encode())]
-    first = next((place for place, (name, _) in enumerate(headers) if name in CREDENTIALS), len(headers))
-    return [*headers[:first], *ours, *(one for one in headers[first:] if one[0] not in CREDENTIALS)]
+        ours = [(b"x-api-key", key.encode()) if is_anthropic else (b"Authorization", b"Bearer " + key.encode())]
+    first = next((place for place, (name, _) in enumerate(headers) if name.lower() in CREDENTIALS), len(headers))
+    return [*headers[:first], *ours, *(one for one in headers[first:] if one[0].lower() not in CREDENTIALS)]
 
 
 def response_headers(headers: Sequence[Header]) -> list[Header]:
     """Return the headers of an answer that goes back, in their order."""
-    lower = [(name.lower(), value) for name, value in headers]
-    dropped = (HOP_BY_HOP - {b"host"}) | _find_connection_headers(lower)
+    dropped = (HOP_BY_HOP - {b"host"}) | _find_connection_headers(headers)
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 

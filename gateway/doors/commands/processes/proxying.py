@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.base.exit_codes import CANNOT_WRITE, OK, USAGE
+from gateway.base.exit_codes import CANNOT_WRITE, CONFIG, OK, USAGE
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import home_of
 from gateway.doors.commands.options import path
@@ -94,7 +94,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _url(given: argparse.Namespace) -> int:
     from gateway.doors.proxy.route import ProxyAddress, find_upstream  # noqa: PLC0415
-    from gateway.home.config import ConfigStore  # noqa: PLC0415
+    from gateway.home.config import ConfigError, ConfigStore  # noqa: PLC0415
     from gateway.home.folder import Home  # noqa: PLC0415
     from gateway.home.run_files import living_doors  # noqa: PLC0415
     from gateway.home.tokens import read_token, token_path  # noqa: PLC0415
@@ -107,7 +107,10 @@ def _url(given: argparse.Namespace) -> int:
     if given.folder is not None and not given.folder.is_dir():
         raise Stop(USAGE, f"there is no folder {str(given.folder)!r}")
     home = Home(home_of(given))
-    store = ConfigStore(given.config or home.root / "config.toml", is_named=given.config is not None)
+    try:
+        store = ConfigStore(given.config or home.root / "config.toml", is_named=given.config is not None)
+    except ConfigError as error:
+        raise Stop(CONFIG, f"configuration: {error}") from None
     settings = store.config.proxy
     asked = ProxyAddress(None, given.upstream, None, None, "/v1/messages")
     upstream = find_upstream(asked, frozenset(), settings.upstreams)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gateway.base.json_values import list_of, table_of, text_of
-from gateway.doors.proxy.body import ByteSpan, elements, members, text_at
+from gateway.doors.proxy.body import members, objects, text_at
 from gateway.doors.proxy.dialects.parts import member_point, read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
@@ -28,8 +28,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     system = top.get("system")
     system_texts = system_texts_at(body, system)
     found: list[ReadMessage] = []
-    for place in elements(body, top["messages"]) if "messages" in top else []:
-        inside = members(body, place)
+    for _, inside in objects(body, top["messages"]) if "messages" in top else []:
         role = text_at(body, inside.get("role"))
         if role == "system":
             system_texts += system_texts_at(body, inside.get("content"))
@@ -45,7 +44,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     return ChatRequest(found, system_texts, point, _names(body, top), text_at(body, top.get("model")))
 
 
-def _names(body: bytes, top: dict[str, ByteSpan]) -> dict[str, str]:
+def _names(body: bytes, top: dict[str, slice]) -> dict[str, str]:
     told = text_of(table_of(value_at(body, top["metadata"])).get("user_id")) if "metadata" in top else ""
     session = _SESSION.search(told)
     return {"session": session[1]} if session is not None else {}
@@ -106,7 +105,7 @@ class MessagesStream:
 
 def fold(data: bytes) -> ChatAnswer:
     """Return an answer that came in one piece."""
-    whole = table_of(value_at(data, ByteSpan(0, len(data))))
+    whole = table_of(value_at(data, slice(0, len(data))))
     parts = [table_of(one) for one in list_of(whole.get("content"))]
     texts = [text_of(one.get("text")) for one in parts if one.get("type") == "text"]
     wishes = [ToolWish(text_of(one.get("name")), one.get("input")) for one in parts if one.get("type") == "tool_use"]

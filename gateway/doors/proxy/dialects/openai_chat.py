@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.base.json_values import list_of, table_of, text_of
-from gateway.doors.proxy.body import ByteSpan, elements, members, text_at
+from gateway.doors.proxy.body import members, objects, text_at
 from gateway.doors.proxy.dialects.parts import names_in, read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
@@ -28,9 +28,8 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     found: list[ReadMessage] = []
     system: InsertPoint | None = None
     system_texts: list[str] = []
-    places = elements(body, top["messages"]) if "messages" in top else []
-    for place in places:
-        inside = members(body, place)
+    messages = objects(body, top["messages"]) if "messages" in top else []
+    for _, inside in messages:
         role = text_at(body, inside.get("role"))
         content = inside.get("content")
         if role in SYSTEM:
@@ -39,15 +38,15 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
             system_texts += system_texts_at(body, content)
             continue
         found.append(_message(body, role, inside, content, wrappers))
-    if system is None and places:
-        shape = '{"role":"system","content":%s}'
-        system = InsertPoint("message", places[0].start, places[0].start, shape)
+    if system is None and messages:
+        shape, first = '{"role":"system","content":%s}', messages[0][0].start
+        system = InsertPoint("message", first, first, shape)
     names = names_in(body, top, ("prompt_cache_key", "user"))
     return ChatRequest(found, system_texts, system, names, text_at(body, top.get("model")))
 
 
 def _message(
-    body: bytes, role: str, inside: dict[str, ByteSpan], content: ByteSpan | None, wrappers: Sequence[str]
+    body: bytes, role: str, inside: dict[str, slice], content: slice | None, wrappers: Sequence[str]
 ) -> ReadMessage:
     if role == "user":
         read_one = read_content(body, content, wrappers)
@@ -105,7 +104,7 @@ class ChatStream:
 
 def fold(data: bytes) -> ChatAnswer:
     """Return an answer that came in one piece."""
-    whole = table_of(value_at(data, ByteSpan(0, len(data))))
+    whole = table_of(value_at(data, slice(0, len(data))))
     choices = list_of(whole.get("choices"))
     message = table_of(table_of(choices[0]).get("message")) if choices else {}
     text, wishes = text_of(message.get("content")), _wishes(message.get("tool_calls"))

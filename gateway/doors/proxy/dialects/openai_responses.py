@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.base.json_values import list_of, table_of, text_of
-from gateway.doors.proxy.body import ByteSpan, elements, is_text, members, text_at
+from gateway.doors.proxy.body import is_text, members, objects, text_at
 from gateway.doors.proxy.dialects.parts import member_point, names_in, read_content, system_point, system_texts_at
 from gateway.doors.proxy.dialects.reading import (
     ChatAnswer,
@@ -34,8 +34,8 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
         content = read_content(body, given, wrappers)
         found.append(ReadMessage(ChainMessage("user", content.texts), content.words, content.point))
     elif given is not None:
-        for place in elements(body, given):
-            one = _item(body, place, wrappers)
+        for place, inside in objects(body, given):
+            one = _item(body, place, inside, wrappers)
             if isinstance(one, ReadMessage):
                 found.append(one)
             else:
@@ -44,23 +44,22 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     return ChatRequest(found, system_texts, _system(body, top), names, text_at(body, top.get("model")))
 
 
-def _conversation(body: bytes, top: dict[str, ByteSpan]) -> dict[str, str]:
+def _conversation(body: bytes, top: dict[str, slice]) -> dict[str, str]:
     """Return the name of the conversation that a request belongs to, which is a text or an object with an id."""
     given = value_at(body, top["conversation"]) if "conversation" in top else None
     name = text_of(given) or text_of(table_of(given).get("id"))
     return {"conversation": name} if name else {}
 
 
-def _system(body: bytes, top: dict[str, ByteSpan]) -> InsertPoint | None:
+def _system(body: bytes, top: dict[str, slice]) -> InsertPoint | None:
     place = top.get("instructions")
     if place is None:
         return member_point(body, top, "instructions")
     return system_point(body, place)
 
 
-def _item(body: bytes, place: ByteSpan, wrappers: Sequence[str]) -> ReadMessage | list[str]:
+def _item(body: bytes, place: slice, inside: dict[str, slice], wrappers: Sequence[str]) -> ReadMessage | list[str]:
     """Return an item of the input, or the texts of one that is of the system."""
-    inside = members(body, place)
     kind = text_at(body, inside.get("type")) or "message"
     role = text_at(body, inside.get("role"))
     if kind == "message":
@@ -116,7 +115,7 @@ class ResponsesStream:
 
 def fold(data: bytes) -> ChatAnswer:
     """Return an answer that came in one piece."""
-    return _answer(table_of(value_at(data, ByteSpan(0, len(data)))), is_whole=True)
+    return _answer(table_of(value_at(data, slice(0, len(data)))), is_whole=True)
 
 
 def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:

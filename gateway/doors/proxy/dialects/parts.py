@@ -1,10 +1,12 @@
 """The content of a message, which all three dialects have in two forms: a text, or a list of parts."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from gateway.base.json_values import table_of, text_of
-from gateway.doors.proxy.body import ByteSpan, elements, is_list, is_text, text_at
+from gateway.doors.proxy.body import elements, is_list, is_text, text_at
 from gateway.doors.proxy.dialects.reading import InsertPoint, digest_of_value, strip_wrappers, value_at
 from protocol.capture.chain import ToolWish
 
@@ -12,7 +14,7 @@ TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 REASONING = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 
-class ReadContent(NamedTuple):
+class ReadContent(Struct, frozen=True):
     """The parts of a content: texts without wrappers, words of a person and the place before them, calls, digests."""
 
     texts: Sequence[str] = ()
@@ -23,7 +25,7 @@ class ReadContent(NamedTuple):
     is_of_tools: bool = False
 
 
-def read_content(body: bytes, span: ByteSpan | None, wrappers: Sequence[str], part: str = "text") -> ReadContent:
+def read_content(body: bytes, span: slice | None, wrappers: Sequence[str], part: str = "text") -> ReadContent:
     """Return the texts, calls and digests of a content; `part` is the type of an inserted text.
 
     Raises `UnreadableError`.
@@ -56,34 +58,34 @@ def read_content(body: bytes, span: ByteSpan | None, wrappers: Sequence[str], pa
     return ReadContent(texts, words, tools, others, point, is_of_tools=has_results and not words)
 
 
-def member_point(body: bytes, members: Mapping[str, ByteSpan], name: str) -> InsertPoint:
+def member_point(body: bytes, members: Mapping[str, slice], name: str) -> InsertPoint:
     """Return the place of a new first member of a body."""
     first = min((span.start for span in members.values()), default=0)
     at = body.rfind(b"{", 0, first) + 1
     return InsertPoint("member", at, at, f'"{name}":%s')
 
 
-def system_point(body: bytes, span: ByteSpan | None, part: str = "text") -> InsertPoint | None:
+def system_point(body: bytes, span: slice | None, part: str = "text") -> InsertPoint | None:
     """Return the place behind a system text, or of an empty one; None where its form is another.
 
     Raises `UnreadableError`.
     """
     if span is None:
         return None
-    if span.of(body) in {b"null", b'""'}:
-        return InsertPoint("value", span.start, span.end, "%s")
+    if body[span] in {b"null", b'""'}:
+        return InsertPoint("value", span.start, span.stop, "%s")
     if is_text(body, span):
-        return InsertPoint("behind_text", span.end - 1, span.end - 1)
+        return InsertPoint("behind_text", span.stop - 1, span.stop - 1)
     if not is_list(body, span):
         return None
     places = elements(body, span)
     shape = f'{{"type":"{part}","text":%s}}'
     if not places:
         return InsertPoint("first_part", span.start + 1, span.start + 1, shape)
-    return InsertPoint("part_behind", places[-1].end, places[-1].end, shape)
+    return InsertPoint("part_behind", places[-1].stop, places[-1].stop, shape)
 
 
-def system_texts_at(body: bytes, span: ByteSpan | None) -> list[str]:
+def system_texts_at(body: bytes, span: slice | None) -> list[str]:
     """Return the parts of a system text. Raises `UnreadableError`."""
     if span is None:
         return []
@@ -93,7 +95,7 @@ def system_texts_at(body: bytes, span: ByteSpan | None) -> list[str]:
     return [text_of(table_of(value_at(body, place)).get("text")) for place in parts]
 
 
-def names_in(body: bytes, members: Mapping[str, ByteSpan], names: Sequence[str]) -> dict[str, str]:
+def names_in(body: bytes, members: Mapping[str, slice], names: Sequence[str]) -> dict[str, str]:
     """Return those of some members that are texts. Raises `UnreadableError`."""
     found: dict[str, Any] = {name: text_at(body, members[name]) for name in names if name in members}
     return {name: text for name, text in found.items() if text}

@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
+from msgspec import Struct
 
-from gateway.doors.proxy.body import ByteSpan, Edit, escape_for_json
+from gateway.doors.proxy.body import Edit, escape_for_json
 from protocol.base import encode, encode_sorted
 from protocol.capture.chain import ChainMessage, digest_of, drop_pairs, without_blocks
 from protocol.conversation.turns import Usage
@@ -28,7 +29,7 @@ PASSING = frozenset(
 """Members that say nothing of what was said, and that programs change between requests."""
 
 
-class InsertPoint(NamedTuple):
+class InsertPoint(Struct, frozen=True):
     """A place of a request where a text may be inserted; `shape` is the JSON around it, with `%s` for the text."""
 
     form: Form
@@ -55,7 +56,7 @@ class InsertPoint(NamedTuple):
         return self.shape.encode() % encode(text)
 
 
-class ReadMessage(NamedTuple):
+class ReadMessage(Struct, frozen=True):
     """A message of a request: how it counts, the words of a person in it, and the place before those."""
 
     said: ChainMessage
@@ -63,7 +64,7 @@ class ReadMessage(NamedTuple):
     point: InsertPoint | None = None
 
 
-class ChatRequest(NamedTuple):
+class ChatRequest(Struct, frozen=True):
     """A request as a dialect reads it; without `system`, nothing can stand with the system text."""
 
     messages: Sequence[ReadMessage]
@@ -193,10 +194,10 @@ def digest_of_value(value: Any) -> bytes:
     return digest_of(encode_sorted(without_passing(value)))
 
 
-def value_at(body: bytes, span: ByteSpan) -> Any:
+def value_at(body: bytes, span: slice) -> Any:
     """Return a value; None for one that cannot be read."""
     try:
-        return msgspec.json.decode(span.of(body))
+        return msgspec.json.decode(body[span])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 

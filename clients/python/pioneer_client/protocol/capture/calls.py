@@ -49,6 +49,8 @@ class CapturePrepareParams(Params):
     user_text: Text
     memory_mode: MemoryMode | None = None
     placement: Place = "split"
+    upstream: TurnUpstream | None = None
+    """The upstream that it goes to; a turn that never hears of an answer keeps this."""
 
 
 class CaptureBlock(Wire):
@@ -128,3 +130,5 @@ class CaptureIngestResult(Wire):
     job_id: str | None
     thread_id: str
     turns: int
+    skipped: int = 0
+    """Messages without a word, which are not kept."""
