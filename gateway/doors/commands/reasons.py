@@ -14,10 +14,10 @@ from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.conversations import find_said
 from gateway.doors.commands.door import HomeMethods, through_door
-from gateway.doors.commands.memories import hint_sensitive, is_sensitive
 from gateway.doors.commands.naming import reach
 from gateway.doors.commands.options import add_context, add_place, context_of, text_of
 from gateway.doors.commands.paging import collect_pages
+from gateway.doors.commands.sensitive import hint_sensitive, is_sensitive
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.base import Elsewhere
