@@ -63,7 +63,7 @@ QUESTIONS = {
 
 CUTS = {
     None: "would be recalled",
-    "floor": "fits too badly",
+    "floor": "left out: too far from it, or from the best of its scope",
     "budget": "no room: others fit better",
     "already_shown": "shown already",
 }
@@ -232,11 +232,18 @@ def _show_gates(gates: Sequence[Gate]) -> None:
                 "yes" if gate.passed else "NO",
                 words(gate.gate),
                 f"{QUESTIONS.get(gate.gate, words(gate.gate))}?",
-                " ".join(part for part in (words(gate.reason_code), gate.detail) if part),
+                " ".join(part for part in (words(gate.reason_code), _describe_detail(gate)) if part),
             ]
             for gate in gates
         ],
     )
+
+
+def _describe_detail(gate: Gate) -> str | None:
+    """Return a gate's detail in words; that of the floor is the least score, which alone is not enough."""
+    if gate.gate == "floor" and gate.detail is not None:
+        return f"a score of {gate.detail} at least, and not far behind the best of its scope"
+    return gate.detail
 
 
 def _show_ranked(result: ExplainResult, records: dict[str, Record]) -> None:
