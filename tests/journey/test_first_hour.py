@@ -514,6 +514,34 @@ def test_a_served_home_names_the_origins_of_its_settings(newcomer: Newcomer, mon
     story()
 
 
+TAKEN = [
+    ("memory/remember", {"content": "Tea.", "category": "hush"}, "category", "project_fact"),
+    ("memory/remember", {"text": "Tea."}, "text", "content"),
+    ("memory/forget", {"target": {"kind": "hush", "memory_id": "mem_1"}}, "target.kind", "scoped_key, path"),
+    ("memory/forget", {"target": {"kind": "turn", "id": "trn_1"}}, "target.id", "turn_id"),
+    ("memory/explain", {"target": {"kind": "hush", "id": "mem_1"}}, "target.kind", "hook_run"),
+    ("memory/search", {"query": "tea", "scopes": [{"kind": "hush", "key": "x"}]}, "scopes[0].kind", "workspace"),
+]
+
+
+def test_a_refusal_names_what_a_method_takes(newcomer: Newcomer) -> None:
+    @journey
+    async def story():
+        async with await GatewayClient.start([*console_script(), "serve", "--home", str(newcomer.home)]) as client:
+            hello = {"protocol_version": "2026-11", "client": {"name": "app", "version": "1"}}
+            await client.request("initialize", hello)
+            for method, params, place, taken in TAKEN:
+                with pytest.raises(CallFailed) as refused:
+                    await client.request(method, params)
+                message = refused.value.message
+                told, _, choices = message.partition(". It takes: ")
+                assert told.endswith(f" - at `$.{place}`"), message
+                assert taken in choices, message
+                assert "hush" not in message
+
+    story()
+
+
 # -- words where nothing was said, or too much ------------------------------------------------------------------------
 
 
