@@ -560,7 +560,7 @@ def test_a_variable_that_is_not_read_is_named_by_the_doctor_with_the_one_that_is
         ("note", "PIONEER_MEMORY_ENABLED", "PIONEER_MEMORY__ENABLED?"),
         ("note", "PIONEER_ODDITY", "PIONEER_<TABLE>__<KEY>"),
     ]
-    shown = newcomer.run("doctor", **given)
+    shown = newcomer.run("doctor", stdin=b"", **given)
     assert "hush" not in shown.stdout + shown.stderr
     assert "does not read" not in newcomer.run("doctor").stdout
 
