@@ -19,9 +19,11 @@ help: ## show this list
 
 $(PRODUCT): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	@echo "setting up the gateway in $(VENV) (once): some 80 packages, 400 MB on disk ..."
+	@echo "setting up the gateway in $(VENV) (once): some 80 packages, 400 MB on disk; a dot is a package ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e .
+	@{ $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e . 2>&1 || echo PIP-FAILED; } \
+	| tee $(VENV)/pip.log | awk '/^Collecting/ { printf "."; fflush() } /^PIP-FAILED/ { failed = 1 } END { print ""; exit failed }' \
+	|| { tail -n 30 $(VENV)/pip.log; exit 1; }
 	@$(BIN)/python -m compileall -q $(CODE) # else each start compiles 400 modules where PYTHONDONTWRITEBYTECODE is set
 	@touch $(PRODUCT)
 

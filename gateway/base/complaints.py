@@ -62,7 +62,7 @@ ROWS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] 
     (_form_pattern(WITHOUT_NUL), lambda _found: "must not hold a NUL character (U+0000): that is no text"),
     (compile_late(r"Expected `str` matching regex .*", re.DOTALL), lambda _found: "must have another form"),
     (compile_late(rf"{_TYPE}, got `(?P<got>[^`]*)`"), _describe_types),
-    (compile_late(r"Invalid enum value .*", re.DOTALL), lambda _found: "is not one of the values that it takes"),
+    (compile_late(r"Invalid (enum )?value .*", re.DOTALL), lambda _found: "is not one of the values that it takes"),
     (compile_late(r"Object missing required field `(?P<name>[^`]*)`"), lambda found: f"`{found['name']}` is missing"),
     (compile_late(r"Object contains unknown field `(?P<name>[^`]*)`"), lambda found: f"there is no `{found['name']}`"),
 )

@@ -32,6 +32,7 @@ from gateway.embedding.spaces import find_current, list_spaces
 from gateway.files.artifact_files import ArtifactFiles
 from gateway.files.guidance_files import AgentFolders, agents_folder
 from gateway.home.config_check import find_environment_problems, find_problems
+from gateway.home.config_layers import find_unread
 from gateway.home.folder import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.home.keys import KEY_BYTES, KEY_FILE, HomeKey
 from gateway.home.owners import SQL, fact_of_home, living_owners
@@ -176,6 +177,14 @@ def _config(subject: Subject) -> Iterator[Finding]:
 def _environment(text: str) -> Iterator[Finding]:
     for one in find_environment_problems(os.environ, text):
         yield Finding("config", "error", f"{one.key}: {one.problem}", one.hint)
+
+
+def _variables(subject: Subject) -> Iterator[Finding]:
+    config = subject.config()
+    named = [*config.providers.values(), *config.proxy.upstreams.values()]
+    for name, nearest in find_unread(os.environ, {one.api_key_env for one in named if one.api_key_env}):
+        advice = f"did you mean {nearest}?" if nearest is not None else "settings are PIONEER_<TABLE>__<KEY>"
+        yield Finding("variables", "note", f"{name} is set, and the gateway does not read it", advice)
 
 
 def _disk(subject: Subject) -> Iterator[Finding]:
@@ -418,6 +427,7 @@ CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
     ("leftovers", _leftovers),
     ("key", _key),
     ("config", _config),
+    ("variables", _variables),
     ("doors", _doors),
     ("spool", _spool),
     ("disk", _disk),

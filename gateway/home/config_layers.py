@@ -4,7 +4,7 @@ Rule 1: pure. A value of the wrong kind is a problem that names its variable; th
 Rule 2: providers have names of their own and stand in the file alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -13,6 +13,11 @@ from msgspec import Struct
 from gateway.home.config_keys import UnknownKey, find_nearest, from_variable, to_variable
 from protocol.reference.setting_table import Setting, settings
 from protocol.settings import GatewayConfig
+
+PLACES = frozenset({"PIONEER_HOME", "PIONEER_WORKSPACE"})
+"""The variables that are no settings: they name a place in which a command works."""
+NEAR = 0.8
+"""The likeness (of difflib) from which a name is offered in place of another: one slip in eight letters."""
 
 
 class WrongValue(Struct, frozen=True):
@@ -71,3 +76,19 @@ def read_environment(environ: Mapping[str, str]) -> Overlay:
         except ValueError:
             overlay.wrong.append(WrongValue(name, f"takes {setting.allowed}"))
     return overlay
+
+
+def find_unread(environ: Mapping[str, str], others: Collection[str]) -> list[tuple[str, str | None]]:
+    """Return variables that begin like ours and are read by nothing, each with the nearest one that is.
+
+    `others` are names that a configuration gives, such as those of keys.
+    """
+    from difflib import get_close_matches  # noqa: PLC0415  # the doctor alone asks
+
+    read = {*PLACES, *(to_variable(one.key) for one in settings() if one.group != "providers")}
+    unread = [
+        name
+        for name in sorted(environ)
+        if name.startswith("PIONEER_") and from_variable(name) is None and name not in PLACES and name not in others
+    ]
+    return [(name, next(iter(get_close_matches(name, read, n=1, cutoff=NEAR)), None)) for name in unread]

@@ -42,6 +42,27 @@ PICTURE_WIDTH = 100
 PICTURE_BEGINS_ON = 2
 """The day at which the picture begins: a secret, a correction, a question and a forgetting fit on one screen."""
 
+INTRODUCTION = """\
+A made-up conversation of nine days: Mira talks to an assistant, whose answers are
+written beforehand. The gateway is real: it decides what is kept, what is found
+again for a message, and why. Its lines mean:
+
+    recalled  what memory adds to the message, with its place in [brackets]
+  remembered  a fact that is kept, and why; replaced: it gives way to a newer one
+     refused  what is not kept, and why
+       calls  a tool that the assistant uses
+       files  notes of a folder, read where they lie; rules: its instructions\
+"""
+
+NOTHING = {
+    "no_match": "nothing: no memory has to do with it",
+    "below_floor": "nothing: no memory is near enough to it",
+}
+"""The reasons for which a message gets nothing from memory; another one is shown as its code."""
+
+CUTS = {None: "recalled", "floor": "left out, too far from it", "budget": "left out, no room"}
+"""The fate of a memory that a question came upon."""
+
 WHY = {
     "active_created": "stated by the user, durable, clear",
     "duplicate_active": "known already: evidence merged, no second record",
@@ -159,7 +180,7 @@ async def _play(client: GatewayClient, stage: Stage, said: StoryTurn) -> None:
     items = await client.call(call.THREAD_HISTORY, ThreadHistoryParams(thread_id=said.thread, order="desc", limit=10))
     for item in reversed([i for i in items.items if i.turn_id == turn_id]):
         if item.tool is not None and item.kind == "tool_call":
-            stage.line("tool", f"{item.tool.name} {msgspec.json.encode(item.tool.arguments).decode()}", "cyan")
+            stage.line("calls", f"{item.tool.name} {msgspec.json.encode(item.tool.arguments).decode()}", "cyan")
         elif item.kind == "agent_message":
             stage.line("assistant", item.text)
     await _show_memory(client, stage, turn_id, client.received[seen:])
@@ -173,7 +194,8 @@ async def _show_recall(client: GatewayClient, stage: Stage, turn: Turn) -> None:
     for memory_id in manifest.recall.memory_ids:
         found = await client.call(call.MEMORY_GET, GetParams(memory_id=memory_id))
         if found.record is not None:
-            stage.line("recalled", f"{found.record.content}  [{found.record.category}, memory]", "green")
+            kind = found.record.category.replace("_", " ")
+            stage.line("recalled", f"{found.record.content}  [memory: {kind}]", "green")
     if manifest.recall.chunk_ids:
         hits = await client.call(
             call.EPISODIC_SEARCH,
@@ -183,7 +205,7 @@ async def _show_recall(client: GatewayClient, stage: Stage, turn: Turn) -> None:
         for chunk_id in manifest.recall.chunk_ids:
             if (hit := texts.get(chunk_id)) is not None:
                 day = datetime.fromtimestamp(hit.at / 1000, UTC)
-                stage.line("recalled", f"{hit.snippet}  [{day:%d %b}, conversation]", "green")
+                stage.line("recalled", f"{hit.snippet}  [conversation of {day:%d %b}]", "green")
     for address in manifest.recall.knowledge_ids:
         place = KnowledgeReadParams(address=address, context=Context(workspace_id=WORKSPACE))
         found = await client.call(call.KNOWLEDGE_READ, place)
@@ -194,7 +216,8 @@ async def _show_recall(client: GatewayClient, stage: Stage, turn: Turn) -> None:
         text = next(text for path, text in FILES.items() if path.endswith(f"/{name}"))
         stage.line("rules", f"{text.strip()}  [{name}]", "blue")
     if manifest.recall.status != "recalled":
-        stage.line("recalled", f"nothing ({manifest.recall.reason})", "dim")
+        reason = manifest.recall.reason or ""
+        stage.line("recalled", NOTHING.get(reason, f"nothing: {reason}"), "dim")
 
 
 async def _show_memory(
@@ -204,11 +227,12 @@ async def _show_memory(
     for method, params in notices:
         if method == "memory/changed":
             change = msgspec.convert(params, MemoryChanged)
-            content = change.record.content if change.record is not None else change.memory_id
+            gone = f"{change.memory_id}: its words are in no answer any more, and it can be restored for 30 days"
+            content = change.record.content if change.record is not None else gone
             why = WHY.get(change.origin.reason_code or "", change.origin.reason_code or "")
             label = {"created": "remembered", "superseded": "replaced", "deleted": "forgotten"}.get(change.change_kind)
             if label is not None:
-                stage.line(label, f"{content}" + (f"  - {why}" if label == "remembered" else ""), "magenta")
+                stage.line(label, f"{content}" + (f"  ({why})" if label == "remembered" else ""), "magenta")
     explained = await client.call(call.MEMORY_EXPLAIN, ExplainParams(target=ExplainTarget(kind="turn", id=turn_id)))
     for decision in explained.decisions:
         if decision.action in {"reject", "suppress"}:
@@ -218,12 +242,12 @@ async def _show_memory(
                 if decision.reason_code == "secret_detected" and f.value is True and not f.weight
             ]
             named = f" ({', '.join(kinds)})" if kinds else ""
-            stage.line("refused", f"{decision.reason_code}{named} - {WHY.get(decision.reason_code, '')}", "yellow")
+            stage.line("refused", f"{WHY.get(decision.reason_code, '')}  [{decision.reason_code}{named}]", "yellow")
     if explained.outcome == "rejected" and not explained.decisions:
         failed = next((gate for gate in explained.gates if not gate.passed), None)
         if failed is not None:
             why = WHY.get(failed.reason_code or "", explained.summary)
-            stage.line("refused", f"{failed.reason_code} - {why}", "yellow")
+            stage.line("refused", f"{why}  [{failed.reason_code}]", "yellow")
 
 
 async def _epilogue(client: GatewayClient, stage: Stage) -> int:
@@ -241,7 +265,8 @@ async def _epilogue(client: GatewayClient, stage: Stage) -> int:
     if sync is not None:
         events = (await client.call(call.MEMORY_HISTORY, HistoryParams(memory_id=sync.memory_id))).events
         lines = [
-            f"{datetime.fromtimestamp(e.at / 1000, UTC):%d %b}  {e.event:<12} {e.reason_code or ''}" for e in events
+            f"{datetime.fromtimestamp(e.at / 1000, UTC):%d %b}  {e.event:<12} {WHY.get(e.reason_code or '', '')}"
+            for e in events
         ]
         stage.box("history of the sync interval", lines, "magenta")
     gone = await client.call(call.MEMORY_SEARCH, SearchParams(query="where does Mira live, Aldermouth north pier"))
@@ -250,8 +275,12 @@ async def _epilogue(client: GatewayClient, stage: Stage) -> int:
     why = await client.call(
         call.MEMORY_EXPLAIN, ExplainParams(query="how often does Harbor sync", context=Context(workspace_id=WORKSPACE))
     )
-    rows = [f"{c.rank}. {c.memory_id}  score {c.score:.2f}  {c.cut_by or 'recalled'}" for c in why.candidates[:5]]
-    stage.box('why would "how often does Harbor sync" recall that?', [why.summary, *rows], "cyan")
+    known = {record.memory_id: record.content for record in listed.records}
+    rows = [
+        f"{c.rank}. {known.get(c.memory_id or '', c.memory_id)}  (score {c.score:.2f}: {CUTS.get(c.cut_by, c.cut_by)})"
+        for c in why.candidates[:5]
+    ]
+    stage.box('what would "how often does Harbor sync" recall, and why?', [why.summary, *rows], "cyan")
     status = await client.call(call.STATUS, Empty())
     sizes = f"{status.storage.db_bytes // 1024} KiB"
     stage.line("status", f"version {status.version}, database {sizes}, degraded: {len(status.degraded)}")
@@ -267,6 +296,7 @@ async def perform(picture: Path | None = None) -> None:
         else:
             home = Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="pioneer-demo-")))
         stage = Stage(home / "harbor", picture)
+        stage.out.print(INTRODUCTION, markup=False)
         clock, config = _home_files(home)
         clock.write_text(str(MONDAY), encoding="ascii")
         client = await _spawn(home, clock, config)

@@ -12,7 +12,7 @@ import math
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from inspect import Parameter, Signature
@@ -177,7 +177,22 @@ def params_of(kind: type[P], params: Any) -> P:
     try:
         return msgspec.convert(members, kind)
     except msgspec.ValidationError as error:
-        raise refusal_of(str(error)) from None
+        raise _name_what_is_taken(refusal_of(str(error)), str(error), kind) from None
+
+
+def _name_what_is_taken(refusal: CallerError, complaint: str, kind: type[Struct]) -> CallerError:
+    """Return a refusal whose message ends with the names or values that its place takes; its details stay."""
+    from gateway.wire.taken_values import name_taken  # noqa: PLC0415  # a good request needs no schema
+
+    message = refusal.message + name_taken(complaint, *_make_schema(kind))
+    return CallerError(refusal.reason, message, details=refusal.details)
+
+
+@cache
+def _make_schema(kind: type[Struct]) -> tuple[Mapping[str, Any], Mapping[str, Mapping[str, Any]]]:
+    """Return the schema of a message, and those that it refers to by name; kept, because a caller errs in a row."""
+    (schema,), types = msgspec.json.schema_components([kind], ref_template="{name}")
+    return schema, types
 
 
 def refusal_of(text: str) -> CallerError:

@@ -11,6 +11,7 @@ Rule 4: where a question names a time and nothing is known to have happened then
 Rule 5: a scope that fails or is late is left out, and the outcome says that it is partial.
 """
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -184,7 +185,7 @@ class Recaller:
     ) -> Recall:
         """Return the records that are worth a place in an agent's prompt for some words.
 
-        A rehearsal neither uses the cache nor leaves a trace.
+        A rehearsal neither uses the cache nor leaves a trace, and no deadline cuts it: a person wants the reason.
         """
         begun = time.perf_counter()
         means, settings, prompt = self._means, self._means.recall_settings(), PromptAudience(agent_id)
@@ -206,7 +207,7 @@ class Recaller:
         )
         kept = None if is_rehearsal else self._find_cached(key, settings)
         ground = _Ground((), scopes)
-        until = begun + settings.deadline_ms.turn / 1000
+        until = math.inf if is_rehearsal else begun + settings.deadline_ms.turn / 1000
         if not is_rehearsal:
             with anyio.move_on_after(until - time.perf_counter()):
                 ground = await means.db.read(

@@ -50,7 +50,10 @@ ForgetTarget: TypeAlias = ForgetById | ForgetByKey | ForgetByPath | ForgetByTurn
 
 
 class ForgetParams(Params):
-    """`memory/forget`."""
+    """`memory/forget`.
+
+    Each kind of target has a member of its own (`memory_id`, `turn_id` ...); that of `memory/explain` has `id`.
+    """
 
     target: ForgetTarget
     mode: Literal["tombstone", "erase"] = "tombstone"

@@ -1,44 +1,54 @@
 """The contract as pages to read: the reference of the configuration and of the methods, in Markdown.
 
-Rule 1: everything is derived from the Structs and tables of this package.
+Rule 1: everything is derived from the Structs and tables of this package, and examples from sessions that tests play.
 Rule 2: the same contract gives the same bytes.
 """
 
 import inspect
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from protocol.errors import REASONS
 from protocol.methods import CLIENT_NOTIFICATIONS, COMMON_ERRORS, METHODS, Method
 from protocol.notifications import NOTIFICATIONS
+from protocol.reference.recorded_examples import read_examples
 from protocol.reference.setting_meanings import GROUPS
 from protocol.reference.setting_table import Setting, settings
 
 NOTICE = "Generated from `protocol/` by `pioneer schemas`; changes are made there."
 
 
-def pages() -> dict[str, bytes]:
-    """Return every page by its file name."""
-    return {"configuration.md": _configuration().encode(), "methods.md": _methods().encode()}
+def pages(sessions: Path) -> dict[str, bytes]:
+    """Return every page by its file name, with examples from a folder of recorded sessions if it is there."""
+    return {
+        "configuration.md": _configuration().encode(),
+        "methods.md": _methods(read_examples(sessions)).encode(),
+        "types.md": _types().encode(),
+    }
 
 
 def write(folder: Path) -> None:
     """Write the present pages into the folder; its other files stay."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, data in pages().items():
+    for name, data in pages(_sessions_beside(folder)).items():
         (folder / name).write_bytes(data)
 
 
 def find_stale(folder: Path) -> list[str]:
     """Return the names of pages that are missing or different."""
-    found = {name: folder / name for name in pages()}
+    wanted = pages(_sessions_beside(folder))
+    found = {name: folder / name for name in wanted}
     kept = {name: path.read_bytes().replace(b"\r\n", b"\n") for name, path in found.items() if path.is_file()}
-    return sorted(name for name, data in pages().items() if kept.get(name) != data)
+    return sorted(name for name, data in wanted.items() if kept.get(name) != data)
+
+
+def _sessions_beside(docs: Path) -> Path:
+    return docs.absolute().parent / "tests" / "golden"
 
 
 # -- configuration -----------------------------------------------------------------------------------------------------
@@ -105,27 +115,32 @@ def _configuration() -> str:
     return "\n".join(lines) + "\n"
 
 
-# -- methods -----------------------------------------------------------------------------------------------------------
+# -- methods and types -------------------------------------------------------------------------------------------------
 
 
-def _methods() -> str:
+def _methods(examples: Mapping[str, str]) -> str:
     lines = [
         "# Methods",
         "",
         NOTICE,
         "",
-        "JSON-RPC 2.0, one message a line. Types in full are in [schemas/](../schemas).",
-        "A member with `?` may be left out.",
+        "JSON-RPC 2.0, one message a line. A type with a link has its members in [types.md](types.md), and as JSON",
+        "Schema in [schemas/](../schemas). A member with `?` may be left out. An example shows `params` of a request",
+        "from [tests/golden/](../tests/golden), whose sessions are played against a spawned gateway.",
+        "",
         f"Every request may end with {', '.join(f'`{reason}`' for reason in COMMON_ERRORS)}.",
     ]
     for house, methods in groupby(METHODS.values(), key=_house):
         lines += ["", f"## {house}"]
         for method in methods:
-            lines += _method(method)
-    lines += ["", "## Notifications of the gateway", "", "| notification | says |", "| --- | --- |"]
-    lines += [f"| `{name}` | {notice.summary} |" for name, notice in NOTIFICATIONS.items()]
-    lines += ["", "## Notifications of the client", "", "| notification | says |", "| --- | --- |"]
-    lines += [f"| `{name}` | {summary} |" for name, (_, summary) in CLIENT_NOTIFICATIONS.items()]
+            lines += _method(method, examples.get(method.name))
+    lines += ["", "## Notifications of the gateway", "", "| notification | says | params |", "| --- | --- | --- |"]
+    lines += [f"| `{name}` | {one.summary} | {_link(one.params.__name__)} |" for name, one in NOTIFICATIONS.items()]
+    lines += ["", "## Notifications of the client", "", "| notification | says | params |", "| --- | --- | --- |"]
+    lines += [
+        f"| `{name}` | {summary} | {_link(params.__name__) if params.__struct_fields__ else ''} |"
+        for name, (params, summary) in CLIENT_NOTIFICATIONS.items()
+    ]
     lines += ["", "## Errors", "", "| reason | code | try again | meaning |", "| --- | --- | --- | --- |"]
     lines += [
         f"| `{reason}` | {info.code} | {'yes' if info.retryable else 'no'} | {info.message} |"
@@ -138,35 +153,92 @@ def _house(method: Method[Any, Any]) -> str:
     return method.name.split("/")[0] if "/" in method.name else "the process"
 
 
-def _method(method: Method[Any, Any]) -> list[str]:
+def _method(method: Method[Any, Any], example: str | None) -> list[str]:
     lines = ["", f"### `{method.name}`", "", method.summary]
+    lines += [line for more in _split_paragraphs(method.params)[1:] for line in ("", more)]
     if method.errors:
         lines += ["", f"Its own errors: {', '.join(f'`{reason}`' for reason in method.errors)}."]
     if method.params.__struct_fields__:
-        lines += ["", "| parameter | type | default |", "| --- | --- | --- |", *_members(method.params)]
+        lines += ["", *_list_given(_components([method.params])[method.params.__name__])]
+    if example is not None:
+        lines += ["", "```json", example, "```"]
     if issubclass(method.result, msgspec.Struct) and method.result.__struct_fields__:
-        about = " ".join((inspect.getdoc(method.result) or "").split("\n\n")[0].split())
-        names = ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(method.result))
-        lines += ["", f"Result: {names}. {about}"]
+        members = _list_answered(_components([method.result])[method.result.__name__])
+        lines += ["", f"Result: {_split_paragraphs(method.result)[0]}", "", *members]
     return lines
 
 
-def _members(params: type[msgspec.Struct]) -> Iterable[str]:
-    shape = msgspec.json.schema_components([params], ref_template="{name}")[1][params.__name__]
-    required_first = sorted(shape["properties"].items(), key=lambda member: member[0] not in shape["required"])
-    for name, member in required_first:
+def _types() -> str:
+    """Return the page of every type that a member of parameters, results or notifications has."""
+    told = [one.params for one in NOTIFICATIONS.values()] + [params for params, _ in CLIENT_NOTIFICATIONS.values()]
+    shapes = _components([*(kind for one in METHODS.values() for kind in (one.params, one.result)), *told])
+    linked = {kind.__name__ for kind in told}.union(*(_find_names(shape["properties"]) for shape in shapes.values()))
+    lines = ["# Types", "", NOTICE, "", "The members of the types that [methods.md](methods.md) links to."]
+    lines += ["A member with `?` may be left out."]
+    for name in sorted(linked):
+        if shapes[name]["properties"]:
+            about = " ".join(inspect.cleandoc(shapes[name].get("description", "")).split())
+            lines += ["", f"## `{name}`", "", about, "", *_list_given(shapes[name])]
+    return "\n".join(lines) + "\n"
+
+
+def _components(kinds: Iterable[Any]) -> dict[str, Any]:
+    return msgspec.json.schema_components(list(kinds), ref_template="{name}")[1]
+
+
+def _find_names(schema: Any) -> set[str]:
+    """Return the names of the types that a schema refers to."""
+    if isinstance(schema, list):
+        return set[str]().union(*map(_find_names, cast("list[Any]", schema)))
+    if not isinstance(schema, dict):
+        return set()
+    members = cast("dict[str, Any]", schema)
+    return {members["$ref"]} if "$ref" in members else set[str]().union(*map(_find_names, members.values()))
+
+
+def _split_paragraphs(kind: type[msgspec.Struct]) -> list[str]:
+    return [" ".join(part.split()) for part in (inspect.getdoc(kind) or "").split("\n\n")]
+
+
+def _list_given(shape: dict[str, Any]) -> Iterable[str]:
+    """Return the table of members that somebody gives, the required ones first."""
+    yield from ("| member | type | default | meaning |", "| --- | --- | --- | --- |")
+    for name, member in sorted(shape["properties"].items(), key=lambda one: one[0] not in shape["required"]):
         is_required = name in shape["required"]
         default = "" if is_required or "default" not in member else f"`{json.dumps(member['default'])}`"
-        yield f"| `{name}{'' if is_required else '?'}` | {_type(member)} | {default} |"
+        kind = _type(member) + (_add_null(member) if is_required else "")
+        yield f"| `{name}{'' if is_required else '?'}` | {kind} | {default} | {_describe(member)} |"
+
+
+def _list_answered(shape: dict[str, Any]) -> Iterable[str]:
+    yield from ("| member | type | meaning |", "| --- | --- | --- |")
+    for name, member in shape["properties"].items():
+        yield f"| `{name}` | {_type(member)}{_add_null(member)} | {_describe(member)} |"
+
+
+def _link(name: str) -> str:
+    return f"[`{name}`](types.md#{name.lower()})"
 
 
 def _type(member: dict[str, Any]) -> str:
     if "$ref" in member:
-        return f"`{member['$ref']}`"
+        return _link(member["$ref"])
     if "anyOf" in member:
         return " or ".join(dict.fromkeys(_type(part) for part in member["anyOf"] if part.get("type") != "null"))
     if "enum" in member:
         return ", ".join(f"`{value}`" for value in member["enum"])
     if member.get("type") == "array":
         return f"list of {_type(member.get('items', {}))}"
+    if "additionalProperties" in member:
+        return f"object, each value {_type(member['additionalProperties'])}"
     return str(member.get("type", "anything"))
+
+
+def _add_null(member: dict[str, Any]) -> str:
+    return " or `null`" if {"type": "null"} in member.get("anyOf", ()) else ""
+
+
+def _describe(member: dict[str, Any]) -> str:
+    """Return what a schema says of a member: on itself, or on the form that is not null."""
+    told = next((one["description"] for one in (member, *member.get("anyOf", ())) if "description" in one), "")
+    return " ".join(told.split()).replace("|", "\\|")

@@ -19,6 +19,9 @@ from protocol.reference.setting_table import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
+UNHURRIED = {"PIONEER_RECALL__DEADLINE_MS": "{ turn = 60000 }"}
+"""A turn on a busy machine is given what it recalls however late that comes."""
+
 
 def test_the_readme_shows_the_three_commands_on_its_first_screen() -> None:
     first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:22]
@@ -106,6 +109,30 @@ def test_who_wants_the_demo_is_given_nothing_for_tests(tmp_path: Path) -> None:
     assert all(name in steps("test") for name in ("requirements-dev.txt", "requirements-sdk1.txt"))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a script stands in for the interpreter")
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_setup_shows_a_dot_for_each_package_and_the_log_only_where_it_failed(tmp_path: Path, *, fails: bool) -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("there is no make here")
+    stand_in = tmp_path / "venv" / "bin" / "python"
+    stand_in.parent.mkdir(parents=True)
+    pip = f"echo Collecting anyio; echo Collecting msgspec; echo no room >&2; exit {int(fails)}"
+    stand_in.write_text(f'#!/bin/sh\ncase "$*" in "-m pip install "*) {pip};; esac\n')
+    stand_in.chmod(0o755)
+    told = subprocess.run(
+        [make, "-C", str(ROOT), f"VENV={tmp_path}/venv", f"{tmp_path}/venv/.product"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = told.stdout.splitlines()
+    assert ".." in lines
+    assert ("no room" in lines) is fails
+    assert (told.returncode != 0) is fails
+    assert (tmp_path / "venv" / ".product").exists() is not fails
+
+
 def test_the_example_host_runs() -> None:
     told = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "host.py")],
@@ -113,7 +140,7 @@ def test_the_example_host_runs() -> None:
         text=True,
         timeout=240,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python")},
+        env={**os.environ, **UNHURRIED, "PYTHONPATH": str(ROOT / "clients" / "python")},
     )
     assert told.returncode == 0, told.stderr
     assert "saved: I take my coffee without sugar. - active_created" in told.stdout
@@ -122,7 +149,13 @@ def test_the_example_host_runs() -> None:
 
 
 def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "TMPDIR": str(tmp_path)}  # it keeps its home
+    environment = {
+        **os.environ,
+        **UNHURRIED,
+        "NO_COLOR": "1",
+        "COLUMNS": "120",
+        "TMPDIR": str(tmp_path),
+    }  # it keeps its home
     told = subprocess.run(
         [*console_script(), "demo"], capture_output=True, text=True, timeout=240, env=environment, check=False
     )
@@ -130,11 +163,15 @@ def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
     shown = " ".join(told.stdout.split())
     for expected in (
         "remembered The user's name is Mira Castellan.",
-        "refused secret_detected (aws_access_key)",
-        "refused no_memory_requested",
+        "refused it holds a credential: no record, no candidate, no log [secret_detected (aws_access_key)]",
+        "refused the user asked not to remember this [no_memory_requested]",
+        "recalled what memory adds to the message, with its place in [brackets]",
+        "recalled nothing: no memory has to do with it",
+        "recalled Harbor is a timetable app for island ferries. [memory: project fact]",
+        ": left out, too far from it)",
         "replaced Harbor syncs its timetables every six hours.",
         "recalled Harbor syncs every two hours.",
-        "[12 May, conversation]",
+        "[conversation of 12 May]",
         "forgotten mem_",
         "(nothing)",
         f"pioneer inspect --home {tmp_path}",

@@ -512,3 +512,141 @@ def test_a_served_home_names_the_origins_of_its_settings(newcomer: Newcomer, mon
             assert "max_rounds = 5" in (newcomer.home / "config.toml").read_text()
 
     story()
+
+
+TAKEN = [
+    ("memory/remember", {"content": "Tea.", "category": "hush"}, "category", "project_fact"),
+    ("memory/remember", {"text": "Tea."}, "text", "content"),
+    ("memory/forget", {"target": {"kind": "hush", "memory_id": "mem_1"}}, "target.kind", "scoped_key, path"),
+    ("memory/forget", {"target": {"kind": "turn", "id": "trn_1"}}, "target.id", "turn_id"),
+    ("memory/explain", {"target": {"kind": "hush", "id": "mem_1"}}, "target.kind", "hook_run"),
+    ("memory/search", {"query": "tea", "scopes": [{"kind": "hush", "key": "x"}]}, "scopes[0].kind", "workspace"),
+]
+
+
+def test_a_refusal_names_what_a_method_takes(newcomer: Newcomer) -> None:
+    @journey
+    async def story():
+        async with await GatewayClient.start([*console_script(), "serve", "--home", str(newcomer.home)]) as client:
+            hello = {"protocol_version": "2026-11", "client": {"name": "app", "version": "1"}}
+            await client.request("initialize", hello)
+            for method, params, place, taken in TAKEN:
+                with pytest.raises(CallFailed) as refused:
+                    await client.request(method, params)
+                message = refused.value.message
+                told, _, choices = message.partition(". It takes: ")
+                assert told.endswith(f" - at `$.{place}`"), message
+                assert taken in choices, message
+                assert "hush" not in message
+
+    story()
+
+
+# -- words where nothing was said, or too much ------------------------------------------------------------------------
+
+
+def test_a_variable_that_is_not_read_is_named_by_the_doctor_with_the_one_that_is(newcomer: Newcomer) -> None:
+    keep(newcomer, COFFEE)
+    newcomer.configure('[gateway.providers.a]\nkind = "openai"\nmodel = "m"\napi_key_env = "PIONEER_VENDOR_KEY"\n')
+    given = {
+        "PIONEER_HOM": "/x",
+        "PIONEER_MEMORY_ENABLED": "false",
+        "PIONEER_ODDITY": "1",
+        "PIONEER_VENDOR_KEY": "hush",
+    }
+    found = [one for one in newcomer.json("doctor", **given)["findings"] if one["check"] == "variables"]
+    assert [(one["level"], one["text"].split()[0], one["advice"].split()[-1]) for one in found] == [
+        ("note", "PIONEER_HOM", "PIONEER_HOME?"),
+        ("note", "PIONEER_MEMORY_ENABLED", "PIONEER_MEMORY__ENABLED?"),
+        ("note", "PIONEER_ODDITY", "PIONEER_<TABLE>__<KEY>"),
+    ]
+    shown = newcomer.run("doctor", stdin=b"", **given)
+    assert "hush" not in shown.stdout + shown.stderr
+    assert "does not read" not in newcomer.run("doctor").stdout
+
+
+@pytest.mark.parametrize("command", [["list"], ["doctor"], ["threads"]], ids=" ".join)
+def test_where_no_home_is_the_folder_is_named_and_another_use_of_it_is_said(
+    newcomer: Newcomer, command: list[str]
+) -> None:
+    absent = newcomer.run(*command)
+    assert f"there is no home yet in {newcomer.home}: `pioneer remember`" in absent.stderr
+    newcomer.home.mkdir()
+    (newcomer.home / "holiday.jpg").write_bytes(b"x")
+    foreign = newcomer.run(*command)
+    assert f"{newcomer.home} holds other things and is no home" in foreign.stderr
+    assert "pioneer remember" not in foreign.stderr
+    assert foreign.returncode == absent.returncode
+    assert [path.name for path in newcomer.home.iterdir()] == ["holiday.jpg"]
+
+
+def test_status_names_each_number_and_says_who_does_what_waits(newcomer: Newcomer) -> None:
+    keep(newcomer, COFFEE)
+    ended = newcomer.run("status")
+    waiting = re.findall(r"^jobs: (\w+) +(\d+ waiting)$", ended.stdout, re.MULTILINE)
+    queues = newcomer.json("status")["queues"]
+    assert dict(waiting) == {kind: f"{count['queued']} waiting" for kind, count in queues.items() if count["queued"]}
+    assert waiting
+    assert "no gateway runs here: waiting jobs are done by the next one" in ended.stderr
+
+
+def test_sensitive_words_are_shown_to_who_names_them_and_to_nobody_else(newcomer: Newcomer) -> None:
+    keep(newcomer, COFFEE)
+    (nuts,) = keep(newcomer, "I am allergic to nuts.")
+    (pollen,) = keep(newcomer, "I am allergic to pollen.")
+    shown = newcomer.run("show", nuts)
+    assert shown.stdout.startswith("I am allergic to nuts.\n")
+    assert "sensitive: shown because you named it" in shown.stderr
+    assert "sensitive" not in newcomer.run("show", "sugar").stderr
+    unclear = newcomer.run("forget", "allergic")
+    assert unclear.returncode == 64
+    assert nuts in unclear.stderr
+    assert pollen in unclear.stderr
+    assert "nuts" not in unclear.stderr.replace(nuts, "")
+    everything = newcomer.run("forget", "--everything", "--scope", "user", "--dry-run")
+    assert "coffee" in everything.stdout
+    assert "nuts" not in everything.stdout
+    forgotten = newcomer.run("forget", nuts)
+    assert "it said: I am allergic to nuts.\nsensitive: shown because you named it" in forgotten.stderr
+
+
+def test_a_conversation_without_a_title_is_listed_by_its_first_words(newcomer: Newcomer) -> None:
+    question = "How long does the tide take at the northern pier before the ferry of the early morning leaves?"
+    lines = [
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {"protocol_version": "2026-11", "client": {"name": "t", "version": "1"}},
+        },
+        {"jsonrpc": "2.0", "id": 2, "method": "thread/start", "params": {"thread_id": "thr_tide"}},
+        {
+            "jsonrpc": "2.0",
+            "id": 3,
+            "method": "turn/prepare",
+            "params": {"thread_id": "thr_tide", "input": [{"type": "text", "text": question}]},
+        },
+        {"jsonrpc": "2.0", "id": 4, "method": "thread/start", "params": {"thread_id": "thr_still"}},
+        {"jsonrpc": "2.0", "id": 5, "method": "shutdown"},
+    ]
+    newcomer.run("serve", stdin=b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    titles = {row.split("\t")[0]: row.split("\t")[4] for row in newcomer.run("threads").stdout.splitlines()}
+    assert titles["thr_tide"] == '"How long does the tide take at the northern pier before the…"'
+    assert titles["thr_still"] == ""
+    newcomer.run("threads", "thr_tide", "--rename", "Tides")
+    assert "\tTides\n" in newcomer.run("threads").stdout
+
+
+def test_an_empty_list_says_so_and_ends_as_the_page_says(newcomer: Newcomer) -> None:
+    (kept,) = keep(newcomer, COFFEE)
+    newcomer.run("forget", kept, "--erase", "--yes")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    said = page.split("- An empty list says so on stderr. ")[1].split("With `--json`")[0]
+    well, _, badly = said.partition("then end with 0;")
+    assert set(re.findall("`([^`]+)`", well)) == {"list", "similar", "threads", "passes runs", "passes review"}
+    for command in re.findall("`([^`]+)`", well):
+        ended = newcomer.run(*command.split())
+        assert (ended.returncode, ended.stdout, bool(ended.stderr)) == (0, "", True), command
+    for command in re.findall("`([^`]+)`", badly.replace("`knowledge`", "`knowledge list`, `knowledge changes`")):
+        ended = newcomer.run(*command.split())
+        assert (ended.returncode, ended.stdout, bool(ended.stderr)) == (1, "", True), command

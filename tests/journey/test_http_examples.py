@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import new_home, run
 from guidance_stage import put
-from spawned import Den, journey
+from spawned import JOURNEY_SECONDS, Den, journey
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -23,6 +23,7 @@ HELD_BY = {
     ("import.md", "json"): HERE,
     ("mcp.md", "json"): "tests/unit/test_mcp_docs.py",
     ("mcp.md", "toml"): "tests/unit/test_mcp_docs.py",
+    ("methods.md", "json"): "tests/unit/test_reference.py",
     ("providers.md", "toml"): "tests/unit/test_provider_docs.py",
     ("replay.md", "json"): HERE,
 }
@@ -98,7 +99,10 @@ def test_http_statement_35_the_figures_of_an_import_have_these_members(
     assert figures.keys() == shown.keys()
 
 
-def test_http_statement_35_the_session_of_the_replay_page_passes(tmp_path: Path) -> None:
+def test_http_statement_35_the_session_of_the_replay_page_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.play.replay.STEP_SECONDS", JOURNEY_SECONDS)  # a busy machine starts nothing in ten
     (example, *_) = blocks("replay.md", "json")
     session = tmp_path / "session.jsonl"
     session.write_text(example, encoding="utf-8")

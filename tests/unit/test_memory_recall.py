@@ -18,6 +18,7 @@ from memory.read.recall import CACHED, Given, choose, query_of
 from memory.read.searching import FoundRecord, RecordSearcher
 from protocol.base import Scope
 from protocol.errors import Unavailable
+from protocol.memory.explaining import ExplainParams
 from protocol.memory.reads import Hit, SearchParams
 from protocol.settings import RecallDeadlines, RecallFloors, RecallSettings
 
@@ -287,6 +288,15 @@ def test_nothing_waits_past_the_deadline(home: MemoryHome, monkeypatch: pytest.M
     monkeypatch.setattr("memory.read.recall.time.perf_counter", iter(range(0, 100_000, 100)).__next__)
     outcome = recall(home, "Which oolong tea do I drink?")
     assert (outcome.hits, outcome.is_partial, outcome.reason) == ([], True, "scope_unavailable")
+
+
+def test_a_person_who_asks_why_waits_for_the_answer(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No load of the machine is a reason against a memory: a deadline is a turn's alone."""
+    home.remember(TEA)
+    monkeypatch.setattr("memory.read.recall.time.perf_counter", iter(range(0, 100_000, 100)).__next__)
+    asked = ExplainParams(query="Which oolong tea do I drink?", context=HERE)
+    told = home.do(home.service.questions.explain(asked))
+    assert (told.outcome, told.gates[-1].passed) == ("recalled", True)
 
 
 # -- pages -------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from command_line import run
 
@@ -15,6 +16,7 @@ from protocol.reference.setting_table import groups, settings
 pytestmark = pytest.mark.loop("check")  # lint compares it, too
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+GOLDEN = DOCS.parent / "tests" / "golden"
 
 
 def test_the_committed_pages_are_those_of_the_contract() -> None:
@@ -39,7 +41,7 @@ def test_every_setting_says_what_it_takes_and_its_default() -> None:
 
 
 def test_methods_and_errors_are_all_on_the_page() -> None:
-    page = reference.pages()["methods.md"].decode()
+    page = reference.pages(GOLDEN)["methods.md"].decode()
     assert re.findall(r"^### `(.+)`$", page, re.MULTILINE) == list(METHODS)
     assert all(f"| `{reason}` |" in page for reason in REASONS)
 
@@ -67,3 +69,27 @@ def test_the_command_writes_and_checks_what_is_generated(tmp_path: Path, monkeyp
     assert run(*schemas, "--check").code == 0
     assert (tmp_path / "docs" / "configuration.md").is_file()
     assert (tmp_path / "schemas" / "openrpc.json").is_file()
+
+
+def test_every_type_that_a_page_links_to_has_its_members_on_the_page_of_types() -> None:
+    written = reference.pages(GOLDEN)
+    methods, types = written["methods.md"].decode(), written["types.md"].decode()
+    headings = set(re.findall(r"^## `(.+)`$", types, re.MULTILINE))
+    linked = set(re.findall(r"\[`(\w+)`\]\(types\.md#\w+\)", methods + types))
+    assert linked == headings
+    assert {"Context", "ForgetByKey", "ImportTurn", "Record", "MemoryChanged"} <= headings
+    assert "| `turn_id` | string |" in types.split("## `ForgetByTurn`")[1].split("\n## ")[0]
+
+
+def test_an_example_of_the_page_is_a_request_that_its_method_takes() -> None:
+    page = reference.pages(GOLDEN)["methods.md"].decode()
+    sections = [part.split("\n", 1) for part in page.split("\n### `")[1:]]
+    shown = {name.rstrip("`"): re.search(r"```json\n(.+)\n```", text) for name, text in sections}
+    for name, example in shown.items():
+        params = METHODS[name].params
+        if example is None:  # it asks for nothing
+            params()
+        else:
+            an_id = re.sub("…", "1", example.group(1))
+            msgspec.convert({"bundle": "{}"} if name == "memory/import" else msgspec.json.decode(an_id), params)
+    assert '{"target": {"kind": "id", "memory_id": "mem_…"}, "dry_run": true}' in page

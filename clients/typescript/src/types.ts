@@ -484,6 +484,7 @@ export type SkipReason =
   | "encoding_unknown"
   | "encrypted"
   | "excluded"
+  | "folder"
   | "generated"
   | "home"
   | "ignored"
@@ -1493,8 +1494,10 @@ export interface ExplainRun {
 }
 
 /**
- * The thing to explain. A `turn` may be a call outside of any turn: the `call_…` of a refused proposal
- * over MCP.
+ * The thing to explain, with `id` for every kind; `memory/forget` names it by kind (`memory_id`,
+ * `turn_id` ...).
+ *
+ * A `turn` may be a call outside of any turn: the `call_…` of a refused proposal over MCP.
  */
 export interface ExplainTarget {
   kind: "candidate" | "hook_run" | "memory" | "turn";
@@ -1676,7 +1679,12 @@ export interface ForgetByTurn {
   turn_id: string;
 }
 
-/** `memory/forget`. */
+/**
+ * `memory/forget`.
+ *
+ * Each kind of target has a member of its own (`memory_id`, `turn_id` ...); that of `memory/explain`
+ * has `id`.
+ */
 export interface ForgetParams {
   target: ForgetById | ForgetByKey | ForgetByPath | ForgetByTurn | ForgetByThread | ForgetByScope;
   /** Default: "tombstone". */

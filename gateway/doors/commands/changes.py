@@ -24,6 +24,7 @@ from gateway.doors.commands.options import (
     text_of,
     time_of,
 )
+from gateway.doors.commands.sensitive import hide_sensitive, hint_named_sensitive
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import confirm, format_count, hint, is_asked, plain, say, show_json, show_table
 from protocol import methods as m
@@ -132,8 +133,9 @@ class ForgetPreview(NamedTuple):
 
     @property
     def rows(self) -> list[list[str]]:
-        """Return the memories that it takes, as they are shown."""
-        return [[one.memory_id, one.category, one.content] for one in self.records]
+        """Return the memories that it takes, as they are shown: one that was named with its words."""
+        is_named = len(self.records) == 1
+        return [[one.memory_id, one.category, one.content if is_named else hide_sensitive(one)] for one in self.records]
 
     @property
     def is_open(self) -> bool:
@@ -227,6 +229,7 @@ def _show_forgotten(wanted: ForgetPreview, *, is_erasing: bool) -> None:
             say(f"{plain(memory_id)}  {'erased' if is_erasing else 'forgotten, and restorable for a while'}")
         for record in wanted.records if not is_erasing and len(wanted.records) == 1 else ():
             hint(f"it said: {plain(record.content)}")
+            hint_named_sensitive(record)
             hint(f"to undo: pioneer restore {record.memory_id}")
         for former in wanted.returned:
             hint(f"believed again: {plain(former.content)}", "yellow")

@@ -27,7 +27,7 @@ from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import format_count, plain
 from gateway.foundations import Foundations, open_home
 from gateway.home.config import ConfigError, ConfigStore
-from gateway.home.folder import default_root
+from gateway.home.folder import default_root, is_foreign
 from gateway.home.starting import Options
 from gateway.memory_core import MemoryCore, build_core
 from gateway.wire.client_session import SessionClient
@@ -57,7 +57,6 @@ NAME = "cli"
 FINDABLE: tuple[JobKind, ...] = ("index", "embed")
 """The jobs that index words and, where a model is in memory, their meaning."""
 LEAVE_SECONDS = 2.0
-NO_HOME = "there is no home yet: `pioneer remember` makes one, --home names another"
 PASS_MS = 3_600_000
 """As long as a command waits for the pass that it runs."""
 MADE_AT_ONCE = 5000
@@ -203,6 +202,14 @@ def has_home(given: argparse.Namespace) -> bool:
     return (home_of(given) / "gateway.db").exists()
 
 
+def describe_no_home(given: argparse.Namespace) -> str:
+    """Return the sentence that says where no home is, and which command makes one there, if any can."""
+    home = plain(str(home_of(given)))
+    if is_foreign(home_of(given)):
+        return f"{home} holds other things and is no home: name an empty or a new folder by --home or PIONEER_HOME"
+    return f"there is no home yet in {home}: `pioneer remember` or `pioneer import` makes one, --home names another"
+
+
 def require_home(given: argparse.Namespace) -> None:
     """Refuse a question where there is no home: a question makes none. Raises `Stop`."""
     if not has_home(given):
@@ -210,7 +217,7 @@ def require_home(given: argparse.Namespace) -> None:
             read_configuration(
                 given
             )  # what is wrong with a configuration is told first, as it is where there is a home
-        raise Stop(NO_INPUT, NO_HOME)
+        raise Stop(NO_INPUT, describe_no_home(given))
 
 
 def config_of(given: argparse.Namespace) -> Path:

@@ -15,7 +15,7 @@ from gateway.base.exit_codes import CONFIG, IO_ERROR, NEGATIVE, NO_INPUT, OK, UN
 from gateway.care.checkup import examine
 from gateway.care.findings import LEVELS, Finding, Level, Mend, Subject
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import NO_HOME, HomeMethods, config_of, home_of, through_door
+from gateway.doors.commands.door import HomeMethods, config_of, describe_no_home, home_of, through_door
 from gateway.doors.commands.options import add_home, add_json, add_place, add_sureness
 from gateway.doors.terminal.exits import Stop, writing
 from gateway.doors.terminal.screen import (
@@ -26,7 +26,6 @@ from gateway.doors.terminal.screen import (
     say,
     show_json,
     show_pairs,
-    show_table,
     size,
     when,
     words,
@@ -37,7 +36,7 @@ from gateway.home.run_files import find_run_files
 from gateway.home.tokens import FILES, FOLDER, is_open_to_others, rotate, token_path
 from gateway.store.staging import sweep
 from protocol import methods as m
-from protocol.gateway import StatusResult
+from protocol.gateway import QueueCounts, StatusResult
 from protocol.seams.ports import JobKind
 
 STYLES: Mapping[Level, str] = {"ok": "green", "note": "cyan", "warning": "yellow", "error": "red"}
@@ -65,7 +64,7 @@ def _arrange_doctor(to: argparse.ArgumentParser) -> None:
 
 def _subject(given: argparse.Namespace) -> Subject:
     if not home_of(given).is_dir() or is_foreign(home_of(given)):
-        raise Stop(NO_INPUT, NO_HOME)
+        raise Stop(NO_INPUT, describe_no_home(given))
     return Subject(home_of(given), config_of(given))
 
 
@@ -282,20 +281,26 @@ def _show_status(status: StatusResult) -> None:
             ("others in it", str(status.processes - 1)),
             ("search", search[status.search.semantic]),
             ("database", f"{size(status.storage.db_bytes)}, and {size(status.storage.wal_bytes)} of log"),
+            *((f"jobs: {kind}", _describe_jobs(count)) for kind, count in status.queues.items()),
         ]
     )
-    show_table(
-        ["work", "waiting", "running", "to be tried again", "given up"],
-        [
-            [kind, str(count.queued), str(count.leased), str(count.retry_wait), str(count.dead)]
-            for kind, count in status.queues.items()
-            if count.queued or count.leased or count.retry_wait or count.dead
-        ],
-    )
+    if status.processes == 1 and any(count.queued for count in status.queues.values()):
+        hint("no gateway runs here: waiting jobs are done by the next one (`pioneer serve`, `mcp`, `http`)")
     for provider in status.providers:
         say(f"provider {plain(provider.name)}: {provider.kind}, {', '.join(provider.roles) or 'in no role'}")
     for entry in status.degraded:
         say(f"{words(entry.component)}: {words(entry.reason)}, since {when(entry.since)}", "yellow")
+
+
+def _describe_jobs(count: QueueCounts) -> str:
+    """Return the counts of a kind of jobs that are not zero, each with its name; an empty text where all are."""
+    counts = {
+        "waiting": count.queued,
+        "running": count.leased,
+        "to be tried again": count.retry_wait,
+        "given up": count.dead,
+    }
+    return ", ".join(f"{number} {state}" for state, number in counts.items() if number)
 
 
 COMMANDS = {

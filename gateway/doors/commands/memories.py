@@ -26,6 +26,7 @@ from gateway.doors.commands.options import (
     text_of,
 )
 from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, limit_of
+from gateway.doors.commands.sensitive import hint_named_sensitive, hint_sensitive, is_sensitive
 from gateway.doors.terminal.screen import (
     format_count,
     hint,
@@ -44,13 +45,6 @@ from protocol.memory.changes import Event, HistoryResult
 from protocol.memory.reads import GetResult, Hit, ListResult, SearchResult
 from protocol.memory.values import Order
 from protocol.record import Record
-
-
-def hint_sensitive(count: int, option: str = "--sensitive") -> None:
-    """Hint at memories that an answer withholds because they are sensitive, if there are any."""
-    if count:
-        hint(f"{format_count(count, 'sensitive memory', 'sensitive memories')} not shown: {option} shows more")
-
 
 # -- search and list ---------------------------------------------------------------------------------------------------
 
@@ -73,11 +67,6 @@ def show_records(records: Sequence[Record], scores: Sequence[float] | None = Non
         ],
         to,
     )
-
-
-def is_sensitive(record: Record) -> bool:
-    """Return whether a record is shown only to those who ask for sensitive ones."""
-    return record.sensitivity == "regulated"
 
 
 def _format_content(record: Record) -> str:
@@ -280,6 +269,7 @@ def _show(given: argparse.Namespace) -> int:
         hint(NOT_THERE)
     else:
         _show_whole(result.record)
+        hint_named_sensitive(result.record)
         if result.similar_to:
             hint(f"looks like {', '.join(one.memory_id for one in result.similar_to)}: `pioneer merge` makes them one")
     return OK if result.record is not None else NEGATIVE

@@ -16,6 +16,7 @@ from gateway.doors.commands.door import HomeMethods
 from gateway.doors.commands.forgotten import find_forgotten
 from gateway.doors.commands.options import KEY_SCOPES, context_of, scope_of, workspace_here
 from gateway.doors.commands.paging import collect_pages
+from gateway.doors.commands.sensitive import hide_sensitive
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import plain, show_table, when
 from memory.rules.identity import fold_text
@@ -176,7 +177,7 @@ def _show_records(records: Sequence[Record], given: argparse.Namespace) -> None:
     if not given.json:
         show_table(
             ["id", "category", "content"],
-            [[one.memory_id, one.category, one.content] for one in records],
+            [[one.memory_id, one.category, hide_sensitive(one)] for one in records],
             to=sys.stderr,
         )
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 from gateway.base.exit_codes import DATA, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, read_configuration, through_door
-from gateway.doors.commands.memories import is_sensitive, show_records
+from gateway.doors.commands.memories import show_records
 from gateway.doors.commands.options import (
     add_context,
     add_place,
@@ -19,6 +19,7 @@ from gateway.doors.commands.options import (
     text_of,
     time_of,
 )
+from gateway.doors.commands.sensitive import is_sensitive
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, show_json, words
 from protocol import methods as m

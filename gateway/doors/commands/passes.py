@@ -149,6 +149,8 @@ def _runs(given: argparse.Namespace) -> int:
         return OK
     rows = [[one.run_id, one.pass_, when(one.ended_at), _result(one), str(one.changes)] for one in runs]
     show_table(["run", "pass", "ended", "result", "changes"], rows)
+    if not runs:
+        hint("no pass has run yet; `pioneer passes` shows when the next one does")
     return OK
 
 

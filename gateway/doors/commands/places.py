@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gateway.base.exit_codes import NEGATIVE, OK, USAGE
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import HomeMethods, has_home, read_configuration, through_door
+from gateway.doors.commands.door import HomeMethods, describe_no_home, has_home, read_configuration, through_door
 from gateway.doors.commands.options import add_home, add_json, add_place, add_sureness, present
 from gateway.doors.commands.paging import MORE, add_limit, collect_pages, limit_of
 from gateway.doors.terminal.exits import Stop
@@ -13,6 +13,10 @@ from gateway.doors.terminal.screen import confirm, hint, plain, readable, say, s
 from protocol import methods as m
 from protocol.conversation.threads import DeleteResult, ThreadListResult
 from protocol.conversation.workspaces import WorkspaceListResult
+from protocol.errors import CallerError
+
+FIRST_WORDS = 60
+"""The longest beginning of a conversation that stands for its title, in characters."""
 
 
 def _require_subject(given: argparse.Namespace, subject: str | None, actions: Sequence[str]) -> None:
@@ -61,10 +65,16 @@ def _threads(given: argparse.Namespace) -> int:
 
 def _list_threads(given: argparse.Namespace) -> int:
     params = present(workspace_id=None if given.everywhere else given.workspace, archived=given.archived or None)
+    titles: dict[str, str] = {}
     if has_home(given):
-        result = through_door(
-            given, lambda door: collect_pages(door, m.THREAD_LIST, params, "threads", limit_of(given))
-        )
+
+        async def work(door: HomeMethods) -> ThreadListResult:
+            listed: ThreadListResult = await collect_pages(door, m.THREAD_LIST, params, "threads", limit_of(given))
+            for thread in () if given.json else listed.threads:
+                titles[thread.thread_id] = thread.name or await _read_first_words(door, thread.thread_id)
+            return listed
+
+        result = through_door(given, work)
     else:  # where nothing was ever kept, no conversation is; a configuration that cannot be used is told all the same
         read_configuration(given)
         result = ThreadListResult(threads=[], next_cursor=None)
@@ -82,7 +92,7 @@ def _list_threads(given: argparse.Namespace) -> int:
                     when(thread.updated_at),
                     str(thread.turn_count),
                     thread.workspace_id,
-                    thread.name or "",
+                    titles[thread.thread_id],
                 ]
                 for thread in result.threads
             ],
@@ -92,10 +102,21 @@ def _list_threads(given: argparse.Namespace) -> int:
     return OK
 
 
+async def _read_first_words(door: HomeMethods, thread_id: str) -> str:
+    """Return how a conversation without a title begins, in quotes; empty where nothing was said in it."""
+    asked = {"thread_id": thread_id, "kinds": ["user_message", "agent_message"], "limit": 1}
+    try:
+        items = (await door.call(m.THREAD_HISTORY, asked)).items
+    except CallerError:  # it was deleted this moment
+        return ""
+    said = plain(items[0].text) if items else ""
+    return f'"{said[:FIRST_WORDS].rstrip()}{"…" if len(said) > FIRST_WORDS else ""}"' if said else ""
+
+
 def _no_threads(given: argparse.Namespace) -> str:
     """Hint in a sentence that there is no conversation, and how one comes in."""
     if not has_home(given):
-        return "there are no conversations yet, and no home: `pioneer import` or `pioneer remember` makes one"
+        return f"there are no conversations yet; {describe_no_home(given)}"
     if given.archived:
         return "no conversation is archived"
     where = "" if given.everywhere else f" in workspace {plain(given.workspace)} (--everywhere looks into all)"

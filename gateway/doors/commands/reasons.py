@@ -14,10 +14,10 @@ from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.conversations import find_said
 from gateway.doors.commands.door import HomeMethods, through_door
-from gateway.doors.commands.memories import hint_sensitive, is_sensitive
 from gateway.doors.commands.naming import reach
 from gateway.doors.commands.options import add_context, add_place, context_of, text_of
 from gateway.doors.commands.paging import collect_pages
+from gateway.doors.commands.sensitive import hint_sensitive, is_sensitive
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.base import Elsewhere
@@ -63,7 +63,7 @@ QUESTIONS = {
 
 CUTS = {
     None: "would be recalled",
-    "floor": "fits too badly",
+    "floor": "left out: too far from it, or from the best of its scope",
     "budget": "no room: others fit better",
     "already_shown": "shown already",
 }
@@ -232,11 +232,18 @@ def _show_gates(gates: Sequence[Gate]) -> None:
                 "yes" if gate.passed else "NO",
                 words(gate.gate),
                 f"{QUESTIONS.get(gate.gate, words(gate.gate))}?",
-                " ".join(part for part in (words(gate.reason_code), gate.detail) if part),
+                " ".join(part for part in (words(gate.reason_code), _describe_detail(gate)) if part),
             ]
             for gate in gates
         ],
     )
+
+
+def _describe_detail(gate: Gate) -> str | None:
+    """Return a gate's detail in words; that of the floor is the least score, which alone is not enough."""
+    if gate.gate == "floor" and gate.detail is not None:
+        return f"a score of {gate.detail} at least, and not far behind the best of its scope"
+    return gate.detail
 
 
 def _show_ranked(result: ExplainResult, records: dict[str, Record]) -> None:

@@ -9,7 +9,10 @@ from pioneer_client.protocol.memory.values import Context, Decision
 
 
 class ExplainTarget(Params):
-    """The thing to explain. A `turn` may be a call outside of any turn: the `call_…` of a refused proposal over MCP."""
+    """The thing to explain, with `id` for every kind; `memory/forget` names it by kind (`memory_id`, `turn_id` ...).
+
+    A `turn` may be a call outside of any turn: the `call_…` of a refused proposal over MCP.
+    """
 
     kind: Literal["memory", "candidate", "turn", "hook_run"]
     id: Id
