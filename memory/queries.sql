@@ -1093,6 +1093,19 @@ SELECT id, coalesce(memory_id, candidate_id), CAST(quote AS BLOB) FROM evidence 
 -- A quote that does not say any more what was forgotten.
 UPDATE evidence SET quote = :quote, digest = {vouched_said_evidence} WHERE id = :row
 
+-- name: earlier_values
+-- What a record's value was before, oldest first, as JSON.
+SELECT CAST(value AS BLOB) FROM earlier_value WHERE record_id = :row ORDER BY id
+
+-- name: said_in_earlier_values
+-- What records' values were before, between two rows.
+SELECT earlier_value.id, coalesce(memory_id, ''), CAST(earlier_value.value AS BLOB) FROM earlier_value LEFT JOIN record ON record.id = record_id
+WHERE earlier_value.id BETWEEN :first AND :last ORDER BY earlier_value.id
+
+-- name: keep_said_earlier_value
+-- An earlier value that does not say any more what was forgotten; another one may say no more than that, too.
+UPDATE OR REPLACE earlier_value SET value = :value WHERE id = :row
+
 -- name: said_in_decisions
 -- What decisions say of their reasons, between two rows.
 SELECT id, coalesce(memory_id, candidate_id, turn_id, ''), CAST(factors AS BLOB) FROM decision WHERE id BETWEEN :first AND :last ORDER BY id

@@ -10,6 +10,7 @@ SHELVES: Final = (
     Shelf("candidate", "candidate", "said_in_candidates", "",
           (Column("content"), Column("value"), Column("key"), Column("proposal"))),
     Shelf("evidence", "evidence", "said_in_evidence", "keep_said_evidence", (Column("quote"),)),
+    Shelf("earlier_value", "earlier_value", "said_in_earlier_values", "keep_said_earlier_value", (Column("value"),)),
     Shelf("decision", "decision", "said_in_decisions", "keep_said_decision", (Column("factors", ("value", "why")),)),
     Shelf(
         "answer", "idempotency", "said_in_answers", "keep_said_answer",

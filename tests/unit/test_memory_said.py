@@ -17,7 +17,7 @@ def telling(word: str) -> bool:
 
 
 def said(content: str, value: Any = None, *quotes: str) -> ForgottenPhrases:
-    return collect_phrases([MemoryWords(content, value, quotes)], telling)
+    return collect_phrases([MemoryWords(content, [value], quotes)], telling)
 
 
 def found(place: Any, name: str, *phrases: str, row: int = 1) -> SayingRow:

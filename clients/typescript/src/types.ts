@@ -260,6 +260,7 @@ export type ForgottenPlace =
   | "candidate"
   | "config"
   | "decision"
+  | "earlier_value"
   | "evidence"
   | "exclusion"
   | "hook_run"

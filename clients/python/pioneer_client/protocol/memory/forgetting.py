@@ -94,6 +94,7 @@ ForgottenPlace: TypeAlias = Literal[
     "memory",
     "candidate",
     "evidence",
+    "earlier_value",
     "decision",
     "answer",
     "exclusion",
