@@ -333,6 +333,12 @@ SELECT reason_code = 'near_duplicate' FROM memory_event WHERE memory_id = :memor
 -- The words that support a record.
 SELECT thread_id, turn_id, item_id, quote FROM evidence WHERE memory_id = :memory_id ORDER BY id
 
+-- name: quotes_of_same_turns
+-- The records with words of a turn that a record has words of, each pair of quotes: of the record, of the other one.
+SELECT other.memory_id, CAST(own.quote AS BLOB), CAST(other.quote AS BLOB)
+FROM evidence AS own CROSS JOIN evidence AS other ON other.turn_id = own.turn_id
+WHERE own.memory_id = :memory_id AND own.turn_id IS NOT NULL AND other.memory_id <> :memory_id ORDER BY other.id
+
 -- name: blank_decisions_of_candidate
 -- Decisions keep their reason and lose what names the candidate.
 UPDATE decision SET candidate_id = NULL, factors = '[]' WHERE candidate_id = :candidate_id

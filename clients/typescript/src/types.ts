@@ -1697,6 +1697,7 @@ export interface ForgetResult {
   dry_run: boolean;
   receipt: Receipt | null;
   cancelled: Array<Cancelled>;
+  same_sentence: Array<string>;
 }
 
 /** The age of the index: `live` while changes are watched, else `scanned`, or `stale` while files wait. */

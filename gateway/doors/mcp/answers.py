@@ -110,6 +110,8 @@ class ForgetAnswer(Wire):
     status: Literal["forgotten", "confirmation_needed", "declined"]
     memory_ids: list[str] = []
     command: str | None = None
+    same_sentence: list[str] = []
+    """Facts that stay, of the same sentence of the user's."""
 
 
 class SaidRow(Wire):
@@ -370,7 +372,9 @@ def _forget(data: Mapping[str, Any], _view: ClientView) -> str:
         return "Nothing was forgotten: there is no such memory."
     forgotten = data["forgotten_memory_ids"]
     undo = f" `pioneer restore {forgotten[0]}` brings it back, for some weeks." if len(forgotten) == 1 else ""
-    return f"Forgotten: {', '.join(forgotten)}.{undo}"
+    beside = data["same_sentence"]
+    rest = f" Of the same sentence stays: {', '.join(beside)}; ask the user whether that goes, too." if beside else ""
+    return f"Forgotten: {', '.join(forgotten)}.{undo}{rest}"
 
 
 def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:
