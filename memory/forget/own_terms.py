@@ -179,7 +179,7 @@ def plan_of(
 
 def _find_kept_phrases(found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords) -> frozenset[str]:
     """Return the words of kept records, and the quotes that they rest upon."""
-    stated = (one.in_names for one in found if one.place == "memory" and one.id in kept.active)
+    stated = (one.in_texts for one in found if one.place == "memory" and one.id in kept.active)
     quoted = (
         (one.in_texts & said.quoted.phrases) - said.stated.phrases
         for one in found

@@ -21,8 +21,7 @@ def said(content: str, value: Any = None, *quotes: str) -> ForgottenPhrases:
 
 
 def found(place: Any, name: str, *phrases: str, row: int = 1) -> SayingRow:
-    in_names = frozenset(phrases) if place == "memory" else frozenset[str]()
-    return SayingRow(place, row, name, frozenset(phrases) - in_names, in_names)
+    return SayingRow(place, row, name, frozenset(phrases))
 
 
 @pytest.mark.parametrize(
