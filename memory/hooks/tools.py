@@ -284,7 +284,7 @@ class MemoryTools:
             raise CallerError.at("$", "Give `memory_id`, or `scope` and `key`")
         record = (await self._service.get_in_turn(context.turn, wanted)).record
         if record is None:  # what a model cannot see it cannot forget
-            return ToolReply(ok=True, data={"status": "forgotten", "forgotten_memory_ids": []})
+            return ToolReply(ok=True, data={"status": "not_found", "forgotten_memory_ids": []})
         if not self._consent.allows(context, record, self._service.lexicon):
             asked = {"memory_ids": [record.memory_id], "command": f"pioneer forget {record.memory_id}"}
             return ToolReply(ok=True, data={"status": "confirmation_needed", "forgotten_memory_ids": [], **asked})
