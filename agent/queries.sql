@@ -185,7 +185,7 @@ ORDER BY 1
 
 -- name: items_of_turn
 -- A turn's items in order.
-SELECT item_id, turn_id, thread_id, kind, role, status, text, at, name, tool, id FROM item WHERE turn_id = :turn_id AND id > :after ORDER BY position, id LIMIT :limit
+SELECT {shown_item} FROM item WHERE turn_id = :turn_id AND id > :after ORDER BY position, id LIMIT :limit
 
 -- name: messages_of_turns
 -- The messages of some turns that ended as they should, say something and were not altered, each turn's in order.
@@ -228,7 +228,7 @@ SELECT turn_id, item_id, size FROM (
 
 -- name: history_asc
 -- A thread's items after a place, oldest first: turn by turn, so that a page costs what it holds.
-SELECT item.item_id, item.turn_id, item.thread_id, item.kind, item.role, item.status, item.text, item.at, item.name, item.tool, turn.position, item.position, item.id
+SELECT {shown_item}, turn.position, item.position, item.id
 FROM turn CROSS JOIN item USING (turn_id)
 WHERE turn.thread_id = :thread_id AND turn.position >= :turn_position
   AND (turn.position, item.position, item.id) > (:turn_position, :item_position, :row)
@@ -237,7 +237,7 @@ ORDER BY turn.position, item.position, item.id LIMIT :limit
 
 -- name: history_desc
 -- A thread's items before a place, newest first.
-SELECT item.item_id, item.turn_id, item.thread_id, item.kind, item.role, item.status, item.text, item.at, item.name, item.tool, turn.position, item.position, item.id
+SELECT {shown_item}, turn.position, item.position, item.id
 FROM turn CROSS JOIN item USING (turn_id)
 WHERE turn.thread_id = :thread_id AND turn.position <= :turn_position
   AND (turn.position, item.position, item.id) < (:turn_position, :item_position, :row)
@@ -384,8 +384,8 @@ SELECT 1 FROM artifact WHERE thread_id = :thread_id AND is_kept = 1 LIMIT 1
 SELECT item_id, text, tool FROM item WHERE turn_id = :turn_id ORDER BY position, id
 
 -- name: redact_item
--- An item that does not say any more what was forgotten.
-UPDATE item SET text = :text, tool = :tool, digest = {vouched_redacted_item} WHERE item_id = :item_id
+-- An item that does not say any more what was forgotten; one that was altered in the file is vouched for by nobody.
+UPDATE item SET text = :text, tool = :tool, digest = iif(digest IS {vouched_item}, {vouched_redacted_item}, digest) WHERE item_id = :item_id
 
 -- name: add_mention
 -- A tool's answer in a turn names a memory.
@@ -422,7 +422,7 @@ WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_item
 -- An item that does not say any more what was forgotten.
-UPDATE item SET text = :text, name = :name, tool = :tool, digest = {vouched_said_item} WHERE id = :row
+UPDATE item SET text = :text, name = :name, tool = :tool, digest = iif(digest IS {vouched_item}, {vouched_said_item}, digest) WHERE id = :row
 
 -- name: said_in_turns
 -- What turns keep beside their items, between two rows: their plan, what the host's tools did, and where they went.

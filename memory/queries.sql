@@ -1097,7 +1097,7 @@ SELECT id, coalesce(memory_id, candidate_id), CAST(quote AS BLOB) FROM evidence 
 
 -- name: keep_said_evidence
 -- A quote that does not say any more what was forgotten.
-UPDATE evidence SET quote = :quote, digest = {vouched_said_evidence} WHERE id = :row
+UPDATE evidence SET quote = :quote, digest = iif(digest IS {vouched_evidence}, {vouched_said_evidence}, digest) WHERE id = :row
 
 -- name: earlier_values
 -- What a record's value was before, oldest first, as JSON.

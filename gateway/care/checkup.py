@@ -66,6 +66,7 @@ SPOOLED_MS = 60 * 60 * 1000
 """The age from which an answer in a spool is a warning: the memory of that proxy does not take it."""
 
 
+UNMENDED = "--fix cannot know what stood there"
 INSIDE = frozenset({"losses", "memory", "conversation", "files", "jobs", "vectors"})
 """Checks that read the database."""
 
@@ -267,11 +268,11 @@ def _memory(subject: Subject) -> Iterator[Finding]:
             "memory",
             "error",
             f"{len(altered)} records fail their checksum and are hidden: {join_names(altered)}",
-            "restore a backup, or forget them",
+            f"restore a backup, or forget them: {UNMENDED}",
         )
     if rested := list_altered(subject, find_altered_evidence()):
         text = f"evidence fails its checksum and is not shown, of: {join_names(rested)}"
-        yield Finding("memory", "error", text, "restore a backup, or forget them")
+        yield Finding("memory", "error", text, f"restore a backup, or forget them: {UNMENDED}")
     if state.texts > 0 or state.erases:
         yield Finding(
             "memory",
@@ -299,7 +300,7 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
     yield from find_wrong_parts(subject, "conversation", finds)
     if altered := list_altered(subject, find_altered_items()):
         text = f"{len(altered)} messages fail their checksum and are recalled nowhere: {join_names(altered)}"
-        yield Finding("conversation", "error", text, "restore a backup, or forget their turns")
+        yield Finding("conversation", "error", text, f"restore a backup, or delete their threads: {UNMENDED}")
     if missing:
         yield Finding(
             "conversation",

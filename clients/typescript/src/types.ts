@@ -2102,7 +2102,12 @@ export interface InvalidAgent {
   problems: Array<AgentProblem>;
 }
 
-/** One thing said or done in a turn. `text` is byte for byte what was given. */
+/**
+ * One thing said or done in a turn. `text` is byte for byte what was given.
+ *
+ * An item that was altered in the file is `altered`: its text is `[altered]`, and it has no name and
+ * no tool.
+ */
 export interface Item {
   item_id: string;
   turn_id: string;
@@ -2115,6 +2120,7 @@ export interface Item {
   name: string | null;
   artifacts: Array<ArtifactRef>;
   tool: ToolUse | null;
+  altered: boolean;
 }
 
 /** `item/started` and `item/completed`. */
