@@ -50,6 +50,21 @@ async def test_what_a_tool_kept_is_not_kept_again_by_the_rules(
 
 
 @journey
+async def test_what_is_kept_as_it_was_said_is_kept_without_the_request(tmp_path: Path) -> None:
+    async with Den(tmp_path).client() as client:
+        found = await wished(
+            client, "Remember I'm left-handed.", "The user writes with the left hand.", "I'm left-handed"
+        )
+        assert found == ["I'm left-handed"]
+        await client.request("memory/remember", {"content": "My blood type is 0 positive."})
+        listed = (await client.request("memory/list", {"include_sensitive": True}))["records"]
+        assert {one["content"]: one["sensitivity"] for one in listed} == {
+            "I'm left-handed": "normal",
+            "My blood type is 0 positive.": "regulated",
+        }
+
+
+@journey
 async def test_what_a_tool_left_out_is_kept_by_the_rules(tmp_path: Path) -> None:
     said = "Remember that I like strong tea. Remember that I like green tea."
     async with Den(tmp_path).client() as client:
