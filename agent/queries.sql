@@ -415,6 +415,13 @@ SELECT id, item_id FROM item WHERE id > :after AND kind IN ('user_message', 'age
 -- The next items, each with whether it is as it was written.
 SELECT id, CAST(turn_id AS BLOB), CAST(item_id AS BLOB), digest IS {vouched_item} FROM item WHERE id > :after ORDER BY id LIMIT :limit
 
+-- name: list_lost_owners
+-- The turns and conversations, by id, that messages are of and that are not there any more.
+SELECT DISTINCT 'turn', turn_id FROM item WHERE NOT EXISTS (SELECT 1 FROM turn WHERE turn.turn_id = item.turn_id)
+UNION SELECT 'thread', thread_id FROM (SELECT thread_id FROM turn UNION SELECT thread_id FROM item) AS named
+WHERE NOT EXISTS (SELECT 1 FROM thread WHERE thread.thread_id = named.thread_id)
+ORDER BY 1, 2
+
 -- name: said_in_items
 -- What was said and done, between two rows.
 SELECT id, item_id, CAST(text AS BLOB), CAST(name AS BLOB), CAST(tool AS BLOB), item_id FROM item

@@ -144,6 +144,11 @@ def read_items(tx: Tx, item_ids: Collection[str]) -> Mapping[str, ItemFact]:
     }
 
 
+def list_lost_owners(tx: Tx) -> list[str]:
+    """Return the conversations and turns that are not there any more, of which messages are: nothing shows these."""
+    return [f"{kind} {name}" for kind, name in tx.all(SQL["list_lost_owners"])]
+
+
 def find_altered_items() -> Find:
     """Return a look at messages and tool events that are not as they were written, each with its turn and id."""
     return row_finder(SQL["vouched_items_after"], lambda row: not row[-1])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent.guidance.definitions import AGENTS_FILE, judge
 from agent.rows.artifacts import list_needed_contents
-from agent.rows.items import find_altered_items, items_after, read_items
+from agent.rows.items import find_altered_items, items_after, list_lost_owners, read_items
 from gateway.care.damage_checks import (
     REPAIRED,
     RESTORE,
@@ -291,6 +291,7 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         counts = counts_by_status(tx, None, None)
         kept = ArtifactFiles(subject.root / "artifacts")
         missing = [sha256 for sha256 in list_needed_contents(tx) if not kept.holds(sha256)]
+        lost = list_lost_owners(tx)
     if waiting := counts.get("pending", 0):
         yield Finding("conversation", "note", f"{waiting} pieces wait to be indexed", "a running gateway does that")
     finds = episodic_finds(lexicon_digest(SnowballLexicon())) | {
@@ -301,6 +302,9 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
     if altered := list_altered(subject, find_altered_items()):
         text = f"{len(altered)} messages fail their checksum and are recalled nowhere: {join_names(altered)}"
         yield Finding("conversation", "error", text, f"restore a backup, or delete their threads: {UNMENDED}")
+    if lost:
+        text = f"messages are there whose turn or conversation is lost, and shown nowhere: {join_names(lost)}"
+        yield Finding("conversation", "error", text, RESTORE)
     if missing:
         yield Finding(
             "conversation",

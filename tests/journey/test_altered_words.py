@@ -188,3 +188,19 @@ def test_a_home_that_may_only_be_read_lists_what_is_no_utf_8(tmp_path: Path) -> 
                 assert told["component"] == "storage"
 
     story()
+
+
+def test_messages_of_a_lost_turn_or_conversation_are_named(tmp_path: Path) -> None:
+    @journey
+    async def story() -> None:
+        den = Den(tmp_path / "den")
+        await fill(den)
+        assert findings(den) == []
+        change(den, sql("DELETE FROM turn WHERE turn_id = 'turn_0'"))
+        (told,) = findings(den)
+        assert (told["check"], told["text"].rpartition(": ")[2]) == ("conversation", "turn turn_0")
+        change(den, sql("DELETE FROM thread"))
+        (told,) = findings(den)
+        assert told["text"].rpartition(": ")[2].startswith("thread ")
+
+    story()
