@@ -304,7 +304,7 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         yield Finding("conversation", "error", text, f"restore a backup, or delete their threads: {UNMENDED}")
     if lost:
         text = f"messages are there whose turn or conversation is lost, and shown nowhere: {join_names(lost)}"
-        yield Finding("conversation", "error", text, RESTORE)
+        yield Finding("conversation", "warning", text, RESTORE)  # the loss itself was told as one, until taken note of
     if missing:
         yield Finding(
             "conversation",
