@@ -189,7 +189,7 @@ ORDER BY 1
 
 -- name: items_of_turn
 -- A turn's items in order.
-SELECT item_id, turn_id, thread_id, kind, role, status, text, at, name, tool, id FROM item WHERE turn_id = :turn_id AND id > :after ORDER BY position, id LIMIT :limit
+SELECT {shown_item} FROM item WHERE turn_id = :turn_id AND id > :after ORDER BY position, id LIMIT :limit
 
 -- name: messages_of_turns
 -- The messages of some turns that ended as they should, say something and were not altered, each turn's in order.
@@ -232,7 +232,7 @@ SELECT turn_id, item_id, size FROM (
 
 -- name: history_asc
 -- A thread's items after a place, oldest first: turn by turn, so that a page costs what it holds.
-SELECT item.item_id, item.turn_id, item.thread_id, item.kind, item.role, item.status, item.text, item.at, item.name, item.tool, turn.position, item.position, item.id
+SELECT {shown_item}, turn.position, item.position, item.id
 FROM turn CROSS JOIN item USING (turn_id)
 WHERE turn.thread_id = :thread_id AND turn.position >= :turn_position
   AND (turn.position, item.position, item.id) > (:turn_position, :item_position, :row)
@@ -241,7 +241,7 @@ ORDER BY turn.position, item.position, item.id LIMIT :limit
 
 -- name: history_desc
 -- A thread's items before a place, newest first.
-SELECT item.item_id, item.turn_id, item.thread_id, item.kind, item.role, item.status, item.text, item.at, item.name, item.tool, turn.position, item.position, item.id
+SELECT {shown_item}, turn.position, item.position, item.id
 FROM turn CROSS JOIN item USING (turn_id)
 WHERE turn.thread_id = :thread_id AND turn.position <= :turn_position
   AND (turn.position, item.position, item.id) < (:turn_position, :item_position, :row)
@@ -388,8 +388,8 @@ SELECT 1 FROM artifact WHERE thread_id = :thread_id AND is_kept = 1 LIMIT 1
 SELECT item_id, text, tool FROM item WHERE turn_id = :turn_id ORDER BY position, id
 
 -- name: redact_item
--- An item that does not say any more what was forgotten.
-UPDATE item SET text = :text, tool = :tool, digest = {vouched_redacted_item} WHERE item_id = :item_id
+-- An item that does not say any more what was forgotten; one that was altered in the file is vouched for by nobody.
+UPDATE item SET text = :text, tool = :tool, digest = iif(digest IS {vouched_item}, {vouched_redacted_item}, digest) WHERE item_id = :item_id
 
 -- name: add_mention
 -- A tool's answer in a turn names a memory.
@@ -419,6 +419,13 @@ SELECT id, item_id FROM item WHERE id > :after AND kind IN ('user_message', 'age
 -- The next items, each with whether it is as it was written.
 SELECT id, CAST(turn_id AS BLOB), CAST(item_id AS BLOB), digest IS {vouched_item} FROM item WHERE id > :after ORDER BY id LIMIT :limit
 
+-- name: list_lost_owners
+-- The turns and conversations, by id, that messages are of and that are not there any more.
+SELECT DISTINCT 'turn', turn_id FROM item WHERE NOT EXISTS (SELECT 1 FROM turn WHERE turn.turn_id = item.turn_id)
+UNION SELECT 'thread', thread_id FROM (SELECT thread_id FROM turn UNION SELECT thread_id FROM item) AS named
+WHERE NOT EXISTS (SELECT 1 FROM thread WHERE thread.thread_id = named.thread_id)
+ORDER BY 1, 2
+
 -- name: said_in_items
 -- What was said and done, between two rows.
 SELECT id, item_id, CAST(text AS BLOB), CAST(name AS BLOB), CAST(tool AS BLOB), item_id FROM item
@@ -426,7 +433,7 @@ WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_item
 -- An item that does not say any more what was forgotten.
-UPDATE item SET text = :text, name = :name, tool = :tool, digest = {vouched_said_item} WHERE id = :row
+UPDATE item SET text = :text, name = :name, tool = :tool, digest = iif(digest IS {vouched_item}, {vouched_said_item}, digest) WHERE id = :row
 
 -- name: said_in_turns
 -- What turns keep beside their items, between two rows: their plan, what the host's tools did, and where they went.

@@ -100,7 +100,7 @@ async def _beyond_damage(home: Home, database: Database, begin: Callable[[], Awa
     except PagesDamaged:
         if home.is_read_only:
             raise
-        await database.mend_pages(await database.look_at_pages(), home.backups)
+        await database.mend_pages(await database.look_at_pages(reads_texts=True), home.backups)
         return await begin()
 
 

@@ -256,7 +256,15 @@ def build(core: MemoryCore) -> App:
         guidance=guidance,
     )
     captures, ingests, left = build_captures(core, memory, turns, pipeline, background, marks, neighbours)
-    threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored, define=guidance.define)
+    threads = Threads(
+        db=db,
+        clock=clock,
+        ids=ids,
+        neighbours=neighbours,
+        unstored=unstored,
+        define=guidance.define,
+        on_altered=lambda: health.degrade("conversation", "altered_messages"),
+    )
     deletions = Deletions(db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle)
     passes = build_passes(
         base,

@@ -333,6 +333,12 @@ SELECT reason_code = 'near_duplicate' FROM memory_event WHERE memory_id = :memor
 -- The words that support a record.
 SELECT thread_id, turn_id, item_id, quote FROM evidence WHERE memory_id = :memory_id ORDER BY id
 
+-- name: quotes_of_same_turns
+-- The records with words of a turn that a record has words of, each pair of quotes: of the record, of the other one.
+SELECT other.memory_id, CAST(own.quote AS BLOB), CAST(other.quote AS BLOB)
+FROM evidence AS own CROSS JOIN evidence AS other ON other.turn_id = own.turn_id
+WHERE own.memory_id = :memory_id AND own.turn_id IS NOT NULL AND other.memory_id <> :memory_id ORDER BY other.id
+
 -- name: blank_decisions_of_candidate
 -- Decisions keep their reason and lose what names the candidate.
 UPDATE decision SET candidate_id = NULL, factors = '[]' WHERE candidate_id = :candidate_id
@@ -1091,7 +1097,20 @@ SELECT id, coalesce(memory_id, candidate_id), CAST(quote AS BLOB) FROM evidence 
 
 -- name: keep_said_evidence
 -- A quote that does not say any more what was forgotten.
-UPDATE evidence SET quote = :quote, digest = {vouched_said_evidence} WHERE id = :row
+UPDATE evidence SET quote = :quote, digest = iif(digest IS {vouched_evidence}, {vouched_said_evidence}, digest) WHERE id = :row
+
+-- name: earlier_values
+-- What a record's value was before, oldest first, as JSON.
+SELECT CAST(value AS BLOB) FROM earlier_value WHERE record_id = :row ORDER BY id
+
+-- name: said_in_earlier_values
+-- What records' values were before, between two rows.
+SELECT earlier_value.id, coalesce(memory_id, ''), CAST(earlier_value.value AS BLOB) FROM earlier_value LEFT JOIN record ON record.id = record_id
+WHERE earlier_value.id BETWEEN :first AND :last ORDER BY earlier_value.id
+
+-- name: keep_said_earlier_value
+-- An earlier value that does not say any more what was forgotten; another one may say no more than that, too.
+UPDATE OR REPLACE earlier_value SET value = :value WHERE id = :row
 
 -- name: said_in_decisions
 -- What decisions say of their reasons, between two rows.

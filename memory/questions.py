@@ -159,7 +159,8 @@ class MemoryQuestions:
             query, place.scopes, limit=EXPLAINED_LIMIT, agent_id=params.context.agent_id, is_rehearsal=True
         )
         unwanted = await self._means.db.read(lambda tx: words_are_unwanted(tx, query, place.scopes, keyed))
-        return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT, are_unwanted=unwanted)
+        kinds = sorted({span.kind for span in self._means.scanner.find(query)})
+        return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT, are_unwanted=unwanted, secret_kinds=kinds)
 
     async def _with_file(self, found: ExplainResult, source: FilePlace, context: Context) -> ExplainResult:
         """Return an explanation with what became of the place in a file that the memory was taken from."""

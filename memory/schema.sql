@@ -112,6 +112,17 @@ CREATE TRIGGER record_reworded AFTER UPDATE OF content ON record WHEN old.conten
     DELETE FROM enrichment WHERE row = new.id;
     DELETE FROM edge WHERE house = 'memory' AND subject = new.memory_id;
 END;
+-- What a record's value was before it was changed in place: no answer shows it, but messages may say it, and an erase looks for it.
+CREATE TABLE earlier_value (
+    id        INTEGER PRIMARY KEY,
+    record_id INTEGER NOT NULL REFERENCES record (id) ON DELETE CASCADE,
+    value     TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX earlier_value_of_record ON earlier_value (record_id, value);
+CREATE TRIGGER record_revalued AFTER UPDATE OF value ON record WHEN old.value IS NOT NULL AND old.value IS NOT new.value BEGIN
+    INSERT OR IGNORE INTO earlier_value (record_id, value) VALUES (old.id, old.value);
+END;
+
 CREATE TRIGGER record_unlinked AFTER DELETE ON record BEGIN
     DELETE FROM edge WHERE house = 'memory' AND subject = old.memory_id;
     DELETE FROM entity WHERE house = 'memory' AND subject = old.memory_id;

@@ -27,6 +27,7 @@ from memory.rows.records import list_kept_by_tools, marks_of
 from memory.rows.store import active_in, scope_ids_of, to_column
 from memory.rules.categories import PROJECT_RULES
 from memory.rules.scopes import narrow_scopes, of_turn, require_scope
+from memory.rules.sensitivity import Findings, judge
 from memory.write.answers import manifest_entry
 from memory.write.heard import HeardInTurn
 from memory.write.idempotency import notify_after_commit, write_once
@@ -169,7 +170,10 @@ class TurnMemory:
             require_scope(scopes, params.scope)
         began = await self._means.db.read(read_generation)
         # the rules read the sentence: milliseconds that are not the loop's
-        proposed = await to_thread.run_sync(partial(from_tool, turn, params, explicit=explicit, said=said))
+        is_evidence = said is not None and self._judge(said) == self._judge(params.content)
+        proposed = await to_thread.run_sync(
+            partial(from_tool, turn, params, explicit=explicit, said=said, is_evidence=is_evidence)
+        )
         if is_note:
             proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
         proposed = await self._vectors.add_vector(msgspec.structs.replace(proposed, began=began))
@@ -177,6 +181,10 @@ class TurnMemory:
         return (
             await write_once(self._means, params.idempotency_key, ["tool", params], turn.workspace_id, write)
         ).result
+
+    def _judge(self, text: str) -> Findings:
+        """Return what of a text decides how a record is handled: a sentence that brings more is no evidence of it."""
+        return judge([text], self._means.scanner.find(text))
 
     def _write_in_turn(self, tx: Tx, *, proposed: Proposed, scopes: Sequence[Scope]) -> Outcome:
         return self._writer.write(tx, proposed, scopes)

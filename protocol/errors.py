@@ -190,6 +190,10 @@ class PagesDamaged(IndexDamaged):
     """A page of the database's file, or a whole table, cannot be read: its derived parts are begun anew."""
 
 
+class TextsGarbled(PagesDamaged):
+    """A text in the database's file is no UTF-8: what can be read of it is read, and kept."""
+
+
 class Defect(GatewayError):
     """The gateway has a defect."""
 

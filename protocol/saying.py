@@ -155,14 +155,17 @@ class Saying:
         return "".join([*parts, text[done:]])
 
     def take_out_of_json(self, text: str, free: Collection[str]) -> str:
-        """Return a JSON text without the phrases in members of these names; what is no JSON is changed as a whole."""
+        """Return a JSON text without the phrases in members of these names; of no names, in all of it.
+
+        What is no JSON is changed as a whole.
+        """
         if not self.phrases:
             return text
         try:
             value = _decode(text)
         except msgspec.DecodeError:
             return self.take_out(text)
-        changed = self._take_out_of(value, free)
+        changed = self._take_out_of(value, free) if free else map_texts(value, self.take_out)
         return text if changed == value else encode(changed).decode()
 
     def _take_out_of(self, value: Any, free: Collection[str]) -> Any:
@@ -176,12 +179,13 @@ class Saying:
         return value
 
     def find_phrases_in_json(self, text: str, free: Collection[str]) -> frozenset[str]:
-        """Return the phrases in members of these names; what is no JSON is searched as a whole."""
+        """Return the phrases in members of these names, of no names in all of it; what is no JSON is searched whole."""
         try:
             value = _decode(text)
         except msgspec.DecodeError:
             return self.find_phrases(text)
-        return frozenset(phrase for part in _free_texts(value, free) for phrase in self.find_phrases(part))
+        parts = _free_texts(value, free) if free else texts_in(value)
+        return frozenset(phrase for part in parts for phrase in self.find_phrases(part))
 
 
 def map_texts(value: Any, of_text: Callable[[str], str]) -> Any:

@@ -19,6 +19,8 @@ from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import Row, Tx
 
 MEMORY_ID = compile_late(r"mem_[0-9A-Za-z_-]+")
+ALTERED: Final = "[altered]"
+"""The text of an item that was altered in the file: nobody vouches for what stands there."""
 BEHIND = 1_000_000
 """Places of a turn's tool events begin here: they stand behind what was said, and are no part of the transcript."""
 
@@ -27,7 +29,9 @@ _TOOL_USE: Final = msgspec.json.Decoder(ToolUse)
 
 
 def _item_of(tx: Tx, row: Row) -> Item:
-    tool = _TOOL_USE.decode(row[9]) if row[9] else None
+    """Return the item of a row of `{shown_item}`; of one that was altered in the file nothing that it says."""
+    is_whole = bool(row[10])
+    tool = _TOOL_USE.decode(row[9]) if row[9] and is_whole else None
     return Item(
         item_id=row[0],
         turn_id=row[1],
@@ -35,11 +39,12 @@ def _item_of(tx: Tx, row: Row) -> Item:
         kind=row[3],
         role=row[4],
         status=row[5],
-        text=row[6],
+        text=row[6] if is_whole else ALTERED,
         at=row[7],
-        name=row[8],
+        name=row[8] if is_whole else None,
         artifacts=artifacts_of(tx, row[0]),
         tool=tool,
+        altered=not is_whole,
     )
 
 
@@ -84,7 +89,7 @@ def read_history_page(
         "kinds": f",{','.join(kinds)}," if kinds is not None else "",
     }
     rows = tx.all(SQL["history_asc" if order == "asc" else "history_desc"], values)
-    return [(HistoryPlace(*row[10:13]), _item_of(tx, row)) for row in rows]
+    return [(HistoryPlace(*row[11:14]), _item_of(tx, row)) for row in rows]
 
 
 def turn_items(tx: Tx, turn_ids: Sequence[str]) -> dict[str, dict[str, int]]:
@@ -137,6 +142,11 @@ def read_items(tx: Tx, item_ids: Collection[str]) -> Mapping[str, ItemFact]:
         )
         for row in tx.all(SQL["get_items"], values)
     }
+
+
+def list_lost_owners(tx: Tx) -> list[str]:
+    """Return the conversations and turns that are not there any more, of which messages are: nothing shows these."""
+    return [f"{kind} {name}" for kind, name in tx.all(SQL["list_lost_owners"])]
 
 
 def find_altered_items() -> Find:

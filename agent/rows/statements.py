@@ -14,10 +14,14 @@ _OF_ITEM: Final = (
     "text", "item_id", "turn_id", "thread_id", "position", "kind", "role", "status", "at", "name", "tool",
 )  # fmt: skip
 """The columns that an item's digest vouches for."""
+_VOUCHED: Final = format_vouching([f"item.{name}" for name in _OF_ITEM])
+_SHOWN: Final = ("item_id", "turn_id", "thread_id", "kind", "role", "status", "text", "at", "name", "tool")
+"""The columns of an item that is shown; whether it is as it was written stands behind them."""
 SQL = Statements(
     "agent",
     {
-        "vouched_item": format_vouching([f"item.{name}" for name in _OF_ITEM]),
+        "shown_item": ", ".join([*(f"item.{name}" for name in _SHOWN), f"item.digest IS {_VOUCHED}"]),
+        "vouched_item": _VOUCHED,
         "vouched_new_item": format_vouching(_OF_ITEM, _OF_ITEM),
         "vouched_redacted_item": format_vouching(_OF_ITEM, {"text", "tool"}),
         "vouched_said_item": format_vouching(_OF_ITEM, {"text", "name", "tool"}),

@@ -78,9 +78,18 @@ class Threads:
     """The wire methods of workspaces and threads."""
 
     def __init__(
-        self, *, db: Transact, clock: Clock, ids: Ids, neighbours: Neighbours, unstored: Unstored, define: Define
+        self,
+        *,
+        db: Transact,
+        clock: Clock,
+        ids: Ids,
+        neighbours: Neighbours,
+        unstored: Unstored,
+        define: Define,
+        on_altered: Callable[[], object] = lambda: None,
     ) -> None:
         self._db = db
+        self._on_altered = on_altered
         self._define = define
         self._clock = clock
         self._ids = ids
@@ -300,7 +309,13 @@ class Threads:
             following = cursor_of(*page[-1][0]) if len(found) > params.limit else None
             return ItemsResult(items=[item for _, item in page], next_cursor=following)
 
-        return await self._db.read(read)
+        return self._noted(await self._db.read(read))
+
+    def _noted(self, told: ItemsResult) -> ItemsResult:
+        """Return items, and report those that were altered in the file."""
+        if any(item.altered for item in told.items):
+            self._on_altered()
+        return told
 
     async def turn_get(self, params: TurnParams) -> TurnResult:
         """Return a turn with its manifest."""
@@ -324,7 +339,7 @@ class Threads:
             following = cursor_of(skip + len(page)) if skip + len(page) < len(items) else None
             return ItemsResult(items=page, next_cursor=following)
 
-        return await self._db.read(read)
+        return self._noted(await self._db.read(read))
 
     async def hook_runs(self, params: HooksRunsParams) -> HooksRunsResult:
         """Return a page of hook runs, newest first."""

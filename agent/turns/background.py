@@ -270,7 +270,7 @@ class Background:
         said = [
             (item, self._ledger.remove_injected(tx, stored.turn.workspace_id, item.text))
             for item in items_of_turn(tx, stored.turn.turn_id)
-            if item.kind in {"user_message", "agent_message"} and item.status == "completed"
+            if item.kind in {"user_message", "agent_message"} and item.status == "completed" and not item.altered
         ]
         return [TranscriptItem(item_id=item.item_id, role=item.role, text=text) for item, text in said if text]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent.guidance.definitions import AGENTS_FILE, judge
 from agent.rows.artifacts import list_needed_contents
-from agent.rows.items import find_altered_items, items_after, read_items
+from agent.rows.items import find_altered_items, items_after, list_lost_owners, read_items
 from gateway.care.damage_checks import (
     REPAIRED,
     RESTORE,
@@ -67,6 +67,7 @@ SPOOLED_MS = 60 * 60 * 1000
 """The age from which an answer in a spool is a warning: the memory of that proxy does not take it."""
 
 
+UNMENDED = "--fix cannot know what stood there"
 INSIDE = frozenset({"losses", "memory", "conversation", "files", "jobs", "vectors"})
 """Checks that read the database."""
 
@@ -276,11 +277,11 @@ def _memory(subject: Subject) -> Iterator[Finding]:
             "memory",
             "error",
             f"{len(altered)} records fail their checksum and are hidden: {join_names(altered)}",
-            "restore a backup, or forget them",
+            f"restore a backup, or forget them: {UNMENDED}",
         )
     if doubted := list_altered(subject, find_altered_evidence()):
         text = f"evidence fails its checksum and is not shown, of: {join_names(doubted)}"
-        yield Finding("memory", "error", text, "restore a backup, or forget them")
+        yield Finding("memory", "error", text, f"restore a backup, or forget them: {UNMENDED}")
     if state.texts > 0 or state.erases:
         yield Finding(
             "memory",
@@ -299,6 +300,7 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         waiting = sum(count for _, count, _ in pending_turns(tx, None, None))
         kept = ArtifactFiles(subject.root / "artifacts")
         missing = [sha256 for sha256 in list_needed_contents(tx) if not kept.holds(sha256)]
+        lost = list_lost_owners(tx)
     if waiting:
         yield Finding("conversation", "note", f"{waiting} messages wait to be indexed", "a running gateway does that")
     finds = episodic_finds(lexicon_digest(SnowballLexicon())) | {
@@ -308,7 +310,10 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
     yield from find_wrong_parts(subject, "conversation", finds)
     if altered := list_altered(subject, find_altered_items()):
         text = f"{len(altered)} messages fail their checksum and are recalled nowhere: {join_names(altered)}"
-        yield Finding("conversation", "error", text, "restore a backup, or forget their turns")
+        yield Finding("conversation", "error", text, f"restore a backup, or delete their threads: {UNMENDED}")
+    if lost:
+        text = f"messages are there whose turn or conversation is lost, and shown nowhere: {join_names(lost)}"
+        yield Finding("conversation", "warning", text, RESTORE)  # the loss itself was told as one, until taken note of
     if missing:
         yield Finding(
             "conversation",

@@ -19,7 +19,7 @@ from gateway.home.owners import fact_of_home
 from gateway.store.database import Database
 from gateway.store.losses import read_losses
 from gateway.store.schema_shapes import OWED
-from protocol.errors import GatewayError, IndexDamaged, PagesDamaged
+from protocol.errors import GatewayError, IndexDamaged, PagesDamaged, TextsGarbled
 from protocol.seams.ports import Spawn
 
 COMPONENT = "index"
@@ -83,6 +83,8 @@ class IndexWatch:
         """Set, and replaced, when no repair is under way any more."""
         self._is_hopeless = False
         """The last repair found nothing to mend: damage that is met starts no other one."""
+        self._has_seen_to_texts = False
+        """Texts that are no UTF-8 were mended once: what is met again could not be, and would be tried without end."""
         self._has_begun_anew = False
         """Pages are in no use since this process began parts anew: it does not make the file anew itself."""
         db.damages.connect(self._on_damage)
@@ -125,15 +127,22 @@ class IndexWatch:
         return await work()
 
     def _on_damage(self, failure: IndexDamaged) -> None:
-        """Start the repair of damage that a read or a write met; a repair under way handles its own."""
-        if self._repairs or self._at_work or self._is_hopeless:
+        """Start the repair of damage that a read or a write met; a repair under way handles its own.
+
+        A read of a text that is no UTF-8 goes on, so that no repair meets it: these are seen to once.
+        """
+        is_of_texts = isinstance(failure, TextsGarbled)
+        if self._has_seen_to_texts if is_of_texts else (self._repairs or self._at_work or self._is_hopeless):
             return
+        self._has_seen_to_texts |= is_of_texts
         self._at_work += 1  # from now on, and not when the task begins: `gateway/drain` waits for it
         self._spawn(partial(self._see_to, failure), "index_damage")
 
     async def _see_to(self, failure: IndexDamaged) -> None:
         try:
-            if isinstance(failure, PagesDamaged):
+            if isinstance(failure, TextsGarbled):
+                await self.mend_pages()
+            elif isinstance(failure, PagesDamaged):
                 self._is_hopeless = not await self.mend_pages()
             else:
                 await self._queue_repairs()
@@ -145,10 +154,10 @@ class IndexWatch:
                 self._quiet.set()
                 self._quiet = anyio.Event()
 
-    async def mend_pages(self) -> bool:
+    async def mend_pages(self, *, reads_texts: bool = True) -> bool:
         """Begin unreadable parts anew and queue the repair of derived ones; return whether there were any."""
         async with self._mending:
-            damage = await self._db.look_at_pages()
+            damage = await self._db.look_at_pages(reads_texts=reads_texts)
             try:
                 begun, losses = await self._db.mend_pages(damage, self._copies)
             except GatewayError:
@@ -200,7 +209,7 @@ class IndexWatch:
         """Read the pages of a small file: that takes less time than to meet damaged ones by reads."""
         try:
             if self._db.sizes()[0] <= FEW_BYTES:
-                await self.mend_pages()
+                await self.mend_pages(reads_texts=False)
         except GatewayError as error:
             log.warning("mend_failed", reason=error.reason)
 

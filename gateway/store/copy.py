@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 
 from gateway.store.migrations import own_version
-from gateway.store.sqlite import Handle, Transaction, connect_to_read, unavailable
+from gateway.store.sqlite import Handle, SnapshotTransaction, connect_to_read, unavailable
 from promt.patterns import compile_late
 from protocol.errors import GatewayError, IndexDamaged, Unavailable
 from protocol.seams.ports import Tx
@@ -51,7 +51,7 @@ def open_snapshot(path: Path) -> Generator[Tx]:
     """Yield one snapshot of a database, to be read. Raises `GatewayError`."""
     with _translating(), open_to_read(path, leaves_no_trace=True) as connection:
         connection.execute("BEGIN").fetchall()
-        yield Transaction(connection)
+        yield SnapshotTransaction(connection)
 
 
 def read_version(path: Path) -> int:

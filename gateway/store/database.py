@@ -184,13 +184,16 @@ class Database:
             raise Unavailable("unavailable", "The store is closed.")
         asked.put(request)
         try:
-            return await request.future
+            result = await request.future
         except StoreFailed as failure:
             self._set_trouble(failure.trouble)
             raise
         except IndexDamaged as failure:
             self.damages.send(failure)
             raise
+        if request.damage is not None:
+            self.damages.send(request.damage)
+        return result
 
     def _set_trouble(self, trouble: Trouble | None) -> None:
         if trouble != self._trouble:
@@ -243,12 +246,12 @@ class Database:
 
     # -- damaged pages ---------------------------------------------------------------------------------------------
 
-    async def look_at_pages(self) -> database_pages.Damage:
-        """Read every page, beside readers and writers, and return the damage. Raises `Unavailable`."""
+    async def look_at_pages(self, *, reads_texts: bool) -> database_pages.Damage:
+        """Read every page, and every text, beside readers and writers; return the damage. Raises `Unavailable`."""
 
         def look() -> database_pages.Damage:
             self._file.require_same()
-            return database_pages.look(self.path)
+            return database_pages.look(self.path, reads_texts=reads_texts)
 
         return await self._aside(look)
 

@@ -56,8 +56,11 @@ ROOM_BYTES = 32 * 1024 * 1024
 """So much of the disk a copy leaves free: turns go on in it."""
 
 
-def find_damage(connection: Handle) -> Damage:
-    """Read the pages of every table and index, which takes one read of the file; return the damage."""
+def find_damage(connection: Handle, *, reads_texts: bool) -> Damage:
+    """Read the pages of every table and index, which takes one read of the file; return the damage.
+
+    With `reads_texts` the tables with a meaning are hit, too, in which a text is no UTF-8.
+    """
     trees = connection.execute(SQL["list_trees"]).fetchall()
     by_root = {root: name for root, name, *_ in trees}
     tables = {name: table for _, name, kind, table in trees if kind == "index"}
@@ -67,7 +70,20 @@ def find_damage(connection: Handle) -> Damage:
     derived = dict.fromkeys(owner for name in hit if (owner := owner_of(tables.get(name, name))) is not None)
     indexes = [name for name in hit if name in tables and owner_of(tables[name]) is None]
     kept = [name for name in hit if name not in tables and owner_of(name) is None]
+    if reads_texts:
+        others = [name for _, name, kind, _ in trees if kind == "table" and name not in hit and owner_of(name) is None]
+        kept += [name for name in others if _has_garbled_text(connection, name)]
     return Damage(list(derived), indexes, kept, _find_lost_shapes(connection))
+
+
+def _has_garbled_text(connection: Handle, table: str) -> bool:
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[2] == "TEXT"]
+    if not columns:
+        return False
+    texts = ", ".join(f"CAST({name} AS BLOB)" for name in columns)
+    # names of our schema
+    asking = f"SELECT 1 FROM {table} NOT INDEXED WHERE NOT is_utf8({texts}) LIMIT 1"  # noqa: S608
+    return bool(connection.execute(asking).fetchall())
 
 
 def _find_lost_shapes(connection: Handle) -> list[str]:
@@ -141,10 +157,10 @@ def _copy_aside(path: Path, copies: Path) -> str:
     return aside.name
 
 
-def look(path: Path) -> Damage:
+def look(path: Path, *, reads_texts: bool = True) -> Damage:
     """Return the damage of a database, beside its readers and writers. Raises what apsw raises."""
     with open_to_read(path, leaves_no_trace=True) as connection:
-        return find_damage(connection)
+        return find_damage(connection, reads_texts=reads_texts)
 
 
 def look_at_pages(path: Path) -> Damage | None:

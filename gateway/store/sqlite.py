@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import apsw
 
-from protocol.errors import Defect, ErrorReason, GatewayError, IndexDamaged, PagesDamaged, Unavailable
+from protocol.errors import Defect, ErrorReason, GatewayError, IndexDamaged, PagesDamaged, TextsGarbled, Unavailable
 from protocol.seams.checks import VOUCH, digest_of
 from protocol.seams.ports import Bindings, Row, Tx
 
@@ -135,7 +135,9 @@ def _damage_of(error: Exception) -> IndexDamaged | None:
     """Return the error of a damaged index, or of a damaged page or table; None for an error of another kind."""
     if _is_of_an_index(error):
         return IndexDamaged()
-    if isinstance(error, (apsw.CorruptError, UnicodeDecodeError)) or _is_of_a_lost_table(error):
+    if isinstance(error, UnicodeDecodeError):
+        return TextsGarbled("unavailable", _name_failure(error))
+    if isinstance(error, apsw.CorruptError) or _is_of_a_lost_table(error):
         return PagesDamaged("unavailable", _name_failure(error))
     return None
 
@@ -193,7 +195,7 @@ class Transaction:
 
     def one(self, statement: str, bindings: Bindings = ()) -> Row | None:
         """Return the first row, or None."""
-        return next(iter(self._connection.execute(statement, bindings).fetchall()), None)
+        return next(iter(self.all(statement, bindings)), None)
 
     def all(self, statement: str, bindings: Bindings = ()) -> list[Row]:
         """Return every row."""
@@ -208,9 +210,64 @@ class Transaction:
         self.after.append(call)
 
 
+class SnapshotTransaction(Transaction):
+    """A `Tx` that only reads: of a text that is no UTF-8 it returns what can be read, and notes the damage."""
+
+    damage: IndexDamaged | None = None
+
+    def all(self, statement: str, bindings: Bindings = ()) -> list[Row]:
+        """Return every row."""
+        try:
+            return super().all(statement, bindings)
+        except UnicodeDecodeError as failure:
+            self.damage = TextsGarbled("unavailable", _name_failure(failure))
+            return self._read_bytes(statement, bindings)
+
+    def each(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
+        """Return rows one by one."""
+        cursor = self._connection.execute(statement, bindings)
+        while True:
+            try:
+                yield next(cursor)
+            except StopIteration:
+                return
+            except UnicodeDecodeError as failure:
+                self.damage = TextsGarbled("unavailable", _name_failure(failure))
+
+    def _read_bytes(self, statement: str, bindings: Bindings) -> list[Row]:
+        """Return the rows of a query, each text decoded with marks in the place of what is no UTF-8."""
+        cursor = self._connection.execute(statement, bindings)
+        names = [f"c{place}" for place in range(len(cursor.get_description()))]
+        cursor.close(force=True)
+        bare = ", ".join(f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names)
+        kinds = ", ".join(f"typeof({name}) = 'text'" for name in names)
+        # a statement of ours, and numbered names
+        reading = f"WITH told({', '.join(names)}) AS MATERIALIZED ({statement}) SELECT {bare}, {kinds} FROM told"  # noqa: S608
+        rows = self._connection.execute(reading, bindings).fetchall()
+        return [
+            tuple(
+                value.decode("utf-8", "replace") if is_text else value
+                for value, is_text in zip(row, row[len(names) :], strict=False)
+            )
+            for row in rows
+        ]
+
+
+def is_utf8(*texts: bytes | None) -> bool:
+    """Return whether each of some texts, as bytes, can be decoded."""
+    try:
+        for text in texts:
+            if text is not None:
+                text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def add_functions(connection: Handle) -> None:
-    """Let a connection's statements call the digest by which rows are vouched for."""
+    """Let a connection's statements call the digest by which rows are vouched for, and ask whether texts are any."""
     connection.create_scalar_function(VOUCH, digest_of, deterministic=True)
+    connection.create_scalar_function("is_utf8", is_utf8, deterministic=True)
 
 
 def connect(path: Path | str, *, synchronous: str, vfs: str | None = None, creates: bool = True) -> Handle:

@@ -22,8 +22,8 @@ import apsw
 from gateway.base.logs import Log
 from gateway.store.file import DatabaseFile
 from gateway.store.priority import Courtesy, RightOfWay, head_start, seconds_to_wait
-from gateway.store.sqlite import Handle, StoreFailed, Transaction, unavailable
-from protocol.errors import Defect, GatewayError, Unavailable
+from gateway.store.sqlite import Handle, SnapshotTransaction, StoreFailed, Transaction, unavailable
+from protocol.errors import Defect, GatewayError, IndexDamaged, Unavailable
 from protocol.seams.ports import Tx
 
 log = Log("database")
@@ -42,11 +42,12 @@ Each look waits for the interpreter, as any callback does.
 class ThreadWork:
     """Work handed to a thread, and the future that waits for it."""
 
-    __slots__ = ("context", "deadline", "future", "is_urgent", "loop", "since", "work")
+    __slots__ = ("context", "damage", "deadline", "future", "is_urgent", "loop", "since", "work")
 
     def __init__(self, work: Callable[[Tx], Any], deadline: float | None = None) -> None:
         self.work = work
         self.deadline = deadline
+        self.damage: IndexDamaged | None = None  # met by a read that went on
         ahead = head_start()
         self.is_urgent = ahead > 0
         self.since = time.monotonic() - ahead
@@ -217,7 +218,9 @@ class SnapshotReader(Worker[ReadQueue]):
                 lambda: time.thread_time() > spent or time.monotonic() > ends, PROGRESS_STEPS
             )
             connection.execute("BEGIN").fetchall()
-            result = request.context.run(request.work, Transaction(connection))
+            transaction = SnapshotTransaction(connection)
+            result = request.context.run(request.work, transaction)
+            request.damage = transaction.damage
             if self._file.stamp() != self._stamp:  # a process wrote while this file was read as immutable
                 result, error = None, Unavailable("overloaded")
         except (apsw.Error, UnicodeDecodeError) as failure:  # a text of a row may be no UTF-8

@@ -11,7 +11,7 @@ transaction on, so that whoever asked may go away.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +22,7 @@ from memory.ports import Collaborators
 from memory.rows.erasing import erase_record
 from memory.rows.evidence import Quote, quotes_of
 from memory.rows.notices import Notice, note_change
+from memory.rows.records import earlier_values
 from memory.rows.store import Change, Stored, add_event
 from memory.rows.tombstones import pending_erases, settle_erases
 from memory.rules.identity import value_text
@@ -75,7 +76,12 @@ class RecordEraser:
         Records that no caller asked to forget leave no tombstone, and may be kept anew.
         """
         quotes = {s.record.memory_id: quotes_of(tx, s.record.memory_id) for s in found}
-        said = {s.record.memory_id: _words_of(s, [quote.text for quote in quotes[s.record.memory_id]]) for s in found}
+        said = {
+            s.record.memory_id: _words_of(
+                s, [quote.text for quote in quotes[s.record.memory_id]], earlier_values(tx, s.row)
+            )
+            for s in found
+        }
         removed = Counter(snapshots=self._means.forget_copies(tx, said) if said else 0)
         sources = {quote.item_id for evidence in quotes.values() for quote in evidence if quote.item_id is not None}
         known = self._means.read_items(tx, sources)
@@ -109,11 +115,11 @@ class RecordEraser:
         return removed
 
 
-def _words_of(stored: Stored, quotes: Sequence[str]) -> list[str]:
+def _words_of(stored: Stored, quotes: Sequence[str], earlier: Sequence[Any]) -> list[str]:
     """Return the words by which a copy of the record is found."""
     record = stored.record
-    value = [] if record.value is None else [value_text("", record.value)]
-    return list(dict.fromkeys(text for text in (record.content, *quotes, *value) if text.strip()))
+    values = [value_text("", value) for value in (record.value, *earlier) if value is not None]
+    return list(dict.fromkeys(text for text in (record.content, *quotes, *values) if text.strip()))
 
 
 def _with_places(receipt: Receipt, left: Sequence[LeftPlace], sources: Sequence[SourcePlace]) -> Receipt:

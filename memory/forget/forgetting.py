@@ -3,6 +3,7 @@
 Rule 1: what is forgotten is out of every index in the same transaction, and in no answer that starts after it.
 Rule 2: what was learnt from a turn or thread goes with it; what was learnt elsewhere stays and loses the quotes from
 there.
+A record is forgotten alone: others that rest on the same words of a turn are named, as a sentence may state two facts.
 Rule 3: whatever is under way from what is forgotten comes too late: it is marked in the same transaction, and named in
 the answer.
 Rule 4: a rehearsal does all of it and is rolled back, so that it counts what the real run will count.
@@ -21,7 +22,7 @@ from memory.proposals.file_places import place_of
 from memory.proposals.forgotten_sources import Mark, cancel_in_scope, cancel_runs, marks_of_words, note_forgotten
 from memory.read.vectors import RecordVectors
 from memory.rows.candidates import candidates_in, erase_candidate, forget_candidate, lift_doubt, show_again
-from memory.rows.evidence import quotes_of
+from memory.rows.evidence import list_on_same_words, quotes_of
 from memory.rows.forgetting import (
     Bookkeeping,
     ForgottenSource,
@@ -66,7 +67,7 @@ from memory.rules.identity import key_part
 from memory.rules.lifecycle import RESTORED_TO
 from memory.rules.paths import require_path
 from memory.rules.scopes import require_scope
-from memory.rules.visibility import ALL, KEPT, View, is_visible
+from memory.rules.visibility import ACTIVE, ALL, KEPT, View, is_visible
 from memory.write.idempotency import KEEP_ANSWERS_MS
 from protocol.base import DAY_MS, Cancelled, Scope
 from protocol.errors import CallerError, Refused
@@ -168,6 +169,7 @@ class Forgetter:
         notices: list[Notice] = []
         removed = Counter[str]()
         cancelled = self._hold(tx, params, scopes, found)
+        beside = self._list_beside(tx, scopes, ids) if isinstance(params.target, OfOneRecord) else []
         for stored in found:
             if stored.record.status != "deleted":
                 is_last = stored.record.supersedes not in ids  # what it replaced is forgotten with it
@@ -179,7 +181,9 @@ class Forgetter:
         if ids:
             reason = params.reason and self._means.scanner.mask(params.reason)
             notices.append(Notice("memory/forgotten", MemoryForgotten(memory_ids=ids, reason=reason)))
-        result = ForgetResult(forgotten_memory_ids=ids, dry_run=params.dry_run, cancelled=cancelled)
+        result = ForgetResult(
+            forgotten_memory_ids=ids, dry_run=params.dry_run, cancelled=cancelled, same_sentence=beside
+        )
         said = self._sources.read_phrases(tx, found) if is_erase else None
         if is_erase and (found or removed):
             erased = self._rows.erase(tx, found, include_sources=params.include_sources)
@@ -198,6 +202,13 @@ class Forgetter:
             if (place := place_of(stored.record.provenance, stored.record.content)) is not None
         ]
         return ForgottenRecords(result, notices, said, taken_from)
+
+    def _list_beside(self, tx: Tx, scopes: Sequence[Scope], gone: Sequence[str]) -> list[str]:
+        """Return the active records of the scopes that stay and rest on the same words of a turn."""
+        view = View(frozenset(scope_ids_of(tx, scopes)), ACTIVE, self._means.clock.now(), shows_regulated=True)
+        beside = dict.fromkeys(other for memory_id in gone for other in list_on_same_words(tx, memory_id))
+        found = [get_record(tx, memory_id) for memory_id in beside if memory_id not in gone]
+        return [one.record.memory_id for one in found if one is not None and is_visible(one.seen, view)]
 
     def _hold(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], found: Sequence[Stored]) -> list[Cancelled]:
         """Forget for what is under way as well.

@@ -51,15 +51,15 @@ class MemoryWords(Struct, frozen=True):
     """The words of one memory."""
 
     content: str
-    value: Any
+    values: Sequence[Any]
+    """Its value, and those that were changed in place."""
     quotes: Sequence[str]
 
 
 def collect_phrases(memories: Sequence[MemoryWords], is_telling: Callable[[str], bool]) -> ForgottenPhrases:
     """Return the phrases of some memories; `is_telling` knows a function word."""
-    values = [
-        value for one in memories for value in (*_values(one.value, is_telling), *_names(one.content, is_telling))
-    ]
+    values = [told for one in memories for value in one.values for told in _values(value, is_telling)]
+    values += [name for one in memories for name in _names(one.content, is_telling)]
     stated = [text for one in memories for text in _wordings(one.content, is_telling)]
     quoted = [text for one in memories for quote in one.quotes for text in _wordings(quote, is_telling)]
     words = Saying(value for value in values if " " not in value.strip())
@@ -142,7 +142,7 @@ class KeptRecords(Struct, frozen=True):
     forgotten: Collection[str]
 
 
-OF_MEMORY = frozenset({"evidence", "decision", "answer"})
+OF_MEMORY = frozenset({"evidence", "earlier_value", "decision", "answer"})
 """Places that hang on a record, and are named with it."""
 
 
@@ -179,7 +179,7 @@ def plan_of(
 
 def _find_kept_phrases(found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords) -> frozenset[str]:
     """Return the words of kept records, and the quotes that they rest upon."""
-    stated = (one.in_names for one in found if one.place == "memory" and one.id in kept.active)
+    stated = (one.in_texts for one in found if one.place == "memory" and one.id in kept.active)
     quoted = (
         (one.in_texts & said.quoted.phrases) - said.stated.phrases
         for one in found

@@ -13,7 +13,7 @@ from memory.ports import Collaborators
 from memory.rows.candidates import erase_candidate, lift_doubt
 from memory.rows.evidence import quotes_of
 from memory.rows.notices import Notice
-from memory.rows.records import statuses_of
+from memory.rows.records import earlier_values, statuses_of
 from memory.rows.shelves import TEXTS
 from memory.rows.store import Stored, get_any_candidate
 from protocol.errors import Unavailable
@@ -38,7 +38,11 @@ class Sources:
     def read_phrases(self, tx: Tx, found: Sequence[Stored]) -> ForgottenPhrases:
         """Return the phrases of some records."""
         memories = [
-            MemoryWords(s.record.content, s.record.value, [quote.text for quote in quotes_of(tx, s.record.memory_id)])
+            MemoryWords(
+                s.record.content,
+                [s.record.value, *earlier_values(tx, s.row)],
+                [quote.text for quote in quotes_of(tx, s.record.memory_id)],
+            )
             for s in found
         ]
         return collect_phrases(memories, self._is_telling)

@@ -107,6 +107,16 @@ class ForgetConsent:
         turn.asked.add(record.memory_id)
         return False
 
+    def means_too(self, context: ToolContext, record: Record, lexicon: Lexicon) -> bool:
+        """Return whether the wish by which a record was forgotten means one of the same sentence as well.
+
+        Else a yes to it counts in the next turn.
+        """
+        if _wants(context, record, {record.memory_id}, lexicon):
+            return True
+        self.begin(context.turn, context.user_text).asked.add(record.memory_id)
+        return False
+
 
 def _says_yes(text: str) -> bool:
     own = only_own(text).strip()

@@ -26,7 +26,7 @@ from protocol.conversation.host_turns import ToolFailure, ToolReply
 from protocol.conversation.manifests import TurnPolicy
 from protocol.errors import CallerError, GatewayError
 from protocol.hooks import HookInput, HookOutput, ToolBundle, ToolContext
-from protocol.memory.forgetting import ForgetById, ForgetParams
+from protocol.memory.forgetting import ForgetById, ForgetParams, ForgetResult
 from protocol.memory.reads import GetParams, ListParams, SearchParams
 from protocol.memory.values import Action
 from protocol.memory.writes import RememberParams, WriteResult
@@ -118,9 +118,10 @@ def _list_reply(name: str, row: Callable[[int, int], Row], count: int, rest: Row
 
 
 def _find_shown_ids(reply: ToolReply) -> list[str]:
-    """The memories that an answer shows."""
+    """The memories that an answer shows; what a call has just kept is one that its user may mean by "that", too."""
     data: Row = reply.data if reply.ok else {}
     rows: list[Row] = [
+        *([data] if data.get("memory_id") else []),
         *data.get("hits", []),
         *data.get("records", []),
         *([data["record"]] if data.get("record") else []),
@@ -283,13 +284,28 @@ class MemoryTools:
             raise CallerError.at("$", "Give `memory_id`, or `scope` and `key`")
         record = (await self._service.get_in_turn(context.turn, wanted)).record
         if record is None:  # what a model cannot see it cannot forget
-            return ToolReply(ok=True, data={"status": "forgotten", "forgotten_memory_ids": []})
+            return ToolReply(ok=True, data={"status": "not_found", "forgotten_memory_ids": []})
         if not self._consent.allows(context, record, self._service.lexicon):
             asked = {"memory_ids": [record.memory_id], "command": f"pioneer forget {record.memory_id}"}
             return ToolReply(ok=True, data={"status": "confirmation_needed", "forgotten_memory_ids": [], **asked})
         target = ForgetById(memory_id=record.memory_id)
         result = await self._service.forget_in_turn(context.turn, ForgetParams(target=target, reason=args.reason))
-        return ToolReply(ok=True, data={"status": "forgotten", "forgotten_memory_ids": result.forgotten_memory_ids})
+        data: Row = {"status": "forgotten", "forgotten_memory_ids": result.forgotten_memory_ids}
+        if result.same_sentence:
+            data |= await self._forget_beside(context, result, args.reason)
+        return ToolReply(ok=True, data=data)
+
+    async def _forget_beside(self, context: ToolContext, result: ForgetResult, reason: str | None) -> Row:
+        """Forget what rests on the same sentence as far as the same wish means it; name what stays."""
+        gone, left = list(result.forgotten_memory_ids), list[str]()
+        for memory_id in result.same_sentence:
+            record = (await self._service.get_in_turn(context.turn, GetParams(memory_id=memory_id))).record
+            if record is None or not self._consent.means_too(context, record, self._service.lexicon):
+                left.append(memory_id)
+                continue
+            params = ForgetParams(target=ForgetById(memory_id=memory_id), reason=reason)
+            gone += (await self._service.forget_in_turn(context.turn, params)).forgotten_memory_ids
+        return {"forgotten_memory_ids": gone, "same_sentence": left}
 
 
 def _build_answer(result: WriteResult, *, is_as_said: bool) -> Row:

@@ -29,6 +29,8 @@ from protocol.record import MAX_CONTENT_BYTES, Actor, Provenance, details_of
 from protocol.seams.ports import Lexicon
 
 EXTRACTOR = Actor(kind="extractor")
+MAX_QUOTE_CHARS = 2000
+"""The most that a piece of evidence quotes, as on the wire."""
 RULES = Actor(kind="extractor", id="rules")
 """The finder of facts without a model: the rules that read explicit statements."""
 
@@ -71,7 +73,7 @@ def forbidden_in(turn: TurnContext) -> ReasonCode | None:
 def explicit_wish(params: RememberParams, provenance: Provenance, workspace_id: str | None) -> Proposed:
     """Return an explicit wish: the words themselves are its evidence."""
     evidence = Evidence(
-        quote=params.content[:2000],
+        quote=params.content[:MAX_QUOTE_CHARS],
         thread_id=provenance.thread_id,
         turn_id=provenance.turn_id,
         source_kind=provenance.source_kind,
@@ -278,10 +280,12 @@ def _with_own_key(wish: Proposed, said: str) -> Proposed:
     return replace(wish, semantic=semantic, value=fact.value)
 
 
-def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None) -> Proposed:
+def from_tool(
+    turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None, is_evidence: bool = False
+) -> Proposed:
     """Return the proposal of a model's `memory_remember`: the user's wish only if they asked for it in this turn.
 
-    `said` is their sentence.
+    `said` is their sentence; with `is_evidence` it supports the record instead of the model's words.
     """
     given = params.provenance or Provenance()
     source = "explicit_user_request" if explicit else "assistant_inference"
@@ -298,6 +302,9 @@ def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool, said
         forbidden=forbidden_in(turn),
         retold=said,
     )
+    if said is not None and is_evidence:
+        quoted = replace(proposed.evidence[0], quote=said[:MAX_QUOTE_CHARS])
+        proposed = replace(proposed, evidence=[quoted])
     if not explicit:
         semantic = replace(proposed.semantic, intent="implicit_candidate", explicitness="implicit")
         proposed = replace(proposed, semantic=semantic, is_explicit=False)

@@ -381,10 +381,17 @@ def _budgets(manifest: PromptManifest | None) -> list[BudgetUse]:
     )
 
 
-def explain_recall(recall: Recall | None, *, is_enabled: bool, limit: int, are_unwanted: bool = False) -> ExplainResult:
+def explain_recall(
+    recall: Recall | None,
+    *,
+    is_enabled: bool,
+    limit: int,
+    are_unwanted: bool = False,
+    secret_kinds: Sequence[str] = (),
+) -> ExplainResult:
     """Return why a query would, or would not, recall something now.
 
-    And whether just these words were forgotten or rejected.
+    And whether just these words were forgotten or rejected, or hold a secret, so that they are not kept.
     """
     enabled = Gate(gate="memory_enabled", passed=is_enabled, reason_code=None if is_enabled else "memory_disabled")
     if recall is None:
@@ -397,6 +404,8 @@ def explain_recall(recall: Recall | None, *, is_enabled: bool, limit: int, are_u
             gate="floor", passed=bool(kept), reason_code=None if kept else recall.reason, detail=f"{recall.floor:.3f}"
         ),
     ]
+    if secret_kinds:
+        gates.append(Gate(gate="secret", passed=False, reason_code="secret_detected", detail=", ".join(secret_kinds)))
     cut = sum(1 for candidate in recall.considered if candidate.cut_by == "budget")
     budget = BudgetUse(name="memories", limit=limit, used=len(kept), cut=cut)
     outcome = "recalled" if kept else "not_recalled"

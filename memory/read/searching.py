@@ -105,7 +105,6 @@ class RecordSearcher:
         question = await self.ask(
             params.query, params.mode, SEARCH_PATIENCE, params.time_zone, is_routed=params.kinds is None
         )
-        diagnostics = [Diagnostic(code="semantic_off")] if params.mode != "lexical" and question.vector is None else []
         floor = SEARCH_FLOOR if params.min_score is None else params.min_score
         wanted = WantedHits(params.limit + 1, begin, matches)  # one more tells of a next page
         ranking = await self.rank(question, params, scopes, wanted)
@@ -120,11 +119,14 @@ class RecordSearcher:
             following = cursor_of(hits[params.limit].place if is_cut else len(ranking.matches), ticket, mark)
         is_asked = params.count_elsewhere and not hits and params.cursor is None
         elsewhere = await self._elsewhere(question, params, scopes, floor) if is_asked else []
+        is_off = params.mode != "lexical" and question.vector is None
+        if is_off and ranking.semantic != "off":  # a query without a word was asked of no model: it says nothing of one
+            is_off = bool(self._means.lexicon.query_terms(params.query))
         return SearchResult(
             hits=page,
             next_cursor=following,
             semantic=ranking.semantic,
-            diagnostics=diagnostics,
+            diagnostics=[Diagnostic(code="semantic_off")] if is_off else [],
             elsewhere=elsewhere,
             route=SearchRoute(**question.route._asdict()),
         )

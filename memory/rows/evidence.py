@@ -12,6 +12,7 @@ from msgspec import Struct
 from memory.rows.record_columns import SQL
 from protocol.memory.reads import KeptEvidence
 from protocol.memory.values import Evidence
+from protocol.saying import MARK, fold_text
 from protocol.seams.checks import Find, row_finder
 from protocol.seams.ports import Row, Tx
 
@@ -56,6 +57,19 @@ def find_altered_evidence() -> Find:
 def quotes_of(tx: Tx, memory_id: str) -> list[Quote]:
     """Return the words that support a record, in the order in which they came."""
     return [Quote(*row) for row in tx.all(SQL["quotes_of_record"], {"memory_id": memory_id})]
+
+
+def list_on_same_words(tx: Tx, memory_id: str) -> list[str]:
+    """Return the records that rest on words of the same turn of which one record's are a part, or the other way round.
+
+    They are in the order in which these words were kept. A quote that an erase has changed tells nothing.
+    """
+    beside = dict[str, None]()
+    for other_id, *quotes in tx.all(SQL["quotes_of_same_turns"], {"memory_id": memory_id}):
+        part, whole = sorted((fold_text(quote.decode("utf-8", "replace")) for quote in quotes), key=len)
+        if part in whole and MARK not in part:
+            beside[other_id] = None
+    return list(beside)
 
 
 def evidence_of_row(row: Row) -> dict[str, Any]:

@@ -7,6 +7,8 @@ Rule 2: whatever changes a sealed column seals the record again, in the same fun
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from memory.rows.record_columns import SQL, to_columns
 from memory.rows.store import Change, Stored, active_by_path, add_event, get_record, seal, to_column, to_stored
 from memory.rules.lifecycle import RECORDS, RecordEvent
@@ -27,6 +29,8 @@ _STEPS: Final[Mapping[RecordEvent, EventName]] = {
     "restore_archived": "restored",
 }
 """The name of an event in a record's history."""
+_VALUE: Final = msgspec.json.Decoder()
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
 def set_status(
@@ -124,6 +128,19 @@ def list_kept_by_tools(tx: Tx, turn_id: str) -> list[Record]:
 def earlier_versions(tx: Tx, memory_id: str) -> list[str]:
     """Return the ids of the records that gave way to a record, directly or by those between them."""
     return [earlier for (earlier,) in tx.all(SQL["earlier_versions"], {"memory_id": memory_id})]
+
+
+def earlier_values(tx: Tx, row: int) -> list[Any]:
+    """Return what a record's value was before it was changed in place, oldest first; of a damaged one the text."""
+    texts = [text.decode("utf-8", "replace") for (text,) in tx.all(SQL["earlier_values"], {"row": row})]
+    return [_decode_value(text) for text in texts]
+
+
+def _decode_value(text: str) -> Any:
+    try:
+        return _VALUE.decode(text)
+    except msgspec.DecodeError:
+        return text
 
 
 def has_records(tx: Tx) -> bool:

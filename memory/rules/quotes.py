@@ -138,20 +138,22 @@ def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonC
     if not _is_statement(claim.quote, sentence, lexicon) and not is_asked:
         is_part = _is_clause(claim.quote, sentence) and _is_statement(sentence, sentence, lexicon)
         return (
-            _pick_sentence(claim, sentence)
+            _pick_sentence(claim, sentence, lexicon)
             if is_part and not _adds(claim.content, sentence, lexicon)
             else "quote_too_short"
         )
     if _adds(claim.content, sentence, lexicon):
         if is_asked:
-            return _as_said(claim, sentence)
-        return _pick_sentence(claim, sentence) if _rests_on(claim.content, sentence, lexicon) else "beyond_quote"
+            return _as_said(claim, sentence, lexicon)
+        return (
+            _pick_sentence(claim, sentence, lexicon) if _rests_on(claim.content, sentence, lexicon) else "beyond_quote"
+        )
     is_obeyed = claim.category in OBEYED or OBLIGES.search(claim.content) is not None
     is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
     if is_obeyed and _asks_after(claim.quote, sentence) and not _is_clause(claim.quote, sentence):
         return "beyond_quote"  # a question after what others want: "the page says always to …, is that so?"
     if is_obeyed or is_turned or _is_of_another(claim.content, sentence):
-        return _as_said(claim, sentence)
+        return _as_said(claim, sentence, lexicon)
     value = claim.value if _is_within(claim.value, sentence, lexicon) else None
     return Borne(claim.content, value, claim.quote, sentence)
 
@@ -175,7 +177,7 @@ def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
         or _is_of_another(claim.content, sentence)
         or not _says_the_same(claim.content, sentence, lexicon)
     ):
-        return _as_said(claim._replace(quote=quote), sentence)
+        return _as_said(claim._replace(quote=quote), sentence, lexicon)
     value = claim.value if _is_within(claim.value, sentence, lexicon) else None
     return Borne(claim.content, value, quote, sentence)
 
@@ -221,12 +223,12 @@ def _nearest(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     sentence = near_sentence(claim.quote, text)
     if sentence is None or not (_is_statement(sentence, sentence, lexicon) or detect(sentence).remember):
         return "quote_not_found"
-    return _pick_sentence(claim._replace(quote=sentence), sentence)
+    return _pick_sentence(claim._replace(quote=sentence), sentence, lexicon)
 
 
-def _pick_sentence(claim: Claim, sentence: str) -> Borne:
+def _pick_sentence(claim: Claim, sentence: str, lexicon: Lexicon) -> Borne:
     """The user's words alone."""
-    return _as_said(claim, sentence)._replace(is_picked=True)
+    return _as_said(claim, sentence, lexicon)._replace(is_picked=True)
 
 
 def _asks_after(quote: str, sentence: str) -> bool:
@@ -264,9 +266,20 @@ def _common(one: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _as_said(claim: Claim, sentence: str) -> Borne:
-    said = claim.quote if _asks_after(claim.quote, sentence) or len(sentence) > MAX_SAID_CHARS else sentence
+def _as_said(claim: Claim, sentence: str, lexicon: Lexicon) -> Borne:
+    is_part = _asks_after(claim.quote, sentence) or len(sentence) > MAX_SAID_CHARS
+    is_order = claim.category in OBEYED or OBLIGES.search(sentence) is not None  # which is kept as it was said
+    whole = sentence if is_order else _without_request(sentence, lexicon)
+    said = claim.quote if is_part else whole
     return Borne(said, None, claim.quote, sentence, is_as_said=True)
+
+
+def _without_request(sentence: str, lexicon: Lexicon) -> str:
+    """Return what a sentence states without its request to keep that, as the rules read it; else the sentence."""
+    if not detect(sentence).remember:
+        return sentence
+    stated = (fact.content for fact in extract_statements({"": sentence}))
+    return next((said for said in stated if _says_the_same(said, sentence, lexicon)), sentence)
 
 
 def _with_antecedent(sentence: str, text: str) -> str:

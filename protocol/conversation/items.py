@@ -16,8 +16,11 @@ class ToolUse(Wire):
     is_error: bool
 
 
-class Item(Wire):
-    """One thing said or done in a turn. `text` is byte for byte what was given."""
+class Item(Wire, omit_defaults=True):
+    """One thing said or done in a turn. `text` is byte for byte what was given.
+
+    An item that was altered in the file is `altered`: its text is `[altered]`, and it has no name and no tool.
+    """
 
     item_id: str
     turn_id: str
@@ -30,6 +33,7 @@ class Item(Wire):
     name: str | None
     artifacts: list[ArtifactRef]
     tool: ToolUse | None
+    altered: bool = False
 
 
 class ItemsResult(Wire):

@@ -97,6 +97,7 @@ ForgottenPlace: TypeAlias = Literal[
     "memory",
     "candidate",
     "evidence",
+    "earlier_value",
     "decision",
     "answer",
     "exclusion",
@@ -179,3 +180,5 @@ class ForgetResult(Wire):
     dry_run: bool
     receipt: Receipt | None = None
     cancelled: list[Cancelled] = []
+    same_sentence: list[str] = []
+    """The active memories that stay and rest on the same words of a turn as the one that was named."""

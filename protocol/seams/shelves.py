@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 
 from protocol.memory.forgetting import ForgottenPlace
-from protocol.saying import Saying
+from protocol.saying import NOTHING, Saying
 from protocol.seams.ports import Tx
 
 CHARS_AT_ONCE = 250_000
@@ -22,10 +22,13 @@ LAST = 2**62
 
 
 class Column(Struct, frozen=True):
-    """A column that holds text. Of JSON, only what members of these names hold is text; without any, all of it."""
+    """A column that holds text: a plain one, or JSON."""
 
     name: str
-    free: tuple[str, ...] = ()
+    free: tuple[str, ...] | None = None
+    """Of JSON: the names of the members that hold text; without any name all of it is text."""
+    named: tuple[str, ...] = ()
+    """Of JSON: the names of the members that hold names, which are searched and never changed."""
 
 
 class Shelf(Struct, frozen=True):
@@ -129,14 +132,16 @@ class Shelves:
 
 def _to_saying_row(shelf: Shelf, row: Sequence[Any], saying: Saying) -> SayingRow:
     said: set[str] = set()
-    for text, column in zip(row[2 : 2 + len(shelf.texts)], shelf.texts, strict=True):
-        if text:
-            said |= saying.find_phrases_in_json(text, column.free) if column.free else saying.find_phrases(text)
     names = {phrase for name in row[2 + len(shelf.texts) :] if name for phrase in saying.find_phrases(name)}
+    for text, column in zip(row[2 : 2 + len(shelf.texts)], shelf.texts, strict=True):
+        if not text:
+            continue
+        said |= saying.find_phrases(text) if column.free is None else saying.find_phrases_in_json(text, column.free)
+        names |= saying.find_phrases_in_json(text, column.named) if column.named else NOTHING
     return SayingRow(shelf.place, row[0], str(row[1]), frozenset(said), frozenset(names))
 
 
 def _clean_text(text: str | None, column: Column, saying: Saying) -> str | None:
     if text is None:
         return None
-    return saying.take_out_of_json(text, column.free) if column.free else saying.take_out(text)
+    return saying.take_out(text) if column.free is None else saying.take_out_of_json(text, column.free)

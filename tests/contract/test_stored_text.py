@@ -26,6 +26,7 @@ OTHERS = {
     "record": "memory_id category kind status sensitivity provenance thread_id turn_id supersedes superseded_by index_state",
     "candidate": "candidate_id category status bucket reason_code contested_memory_id promoted_memory_id merged_into decided_by turn_id forgotten_with",
     "evidence": "memory_id candidate_id source_kind thread_id turn_id item_id",
+    "earlier_value": "",
     "decision": "memory_id candidate_id thread_id turn_id run_id action bucket reason_code",
     "idempotency": "key",
     "shown_line": "block source_kind source_turn",

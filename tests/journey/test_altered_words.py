@@ -5,18 +5,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import apsw
 from damages import QUERIES, SAID, change, fill, sql, zero_pages
-from spawned import Den, drain, journey, refusal, run_to_end
+from sealed import sealed
+from spawned import Den, drain, every, journey, remember, run_to_end
 
 from gateway.wire.client import GatewayClient, console_script
 
 ALTERED = "The boiler in the cellar was sold to Zephyr."
 
 
-def findings(den: Den) -> list[dict[str, Any]]:
+def findings(den: Den, *levels: str) -> list[dict[str, Any]]:
     place = ["--home", str(den.home), "--config", str(den.config)]
     ended = run_to_end([*console_script(), "doctor", "--json", *place])
-    return [one for one in json.loads(ended.stdout)["findings"] if one["level"] == "error"]
+    return [one for one in json.loads(ended.stdout)["findings"] if one["level"] in (levels or ("error",))]
 
 
 async def said_hits(client: GatewayClient, query: str) -> list[str]:
@@ -43,8 +45,9 @@ def test_an_altered_message_is_recalled_nowhere_and_named(tmp_path: Path) -> Non
             }
             assert SAID[1] in await said_hits(client, QUERIES[1])
             for turn_id, text, was_kept in (("turn_0", ALTERED, False), ("turn_1", SAID[1], True)):
-                items = (await client.request("turn/items", {"turn_id": turn_id}))["items"]
-                item_id = next(item["item_id"] for item in items if item["text"] == text)
+                (item, *_) = (await client.request("turn/items", {"turn_id": turn_id}))["items"]
+                assert (item["text"], item.get("altered", False)) == (text if was_kept else "[altered]", not was_kept)
+                item_id = item["item_id"]
                 proposed = {
                     "content": text,
                     "semantic": {"intent": "implicit_candidate", "explicitness": "explicit", "certainty": "high"},
@@ -97,15 +100,112 @@ def test_a_command_that_meets_a_damaged_page_says_what_to_run(tmp_path: Path) ->
     assert (ended.returncode in {0, 1}, b"damaged" in ended.stderr) == (True, False), ended.stderr
 
 
-def test_a_text_that_is_no_utf_8_is_a_failure_of_the_store_and_no_defect(tmp_path: Path) -> None:
+def test_a_conversation_that_holds_an_altered_message_says_so(tmp_path: Path) -> None:
     @journey
     async def story() -> None:
         den = Den(tmp_path / "den")
         await fill(den)
-        change(den, sql("UPDATE thread SET name = CAST(x'ff41' AS TEXT)"))
         async with den.client() as client:
-            failed = await refusal(client, "thread/list", {"workspace_id": "ws_here"})
-            assert (failed.code, failed.reason) == (-32046, "unavailable")
-            assert (await client.request("memory/list", {}))["records"]
+            threads = {
+                item["text"]: (item["thread_id"], item["item_id"])
+                for number, _ in enumerate(SAID)
+                for item in (await client.request("turn/items", {"turn_id": f"turn_{number}"}))["items"]
+            }
+        thread_id, item_id = threads[SAID[0]]
+        change(den, sql(f"UPDATE item SET text = '{ALTERED}', tool = '{{' WHERE item_id = '{item_id}'"))  # noqa: S608
+        async with den.client() as client:
+            told = await every(client, "thread/history", "items", thread_id=thread_id)
+            (hit,) = (one for one in told if one["item_id"] == item_id)
+            assert (hit["text"], hit["altered"], hit["tool"]) == ("[altered]", True, None)
+            assert ["altered" in one for one in told].count(True) == 1
+            degraded = (await client.request("gateway/status"))["degraded"]
+            assert ("conversation", "altered_messages") in {(one["component"], one["reason"]) for one in degraded}
+            # what an erase takes out of it makes it no message that the gateway vouches for
+            memory_id = await remember(client, "The boiler was sold to Zephyr.", value="Zephyr")
+            target = {"kind": "id", "memory_id": memory_id}
+            await client.request("memory/forget", {"target": target, "mode": "erase", "include_sources": True})
+            (item, *_) = (await client.request("turn/items", {"turn_id": "turn_0"}))["items"]
+            assert item["altered"]
+        assert [told["check"] for told in findings(den)] == ["conversation"]
+        connection = apsw.Connection(str(den.home / "gateway.db"))
+        ((text,),) = connection.execute("SELECT text FROM item WHERE item_id = ?", (item_id,)).fetchall()
+        connection.close()
+        assert text == ALTERED.replace("Zephyr", "[forgotten]")
+
+    story()
+
+
+BAD = "CAST(x'ff41' AS TEXT)"
+
+
+def test_a_text_that_is_no_utf_8_is_named_and_its_list_goes_on(tmp_path: Path) -> None:
+    @journey
+    async def story() -> None:
+        den = Den(tmp_path / "den")
+        await fill(den)
+        async with den.client() as client:
+            names = [one["thread_id"] for one in await every(client, "thread/list", "threads")]
+            (hit, *_) = (await client.request("turn/items", {"turn_id": "turn_0"}))["items"]
+        bad_name = f"UPDATE thread SET name = {BAD} WHERE thread_id = '{names[0]}'"  # noqa: S608
+        bad_text = f"UPDATE item SET text = {BAD} WHERE item_id = '{hit['item_id']}'"  # noqa: S608
+        change(den, sql(bad_name, bad_text))
+        told = " ".join(one["text"] for one in findings(den))
+        assert f"thread {names[0]}" in told
+        assert f"turn {hit['turn_id']}" in told
+        async with den.client() as client:
+            listed = await every(client, "thread/list", "threads")
+            assert [one["thread_id"] for one in listed] == names
+            assert [one["name"] for one in listed if one["thread_id"] == names[0]] == ["\ufffdA"]
+            (item, *_) = await every(client, "thread/history", "items", thread_id=hit["thread_id"], order="asc")
+            assert item["altered"]
+            await drain(client)
+            lost = [one for one in (await client.request("gateway/status"))["degraded"] if one["reason"] == "rows_lost"]
+            assert {one["key"].partition(":")[0] for one in lost} == {"thread", "item"}
+            await client.request("thread/update", {"thread_id": names[0], "name": "Whole"})
+        assert {one["check"] for one in findings(den)} == {"losses", "conversation"}
+
+    story()
+
+
+def test_a_home_that_may_only_be_read_lists_what_is_no_utf_8(tmp_path: Path) -> None:
+    class SealedDen(Den):
+        prefix: list[str]
+
+        def command(self) -> list[str]:
+            return [*self.prefix, *super().command()]
+
+    @journey
+    async def story() -> None:
+        den = SealedDen(tmp_path / "den")
+        den.prefix = []
+        await fill(den)
+        change(den, sql(f"UPDATE workspace SET name = {BAD} WHERE workspace_id = 'ws_here'"))  # noqa: S608
+        with sealed(den.home) as den.prefix:
+            async with den.client() as client:
+                listed = await every(client, "workspace/list", "workspaces")
+                assert [one["name"] for one in listed if one["workspace_id"] == "ws_here"] == ["\ufffdA"]
+                told = await client.wait_for("gateway/degraded", lambda told: told["reason"] == "damaged_pages")
+                assert told["component"] == "storage"
+
+    story()
+
+
+def test_messages_of_a_lost_turn_or_conversation_are_named(tmp_path: Path) -> None:
+    def lost(den: Den) -> str:
+        (told,) = (one["text"] for one in findings(den, "warning") if "lost" in one["text"])
+        name: str = told.rpartition(": ")[2]
+        return name
+
+    @journey
+    async def story() -> None:
+        den = Den(tmp_path / "den")
+        await fill(den)
+        assert findings(den) == []
+        change(den, sql("DELETE FROM turn WHERE turn_id = 'turn_0'"))
+        told = lost(den)
+        assert told == "turn turn_0"
+        change(den, sql("DELETE FROM thread"))
+        told = lost(den)
+        assert told.startswith("thread ")
 
     story()

@@ -52,6 +52,7 @@ BY_NUMBER = {
     "memory_change": "its scope",
     "memory_event": "its record",
     "memory_vec_loss": "its scope",
+    "earlier_value": "its record",
     "pass_change": "ids of records and candidates, for 90 days",
     "pass_run": "counts, for 90 days",
     "chunk_vec_loss": "its segment",

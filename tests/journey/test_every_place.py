@@ -302,3 +302,27 @@ async def test_what_another_memory_says_too_and_what_was_not_asked_for_stays_and
         assert receipt["remaining"]["places"] == [{"place": "message", "id": item["item_id"], "reason": "sources_kept"}]
         (told, *_) = (await client.request("turn/items", {"turn_id": "trn_a"}))["items"]
         assert told["text"] == f"We meet at {word} and eat at {word}."
+
+
+# -- JSON: words beside a quotation mark, a line break, or in a member's name ------------------------------------------
+
+
+@journey
+async def test_what_stands_in_tags_and_data_of_another_memory_is_named(tmp_path):
+    (word, other, third) = needles(3)
+    said = f'Our gate says "{word}" to guests.'
+    async with Den(tmp_path).client() as client:
+        first = await remember(client, said, value={"gate": {other: [third]}})
+        left = {
+            await remember(client, "About gates.", metadata={"log": f"first line\n{other} again"}),
+            await remember(client, "About guests.", metadata={"note": f"They heard: {said}"}),
+            await remember(client, "About tags.", tags=[f"gate\t{third}"]),
+            await remember(client, "About values.", value=[f"first\n{third}"]),
+        }
+        await remember(client, "About nothing.", metadata={"log": "first line\nagain"})
+        asked = {"target": {"kind": "id", "memory_id": first}, "mode": "erase", "include_sources": True}
+        receipt = (await client.request("memory/forget", asked))["receipt"]
+        assert {(one["place"], one["id"], one["reason"]) for one in receipt["remaining"]["places"]} == {
+            ("memory", memory_id, "another_memory") for memory_id in left
+        }
+        assert not receipt["complete"]

@@ -60,6 +60,32 @@ async def test_an_erase_with_sources_takes_every_earlier_version(tmp_path: Path)
     assert files_holding(den, [word]) == set()
 
 
+@journey
+async def test_an_erase_with_sources_takes_what_earlier_values_said(tmp_path: Path) -> None:
+    first, second, last = needles(3)
+    den = Den(tmp_path, scripted=True)
+    async with den.client() as client:
+        await client.request("thread/start", {"thread_id": "thr_a"})
+        await take_turn(client, "thr_a", f"Our boat lies in {first}, and {second} is far.", "trn_a")
+        memory_id = await remember(client, "The boat lies in a harbour.", value=first)
+        for value in (second, {"harbour": last}):
+            await client.request("memory/update", {"memory_id": memory_id, "value": value})
+        sailed = await remember(client, "The canoe lies elsewhere.", value=f"near {first}")
+        await client.request("memory/update", {"memory_id": sailed, "value": None})
+        kept = (await erase_alone(client, memory_id, dry_run=True))["receipt"]["remaining"]["places"]
+        assert {(one["place"], one["reason"]) for one in kept} == {
+            ("message", "sources_kept"),
+            ("earlier_value", "sources_kept"),
+        }
+        receipt = (await erase(client, memory_id))["receipt"]
+        assert (receipt["remaining"]["places"], receipt["complete"]) == ([], True)
+        assert {one["place"] for one in receipt["sources"]} >= {"message", "earlier_value"}
+        (item, *_) = (await client.request("turn/items", {"turn_id": "trn_a"}))["items"]
+        assert item["text"] == "Our boat lies in [forgotten], and [forgotten] is far."
+        assert tables_holding(den, [first, second, last]) == set()
+    assert files_holding(den, [first, second, last]) == set()
+
+
 # -- turns that are under way ------------------------------------------------------------------------------------------
 
 

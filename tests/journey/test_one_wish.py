@@ -1,11 +1,12 @@
 """One wish leaves one memory, whoever keeps it: a model by its tool, or the rules that read the turn afterwards."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from spawned import Den, drain, journey
+from spawned import Den, drain, journey, run_to_end
 
-from gateway.wire.client import GatewayClient
+from gateway.wire.client import GatewayClient, console_script
 
 
 async def wished(client: GatewayClient, said: str, kept: str, quote: str) -> list[str]:
@@ -49,6 +50,21 @@ async def test_what_a_tool_kept_is_not_kept_again_by_the_rules(
 
 
 @journey
+async def test_what_is_kept_as_it_was_said_is_kept_without_the_request(tmp_path: Path) -> None:
+    async with Den(tmp_path).client() as client:
+        found = await wished(
+            client, "Remember I'm left-handed.", "The user writes with the left hand.", "I'm left-handed"
+        )
+        assert found == ["I'm left-handed"]
+        await client.request("memory/remember", {"content": "My blood type is 0 positive."})
+        listed = (await client.request("memory/list", {"include_sensitive": True}))["records"]
+        assert {one["content"]: one["sensitivity"] for one in listed} == {
+            "I'm left-handed": "normal",
+            "My blood type is 0 positive.": "regulated",
+        }
+
+
+@journey
 async def test_what_a_tool_left_out_is_kept_by_the_rules(tmp_path: Path) -> None:
     said = "Remember that I like strong tea. Remember that I like green tea."
     async with Den(tmp_path).client() as client:
@@ -71,3 +87,88 @@ async def test_what_a_tool_kept_of_one_value_gives_way_to_the_next(tmp_path: Pat
         await drain(client)
         found = (await client.request("memory/list", {}))["records"]
         assert [one["content"] for one in found] == ["My favourite colour is red"]
+
+
+# -- where a tool kept a wish in other words, or more than one fact of a sentence, several memories rest on it ------------
+
+TWICE = ("Remember I play the violin on Sundays.", "The user plays violin on Sunday.", "I play the violin on Sundays")
+THRICE = ("My name is Ana and I live in Porto, remember that.", "The user lives in Porto.", "I live in Porto")
+
+
+async def kept(client: GatewayClient) -> dict[str, str]:
+    """The ids of what is remembered, by its words."""
+    return {one["content"]: one["memory_id"] for one in (await client.request("memory/list", {}))["records"]}
+
+
+async def told_to_forget(client: GatewayClient, said: str, memory_id: str) -> dict[str, Any]:
+    """The answer to a model's forgetting of one memory, in a turn of its user's."""
+    await client.request(
+        "turn/prepare", {"thread_id": "thr", "turn_id": "trn_f", "input": [{"type": "text", "text": said}]}
+    )
+    call = {"turn_id": "trn_f", "call_id": "c1", "name": "memory_forget", "arguments": {"memory_id": memory_id}}
+    answer: dict[str, Any] = (await client.request("turn/tool_call", call))["result"]["data"]
+    return answer
+
+
+@journey
+async def test_forget_that_takes_all_that_rests_on_the_sentence(tmp_path: Path) -> None:
+    for wish, by_tool in ((TWICE, TWICE[1]), (THRICE, THRICE[0])):
+        async with Den(tmp_path / str(len(wish[0]))).client() as client:
+            assert len(await wished(client, *wish)) > 1
+            found = await kept(client)
+            await client.request("memory/remember", {"content": "The canoe lies behind the house."})
+            answer = await told_to_forget(client, "Forget that memory.", found[by_tool])
+            assert answer["status"] == "forgotten"
+            assert {*answer["forgotten_memory_ids"]} == {*found.values()}
+            assert [*await kept(client)] == ["The canoe lies behind the house."]
+
+
+@journey
+async def test_a_forgetting_that_names_one_takes_what_it_names_and_tells_of_the_others(tmp_path: Path) -> None:
+    async with Den(tmp_path).client() as client:
+        await wished(client, *THRICE)
+        found = await kept(client)
+        name, home, whole = found["My name is Ana"], found["I live in Porto"], found[THRICE[0]]
+        answer = await told_to_forget(client, "Please forget that I live in Porto.", home)
+        assert (answer["forgotten_memory_ids"], answer["same_sentence"]) == ([home, whole], [name])
+        assert [*await kept(client)] == ["My name is Ana"]
+
+
+@journey
+async def test_a_forgetting_by_id_takes_one_and_names_the_others(tmp_path: Path) -> None:
+    async with Den(tmp_path).client() as client:
+        await wished(client, *TWICE)
+        found = await kept(client)
+        by_tool, by_rules = found[TWICE[1]], found["I play the violin on Sundays"]
+        target = {"target": {"kind": "id", "memory_id": by_tool}}
+        for more in ({"dry_run": True}, {}):
+            answer = await client.request("memory/forget", {**target, **more})
+            assert (answer["forgotten_memory_ids"], answer["same_sentence"]) == ([by_tool], [by_rules])
+        await client.request("memory/restore", {"memory_id": by_tool})
+        erased = await client.request("memory/forget", {**target, "mode": "erase", "include_sources": True})
+        assert erased["same_sentence"] == [by_rules]
+        assert not erased["receipt"]["complete"]
+        assert by_rules in {one["id"] for one in erased["receipt"]["remaining"]["places"]}
+        last = {"target": {"kind": "id", "memory_id": by_rules}, "mode": "erase", "include_sources": True}
+        erased = await client.request("memory/forget", last)
+        assert (erased["same_sentence"], erased["receipt"]["complete"]) == ([], True)
+        (item, *_) = (await client.request("turn/items", {"turn_id": "trn"}))["items"]
+        assert "violin" not in item["text"]
+
+
+def test_the_command_line_says_what_stays_of_a_sentence(tmp_path: Path) -> None:
+    den = Den(tmp_path)
+
+    @journey
+    async def story() -> None:
+        async with den.client() as client:
+            await wished(client, *TWICE)
+            ids.update(await kept(client))
+
+    ids: dict[str, str] = {}
+    story()
+    ended = run_to_end(
+        [*console_script(), "forget", ids[TWICE[1]], "--home", str(den.home), "--config", str(den.config)]
+    )
+    assert ended.returncode == 0
+    assert f"pioneer forget {ids['I play the violin on Sundays']}" in ended.stderr.decode()

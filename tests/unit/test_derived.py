@@ -38,6 +38,7 @@ OF_MEANING = frozenset(
         "record",
         "candidate",
         "evidence",
+        "earlier_value",
         "repetition",
         "decision",
         "memory_event",

@@ -9,6 +9,7 @@ import pytest
 from cases import each
 from dictionary_memory import turn_context
 
+from memory.extraction.rule_extraction import extract_statements
 from memory.proposals.proposal_sources import from_fact
 from memory.proposals.same_matter import corrects, is_same_matter
 from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, bear_out_wish, fold_quote
@@ -198,16 +199,40 @@ def fact(words: str, content: str, quote: str, category: Category = "custom", va
 def test_what_was_asked_for_is_kept_in_other_words_or_as_it_was_said(words: str, content: str) -> None:
     borne = wish(words, content, words)
     assert borne is not None
-    assert borne.content == (words if borne.is_as_said else content)
+    assert borne.content in (as_said(words) if borne.is_as_said else {content})
     without_quote = wish(words, content)
-    assert without_quote is None or without_quote.content in {content, without_quote.sentence}
+    assert without_quote is None or without_quote.content in {content, *as_said(without_quote.sentence)}
+
+
+def as_said(words: str) -> set[str]:
+    """A sentence as it may be kept: as it was said, or without its request to keep it, as the rules read it."""
+    return {words, *(one.content for one in extract_statements({"": words}))}
+
+
+@each(
+    ("words", "kept"),
+    [
+        ("Remember I'm left-handed.", "I'm left-handed"),
+        ("I'm left-handed, remember that.", "I'm left-handed"),
+        ("Souviens-toi que j'habite à Lyon", "J'habite à Lyon"),
+        ("Remember to always answer in German.", "Remember to always answer in German."),  # an order is kept as said
+        ("My name is Ana and I live in Porto, remember that.", "My name is Ana and I live in Porto, remember that."),
+    ],
+)
+def test_a_fact_that_is_kept_as_it_was_said_is_kept_without_the_request(words: str, kept: str) -> None:
+    borne = wish(words, "The user has two hands and a home in Lyon.", words)
+    assert borne is not None
+    assert (borne.content, borne.is_as_said) == (kept, True)
 
 
 @each(("words", "content"), ALTERED)
 def test_what_the_words_do_not_say_is_never_kept_in_those_words(words: str, content: str) -> None:
     for quote in ("", only_own(words)):
         borne = wish(words, content, quote)
-        assert borne is None or (borne.is_as_said and fold_quote(borne.content) in fold_quote(words))
+        is_said = borne is not None and (
+            fold_quote(borne.content) in fold_quote(words) or borne.content in as_said(borne.sentence)
+        )
+        assert borne is None or (borne.is_as_said and is_said)
 
 
 @pytest.mark.parametrize(

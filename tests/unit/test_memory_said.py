@@ -17,12 +17,11 @@ def telling(word: str) -> bool:
 
 
 def said(content: str, value: Any = None, *quotes: str) -> ForgottenPhrases:
-    return collect_phrases([MemoryWords(content, value, quotes)], telling)
+    return collect_phrases([MemoryWords(content, [value], quotes)], telling)
 
 
 def found(place: Any, name: str, *phrases: str, row: int = 1) -> SayingRow:
-    in_names = frozenset(phrases) if place == "memory" else frozenset[str]()
-    return SayingRow(place, row, name, frozenset(phrases) - in_names, in_names)
+    return SayingRow(place, row, name, frozenset(phrases))
 
 
 @pytest.mark.parametrize(

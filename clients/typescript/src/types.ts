@@ -260,6 +260,7 @@ export type ForgottenPlace =
   | "candidate"
   | "config"
   | "decision"
+  | "earlier_value"
   | "evidence"
   | "exclusion"
   | "hook_run"
@@ -1706,6 +1707,7 @@ export interface ForgetResult {
   dry_run: boolean;
   receipt: Receipt | null;
   cancelled: Array<Cancelled>;
+  same_sentence: Array<string>;
 }
 
 /** The age of the index: `live` while changes are watched, else `scanned`, or `stale` while files wait. */
@@ -2110,7 +2112,12 @@ export interface InvalidAgent {
   problems: Array<AgentProblem>;
 }
 
-/** One thing said or done in a turn. `text` is byte for byte what was given. */
+/**
+ * One thing said or done in a turn. `text` is byte for byte what was given.
+ *
+ * An item that was altered in the file is `altered`: its text is `[altered]`, and it has no name and
+ * no tool.
+ */
 export interface Item {
   item_id: string;
   turn_id: string;
@@ -2123,6 +2130,7 @@ export interface Item {
   name: string | null;
   artifacts: Array<ArtifactRef>;
   tool: ToolUse | null;
+  altered: boolean;
 }
 
 /** `item/started` and `item/completed`. */

@@ -125,11 +125,15 @@ def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 class ForgetPreview(NamedTuple):
-    """The extent of a forgetting: the result so far, the memories that go, and those that become active again."""
+    """The extent of a forgetting: the result so far, the memories that go, and those that become active again.
+
+    `beside` are those that stay and rest on the same sentence.
+    """
 
     result: ForgetResult
     records: Sequence[Record]
     returned: Sequence[Record] = ()
+    beside: Sequence[Record] = ()
 
     @property
     def rows(self) -> list[list[str]]:
@@ -158,7 +162,8 @@ async def _carry_out(door: HomeMethods, params: dict[str, Any], records: Sequenc
     result = await door.call(m.MEMORY_FORGET, params)
     before = [one.supersedes for one in records if one.supersedes is not None]
     former = await _records(door, before, params["context"])
-    return ForgetPreview(result, records, [one for one in former if one.status == "active"])
+    beside = await _records(door, result.same_sentence, params["context"])
+    return ForgetPreview(result, records, [one for one in former if one.status == "active"], beside)
 
 
 async def _records(door: HomeMethods, ids: Sequence[str], context: dict[str, Any]) -> list[Record]:
@@ -234,6 +239,9 @@ def _show_forgotten(wanted: ForgetPreview, *, is_erasing: bool) -> None:
         for former in wanted.returned:
             hint(f"believed again: {plain(former.content)}", "yellow")
             hint(f"to forget that, too: pioneer forget {former.memory_id}")
+        for other in wanted.beside:
+            hint(f"of the same sentence stays: {plain(other.content)}", "yellow")
+            hint(f"to forget that, too: pioneer forget {other.memory_id}")
     if result.cancelled:
         hint(f"learning under way from {len(result.cancelled)} turns: nothing of this comes of it")
     if result.receipt is not None:

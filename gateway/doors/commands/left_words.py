@@ -17,6 +17,7 @@ PLACES: dict[ForgottenPlace, tuple[str, str]] = {
     "memory": ("memory", "memories"),
     "candidate": ("candidate", "candidates"),
     "evidence": ("quote", "quotes"),
+    "earlier_value": ("earlier value of a memory", "earlier values of memories"),
     "decision": ("decision's reason", "decisions' reasons"),
     "answer": ("kept answer", "kept answers"),
     "exclusion": ("exclusion's reason", "exclusions' reasons"),

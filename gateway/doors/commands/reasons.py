@@ -71,6 +71,8 @@ FORMER = ["superseded", "expired", "archived"]
 SAID_LOOKED_AT = 3
 CANDIDATES_SHOWN = 5
 CANDIDATES_LOOKED_AT = 2000  # `pioneer candidates` lists more
+MASKED = "[secret:"
+"""Begins the mark that stands in the place of a secret in what was said."""
 SHARED_WORDS = 0.5  # share of the question's words that a candidate must say to be meant
 
 
@@ -268,11 +270,27 @@ def _show_ranked(result: ExplainResult, records: dict[str, Record]) -> None:
         )
 
 
+def _show_turns(turns: Sequence[tuple[ThreadHit, ExplainResult]]) -> None:
+    say("\nWhere it was said", "bold")
+    if not turns:
+        say("nowhere in this workspace, as far as it is indexed")
+    for hit, told in turns:
+        say(f"{when(hit.at)}, {hit.thread_id}, {hit.turn_id}: {plain(hit.snippet)}")
+        say(f"  {plain(told.summary)}")
+        if MASKED in hit.text:
+            say("  not kept: it holds a secret", "yellow")
+        for gate in told.gates:
+            if not gate.passed:
+                say(f"  stopped by {words(gate.gate)}: {words(gate.reason_code)}")
+
+
 def _show_sides(sides: Sides) -> None:
     say("What would be recalled now", "bold")
     say(plain(sides.recall.summary))
     _show_gates(sides.recall.gates)
     _show_ranked(sides.recall, sides.records)
+    if any(gate.gate == "secret" and not gate.passed for gate in sides.recall.gates):
+        say("These words hold a secret: what holds one is not kept, however it is said", "yellow")
     if sides.former.hits:
         say("\nWhat was believed, and is not any more", "bold")
         show_table(
@@ -292,15 +310,7 @@ def _show_sides(sides: Sides) -> None:
             ["candidate", "status", "why", "text"],
             [[one.candidate_id, one.status, words(one.reason_code), one.content] for one in sides.candidates],
         )
-    say("\nWhere it was said", "bold")
-    if not sides.turns:
-        say("nowhere in this workspace, as far as it is indexed")
-    for hit, told in sides.turns:
-        say(f"{when(hit.at)}, {hit.thread_id}, {hit.turn_id}: {plain(hit.snippet)}")
-        say(f"  {plain(told.summary)}")
-        for gate in told.gates:
-            if not gate.passed:
-                say(f"  stopped by {words(gate.gate)}: {words(gate.reason_code)}")
+    _show_turns(sides.turns)
     say("\nWhat was forgotten", "bold")
     if sides.recall.missing:
         say("just these words were forgotten, erased or rejected: they do not come back unasked")

@@ -104,12 +104,17 @@ class RememberAnswer(Wire):
 
 
 class ForgetAnswer(Wire):
-    """The facts that are forgotten; none where the user has to say yes first, to these or by that command."""
+    """The facts that are forgotten; none where the user has to say yes first, to these or by that command.
+
+    `not_found`: there is no such fact, or it may not be seen here.
+    """
 
     forgotten_memory_ids: list[str]
-    status: Literal["forgotten", "confirmation_needed", "declined"]
+    status: Literal["forgotten", "confirmation_needed", "declined", "not_found"]
     memory_ids: list[str] = []
     command: str | None = None
+    same_sentence: list[str] = []
+    """Facts that stay, of the same sentence of the user's."""
 
 
 class SaidRow(Wire):
@@ -366,11 +371,13 @@ def _forget(data: Mapping[str, Any], _view: ClientView) -> str:
         )
     if data["status"] == "declined":
         return "Not forgotten: the user wants to keep it."
-    if not data["forgotten_memory_ids"]:
+    if data["status"] == "not_found" or not data["forgotten_memory_ids"]:
         return "Nothing was forgotten: there is no such memory."
     forgotten = data["forgotten_memory_ids"]
     undo = f" `pioneer restore {forgotten[0]}` brings it back, for some weeks." if len(forgotten) == 1 else ""
-    return f"Forgotten: {', '.join(forgotten)}.{undo}"
+    beside = data["same_sentence"]
+    rest = f" Of the same sentence stays: {', '.join(beside)}; ask the user whether that goes, too." if beside else ""
+    return f"Forgotten: {', '.join(forgotten)}.{undo}{rest}"
 
 
 def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:

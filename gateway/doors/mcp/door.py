@@ -221,7 +221,7 @@ class McpDoor:
         Where they cannot be asked, the fact becomes a note of the client's own.
         """
         if caller.consent is False:
-            return _build_rejected_reply()
+            return _decline(await self._run(name, arguments, caller))
         question = question_of(arguments) if caller.can_ask else None
         if caller.consent and question is not None:
             return await self._run(name, arguments, caller, agreed=True)
@@ -232,7 +232,7 @@ class McpDoor:
         said = await caller.ask(question)
         if said is None:  # it could not be asked after all
             return await self._run(name, arguments, caller, may_note=True)
-        return await self._run(name, arguments, caller, agreed=True) if said else _build_rejected_reply()
+        return await self._run(name, arguments, caller, agreed=True) if said else _decline(reply)
 
     async def _propose(self, name: str, arguments: dict[str, Any], caller: Caller, *, may_note: bool) -> ToolReply:
         """Propose a fact with the words of the prompt, and count the facts that they kept."""
@@ -324,8 +324,10 @@ class McpDoor:
         return self._view.render_quotations(rows, ROOM) + (more if page.end < page.total else "")
 
 
-def _build_rejected_reply() -> ToolReply:
-    return ToolReply(ok=True, data={"status": "rejected", "reason_code": "no_memory_requested"})
+def _decline(reply: ToolReply) -> ToolReply:
+    """Return the answer to a proposal that its user declined, with the command that tells how it was judged before."""
+    why = reply.data.get("why") if reply.ok else None
+    return ToolReply(ok=True, data={"status": "rejected", "reason_code": "no_memory_requested", "why": why})
 
 
 def _build_declined_reply() -> ToolReply:
