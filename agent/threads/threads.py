@@ -309,9 +309,9 @@ class Threads:
             following = cursor_of(*page[-1][0]) if len(found) > params.limit else None
             return ItemsResult(items=[item for _, item in page], next_cursor=following)
 
-        return self._noted(await self._db.read(read))
+        return self._report_altered(await self._db.read(read))
 
-    def _noted(self, told: ItemsResult) -> ItemsResult:
+    def _report_altered(self, told: ItemsResult) -> ItemsResult:
         """Return items, and report those that were altered in the file."""
         if any(item.altered for item in told.items):
             self._on_altered()
@@ -339,7 +339,7 @@ class Threads:
             following = cursor_of(skip + len(page)) if skip + len(page) < len(items) else None
             return ItemsResult(items=page, next_cursor=following)
 
-        return self._noted(await self._db.read(read))
+        return self._report_altered(await self._db.read(read))
 
     async def hook_runs(self, params: HooksRunsParams) -> HooksRunsResult:
         """Return a page of hook runs, newest first."""

@@ -38,6 +38,16 @@ class ReadableRows(NamedTuple):
     hit: Sequence[str]
 
 
+def has_garbled_text(connection: Handle, table: str) -> bool:
+    """Return whether a text in a table of our schema is no UTF-8. Raises what apsw raises."""
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[2] == "TEXT"]
+    if not columns:
+        return False
+    texts = ", ".join(f"CAST({name} AS BLOB)" for name in columns)
+    asking = f"SELECT 1 FROM {table} NOT INDEXED WHERE NOT is_utf8({texts}) LIMIT 1"  # noqa: S608
+    return bool(connection.execute(asking).fetchall())
+
+
 def rows_of(connection: Handle, table: str) -> ReadableRows:
     """Return the rows of a table that can be read and that an empty table of this version's schema takes."""
     if table == SEQUENCE:

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from gateway.home.owners import SQL
 from gateway.store.copy import copy, open_to_read
-from gateway.store.damaged_rows import ReadableRows, keep_readable, rows_of
+from gateway.store.damaged_rows import ReadableRows, has_garbled_text, keep_readable, rows_of
 from gateway.store.derived import owner_of
 from gateway.store.losses import Loss, restore_tables
 from gateway.store.schema_shapes import OWED, is_of_meaning, lost_shapes, put_out_of_use, restore_shapes
@@ -72,18 +72,8 @@ def find_damage(connection: Handle, *, reads_texts: bool) -> Damage:
     kept = [name for name in hit if name not in tables and owner_of(name) is None]
     if reads_texts:
         others = [name for _, name, kind, _ in trees if kind == "table" and name not in hit and owner_of(name) is None]
-        kept += [name for name in others if _has_garbled_text(connection, name)]
+        kept += [name for name in others if has_garbled_text(connection, name)]
     return Damage(list(derived), indexes, kept, _find_lost_shapes(connection))
-
-
-def _has_garbled_text(connection: Handle, table: str) -> bool:
-    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[2] == "TEXT"]
-    if not columns:
-        return False
-    texts = ", ".join(f"CAST({name} AS BLOB)" for name in columns)
-    # names of our schema
-    asking = f"SELECT 1 FROM {table} NOT INDEXED WHERE NOT is_utf8({texts}) LIMIT 1"  # noqa: S608
-    return bool(connection.execute(asking).fetchall())
 
 
 def _find_lost_shapes(connection: Handle) -> list[str]:
