@@ -484,6 +484,7 @@ export type SkipReason =
   | "encoding_unknown"
   | "encrypted"
   | "excluded"
+  | "folder"
   | "generated"
   | "home"
   | "ignored"
