@@ -43,15 +43,17 @@ PICTURE_BEGINS_ON = 2
 """The day at which the picture begins: a secret, a correction, a question and a forgetting fit on one screen."""
 
 INTRODUCTION = """\
-A made-up conversation of nine days: Mira talks to an assistant, whose answers are
-written beforehand. The gateway is real: it decides what is kept, what is found
-again for a message, and why. Its lines mean:
+A made-up conversation of nine days: Mira talks to an assistant, whose answers
+are written beforehand. The gateway is real: it decides what is kept, what is
+found again for a message, and why. Its lines mean:
 
     recalled  what memory adds to the message, with its place in [brackets]
-  remembered  a fact that is kept, and why; replaced: it gives way to a newer one
+  remembered  a fact that is kept, and why
+    replaced  a fact that gives way to a newer one
      refused  what is not kept, and why
        calls  a tool that the assistant uses
-       files  notes of a folder, read where they lie; rules: its instructions\
+       files  notes of a folder, read where they lie
+       rules  instructions of the project or of an agent\
 """
 
 NOTHING = {
