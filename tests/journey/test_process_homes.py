@@ -43,9 +43,9 @@ def test_an_unknown_key_is_told_and_does_not_stop_the_start(tmp_path):
             degraded = (await client.request("gateway/status"))["degraded"]
         wanted = {"component": "config", "reason": "unknown_key"}
         assert [{name: entry.get(name) for name in (*wanted, "key", "nearest", "line")} for entry in degraded] == [
-            wanted | {"key": "gateway.memory.retention_day", "nearest": "gateway.memory.retention_days", "line": 4},
-            wanted | {"key": "theirs", "nearest": None, "line": 5},
-            wanted | {"key": "memory", "nearest": "gateway.memory", "line": 7},
+            wanted | {"key": "gateway.memory.retention_day", "nearest": "gateway.memory.retention_days", "line": 6},
+            wanted | {"key": "theirs", "nearest": None, "line": 7},
+            wanted | {"key": "memory", "nearest": "gateway.memory", "line": 9},
         ]
 
     story()
@@ -61,7 +61,7 @@ def test_an_unknown_key_stands_in_the_log_of_a_door_that_has_no_status(tmp_path)
         "reason": "unknown_key",
         "key": "memory",
         "nearest": "gateway.memory",
-        "line": 4,  # a den writes three before
+        "line": 6,  # a den writes five before
     }
     assert [{name: line.get(name) for name in told} for line in lines] == [told]
 
