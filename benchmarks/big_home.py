@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import apsw
 import numpy as np
 
 from agent.rows.items import read_items
@@ -23,7 +22,7 @@ from gateway.base.ids import SortableIds
 from gateway.embedding.spaces import SpaceIdentity, adopt
 from gateway.home.keys import HomeKey
 from gateway.secrets.scanner import RuleScanner
-from gateway.store.sqlite import Handle, Transaction
+from gateway.store.sqlite import Handle, Transaction, connect
 from memory.rows.store import ensure_scope
 from memory.rows.vectors import add_vector
 from protocol.base import Scope
@@ -315,10 +314,8 @@ def _fill(
     points: Points | None,
     identity: SpaceIdentity | None,
 ) -> None:
-    connection: Handle = apsw.Connection(str(home / "gateway.db"))
+    connection = connect(home / "gateway.db", synchronous="off")
     try:
-        connection.execute("PRAGMA synchronous = off")
-        connection.execute("PRAGMA foreign_keys = on")
         connection.execute("PRAGMA cache_size = -200000")
         space = None
         if identity is not None:

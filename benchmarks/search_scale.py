@@ -16,13 +16,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import apsw
-
 from benchmarks.report import machine, percentile, show_table
 from benchmarks.wire import cpu_ms
 from gateway.base.clock import SystemClock
 from gateway.base.ids import SortableIds
-from gateway.store.sqlite import Handle, Transaction
+from gateway.store.sqlite import Transaction, connect
 from gateway.wire.client import GatewayClient, console_script
 from memory.rows import store
 from memory.rows.store import add_first_text, ensure_scope
@@ -146,9 +144,8 @@ async def opened(home: Path) -> GatewayClient:
 async def fill(home: Path, contents: Sequence[tuple[Scope, str]]) -> None:
     """A home that holds these records, as if each had been remembered; no gateway has it open afterwards."""
     await (await opened(home)).close()
-    connection: Handle = apsw.Connection(str(home / "gateway.db"))
+    connection = connect(home / "gateway.db", synchronous="off")
     try:
-        connection.execute("PRAGMA synchronous = OFF")
         tx, lexicon, ids = Transaction(connection), SnowballLexicon(), SortableIds(SystemClock())
         scopes: dict[Scope, int] = {}
         for group in _grouped(enumerate(contents)):
