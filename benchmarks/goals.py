@@ -71,10 +71,11 @@ def paired(ours: Sequence[float], beside: Sequence[float]) -> tuple[float, float
     """A figure and its floor of rounds in which both were measured by turns.
 
     The floor is the median of its rounds, and the figure as many times that as the median of the rounds' ratios: what
-    else the machine does meanwhile is in both sides of a round, and a round that it spoils does not count.
+    else the machine does meanwhile is in both sides of a round, and a round that it spoils does not count. Nor does one
+    in which the system has not yet counted the floor's time.
     """
     floor = statistics.median(beside)
-    return floor * statistics.median(one / other for one, other in zip(ours, beside, strict=True)), floor
+    return floor * statistics.median(one / other for one, other in zip(ours, beside, strict=True) if other > 0), floor
 
 
 def shown(
