@@ -170,10 +170,7 @@ class TurnMemory:
             require_scope(scopes, params.scope)
         began = await self._means.db.read(read_generation)
         # the rules read the sentence: milliseconds that are not the loop's
-        is_evidence = said is not None and self._judge(said) == self._judge(params.content)
-        proposed = await to_thread.run_sync(
-            partial(from_tool, turn, params, explicit=explicit, said=said, is_evidence=is_evidence)
-        )
+        proposed = await to_thread.run_sync(partial(self._propose_of_tool, turn, params, explicit=explicit, said=said))
         if is_note:
             proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
         proposed = await self._vectors.add_vector(msgspec.structs.replace(proposed, began=began))
@@ -181,6 +178,13 @@ class TurnMemory:
         return (
             await write_once(self._means, params.idempotency_key, ["tool", params], turn.workspace_id, write)
         ).result
+
+    def _propose_of_tool(
+        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None
+    ) -> Proposed:
+        """Return the proposal of a tool, which rests on the user's sentence where that brings nothing more."""
+        is_evidence = said is not None and self._judge(said) == self._judge(params.content)
+        return from_tool(turn, params, explicit=explicit, said=said, is_evidence=is_evidence)
 
     def _judge(self, text: str) -> Findings:
         """Return what of a text decides how a record is handled: a sentence that brings more is no evidence of it."""

@@ -152,8 +152,7 @@ class Captures:
 
     def to_asked_message(self, params: CapturePrepareParams) -> AskedMessage:
         """Return a message by the keyed digests by which it is looked for."""
-        hashes = [bytes.fromhex(link.hash) for link in params.chain]
-        chain = [self._digests.get(one) or self.digest(one) for one in hashes]
+        chain = [self.digest(bytes.fromhex(link.hash)) for link in params.chain]
         source = params.source
         is_of_subagent = source.role == "subagent"
         return AskedMessage(chain, params.user_index, self.session_of(source), source.thread_id, is_of_subagent)
@@ -302,9 +301,8 @@ class Captures:
         self, params: CapturePrepareParams, found: FoundMessage, turn_id: str, *, shows: bool
     ) -> GivenMemory | None:
         """Begin a message's turn; return what it is given, where that is chosen now."""
-        enter(
-            params.source.door, params.source.client
-        )  # the turn is of the program that asked, not of the door that handed it on
+        # the turn is of the program that asked, not of the door that handed it on
+        enter(params.source.door, params.source.client)
         if found.running is not None and not await self._means.turns.interrupt(found.running):
             running = found.running
             await self._means.db.write(lambda tx: self._means.background.interrupt(tx, running))

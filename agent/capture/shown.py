@@ -67,8 +67,8 @@ def rejoin_blocks(pieces: Iterable[StoredPiece], marks: Mapping[str, bytes]) -> 
 
 
 def _rejoin(pieces: Sequence[StoredPiece], marks: Mapping[str, bytes]) -> Rejoined:
-    kept = [piece for piece in pieces if piece.source is None or marks.get(piece.source.id) == piece.mark]
-    lost = [] if len(kept) == len(pieces) else [piece.row for piece in pieces if piece not in kept]
+    lost = [piece.row for piece in pieces if piece.source is not None and marks.get(piece.source.id) != piece.mark]
+    kept = [piece for piece in pieces if piece.row not in lost]
     has_line = any(piece.source is not None for piece in kept)
     return Rejoined("".join([piece.text for piece in kept]) if has_line else "", lost)
 
