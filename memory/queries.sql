@@ -79,13 +79,15 @@ SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'act
     EXISTS (SELECT 1 FROM repetition WHERE scope_id = :scope_id AND text_hash IN (:text_hash, :fingerprint))
 
 -- name: is_suppressed
--- Whether the same was forgotten, erased, or rejected by a person.
-SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'deleted')
-    OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'deleted')
-    OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND text_hash = :text_hash)
-    OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND fingerprint = :fingerprint)
-    OR EXISTS (SELECT 1 FROM candidate WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND status IN ('rejected', 'suppressed'))
-    OR EXISTS (SELECT 1 FROM candidate WHERE scope_id = :scope_id AND text_hash = :text_hash AND status IN ('rejected', 'suppressed'))
+-- Whether the same was forgotten, erased, or rejected by a person, at a time or since.
+SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'deleted' AND deleted_at >= :since)
+    OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'deleted' AND deleted_at >= :since)
+    OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND text_hash = :text_hash AND erased_at >= :since)
+    OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND erased_at >= :since)
+    OR EXISTS (SELECT 1 FROM candidate WHERE scope_id = :scope_id AND fingerprint = :fingerprint
+        AND status IN ('rejected', 'suppressed') AND decided_at >= :since)
+    OR EXISTS (SELECT 1 FROM candidate WHERE scope_id = :scope_id AND text_hash = :text_hash
+        AND status IN ('rejected', 'suppressed') AND decided_at >= :since)
 
 -- name: list_by_update
 -- Records of a scope that a filter lets through, the last changed first, after a place.

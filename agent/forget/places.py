@@ -11,6 +11,7 @@ from typing import BinaryIO
 import anyio
 
 from agent.files.reading import Files
+from agent.forget.redaction import WORDS_OF_EVENT
 from agent.rows.artifacts import list_kept_files
 from agent.rows.items import read_items, turn_items
 from agent.rows.statements import SQL
@@ -25,7 +26,7 @@ SHELVES = (
           (Column("text"), Column("name"), Column("tool", ("arguments",))), ("item_id",)),
     Shelf("turn", "turn", "said_in_turns", "keep_said_turn",
           (Column("manifest", ("plan", "message", "data"), ("knowledge_ids",)),
-           Column("tool_events", ("summary", "name", "status"))),
+           Column("tool_events", WORDS_OF_EVENT)),
           ("turn_id", "upstream")),
     Shelf("tool_reply", "tool_reply", "said_in_replies", "keep_said_reply",
           (Column("result", ("data", "message")),), ("call_id",)),

@@ -41,12 +41,12 @@ class Planners(Struct, frozen=True):
 
 
 def to_manifest_plan(plan: RecallPlan) -> dict[str, Any]:
-    """Return a plan as the manifest shows it, without words.
+    """Return a plan as the manifest shows it, without words: of what it looks for it names categories alone.
 
     A manifest is stored, and an erase would not recognise every wording in it.
     """
     queries = [replace(query, query="") for query in plan.episodic.queries]
-    durable = replace(plan.durable, targets=[]) if "query" in plan.durable.modes else plan.durable
+    durable = plan.durable if plan.durable.modes == ["category"] else replace(plan.durable, targets=[])
     episodic = replace(plan.episodic, queries=queries)
     of_files: dict[str, Any] = {"status": plan.knowledge.status, "queries": len(plan.knowledge.queries)}
     return {

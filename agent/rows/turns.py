@@ -36,6 +36,8 @@ class StoredTurn(Struct, frozen=True):
     owner: str | None
     memory_mode: MemoryMode | None = None
     """The mode that its agent's definition asked for, where one acted."""
+    is_brought_in: bool = False
+    """It was said elsewhere, and came with its conversation."""
 
 
 def _turn_of(row: Row) -> StoredTurn:
@@ -59,7 +61,7 @@ def _turn_of(row: Row) -> StoredTurn:
         upstream=_UPSTREAM.decode(row[21]) if row[21] else None,
     )
     options = _OPTIONS.decode(row[14])
-    return StoredTurn(turn, row[13], options, row[15], row[16], row[17], row[19])
+    return StoredTurn(turn, row[13], options, row[15], row[16], row[17], row[19], row[3] == "import")
 
 
 def get_turn(tx: Tx, turn_id: str) -> StoredTurn | None:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from agent.forget.redaction import take_out_of_item
 from agent.prompt.ledger import Ledger
 from agent.rows.items import add_item, items_of_turn, read_items, turn_items
 from agent.rows.threads import StoredThread, add_thread, get_thread, new_thread, touch_thread, workspace_exists
@@ -34,6 +35,7 @@ from protocol.conversation.threads import Thread
 from protocol.conversation.values import ItemKind
 from protocol.errors import CallerError, Refused
 from protocol.methods import Bound, bind
+from protocol.saying import Saying
 from protocol.seams.forgettings import Forgettings
 from protocol.seams.ports import Clock, Transact, Tx
 
@@ -206,7 +208,7 @@ class Imports:
         def apply(tx: Tx) -> ThreadImportResult:
             if self._forgettings.is_forgotten(tx, params.workspace_id, thread_id, began):
                 raise Refused("conflict", "The thread or its workspace was forgotten while it was on its way in.")
-            return work.apply(tx)
+            return work.apply(tx, self._forgettings.find_erased(tx, work.list_texts(), began))
 
         return await (self._db.read(work.rehearse) if params.dry_run else self._db.write(apply))
 
@@ -271,20 +273,25 @@ class _Import:
         """Return the result that an import would have, and store nothing."""
         plan = self._plan(tx)
         found = get_thread(tx, self._thread_id)
-        stored = found or _new_thread(self._params, self._thread_id, self._now)
+        stored = found or _new_thread(self._params, self._thread_id, self._now, Saying(()))
         return _result(plan, stored.thread, self._began)
 
-    def apply(self, tx: Tx) -> ThreadImportResult:
-        """Make the changes that are planned; return their numbers."""
+    def list_texts(self) -> list[str]:
+        """Return the texts that the import brings."""
+        said = [text for turn in self._params.turns for item in turn.items for text in (item.text, item.name)]
+        return [text for text in (self._params.name, *said) if text]
+
+    def apply(self, tx: Tx, erased: Saying) -> ThreadImportResult:
+        """Make the changes that are planned, without what was erased since the import began; return their numbers."""
         plan = self._plan(tx)
         if get_thread(tx, self._thread_id) is None:
-            add_thread(tx, _new_thread(self._params, self._thread_id, self._now))
+            add_thread(tx, _new_thread(self._params, self._thread_id, self._now, erased))
         for turn_id, items in turn_items(tx, [*plan.remove, *(entry.turn_id for entry in plan.replace)]).items():
             self._neighbours.on_items_removed(tx, items)
             remove_turn(tx, turn_id)
         places = {turn_id: position for position, turn_id in enumerate(plan.order, 1)}
         for entry in [*plan.replace, *plan.add]:
-            self._add(tx, entry, places[entry.turn_id])
+            self._add(tx, entry, places[entry.turn_id], erased)
         if plan.add or plan.replace or plan.remove or plan.is_moving:
             for turn_id, position in places.items():
                 move_turn(tx, turn_id, position)
@@ -296,7 +303,7 @@ class _Import:
             raise CallerError.missing("thread")
         return _result(plan, stored.thread, self._began)
 
-    def _add(self, tx: Tx, entry: Incoming, position: int) -> None:
+    def _add(self, tx: Tx, entry: Incoming, position: int, erased: Saying) -> None:
         if status_of_turn(tx, entry.turn_id) is not None:
             raise Refused("conflict", "A turn of that id exists in another thread.")
         at = entry.turn.at
@@ -306,7 +313,8 @@ class _Import:
             item_id = said.item_id or derive_id("itm", entry.turn_id, str(index))
             if read_items(tx, [item_id]):
                 raise Refused("conflict", "An item of that id exists already.")
-            add_item(tx, _item(said, item_id, entry.turn_id, self._thread_id, at), index)
+            item = _item(said, item_id, entry.turn_id, self._thread_id, at)
+            add_item(tx, take_out_of_item(item, erased), index)
 
 
 def _result(plan: ThreadImportPlan, thread: Thread, began: int) -> ThreadImportResult:
@@ -355,5 +363,6 @@ def artifact_ref(given: ArtifactRefInput) -> ArtifactRef:
     )
 
 
-def _new_thread(params: ThreadImportParams, thread_id: str, now: int) -> StoredThread:
-    return new_thread(thread_id, params.workspace_id, now, name=params.name)
+def _new_thread(params: ThreadImportParams, thread_id: str, now: int, erased: Saying) -> StoredThread:
+    name = erased.take_out(params.name) if params.name else params.name
+    return new_thread(thread_id, params.workspace_id, now, name=name)

@@ -74,7 +74,8 @@ def context_of(tx: Tx, stored: StoredTurn, now: int) -> TurnContext:
     found = get_thread(tx, stored.turn.thread_id)
     if found is None:
         raise KeyError(stored.turn.thread_id)
-    return context_in(found.thread, stored.turn, stored.options, now, stored.memory_mode)
+    context = context_in(found.thread, stored.turn, stored.options, now, stored.memory_mode)
+    return msgspec.structs.replace(context, said_at=stored.turn.started_at) if stored.is_brought_in else context
 
 
 def context_in(

@@ -161,6 +161,7 @@ def from_fact(
         forbidden=refused,
         is_explicit=semantic.intent == "explicit_store" and semantic.explicitness == "explicit",
         owner="user" if turn.origin == "user" else turn.origin,
+        said_at=turn.said_at,
         retold=None if is_by_rule else sentence,
         provenance=Provenance(
             source_kind="user_statement",

@@ -52,7 +52,9 @@ def words_are_unwanted(tx: Tx, text: str, scopes: Sequence[Scope], keyed: KeyedH
     """
     for scope in scopes:
         scope_id, words = scope_id_of(tx, scope), text_hash_of(scope, text, keyed)
-        found = tx.one(SQL["is_suppressed"], {"scope_id": scope_id, "text_hash": words, "fingerprint": words})
+        found = tx.one(
+            SQL["is_suppressed"], {"scope_id": scope_id, "since": 0, "text_hash": words, "fingerprint": words}
+        )
         if scope_id is not None and found is not None and found[0]:
             return True
     return False

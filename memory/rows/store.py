@@ -127,9 +127,10 @@ def find_met(tx: Tx, scope_id: int, identity: FactIdentity) -> Met:
     return Met(*map(bool, row))
 
 
-def is_suppressed(tx: Tx, scope_id: int, identity: FactIdentity) -> bool:
-    """Return whether the same claim was forgotten, erased, or rejected by a person."""
-    values = {"scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash}
+def is_suppressed(tx: Tx, scope_id: int, identity: FactIdentity, since: int = 0) -> bool:
+    """Return whether the same claim was forgotten, erased, or rejected by a person at a time or since."""
+    hashes = {"fingerprint": identity.fingerprint, "text_hash": identity.text_hash}
+    values = {"scope_id": scope_id, "since": since, **hashes}
     row = tx.one(SQL["is_suppressed"], values)
     return bool(row and row[0])
 

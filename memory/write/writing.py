@@ -212,19 +212,29 @@ class _Write:
         was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
         return _Known(duplicate, same_key, pending, superseded, restated, refined, turns, was_unwanted)
 
-    def _is_unwanted_beside(self) -> bool:
+    def _is_unwanted_beside(self, since: int = 0) -> bool:
         """Return whether the same was forgotten or rejected in a scope that is seen together with this one.
 
-        The user's own is seen with every other.
+        The user's own is seen with every other. `since`: at that time or later.
         """
         p, means = self._p, self._means
         for scope in dict.fromkeys([USER, *self._active]):
             scope_id = scope_id_of(self._tx, scope) if scope != self._scope else None
             if scope_id is not None:
                 there = identify(scope, p.semantic, p.content, p.value, p.alias, means.keyed)
-                if is_suppressed(self._tx, scope_id, there):
+                if is_suppressed(self._tx, scope_id, there, since):
                     return True
         return False
+
+    def _was_forgotten_since_said(self) -> bool:
+        """Return whether the same was forgotten after a conversation that was brought in said it.
+
+        Even a wish in it is no new word: whoever forgot it knew of it.
+        """
+        said_at = self._p.said_at
+        if said_at is None:
+            return False
+        return is_suppressed(self._tx, self._scope_id, self._identity, said_at) or self._is_unwanted_beside(said_at)
 
     def _duplicate(self, same_key: Stored | None) -> Stored | None:
         found = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
@@ -299,7 +309,8 @@ class _Write:
             is_note=p.is_note,
             ask=p.ask,
             is_forgotten=MARK in p.content  # it was said in words that were erased since
-            or comes_too_late(self._tx, self._means, p, checked, (self._scope, self._identity)),
+            or comes_too_late(self._tx, self._means, p, checked, (self._scope, self._identity))
+            or (duplicate is None and self._was_forgotten_since_said()),
         )
         return situation, checked
 

@@ -16,6 +16,11 @@ from gateway.wire.client import GatewayClient
 WITH_SOURCES = {"mode": "erase", "include_sources": True}
 
 
+def text(said: str) -> list[dict[str, str]]:
+    """The input of a turn."""
+    return [{"type": "text", "text": said}]
+
+
 async def erase(client: GatewayClient, memory_id: str, **more: Any) -> dict[str, Any]:
     """The answer to an erase with sources of one memory."""
     target = {"kind": "id", "memory_id": memory_id}
@@ -145,6 +150,164 @@ async def test_an_extraction_that_is_repeated_after_an_erase_keeps_no_mark(tmp_p
         waiting = [one["content"] for one in await every(client, "memory/candidates/list", "candidates")]
         assert [text for text in (*texts, *waiting) if "forgotten" in text] == []
         assert tables_holding(den, [word]) == set()
+
+
+# -- what a turn keeps beside its messages -------------------------------------------------------------------------------
+
+
+@journey
+async def test_a_tool_of_a_turn_that_began_before_an_erase_is_not_called_by_its_words(tmp_path: Path) -> None:
+    (word,) = needles(1)
+    den = Den(tmp_path)
+    async with den.client() as client:
+        await client.request("thread/start", {"thread_id": "thr_a"})
+        memory_id = await remember(client, f"The vault is called {word}.")
+        await client.request("turn/prepare", {"thread_id": "thr_a", "turn_id": "trn_a", "input": text("Open it.")})
+        assert (await erase(client, memory_id))["receipt"]["complete"]
+        event = {"name": f"open {word}", "call_id": "c", "status": f"{word} is open", "summary": f"Opened {word}."}
+        finish = {"turn_id": "trn_a", "status": "succeeded", "assistant_text": "Done.", "tool_events": [event]}
+        await client.request("turn/finish", finish)
+        await drain(client)
+        (kept,) = (await client.request("turn/get", {"turn_id": "trn_a"}))["turn"]["tool_events"]
+        clean = {"name": "open [forgotten]", "status": "[forgotten] is open", "summary": "Opened [forgotten]."}
+        assert kept == event | clean
+        assert tables_holding(den, [word]) == set()
+    assert files_holding(den, [word]) == set()
+
+
+@journey
+async def test_the_plan_of_a_turn_that_began_before_an_erase_names_no_key(tmp_path: Path) -> None:
+    (word,) = needles(1)
+    den = Den(tmp_path, scripted=True)
+    wanted = {"status": "recall", "modes": ["key"], "targets": [f"vault {word}"]}
+    plan = {"tools": {"visible_tools": []}, "memory": {"active_recall": {"durable": wanted}}}
+    den.write_script([{"role": "preflight", "respond": {"json": plan}}])
+    async with den.client() as client:
+        await client.request("settings/update", {"update": {"roles": {"preflight": "scripted"}}})
+        await client.request("thread/start", {"thread_id": "thr_a"})
+        memory_id = await remember(client, f"The vault is called {word}.")
+        asked = {"thread_id": "thr_a", "turn_id": "trn_a", "input": text("Can you write it again in French?")}
+        manifest = (await client.request("turn/prepare", asked))["prompt_manifest"]
+        assert manifest["preflight"]["source"] == "model"
+        assert manifest["preflight"]["plan"]["memory"]["active_recall"]["durable"]["modes"] == ["key"]
+        assert (await erase(client, memory_id))["receipt"]["complete"]
+        await client.request("turn/finish", {"turn_id": "trn_a", "status": "succeeded", "assistant_text": "Oui."})
+        await drain(client)
+        assert tables_holding(den, [word]) == set()
+    assert files_holding(den, [word]) == set()
+
+
+# -- conversations that are brought in -----------------------------------------------------------------------------------
+
+
+def brought(said: str, source: str, **more: Any) -> dict[str, Any]:
+    """An import of a conversation of another program, in which somebody asked to keep something."""
+    items = [{"role": "user", "text": said, "name": said}, {"role": "assistant", "text": f"Noted: {said}"}]
+    turns = [{"at": 1_700_000_000_000, "items": items}]
+    source_of = {"kind": "chat", "id": source}
+    return {"workspace_id": "ws_here", "source": source_of, "turns": turns, "name": f"About: {said}", **more}
+
+
+def passed_on(said: str, session: str, at: int) -> dict[str, Any]:
+    """A conversation that a known program passes on while it is held."""
+    source = {"client": "codex", "agent_id": "codex", "door": "ingest", "session_id": session}
+    turns = [{"at": at, "messages": [{"role": "user", "text": said}, {"role": "assistant", "text": "Noted."}]}]
+    return {"source": source | {"workspace_id": "ws_here"}, "live": True, "turns": turns}
+
+
+@journey
+async def test_an_import_that_began_before_an_erase_brings_none_of_its_words(tmp_path: Path) -> None:
+    (word,) = needles(1)
+    said = f"The vault is called {word}."
+    den = Den(tmp_path)
+    async with den.client() as client:
+        began = (await client.request("thread/import", brought(said, "one", dry_run=True)))["generation"]
+        memory_id = await remember(client, said)
+        assert (await erase(client, memory_id))["receipt"]["complete"]
+        done = await client.request("thread/import", brought(said, "one", generation=began))
+        assert (done["imported"], done["thread"]["name"]) == (1, "About: [forgotten].")
+        items = (await client.request("thread/history", {"thread_id": done["thread"]["thread_id"]}))["items"]
+        assert sorted(one["text"] for one in items) == ["Noted: [forgotten].", "[forgotten]."]
+        again = await client.request("thread/import", brought(said, "one"))  # it is there already, as it is
+        assert (again["imported"], again["skipped"]) == (0, 1)
+        await drain(client)
+        assert tables_holding(den, [word]) == set()
+    assert files_holding(den, [word]) == set()
+
+
+@journey
+async def test_a_conversation_that_is_brought_in_again_brings_no_memory_back(tmp_path: Path) -> None:
+    (word,) = needles(1)
+    said = f"Remember that my vault is called {word}."
+    async with TimedDen(tmp_path).client() as client:
+        await client.request("thread/start", {"thread_id": "thr_a"})
+        turn = {"thread_id": "thr_a", "turn_id": "trn_a", "input": text(said)}
+        await client.request("turn/prepare", turn)
+        await client.request("turn/finish", {"turn_id": "trn_a", "status": "succeeded", "assistant_text": "Noted."})
+        await client.request("thread/import", brought(said, "one"))
+        await drain(client)
+        bundle = (await client.request("memory/export", {}))["bundle"]
+        (record,) = await every(client, "memory/list", "records")
+        assert word in record["content"]
+        assert (await erase(client, record["memory_id"]))["receipt"]["complete"]
+
+        async def found() -> tuple[int, int]:
+            """How many turns say it, and how many memories and proposals there are."""
+            await drain(client)
+            asked = {"workspace_id": "ws_here", "query": word}
+            hits = (await client.request("thread_episodic/search", asked))["hits"]
+            kept = await every(client, "memory/list", "records")
+            waiting = await every(client, "memory/candidates/list", "candidates")
+            return len({hit["turn_id"] for hit in hits}), len([*kept, *waiting])
+
+        await client.request("thread/import", brought(said, "one", mode="replace"))
+        assert await found() == (0, 0)  # it was there, and stays as the erase left it
+        assert (await client.request("memory/import", {"bundle": bundle}))["tombstoned"] == 1
+        assert await found() == (0, 0)
+        await client.request("thread/import", brought(said, "two"))
+        assert await found() == (1, 0)  # a conversation that is new here can be read, and teaches nothing
+        await client.request("capture/ingest", passed_on(said, "one", record["created_at"] - 1))
+        assert await found() == (2, 0)  # the wish in it is older than the forgetting
+        await client.request("capture/ingest", passed_on(said, "two", record["created_at"] + 60_000))
+        assert await found() == (3, 1)  # whoever asks anew is heard
+
+
+# -- other workspaces ----------------------------------------------------------------------------------------------------
+
+
+@journey
+async def test_words_in_another_workspace_are_taken_out_or_named(tmp_path: Path) -> None:
+    (word,) = needles(1)
+    said = f"My blue door opens with the phrase {word}."
+    den = Den(tmp_path)
+    there = {"workspace_id": "ws_there"}
+    async with den.client() as client:
+        await client.request("workspace/create", there | {"name": f"Where {word} is said"})
+        await client.request("thread/start", there | {"thread_id": "thr_there", "name": said, "instructions": said})
+        await client.request("turn/prepare", {"thread_id": "thr_there", "turn_id": "trn_there", "input": text(said)})
+        finish = {"turn_id": "trn_there", "status": "succeeded", "assistant_text": f"I see: {said}"}
+        await client.request("turn/finish", finish)
+        await client.request("turn/prepare", {"thread_id": "thr_there", "turn_id": "trn_open", "input": text("Go on.")})
+        in_scope = {"scope": {"kind": "workspace", "key": "ws_there"}, "context": there}
+        beside = await remember(client, "The lock there is brass.", value=word, **in_scope)
+        await drain(client)
+        memory_id = await remember(client, said)
+        receipt = (await erase(client, memory_id))["receipt"]
+        assert [(one["id"], one["reason"]) for one in receipt["remaining"]["places"] if one["place"] == "memory"] == [
+            (beside, "another_memory")
+        ]
+        assert not receipt["complete"]
+        last = {"target": {"kind": "id", "memory_id": beside}, **WITH_SOURCES, "context": there}
+        receipt = (await client.request("memory/forget", last))["receipt"]
+        assert (receipt["remaining"]["places"], receipt["complete"]) == ([], True)
+        finish = {"turn_id": "trn_open", "status": "succeeded", "assistant_text": f"It opens with {word}."}
+        await client.request("turn/finish", finish)  # a turn there had begun before
+        await drain(client)
+        for query in (said, word):
+            assert word not in str((await client.request("thread_episodic/search", there | {"query": query}))["hits"])
+            assert (await client.request("memory/search", {"query": query, "context": there}))["hits"] == []
+        assert tables_holding(den, [word]) == set()
+    assert files_holding(den, [word]) == set()
 
 
 # -- other scopes ----------------------------------------------------------------------------------------------------
