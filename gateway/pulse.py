@@ -120,6 +120,8 @@ class Pulse:
         while True:
             try:
                 await self._app.base.database.mend()
+                if not self._app.base.database.takes_writes:
+                    await self._app.background.notify_held()
                 await self.beat()
             except GatewayError as error:
                 log.warning("pulse_failed", reason=error.reason)

@@ -4,6 +4,7 @@ Rule 1: runs and their jobs are stored in the transaction that ends the turn.
 Rule 2: no text is copied into a run; what a hook needs is read from the items when it runs.
 Rule 3: an attempt is noted before it is made, so that a hook which takes its process down is not run forever.
 Rule 4: a run's job is queued when the runs that its hook depends on have ended, in the transaction that ends the last.
+Rule 5: clients do not wait for a store that takes nothing: they are notified without the work, which goes on later.
 """
 
 import asyncio
@@ -139,6 +140,10 @@ class Background:
         self._ledger = ledger
         self._notify = notify
         self._on_items = on_items
+        self._open: set[str] = set()
+        """Ids of turns that ended in this process and whose work goes on."""
+        self._notified: set[str] = set()
+        """Ids of turns whose clients were notified before their work was done."""
 
     def queue(self, tx: Tx, thread_id: str, turn_id: str) -> None:
         """Store the runs of a turn that ends in this transaction, with the jobs of those that wait for no other."""
@@ -147,6 +152,7 @@ class Background:
         for run in runs:
             add_run(tx, run)
         self._release(tx, runs)
+        tx.after_commit(lambda: self._open.add(turn_id))
         self.settle(tx, turn_id)
 
     def _release(self, tx: Tx, runs: Sequence[HookRun], after: str | None = None) -> None:
@@ -167,18 +173,36 @@ class Background:
             return
         seq = complete_post_work(tx, turn_id)
         if seq is not None:
-            notice = PostCompletedNotice(
-                thread_id=stored.turn.thread_id,
-                turn_id=turn_id,
-                seq=seq,
-                hook_runs=[manifest_run(run) for run in runs],
-            )
-            tx.after_commit(lambda: self._notify("turn/post_completed", notice))
+            tx.after_commit(lambda: self._notify_once(_build_notice(stored.turn, seq, runs)))
+
+    def _notify_once(self, notice: PostCompletedNotice) -> None:
+        self._open.discard(notice.turn_id)
+        if notice.turn_id in self._notified:
+            self._notified.discard(notice.turn_id)
+        else:
+            self._notify("turn/post_completed", notice)
 
     def notify_without_runs(self, turn: Turn, seq: int) -> None:
-        """Notify that no work follows a turn."""
-        notice = PostCompletedNotice(thread_id=turn.thread_id, turn_id=turn.turn_id, seq=seq, hook_runs=[])
-        self._notify("turn/post_completed", notice)
+        """Notify that no work follows a turn of which nothing is stored."""
+        self._notify("turn/post_completed", _build_notice(turn, seq, []))
+
+    def notify_unstored_end(self, turn: Turn, seq: int) -> None:
+        """Notify that no work follows now: the turn's end could not be stored. If it is later, nobody is notified."""
+        self._notified.add(turn.turn_id)
+        self.notify_without_runs(turn, seq)
+
+    async def notify_held(self) -> None:
+        """Notify of turns whose work cannot be stored now, with its runs as they are; that it ends later is not told.
+
+        Called while the store takes nothing.
+        """
+        for turn_id in self._open - self._notified:
+            stored, runs = await self._db.read(lambda tx, of=turn_id: (get_turn(tx, of), post_runs(tx, of)))
+            if stored is None:
+                self._open.discard(turn_id)
+            elif turn_id in self._open:  # else its work has ended meanwhile
+                self._notified.add(turn_id)
+                self._notify("turn/post_completed", _build_notice(stored.turn, stored.last_seq + 1, runs))
 
     async def run(self, handle: JobHandle) -> None:
         """Handle a `hook_run` job: make one attempt of its run. Raises `RetryJob` where another one is due."""
@@ -310,6 +334,11 @@ class Background:
             if refusal_of(failure) is None:
                 raise
             return []  # they are returned once it can be stored that they were
+
+
+def _build_notice(turn: Turn, seq: int, runs: Sequence[HookRun]) -> PostCompletedNotice:
+    shown = [manifest_run(run) for run in runs]
+    return PostCompletedNotice(thread_id=turn.thread_id, turn_id=turn.turn_id, seq=seq, hook_runs=shown)
 
 
 def _tool_events(tx: Tx, stored: StoredTurn) -> list[ToolEvent]:

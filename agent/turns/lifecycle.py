@@ -277,6 +277,7 @@ class TurnLifecycle:
                     self._unsettled[turn.turn_id] = store
                 active.seq = seq
                 active.terminal(turn)()
+                self._means.background.notify_unstored_end(turn, active.seq + 1)
             finally:
                 active.turn = turn
                 self.unstored.end_turn(turn)

@@ -92,6 +92,11 @@ class Database:
                 worker.drop()
 
     @property
+    def takes_writes(self) -> bool:
+        """Return whether the store worked when it was last written to."""
+        return self._trouble is None
+
+    @property
     def durable_commits(self) -> int:
         """Return the number of commits at synchronous=FULL since the start."""
         return self._writer.commits

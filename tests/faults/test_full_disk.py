@@ -445,3 +445,45 @@ async def test_proxy_statement_17_a_full_disk_costs_memory_only(tmp_path: Path) 
                 await hello(client)
                 (texts,) = await kept(client, len(model.seen))
                 assert [text for text in texts if text in asked] == asked
+
+
+@pytest.mark.parametrize("while_at_work", ["main", "extractor"])
+@journey
+async def test_a_turn_on_a_disk_that_fills_up_ends_for_its_client(tmp_path: Path, while_at_work: str) -> None:
+    den = Den(tmp_path, scripted=True)
+    den.home.mkdir()
+    if not may_mount(den.home):
+        pytest.skip("nobody may mount a small disk here")
+    answers = {"extractor": {"json": {"facts": []}}, "main": {"text": "Ada."}}
+    den.write_script([{"role": role, "respond": answer} for role, answer in answers.items()])
+    command = ["unshare", "-rm", "sh", "-c", MOUNT, "sh", str(den.home), *den.command()]
+    async with await GatewayClient.start(command) as client:
+        await hello(client)
+        disk = Path(f"/proc/{client.pid}/root{den.home}")
+        await client.request("thread/start", {"thread_id": "thr_a", "workspace_id": "ws_here"})
+        while not (disk / "ballast").exists():
+            await client.request("ping")
+        held = [{"role": while_at_work, "times": 1, "delay_ms": 10_000, "respond": answers[while_at_work]}]
+        den.write_script([*held, *({"role": role, "respond": answer} for role, answer in answers.items())])
+        said = [{"type": "text", "text": "Remember that I live in Graz."}]
+        ended = "turn/completed" if while_at_work == "extractor" else "turn/failed"
+        await client.request("turn/start", {"thread_id": "thr_a", "turn_id": "trn_a", "input": said})
+        await client.wait_for("turn/started" if while_at_work == "main" else ended)
+        filler = fill(disk / "filler")
+        with pytest.raises(CallFailed):
+            await keep_remembering(client)
+        seq = (await client.wait_for(ended))["seq"]
+        notice = await client.wait_for("turn/post_completed")
+        assert (notice["turn_id"], notice["seq"]) == ("trn_a", seq + 1)
+        assert [run["status"] for run in notice["hook_runs"]] in ([], ["queued"], ["running"])
+        assert bool(notice["hook_runs"]) is (while_at_work == "extractor")
+        filler.unlink()
+        await told(client, "gateway/recovered", "storage")
+        await client.request("gateway/drain", {"timeout_ms": 60_000})
+        (run,) = (await client.request("hooks/runs", {"turn_id": "trn_a", "phase": "TurnPostTurn"}))["runs"]
+        kept = [one["content"] for one in await every(client, "memory/list", "records")]
+        is_learnt = while_at_work == "extractor"  # of a turn that failed nothing is
+        assert (run["status"], kept) == (("succeeded", ["I live in Graz"]) if is_learnt else ("skipped", []))
+        await take_turn(client, "thr_a", "How are you?", "trn_b")
+        notices = [params for method, params in client.received if method == "turn/post_completed"]
+        assert [one["turn_id"] for one in notices] == ["trn_a", "trn_b"]
