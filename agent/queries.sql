@@ -426,6 +426,13 @@ UNION SELECT 'thread', thread_id FROM (SELECT thread_id FROM turn UNION SELECT t
 WHERE NOT EXISTS (SELECT 1 FROM thread WHERE thread.thread_id = named.thread_id)
 ORDER BY 1, 2
 
+-- name: lost_threads
+-- Conversations that turns are of and that are not there, their first and last times, and the workspace that something else names.
+SELECT thread_id, min(started_at), max(coalesce(completed_at, started_at)), coalesce(
+    (SELECT workspace_id FROM capture WHERE capture.thread_id = turn.thread_id LIMIT 1),
+    (SELECT workspace_id FROM injection JOIN turn AS shown USING (turn_id) WHERE shown.thread_id = turn.thread_id LIMIT 1))
+FROM turn WHERE NOT EXISTS (SELECT 1 FROM thread WHERE thread.thread_id = turn.thread_id) GROUP BY thread_id
+
 -- name: said_in_items
 -- What was said and done, between two rows.
 SELECT id, item_id, CAST(text AS BLOB), CAST(name AS BLOB), CAST(tool AS BLOB), item_id FROM item

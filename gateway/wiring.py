@@ -23,7 +23,7 @@ from agent.prompt.preflight import Planners
 from agent.prompt.preflight_advice import Advisor
 from agent.rows.artifacts import read_artifacts
 from agent.rows.items import items_after, read_items, turn_items
-from agent.rows.threads import read_thread, thread_names, workspace_exists, workspace_threads
+from agent.rows.threads import read_thread, restore_threads, thread_names, workspace_exists, workspace_threads
 from agent.rows.turns import thread_turns
 from agent.threads.imports import Imports
 from agent.threads.threads import Neighbours, Threads
@@ -69,6 +69,7 @@ from protocol.seams.ports import JobHandle, Tx
 from protocol.settings import GatewayConfig
 from thread_episodic.hooks import build_hooks as episodic_hooks
 from thread_episodic.ports import EpisodicMeans
+from thread_episodic.rows.scopes import find_indexed_workspace
 from thread_episodic.search.planning import make_planner
 from thread_episodic.search.vectors import SUBJECT as EPISODIC_VECTORS
 from thread_episodic.service import EpisodicService
@@ -155,6 +156,7 @@ def build(core: MemoryCore) -> App:
     knowledge = build_files(core, memory, episodic)
 
     def queue_repairs(tx: Tx) -> None:
+        restore_threads(tx, find_indexed_workspace)  # before the index drops what no conversation is there for
         jobs.enqueue(tx, "repair", "deep")
         episodic.repair.queue(tx)
         jobs.hurry(tx, kinds=("repair", "index", "embed"))

@@ -396,6 +396,12 @@ DELETE FROM recall_event WHERE thread_id = :thread_id
 -- A deleted workspace's searches.
 DELETE FROM recall_event WHERE workspace_id = :workspace_id
 
+-- name: indexed_workspace
+-- The workspace in which a thread's messages are indexed.
+SELECT workspace.key FROM chunk_scope AS thread JOIN chunk_source AS source ON source.thread = thread.id
+JOIN chunk_scope AS workspace ON workspace.id = source.workspace
+WHERE thread.kind = 'thread' AND thread.key = :thread_id LIMIT 1
+
 -- name: threads_of_workspace
 -- The threads of a workspace that have something in the index.
 SELECT DISTINCT t.key FROM chunk_source AS s JOIN chunk_scope AS t ON t.id = s.thread WHERE s.workspace = :workspace

@@ -26,7 +26,6 @@ from agent.capture.identity import (
 )
 from agent.capture.means import CaptureMeans, FoundMessage, options_of
 from agent.capture.recalls import BRIEF_CHARS, GivenMemory, Recalls, standing_in
-from agent.forget.redaction import list_texts, take_out_of_event
 from agent.prompt.compiler import unspend
 from agent.rows.captures import (
     KnownCapture,
@@ -48,6 +47,7 @@ from agent.rows.captures import (
 )
 from agent.rows.injections import remove_injections
 from agent.rows.items import add_item, items_of_turn, read_items, turn_items
+from agent.rows.spoken_texts import list_texts, take_out_of_event
 from agent.rows.threads import add_thread, add_workspace, get_thread, get_workspace, new_thread
 from agent.rows.turns import TurnLeft, end_turn, get_turn, keep_manifest, running_turn, supersede_turn
 from agent.states import TURNS, TurnEvent

@@ -11,9 +11,9 @@ from typing import BinaryIO
 import anyio
 
 from agent.files.reading import Files
-from agent.forget.redaction import WORDS_OF_EVENT
 from agent.rows.artifacts import list_kept_files
 from agent.rows.items import read_items, turn_items
+from agent.rows.spoken_texts import WORDS_OF_EVENT
 from agent.rows.statements import SQL
 from agent.rows.turns import thread_turns
 from protocol.saying import Saying

@@ -1,8 +1,11 @@
 """Rows of workspaces and threads."""
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agent.rows.statements import SQL, to_json
 from protocol.conversation.threads import AgentRef, Thread, ThreadFork
@@ -220,6 +223,47 @@ def add_thread(tx: Tx, found: StoredThread) -> None:
             "forked_from": to_json(t.forked_from) if t.forked_from else None,
         },
     )
+
+
+class LostThread(Struct, frozen=True):
+    """A conversation whose row is lost, as far as its turns and what was made of them tell of it."""
+
+    thread_id: str
+    workspace_id: str
+    is_indexed: bool
+    """Its messages are found by search: it did not ignore memory."""
+    begun_at: int
+    last_at: int
+
+
+FindIndexed: TypeAlias = Callable[[Tx, str], str | None]
+"""(tx, thread id): the workspace in which its messages are indexed; None where none are."""
+
+
+def find_lost_threads(tx: Tx, find_indexed: FindIndexed) -> list[LostThread]:
+    """Return the conversations that turns are of and that are not there, where anything tells their workspace."""
+    found: list[LostThread] = []
+    for thread_id, begun_at, last_at, seen_in in tx.all(SQL["lost_threads"]):
+        indexed_in = find_indexed(tx, thread_id)
+        workspace_id = indexed_in or seen_in
+        if workspace_id is not None:
+            found.append(LostThread(thread_id, workspace_id, indexed_in is not None, begun_at, last_at))
+    return found
+
+
+def restore_threads(tx: Tx, find_indexed: FindIndexed) -> list[str]:
+    """Make the rows of lost conversations again; return their ids. Nothing more is learnt in them.
+
+    What a conversation did with memory stands nowhere else: it gets the strictest mode that what is left allows.
+    """
+    lost = find_lost_threads(tx, find_indexed)
+    for one in lost:
+        add_workspace(tx, one.workspace_id, one.begun_at)
+        made = new_thread(one.thread_id, one.workspace_id, one.begun_at)
+        memory_mode: MemoryMode = "read_only" if one.is_indexed else "ignored"
+        add_thread(tx, made._replace(thread=replace(made.thread, memory_mode=memory_mode)))
+        touch_thread(tx, one.thread_id, one.last_at)
+    return [one.thread_id for one in lost]
 
 
 def change_thread(

@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from agent.forget.redaction import take_out_of_item
 from agent.prompt.ledger import Ledger
 from agent.rows.items import add_item, items_of_turn, read_items, turn_items
+from agent.rows.spoken_texts import take_out_of_item
 from agent.rows.threads import StoredThread, add_thread, get_thread, new_thread, touch_thread, workspace_exists
 from agent.rows.turns import (
     KnownTurn,

@@ -17,12 +17,12 @@ import msgspec
 from msgspec import Struct
 
 from agent.files.artifacts import Artifacts, ContentGoneError
-from agent.forget.redaction import list_texts, take_out_of_event, take_out_of_item
 from agent.guidance.steering import NO_GUIDANCE, TurnGuidance
 from agent.prompt.compiler import list_injected
 from agent.prompt.ledger import Ledger
 from agent.rows.items import add_item, read_items, turn_items
 from agent.rows.runs import add_run
+from agent.rows.spoken_texts import list_texts, take_out_of_event, take_out_of_item
 from agent.rows.threads import StoredThread
 from agent.rows.turns import TurnLeft, end_turn, generation_of_turn, status_of_turn, turns_of_owner
 from agent.states import TURNS, TurnEvent

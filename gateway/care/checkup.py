@@ -15,6 +15,7 @@ from pathlib import Path
 from agent.guidance.definitions import AGENTS_FILE, judge
 from agent.rows.artifacts import list_needed_contents
 from agent.rows.items import find_altered_items, items_after, list_lost_owners, read_items
+from agent.rows.threads import find_lost_threads
 from gateway.care.damage_checks import (
     REPAIRED,
     RESTORE,
@@ -58,6 +59,7 @@ from retrieval.terms import SnowballLexicon
 from thread_episodic.index.repair_checks import jobless_turns, missing_sources
 from thread_episodic.rows.counts import pending_turns
 from thread_episodic.rows.damage import index_finds as episodic_finds
+from thread_episodic.rows.scopes import find_indexed_workspace
 from thread_episodic.rows.vectors import coverage as chunks_with_vector
 from thread_episodic.values import lexicon_digest
 
@@ -301,6 +303,7 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         kept = ArtifactFiles(subject.root / "artifacts")
         missing = [sha256 for sha256 in list_needed_contents(tx) if not kept.holds(sha256)]
         lost = list_lost_owners(tx)
+        restorable = [f"thread {one.thread_id}" for one in find_lost_threads(tx, find_indexed_workspace)]
     if waiting:
         yield Finding("conversation", "note", f"{waiting} messages wait to be indexed", "a running gateway does that")
     finds = episodic_finds(lexicon_digest(SnowballLexicon())) | {
@@ -311,7 +314,11 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
     if altered := list_altered(subject, find_altered_items()):
         text = f"{len(altered)} messages fail their checksum and are recalled nowhere: {join_names(altered)}"
         yield Finding("conversation", "error", text, f"restore a backup, or delete their threads: {UNMENDED}")
-    if lost:
+    if restorable:
+        text = f"conversations are lost whose turns are there, and shown nowhere: {join_names(restorable)}"
+        advice = f"--fix makes them again of their turns, without their names; to have those, {RESTORE}"
+        yield Finding("conversation", "warning", text, advice, "conversation")
+    if lost := [name for name in lost if name not in restorable]:
         text = f"messages are there whose turn or conversation is lost, and shown nowhere: {join_names(lost)}"
         yield Finding("conversation", "warning", text, RESTORE)  # the loss itself was told as one, until taken note of
     if missing:

@@ -191,6 +191,7 @@ class IndexWatch:
             self._health.degrade(COMPONENT, "schema_restored", "schema")
         try:
             await self._look_at_few_pages()
+            await self._repair_restored()
             await self._report_earlier_losses()
             await self._make_anew()  # after the look, because a damaged page would hinder it
             for part, look in self._looks.items():
@@ -212,6 +213,14 @@ class IndexWatch:
                 await self.mend_pages(reads_texts=False)
         except GatewayError as error:
             log.warning("mend_failed", reason=error.reason)
+
+    async def _repair_restored(self) -> None:
+        """Queue repairs where the start made lost tables again, empty: what others tell of them is put into them."""
+        if self._restored:
+            try:
+                await self._queue_repairs()
+            except GatewayError as error:
+                log.warning("mend_failed", reason=error.reason)
 
     async def _report_earlier_losses(self) -> None:
         try:

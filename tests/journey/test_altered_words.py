@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 from damages import QUERIES, SAID, change, fill, sql, zero_pages
 from sealed import sealed
 from spawned import Den, drain, every, journey, remember, run_to_end
@@ -191,10 +192,9 @@ def test_a_home_that_may_only_be_read_lists_what_is_no_utf_8(tmp_path: Path) -> 
 
 
 def test_messages_of_a_lost_turn_or_conversation_are_named(tmp_path: Path) -> None:
-    def lost(den: Den) -> str:
-        (told,) = (one["text"] for one in findings(den, "warning") if "lost" in one["text"])
-        name: str = told.rpartition(": ")[2]
-        return name
+    def lost(den: Den) -> list[str]:
+        texts = [one["text"] for one in findings(den, "warning") if "lost" in one["text"]]
+        return [text.rpartition(": ")[2] for text in texts]
 
     @journey
     async def story() -> None:
@@ -202,10 +202,66 @@ def test_messages_of_a_lost_turn_or_conversation_are_named(tmp_path: Path) -> No
         await fill(den)
         assert findings(den) == []
         change(den, sql("DELETE FROM turn WHERE turn_id = 'turn_0'"))
-        told = lost(den)
-        assert told == "turn turn_0"
+        assert lost(den) == ["turn turn_0"]
         change(den, sql("DELETE FROM thread"))
-        told = lost(den)
-        assert told.startswith("thread ")
+        of_threads, of_turn = lost(den)
+        assert of_threads.startswith("thread ")
+        assert of_turn == "turn turn_0"
+
+    story()
+
+
+LOSSES = {
+    "a row": sql("DELETE FROM thread WHERE thread_id = 'thr_a'"),
+    "the table": sql("DROP TABLE thread"),
+    "its pages": zero_pages("thread"),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_lost_conversation_is_made_again_of_its_turns(tmp_path: Path, loss: str) -> None:
+    async def shown(client: GatewayClient, thread_id: str) -> list[str]:
+        items = await every(client, "thread/history", "items", thread_id=thread_id, order="asc")
+        return [one["text"] for one in items]
+
+    @journey
+    async def story() -> None:
+        den = Den(tmp_path / "den")
+        async with den.client() as client:
+            for thread_id, mode in (("thr_a", "normal"), ("thr_b", "ignored")):
+                place = {"thread_id": thread_id, "name": "A talk", "memory_mode": mode}
+                await client.request("thread/start", place)
+                said = [{"type": "text", "text": f"The zebra crossing beside {thread_id} needs paint."}]
+                await client.request(
+                    "turn/prepare", {"thread_id": thread_id, "turn_id": f"{thread_id}_1", "input": said}
+                )
+                end = {"turn_id": f"{thread_id}_1", "status": "succeeded", "assistant_text": "I see."}
+                await client.request("turn/finish", end)
+            await drain(client)
+            before = await shown(client, "thr_a")
+        change(den, LOSSES[loss])
+        if loss == "a row":  # a start looks for none; the other two are met by one
+            (told,) = (one["text"] for one in findings(den, "warning"))
+            assert told == "conversations are lost whose turns are there, and shown nowhere: thread thr_a"
+            fixing = ["doctor", "--fix", "--yes", "--home", str(den.home), "--config", str(den.config)]
+            assert b"1 conversations are made again" in run_to_end([*console_script(), *fixing]).stdout
+        async with den.client() as client:
+            await drain(client)
+            assert await shown(client, "thr_a") == before
+            thread = (await client.request("thread/get", {"thread_id": "thr_a"}))["thread"]
+            assert (thread["workspace_id"], thread["name"], thread["turn_count"]) == ("ws_here", None, 1)
+            assert thread["memory_mode"] == "read_only"  # nobody knows whether anything might be learnt in it
+            found = await client.request(
+                "thread_episodic/search", {"workspace_id": "ws_here", "query": "zebra crossing"}
+            )
+            assert [hit["turn_id"] for hit in found["hits"]] == ["thr_a_1"]
+            said = [{"type": "text", "text": "Please remember that I like green tea."}]
+            await client.request("turn/prepare", {"thread_id": "thr_a", "turn_id": "thr_a_2", "input": said})
+            await client.request("turn/finish", {"turn_id": "thr_a_2", "status": "succeeded", "assistant_text": "So."})
+            await drain(client)
+            assert await every(client, "memory/list", "records") == []
+        left = " ".join(one["text"] for one in findings(den, "warning"))
+        assert "thread thr_a" not in left
+        assert ("thread thr_b" in left) is (loss != "a row")  # nothing tells of its workspace: it is shown nowhere
 
     story()

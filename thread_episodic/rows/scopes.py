@@ -37,6 +37,12 @@ def restore_scope(tx: Tx, kind: ScopeKind, key: str, scope: int) -> None:
     tx.run(SQL["restore_scope"], {"id": scope, "kind": kind, "key": key})
 
 
+def find_indexed_workspace(tx: Tx, thread_id: str) -> str | None:
+    """Return the workspace in which a thread's messages are indexed; None where none are."""
+    row = tx.one(SQL["indexed_workspace"], {"thread_id": thread_id})
+    return row[0] if row else None
+
+
 def threads_in(tx: Tx, workspace_id: str) -> list[str]:
     """Return the ids of the workspace's threads that have something in the index."""
     workspace = find_scope(tx, "workspace", workspace_id)

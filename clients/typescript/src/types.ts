@@ -2993,7 +2993,12 @@ export interface Permission {
   reason_code: string;
 }
 
-/** `turn/post_completed`: every TurnPostTurn run has ended for good. */
+/**
+ * `turn/post_completed`: every TurnPostTurn run has ended for good, or waits until the store takes
+ * something again.
+ *
+ * What waits is shown as it is (`queued`, `running`); it goes on later without another notification.
+ */
 export interface PostCompletedNotice {
   thread_id: string;
   turn_id: string;

@@ -219,8 +219,10 @@ def _sweep(subject: Subject) -> str:
 
 
 async def _mend(door: HomeMethods, wanted: Sequence[Mend]) -> list[str]:
+    from agent.rows.threads import restore_threads  # noqa: PLC0415
     from gateway.foundations import renew_key  # noqa: PLC0415
     from gateway.store.losses import forget_losses  # noqa: PLC0415
+    from thread_episodic.rows.scopes import find_indexed_workspace  # noqa: PLC0415
 
     app, done = door.app, list[str]()
     if "losses" in wanted:
@@ -238,6 +240,8 @@ async def _mend(door: HomeMethods, wanted: Sequence[Mend]) -> list[str]:
         mended = ", ".join(f"{words(name)} {count}" for name, count in report.mended.items())
         done.append(f"derived data of memory was checked and mended ({mended or 'nothing was wrong'})")
     if "conversation" in wanted:
+        if made := await app.base.database.write(lambda tx: restore_threads(tx, find_indexed_workspace)):
+            done.append(f"{len(made)} conversations are made again of their turns; nothing more is learnt in them")
         remade = await app.episodic.repair.run("deep")
         mended = ", ".join(f"{words(name)} {count}" for name, count in remade.items())
         done.append(f"the index of conversations was checked and mended ({mended or 'nothing was wrong'})")

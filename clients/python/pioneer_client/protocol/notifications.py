@@ -54,7 +54,10 @@ class ResetNotice(TurnEvent):
 
 
 class PostCompletedNotice(TurnEvent):
-    """`turn/post_completed`: every TurnPostTurn run has ended for good."""
+    """`turn/post_completed`: every TurnPostTurn run has ended for good, or waits until the store takes something again.
+
+    What waits is shown as it is (`queued`, `running`); it goes on later without another notification.
+    """
 
     hook_runs: list[ManifestRun]
 
