@@ -31,6 +31,8 @@ TAIL_CHARS: Final = 2000
 TELLING_CHARS: Final = 600
 TELLING_SENTENCES: Final = 8
 """A message that tells so much may ask that one thing be not kept; in a shorter one the wish is for all of it."""
+POINTING_CHARS: Final = 40
+"""A longer message says more than "Forget that."."""
 SAID_AGAIN: Final = 2
 """A sentence elsewhere that shares so many words of its subject with what is not to be kept says it again."""
 STEM_CHARS: Final = 6
@@ -107,6 +109,8 @@ class Intents(NamedTuple):
     language: str | None = None
     unsaved: tuple[Span, ...] = ()
     """Ranges of a long message that alone are not to be kept."""
+    points_back: bool = False
+    """A short message says by a phrase of forgetting what else means "never mind": it is for what was just shown."""
 
 
 class _Words(str):
@@ -431,7 +435,13 @@ def _detect(text: str) -> Intents:
         asks_memory="asks" in found,
         language=next((name for name, count in said.most_common(1) if count), None),
         unsaved=apart,
+        points_back=not found and len(own.strip()) <= POINTING_CHARS and _is_of_forgetting(folded),
     )
+
+
+def _is_of_forgetting(text: _Text) -> bool:
+    """Return whether a phrase of forgetting stands in a text, though the text may steer nothing."""
+    return any(_occurs(language, "forget", text) for language in _languages() if language.may_be(text))
 
 
 def keep_savable(text: str, material: Sequence[Span] = ()) -> list[str]:

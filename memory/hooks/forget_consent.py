@@ -1,6 +1,7 @@
 """Checks that the user wants a model's forgetting: one record a turn by their wish, any other one after their yes.
 
 Rule 1: a wish stands in the user's own words and names the memory: by its words, or as what they were just shown.
+"Forget that." says "never mind" as well: it is a wish for the one memory that was shown last, and else asked about.
 Rule 2: what is asked about is confirmed by the very next words of the user in that thread, once, or not at all.
 A yes is all that they say, or it names the memory or forgetting: "yes please, tell me more" answers something else.
 Rule 3: a model that was given a pasted text may have asked for what that wants: there a yes has to speak of forgetting.
@@ -53,6 +54,11 @@ class _Turn:
     """The message of its user, or one that was asked about since, holds words that are not theirs."""
     pointed_at: set[str] = field(default_factory=set[str])
     """The records that its user may mean by "that": recalled for this turn, or shown in the one before."""
+    recalled: set[str] = field(default_factory=set[str])
+    shown_last: set[str] = field(default_factory=set[str])
+    """The records that tools showed or kept in the turn before; where they did so with none, those recalled then."""
+    may_point: bool = True
+    """The turn before held no material: what its model was made to show is no answer to its user."""
     waiting: set[str] = field(default_factory=set[str])
     """The records that the user was asked about in the turn before."""
     yes: str = ""
@@ -60,6 +66,12 @@ class _Turn:
     shown: set[str] = field(default_factory=set[str])
     asked: set[str] = field(default_factory=set[str])
     forgotten: int = 0
+
+    def means(self, context: ToolContext, record: Record, lexicon: Lexicon) -> bool:
+        """Return whether the user's wish is for that record."""
+        last = self.shown_last or self.recalled
+        is_last = last == {record.memory_id} and self.may_point and not self.has_material
+        return _wants(context, record, self.pointed_at, lexicon) or (is_last and _points_back(context, lexicon))
 
 
 class ForgetConsent:
@@ -73,10 +85,13 @@ class ForgetConsent:
         known = self._turns.get(turn.thread_id)
         if known is not None and known.turn_id == turn.turn_id:
             known.pointed_at |= set(recalled)
+            known.recalled |= set(recalled)
             return known
-        begun = _Turn(turn.turn_id, has_material=_has_material(text), pointed_at=set(recalled))
+        begun = _Turn(turn.turn_id, has_material=_has_material(text), pointed_at=set(recalled), recalled=set(recalled))
         if known is not None:
             begun.pointed_at |= known.shown | known.asked
+            begun.shown_last = known.shown | known.asked or known.recalled
+            begun.may_point = not known.has_material
             begun.waiting = known.asked
             begun.has_material |= known.has_material and bool(known.asked)  # whoever asks again asks for the page
             is_yes = bool(known.asked) and _says_yes(text) and not (known.has_material and _is_bare(text))
@@ -100,7 +115,7 @@ class ForgetConsent:
         if is_waiting and turn.yes and _confirms(turn.yes, record, lexicon):
             turn.waiting.discard(record.memory_id)
             return True
-        if (is_waiting or turn.forgotten == 0) and _wants(context, record, turn.pointed_at, lexicon):
+        if (is_waiting or turn.forgotten == 0) and turn.means(context, record, lexicon):
             turn.waiting.discard(record.memory_id)
             turn.forgotten += not is_waiting
             return True
@@ -112,7 +127,7 @@ class ForgetConsent:
 
         Else a yes to it counts in the next turn.
         """
-        if _wants(context, record, {record.memory_id}, lexicon):
+        if _wants(context, record, {record.memory_id}, lexicon) or _points_back(context, lexicon):
             return True
         self.begin(context.turn, context.user_text).asked.add(record.memory_id)
         return False
@@ -142,6 +157,12 @@ def _is_bare(text: str) -> bool:
     """Return whether a yes does not say to what."""
     own = only_own(text)
     return not (detect(own).forget or detect(_YES.sub("", own, count=1)).forget)
+
+
+def _points_back(context: ToolContext, lexicon: Lexicon) -> bool:
+    """Return whether the user's message is nothing but a wish to forget what they were just shown."""
+    own = only_own(context.user_text)
+    return detect(context.user_text).points_back and not telling_terms(_FORGETS.sub(" ", own), lexicon)
 
 
 def _wants(context: ToolContext, record: Record, pointed_at: set[str], lexicon: Lexicon) -> bool:

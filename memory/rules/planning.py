@@ -17,7 +17,7 @@ def propose_durable(text: str, context: TurnContext) -> tuple[DurablePlan, list[
     wanted = (
         (said.asks_memory, ("memory_search", "memory_list")),
         (said.remember, ("memory_remember",)),
-        (said.forget, ("memory_search", "memory_forget")),
+        (said.forget or said.points_back, ("memory_search", "memory_forget")),
     )
     tools = dict.fromkeys(name for is_wanted, names in wanted if is_wanted for name in names)
     if not said.asks_memory or said.no_recall:

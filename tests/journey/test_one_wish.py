@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spawned import Den, drain, journey, run_to_end
+from spawned import Den, drain, journey, remember, run_to_end
 
 from gateway.wire.client import GatewayClient, console_script
 
@@ -121,6 +121,63 @@ async def test_forget_that_takes_all_that_rests_on_the_sentence(tmp_path: Path) 
             assert answer["status"] == "forgotten"
             assert {*answer["forgotten_memory_ids"]} == {*found.values()}
             assert [*await kept(client)] == ["The canoe lies behind the house."]
+
+
+@journey
+async def test_forget_that_alone_takes_the_memory_that_was_kept_last(tmp_path: Path) -> None:
+    for said in ("Forget that.", "Please forget that", "Vergiss das."):
+        async with Den(tmp_path / said[:6]).client() as client:
+            await wished(client, *TWICE)
+            found = await kept(client)
+            answer = await told_to_forget(client, said, found[TWICE[1]])
+            assert answer["status"] == "forgotten"
+            assert {*answer["forgotten_memory_ids"]} == {*found.values()}  # all of the sentence, as "that memory" does
+
+
+@pytest.mark.parametrize("way", ["shown", "recalled"])
+@pytest.mark.parametrize("facts", [["The canoe is red."], ["The canoe is red.", "The canoe is long."]])
+@journey
+async def test_forget_that_alone_asks_where_several_memories_were_shown(
+    tmp_path: Path, way: str, facts: list[str]
+) -> None:
+    async with Den(tmp_path).client() as client:
+        ids = [await remember(client, fact) for fact in facts]
+        await client.request("thread/start", {"thread_id": "thr"})
+        asked = [{"type": "text", "text": "What do you know of my canoe?"}]
+        prepared = await client.request("turn/prepare", {"thread_id": "thr", "turn_id": "trn_a", "input": asked})
+        assert {*prepared["prompt_manifest"]["recall"]["memory_ids"]} == {*ids}
+        if way == "shown":
+            call = {"turn_id": "trn_a", "call_id": "c1", "name": "memory_search", "arguments": {"query": "canoe"}}
+            hits = (await client.request("turn/tool_call", call))["result"]["data"]["hits"]
+            assert {one["memory_id"] for one in hits} == {*ids}
+        finish = {"turn_id": "trn_a", "status": "succeeded", "assistant_text": " ".join(facts)}
+        await client.request("turn/finish", finish)
+        await remember(client, "The kettle is blue.")
+        answer = await told_to_forget(client, "Forget that.", ids[0])
+        assert answer["status"] == ("forgotten" if len(facts) == 1 else "confirmation_needed")
+        assert len(await kept(client)) == (1 if len(facts) == 1 else 3)
+
+
+@pytest.mark.parametrize(
+    "said", ["Never mind.", "Forget it.", "Don't forget that.", "Did you forget that?", "I forget that."]
+)
+@journey
+async def test_what_is_no_wish_to_forget_forgets_nothing(tmp_path: Path, said: str) -> None:
+    async with Den(tmp_path).client() as client:
+        await wished(client, *TWICE)
+        found = await kept(client)
+        prepared = {"thread_id": "thr", "turn_id": "trn_f", "input": [{"type": "text", "text": said}]}
+        await client.request("turn/prepare", prepared)
+        for n, (name, arguments) in enumerate(
+            (
+                ("request_tools", {"domains": ["memory"], "reason": "to forget it"}),
+                ("memory_forget", {"memory_id": found[TWICE[1]]}),
+            )
+        ):
+            call = {"turn_id": "trn_f", "call_id": f"c{n}", "name": name, "arguments": arguments}
+            answer = (await client.request("turn/tool_call", call))["result"]
+        assert answer["data"]["status"] == "confirmation_needed"
+        assert await kept(client) == found
 
 
 @journey
