@@ -36,6 +36,8 @@ LONE_PULSE_SECONDS = 0.8
 """The same while it is alone in its home: a new process and its writes are still noticed within a second."""
 TIDY_MS = DAY_MS
 """The time between two removals of old bookkeeping where no other work is due; the first is at the start."""
+TIDY_AGAIN_MS = 5 * 60 * 1000
+"""The time until a removal that failed is tried again: at each beat it would hold up the looks behind it."""
 KNOWLEDGE_MS = 2000
 """The time between two looks for due scans, files that wait for another try, and collections without a watcher."""
 BEATS_TO_FILES = 4
@@ -208,14 +210,17 @@ class Pulse:
         """Remove old bookkeeping once a day, and do memory's work whose time has come."""
         app = self._app
         is_due = self._due_at is not None and self._due_at <= now
-        if self._tidy_at <= now:
-            self._tidy_at, is_due = now + TIDY_MS, True
+        is_tidying = self._tidy_at <= now
+        if is_tidying:
+            self._tidy_at = now + TIDY_AGAIN_MS  # whatever fails below
             await app.runner.forget_finished()
             await app.captures.tidy()
-        if is_due:
+        if is_due or is_tidying:
             while await app.memory.sweep():
                 pass  # a sweep does a bounded part, so that writers get their turn
             self._due_at = await app.memory.due_at()
+        if is_tidying:
+            self._tidy_at = now + TIDY_MS
 
     def is_looking(self, *, at_files: bool) -> bool:
         """Return whether work is about to be queued: for damage that a job met, or, if asked, files that changed."""

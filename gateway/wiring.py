@@ -42,6 +42,7 @@ from gateway.files.pdf_text import PdfText
 from gateway.home.owners import living_owners
 from gateway.home.tokens import FOLDER, INTERNAL
 from gateway.house_means import LaterFiles, build_captures, build_files, build_guidance, files_gate
+from gateway.jobs.queue import Jobs
 from gateway.jobs.retry import limits_of
 from gateway.jobs.runner import Handler, JobRunner, Work
 from gateway.left_answers import LeftAnswers
@@ -155,18 +156,12 @@ def build(core: MemoryCore) -> App:
 
     knowledge = build_files(core, memory, episodic)
 
-    def queue_repairs(tx: Tx) -> None:
-        restore_threads(tx, find_indexed_workspace)  # before the index drops what no conversation is there for
-        jobs.enqueue(tx, "repair", "deep")
-        episodic.repair.queue(tx)
-        jobs.hurry(tx, kinds=("repair", "index", "embed"))
-
     watch = IndexWatch(
         db=db,
         looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
         health=health,
         spawn=spawn,
-        queue_repairs=partial(db.note, queue_repairs),
+        queue_repairs=partial(db.note, partial(_queue_repairs, jobs=jobs, episodic=episodic)),
         hurry_repairs=lambda: db.jot(lambda tx: jobs.hurry(tx, kinds=("repair",))),
         is_alone=lambda: not base.home.is_read_only and living_owners(base.home.run) == [base.owners.owner],
         copies=base.home.backups,
@@ -401,6 +396,14 @@ def build(core: MemoryCore) -> App:
 def _by_subject(handlers: Mapping[str, Handler]) -> Handler:
     """Return the handler of a kind of work that several houses have: the job's subject names the house's handler."""
     return lambda handle: handlers[handle.job.subject](handle)
+
+
+def _queue_repairs(tx: Tx, *, jobs: Jobs, episodic: EpisodicService) -> None:
+    """Make lost conversations again, before the index drops what none is there for, and queue the repair of indexes."""
+    restore_threads(tx, find_indexed_workspace)
+    jobs.enqueue(tx, "repair", "deep")
+    episodic.repair.queue(tx)
+    jobs.hurry(tx, kinds=("repair", "index", "embed"))
 
 
 def _report_storage(health: Health, *again: Callable[[], None]) -> Callable[[Trouble | None], None]:

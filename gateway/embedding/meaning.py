@@ -297,7 +297,7 @@ class Embedding:
         except (EmbedderError, GatewayError) as error:
             log.warning("model_not_loaded", reason=error.reason)
             self._health.degrade(COMPONENT, error.reason)
-            self._is_owed = isinstance(error, GatewayError)  # the store may work later
+            self._is_owed |= isinstance(error, GatewayError)  # the store may work later, whatever the next step does
 
     def _recover(self) -> None:
         """Note that the wanted model works, unless a folder was named that holds no model."""

@@ -80,13 +80,13 @@ class Runs:
     async def _go_on(self, run_id: str) -> None:
         db, notify = self._means.db, self._means.notify
         stored = await db.write(lambda tx: self._begin(tx, run_id))
-        run, rest = stored.run, 0.0
+        run, rest, outcome = stored.run, 0.0, dict[str, Any]()
         while stored.stage < len(run.stages) and run.state == "running":
             await anyio.sleep(rest)
             is_busy, began = await db.calm(), time.monotonic()
             if not self._means.is_memory_on():
-                await db.write(lambda tx: self._close(tx, run_id, state="cancelled", reason="memory_disabled"))
-                return
+                outcome = {"state": "cancelled", "reason": "memory_disabled"}
+                break
             try:
                 stored = await db.write(lambda tx: self._slice(tx, run_id))
             except GatewayError as failure:
@@ -97,7 +97,7 @@ class Runs:
                 log.incident(failure)
                 stored = await self._fail(run_id, "internal")
             run, rest = stored.run, rest_after(time.monotonic() - began, is_busy=is_busy)
-        ended = await db.write(lambda tx: self._close(tx, run_id))
+        ended = await db.write(lambda tx: self._close(tx, run_id, **outcome))
         notify("passes/completed", PassCompleted(run=ended))
 
     def _begin(self, tx: Tx, run_id: str) -> StoredRun:

@@ -208,6 +208,28 @@ async def test_21_where_memory_is_off_nothing_runs(tmp_path: Any) -> None:
 
 
 @journey
+async def test_a_run_that_meets_switched_off_memory_is_told_as_cancelled(tmp_path: Any) -> None:
+    den = TimedDen(tmp_path)
+    async with den.client() as client:
+        await drain(client)
+        run_id = (await client.request("passes/run", {"pass": "consolidate"}))["run"]["run_id"]
+        await drain(client)
+        await client.request("settings/update", {"update": {"memory": {"enabled": False}}})
+        seen = len(client.received)
+        left = apsw.Connection(str(den.home / "gateway.db"))  # as a process leaves it that was killed before it began
+        left.set_busy_timeout(10_000)
+        for statement in (
+            "UPDATE pass_run SET state = 'queued', started_at = NULL, ended_at = NULL, stage = 0",
+            "UPDATE job SET state = 'queued', next_run_at = 0 WHERE kind = 'pass'",
+        ):
+            left.execute(statement).fetchall()
+        left.close()
+        assert (await client.wait_for("passes/started", since=seen))["run_id"] == run_id
+        ended = (await client.wait_for("passes/completed", since=seen))["run"]
+        assert (ended["run_id"], ended["state"], ended["reason"]) == (run_id, "cancelled", "memory_disabled")
+
+
+@journey
 async def test_10_what_an_admission_would_take_today_is_promoted_after_a_day(tmp_path: Any) -> None:
     den = TimedDen(tmp_path, scripted=True)
     den.write_script([{"role": "main", "respond": {"text": "Noted."}}])

@@ -12,6 +12,7 @@ from gateway.base.clock import SystemClock
 from gateway.base.health import Health
 from gateway.embedding import choice as model_choice
 from gateway.embedding import meaning as embedding_module
+from gateway.embedding.engine import EmbedderError
 from gateway.embedding.meaning import Embedding
 from gateway.embedding.model_files import Located, ModelFiles
 from gateway.embedding.vector_houses import Houses
@@ -95,5 +96,35 @@ def test_a_model_that_the_store_kept_away_is_told_and_comes(
             running.cancel()
             await asyncio.wait([running])
             db.close()
+
+    asyncio.run(story())
+
+
+def test_what_the_store_kept_away_stays_owed_though_the_next_step_fails_for_good(tmp_path: Path) -> None:
+    async def story() -> None:
+        db = Database(fresh_database(tmp_path))
+        health = Health(lambda *_, **__: None, SystemClock())
+        embedding = Embedding(
+            db=db,
+            clock=SystemClock(),
+            settings=lambda: EmbeddingSettings(embedded_default=False),
+            cache=tmp_path,
+            health=health,
+            notify=lambda *_, **__: None,
+            vectors=FlatVectors(),
+            houses=lambda: Houses(db, []),
+        )
+
+        async def store() -> None:
+            raise Unavailable("storage_full")
+
+        async def model() -> None:
+            raise EmbedderError("model_broken")
+
+        await embedding._attempt(store)
+        await embedding._attempt(model)
+        assert embedding._is_owed
+        assert [one.reason for one in health.list_degraded()] == ["model_broken"]
+        db.close()
 
     asyncio.run(story())

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.pulse import Pulse
+from gateway.pulse import TIDY_AGAIN_MS, TIDY_MS, Pulse
 from protocol.errors import Unavailable
 
 
@@ -77,5 +77,46 @@ def test_a_look_that_failed_is_taken_again_and_a_clean_home_has_no_orphans() -> 
         looked.fails = False
         await pulse.look()
         assert looked.done == ["damage, unclean False"]
+
+    anyio.run(main)
+
+
+def test_a_tidying_that_failed_is_done_again_before_the_next_day() -> None:
+    async def main() -> None:
+        done: list[str] = []
+        fails = True
+
+        async def forget_finished() -> None:
+            done.append("jobs")
+
+        async def tidy() -> None:
+            if fails:
+                raise Unavailable("storage_full")
+            done.append("captures")
+
+        async def sweep() -> bool:
+            done.append("memory")
+            return False
+
+        async def due_at() -> int | None:
+            return None
+
+        app: Any = SimpleNamespace(
+            runner=SimpleNamespace(forget_finished=forget_finished),
+            captures=SimpleNamespace(tidy=tidy),
+            memory=SimpleNamespace(sweep=sweep, due_at=due_at),
+        )
+        pulse = Pulse(app)
+        with pytest.raises(Unavailable):
+            await pulse._do_due_work(1)
+        await pulse._do_due_work(2)  # not at each beat
+        assert done == ["jobs"]
+        fails = False
+        await pulse._do_due_work(1 + TIDY_AGAIN_MS)
+        assert done == ["jobs", "jobs", "captures", "memory"]
+        await pulse._do_due_work(TIDY_MS)
+        assert len(done) == 4
+        await pulse._do_due_work(1 + TIDY_AGAIN_MS + TIDY_MS)
+        assert done[4:] == ["jobs", "captures", "memory"]
 
     anyio.run(main)
