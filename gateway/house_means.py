@@ -93,7 +93,8 @@ def build_captures(
         project_rules=memory.turns.project_rules,
     )
     captures = Captures(means)
-    return captures, Ingests(captures, means, core.jobs), LeftAnswers(base.home, captures.capture_finish)
+    ingests = Ingests(captures, means, core.jobs, memory.deleted)
+    return captures, ingests, LeftAnswers(base.home, captures.capture_finish)
 
 
 def build_files(core: MemoryCore, memory: MemoryService, episodic: EpisodicService) -> KnowledgeService:

@@ -6,6 +6,7 @@ Rule 2: a transcript that went another way than the conversation that is there i
 so is one that another client or agent passes on.
 Rule 3: a message without a word is not kept, and counted: one of them is no reason to refuse a transcript.
 Rule 4: nothing is learnt from a transcript that does not say that it is live.
+Rule 5: words that are erased while a transcript comes in are in none of its parts.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,9 @@ from protocol.conversation.items import Item
 from protocol.conversation.threads import ThreadFork
 from protocol.errors import CallerError
 from protocol.methods import Bound, bind
+from protocol.saying import Saying
 from protocol.seams.callers import enter
+from protocol.seams.forgettings import FindErased, Forgettings
 from protocol.seams.ports import JobKind, JobQueue, Tx
 
 TURNS_AT_ONCE = 200
@@ -72,8 +75,13 @@ def split(params: CaptureIngestParams) -> list[tuple[list[TranscriptMessage], in
 class _Work:
     """One transcript on its way into the home."""
 
-    def __init__(self, captures: Captures, means: CaptureMeans, params: CaptureIngestParams) -> None:
+    def __init__(
+        self, captures: Captures, means: CaptureMeans, params: CaptureIngestParams, find_erased: FindErased, began: int
+    ) -> None:
         self._captures, self._means, self.params = captures, means, params
+        self._find_erased, self._began = find_erased, began
+        self._erased = Saying(())
+        """What was erased since the transcript came, as far as the part that is stored now says it."""
         self.session = captures.session_of(params.source)
         self.skipped = 0
         self.said = self._build_chain()
@@ -98,6 +106,8 @@ class _Work:
     def store(self, tx: Tx, part: Sequence[HashedTurn], *, learns: bool) -> None:
         """Store what is new in a part of the transcript."""
         workspace_id = self._captures.workspace_of(tx, self.params.source)
+        texts = [message.text for said in part for message in said.messages]
+        self._erased = self._find_erased(tx, texts, self._began)
         known = {one.user_hash: one for one in captures_in(tx, self.thread_id)}
         fresh: list[str] = []
         for said in part:
@@ -168,7 +178,7 @@ class _Work:
                 kind="user_message" if message.role == "user" else "agent_message",
                 role=message.role,
                 status="completed",
-                text=message.text,
+                text=self._erased.take_out(message.text),
                 at=at,
                 name=None,
                 artifacts=[],
@@ -190,8 +200,8 @@ def _count_shared_turns(known: Sequence[KnownCapture], said: Sequence[HashedTurn
 class Ingests:
     """The wire method of transcripts."""
 
-    def __init__(self, captures: Captures, means: CaptureMeans, jobs: JobQueue) -> None:
-        self._captures, self._means, self._jobs = captures, means, jobs
+    def __init__(self, captures: Captures, means: CaptureMeans, jobs: JobQueue, forgettings: Forgettings) -> None:
+        self._captures, self._means, self._jobs, self._forgettings = captures, means, jobs, forgettings
         self._storing = anyio.Lock()
 
     def bindings(self) -> list[Bound]:
@@ -201,7 +211,9 @@ class Ingests:
     async def capture_ingest(self, params: CaptureIngestParams) -> CaptureIngestResult:
         """Keep a transcript; return its conversation and how many of its turns are new or have an answer now."""
         enter(params.source.door, params.source.client)
-        work, db = _Work(self._captures, self._means, params), self._means.db
+        db, forgettings = self._means.db, self._forgettings
+        began = await db.read(forgettings.generation)
+        work = _Work(self._captures, self._means, params, forgettings.find_erased, began)
         if not work.said:
             raise CallerError.at("$.turns", "Nobody says anything in them")
         learns = params.live and self._means.settings().http.ingest_learns

@@ -13,6 +13,7 @@ import pytest
 from interleaving import Await, Interleaving, awaits_in_the_code, loaded_modules
 from spawned import SCRIPTED
 
+from agent.capture import ingest
 from gateway.base.hub import Hub
 from gateway.embedding.meaning import Embedding
 from gateway.foundations import open_home
@@ -573,6 +574,44 @@ def test_what_is_said_before_an_erase_commits_is_taken_out_with_its_sources(hous
         return interleaving.was_reached
 
     at = 0
+    while house.do(scene(at)):
+        at += 1
+    assert house.met >= 4
+
+
+def test_a_transcript_that_an_erase_meets_brings_none_of_its_words(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "TURNS_AT_ONCE", 1)
+
+    async def scene(at: int) -> bool:
+        house.fresh()
+        await house.talk()
+        made = (await house.propose()).record
+        is_begun = False
+
+        async def erase() -> None:
+            nonlocal is_begun
+            is_begun = house.has_begun
+            target = {"kind": "id", "memory_id": made.memory_id}
+            erased = {"target": target, "mode": "erase", "include_sources": True, "context": house.context}
+            assert (await house.call("memory/forget", **erased)).receipt.complete
+
+        source = {"client": "codex", "door": "ingest", "session_id": house.thread, "workspace_id": house.workspace}
+        turns = [
+            {"at": n, "messages": [{"role": "user", "text": f"For the {n}. time: {house.content}"}]}
+            for n in range(1, 4)
+        ]
+        house.has_begun = False
+        interleaving = Interleaving(at, erase)
+        await interleaving.run(house.call("capture/ingest", source=source, turns=turns))
+        if is_begun:
+            house.met += 1
+            left = await house.write(lambda tx: tx.one(BROUGHT, (house.word,)))
+            assert left == (0,), interleaving.stopped_at
+        return interleaving.was_reached
+
+    house.met, at = 0, 0
     while house.do(scene(at)):
         at += 1
     assert house.met >= 4
