@@ -1,17 +1,18 @@
 """An erase with its sources against what says the same elsewhere: files of the user, earlier versions, other scopes,
 and turns and extractions that are under way."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from home_bytes import files_holding, needles, tables_holding
-from spawned import Den, drain, every, fact, hello, journey, remember, take_turn
+from home_bytes import faces, files_holding, needles, tables_holding
+from spawned import Den, drain, every, fact, hello, journey, remember, run_to_end, take_turn
 from test_knowledge import add, write
 from test_late_forgetting import running_extraction
 from timed_den import TimedDen
 
-from gateway.wire.client import GatewayClient
+from gateway.wire.client import GatewayClient, console_script
 
 WITH_SOURCES = {"mode": "erase", "include_sources": True}
 
@@ -308,6 +309,12 @@ async def test_words_in_another_workspace_are_taken_out_or_named(tmp_path: Path)
             assert (await client.request("memory/search", {"query": query, "context": there}))["hits"] == []
         assert tables_holding(den, [word]) == set()
     assert files_holding(den, [word]) == set()
+    backup = den.folder / "after.backup"
+    assert run_to_end([*console_script(), "backup", str(backup), "--home", str(den.home)]).returncode == 0
+    with zipfile.ZipFile(backup) as archive:
+        kept = {name: archive.read(name) for name in archive.namelist()}
+    assert {"gateway.db", "manifest.json"} <= {*kept}
+    assert [name for name, data in kept.items() if any(face in data for face in faces(word))] == []
 
 
 # -- other scopes ----------------------------------------------------------------------------------------------------

@@ -168,14 +168,11 @@ async def test_what_is_no_wish_to_forget_forgets_nothing(tmp_path: Path, said: s
         found = await kept(client)
         prepared = {"thread_id": "thr", "turn_id": "trn_f", "input": [{"type": "text", "text": said}]}
         await client.request("turn/prepare", prepared)
-        for n, (name, arguments) in enumerate(
-            (
-                ("request_tools", {"domains": ["memory"], "reason": "to forget it"}),
-                ("memory_forget", {"memory_id": found[TWICE[1]]}),
-            )
-        ):
-            call = {"turn_id": "trn_f", "call_id": f"c{n}", "name": name, "arguments": arguments}
-            answer = (await client.request("turn/tool_call", call))["result"]
+        wanted = {"domains": ["memory"], "reason": "to forget it"}
+        call = {"turn_id": "trn_f", "call_id": "c0", "name": "request_tools", "arguments": wanted}
+        await client.request("turn/tool_call", call)
+        call |= {"call_id": "c1", "name": "memory_forget", "arguments": {"memory_id": found[TWICE[1]]}}
+        answer = (await client.request("turn/tool_call", call))["result"]
         assert answer["data"]["status"] == "confirmation_needed"
         assert await kept(client) == found
 
