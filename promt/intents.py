@@ -31,8 +31,7 @@ TAIL_CHARS: Final = 2000
 TELLING_CHARS: Final = 600
 TELLING_SENTENCES: Final = 8
 """A message that tells so much may ask that one thing be not kept; in a shorter one the wish is for all of it."""
-POINTING_CHARS: Final = 40
-"""A longer message says more than "Forget that."."""
+POINTING_CHARS: Final = 40  # a longer message says more than "Forget that."
 SAID_AGAIN: Final = 2
 """A sentence elsewhere that shares so many words of its subject with what is not to be kept says it again."""
 STEM_CHARS: Final = 6
@@ -51,8 +50,7 @@ _YIELDS_TO: Final[dict[str, tuple[str, ...]]] = {
     "asks": (),
 }
 """The intents in the order they are sought, each with those it yields to: "keep it out of your memory" states one."""
-KEY_CHARS: Final = 5
-"""The first letters of a word by which phrases are looked up."""
+KEY_CHARS: Final = 5  # the first letters of a word, by which phrases are looked up
 _NOT_STEERING: Final = "not_steering"
 """The list of talk that steers nothing though it has the words: other people's sayings, texts to write, programs,
 machines."""
@@ -388,8 +386,12 @@ def says(text: str, subject: Literal["artifact", "files", "hints"]) -> bool:
     it hints at the past without saying what of it.
     """
     with _READING:
-        folded = _read(text)
-        return any(_occurs(language, subject, folded) for language in _languages() if language.may_be(folded))
+        return _is_said(subject, _read(text))
+
+
+def _is_said(intent: str, text: _Text, *others: str) -> bool:
+    """Return whether the intent is said in any language, outside of the phrases of the others."""
+    return any(_occurs(language, intent, text, *others) for language in _languages() if language.may_be(text))
 
 
 def detect(text: str) -> Intents:
@@ -399,14 +401,8 @@ def detect(text: str) -> Intents:
 
 
 def _denies_keeping(text: str) -> bool:
-    """Return whether the text says that nothing be kept.
-
-    Words that may be the user's own are enough for that, for the intent only takes away.
-    """
-    folded = _read(text)
-    return any(
-        _occurs(language, "no_save", folded, _NOT_STEERING) for language in _languages() if language.may_be(folded)
-    )
+    """Return whether words that may be the user's own ask to keep nothing, which only takes away."""
+    return _is_said("no_save", _read(text), _NOT_STEERING)
 
 
 @lru_cache(maxsize=ASKED_AGAIN)
@@ -414,8 +410,7 @@ def _detect(text: str) -> Intents:
     text = read_alike(text)
     own = only_own(text)
     folded = _read(own)
-    said = Counter[str]()
-    found: set[str] = set()
+    said, found = Counter[str](), set[str]()
     for language in _languages():
         if language.may_be(folded):
             intents = _find_intents(language, folded)
@@ -435,13 +430,8 @@ def _detect(text: str) -> Intents:
         asks_memory="asks" in found,
         language=next((name for name, count in said.most_common(1) if count), None),
         unsaved=apart,
-        points_back=not found and len(own.strip()) <= POINTING_CHARS and _is_of_forgetting(folded),
+        points_back=not found and len(own.strip()) <= POINTING_CHARS and _is_said("forget", folded),
     )
-
-
-def _is_of_forgetting(text: _Text) -> bool:
-    """Return whether a phrase of forgetting stands in a text, though the text may steer nothing."""
-    return any(_occurs(language, "forget", text) for language in _languages() if language.may_be(text))
 
 
 def keep_savable(text: str, material: Sequence[Span] = ()) -> list[str]:

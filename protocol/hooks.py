@@ -70,7 +70,7 @@ class TurnContext(Wire):
     not_stored: NotStored | None = None
     """The reason for which nothing of the turn is stored."""
     said_at: int | None = None
-    """When a turn was said that was brought in with its conversation; None for a live one."""
+    """The time at which a turn was said that was brought in with its conversation; None for a live one."""
 
 
 class DurablePlan(Wire):

@@ -81,7 +81,7 @@ class _Work:
         self._captures, self._means, self.params = captures, means, params
         self._find_erased, self._began = find_erased, began
         self._erased = Saying(())
-        """What was erased since the transcript came, as far as the part that is stored now says it."""
+        """The phrases of the part that is stored now that were erased since the transcript came."""
         self.session = captures.session_of(params.source)
         self.skipped = 0
         self.said = self._build_chain()

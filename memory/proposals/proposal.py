@@ -64,7 +64,7 @@ class Proposed(ProposalFields):
     retold: str | None = None
     """The user's sentence that a model's claim rests on: its key is the model's. None where no model chose one."""
     said_at: int | None = None
-    """When it was said, in a conversation that was brought in; None where it was said to this home."""
+    """The time at which it was said in a conversation that was brought in; None where it was said to this home."""
     began: int | None = None
     """The generation of forgetting in which the work began; None where nothing was read before the write."""
     meant: Vector | None = None

@@ -191,8 +191,9 @@ def test_an_end_that_our_own_defect_keeps_from_being_stored_is_told_all_the_same
             await home.begin(turn_id="trn_1")
         await home.until(lambda: TERMINAL & set(home.methods("trn_1")))
         home.check_story("trn_1")
-        end = home.of("trn_1")[-1]
+        *_, end, after = home.of("trn_1")
         assert (end.method, end.params.error.reason, len(home.incidents)) == ("turn/failed", "internal", 1)
+        assert (after.method, after.params.hook_runs) == ("turn/post_completed", [])
         async with asyncio.timeout(10):
             await home.turns.turn_cancel(TurnParams(turn_id="trn_1"))
         assert (await home.lived("trn_1")).turn.status == "interrupted"
@@ -235,8 +236,9 @@ async def end_on_a_full_disk(home: AgentHome) -> str:
     turn_id = await home.begin()
     await home.until(lambda: TERMINAL & set(home.methods(turn_id)))
     home.db.write = write
-    end = home.of(turn_id)[-1]
+    *_, end, after = home.of(turn_id)
     assert (end.method, end.params.error.reason) == ("turn/failed", "storage_full")
+    assert (after.method, after.params.hook_runs) == ("turn/post_completed", [])
     assert (await home.lived(turn_id)).turn.status == "in_progress"
     return turn_id
 
