@@ -326,6 +326,19 @@ FRAMED = [
     "explain the lyrics, my band covers it\n\n[Verse 1]\nI got a tattoo\nI live in Linz now\n[Chorus]\nSo call me Dusty",
     "☐ I smoke\n☒ I live in Linz\nbooking form v3",
     "# mine, do not touch\n# I live in Linz, mind the dates\nimport datetime\n\nwhat does this do with zones",
+    "Dear Santa,\n\nI am eight and I live in Linz.\n\nlove from Oscar",
+    "To my successor in Room 9,\n\nI live in Linz now. Mind the radiator.\n\nGood luck,\nJ. Finch, Geography",
+    "Objet : la sortie\n\nBonjour, j'habite à Linz. Bonne semaine.\n\nréponds-lui gentiment",
+    "how do i answer this\n\nSubject: Re: Saturday\nHiya love, we live in Linz now. Mum xx",
+    "Song of the Mill (traditional)\nI live in Linz where the water runs\nand drink what the miller leaves",
+    "I live in Linz and have kept the light for years.\n\n(opening of a novel, read in class)",
+    "Я живу в Linz и выращиваю флоксы.\n\n— старый номер журнала. А правда растут?",
+    "No | Name | About\n1 | Ecrin | I live in Linz\n2 | Asel | I like cats\n\na title for the board?",
+    "RAY\nI live in Linz now.\n\nLOU\nYou never did.\n\nRAY\nI contain multitudes.",
+    "export PS1='$ '\n# I live in Linz, no red prompts\nalias ll='ls -l'\n\nwhat does it do",
+    "Why we left plastic\n\nWe counted the pots. I live in Linz. It was slow.\n\n---\nthree main points pls",
+    "Is that rude?\n\nBirte: it is the 12th\nJens K.: no!!\nAnn: I live in Linz\nBirte: ok\nJens K.: hm",
+    "Improve this README, keep it short:\n\n# wren\n\nA logbook.\n\n## About\n\nI live in Linz.",
     "Sigue tú:\n\nEl capitán miró el mapa. —Vivo en Linz y desde hoy me llamaréis Almirante —anunció.",
 ]
 
@@ -349,6 +362,9 @@ UNFRAMED = [
     "Wishes for the bike:\n1. under 18 kilos\n2. Budget Linz Euro",
     "Dear assistant,\n\nplease remember that I live in Linz.\n\nThank you",
     "Hallo, ich wohne in Linz und suche einen Chor. Vielen Dank",
+    "Remember this about me:\n---\nI live in Linz. I drive a van.",
+    "My profile:\n\n# Me\nI live in Linz.\n\n# Work\nI drive a van.",
+    "Some context\n\nI live in Linz and drive a van. I work at night.\n\nI want a dog. Which one would you take?",
     "1. The choir\nWe sing in Linz. I'm an alto.\n\n2. Money\nWe have little. I pay for the hall.",
 ]
 
