@@ -109,12 +109,12 @@ def _find_titled(prose: Sequence[tuple[TextBlock, str]]) -> Iterator[Span]:
     titles = [block for block, said in prose if "\n" not in said and _is_heading(said.strip())]
     is_titled = len(prose) >= TITLED_PARAGRAPHS and [block.start for block in titles] == [prose[0][0].start]
     last = prose[-1][1] if prose else ""
-    if is_titled and not (SUBJECT.search(last) or KEEPS.search(last)):
-        yield prose[0][0].start, prose[-2 if _asks(last) else -1][0].end
+    if is_titled and not SUBJECT.search(last):
+        yield prose[0][0].start, prose[-2 if _asks(last) or KEEPS.search(last) else -1][0].end
 
 
 def _find_separated(text: str) -> Iterator[Span]:
-    """Yield what a line of dashes separates from a few words that hand it over, and a page of headings below such words.
+    """Yield what a line of dashes separates from a few words that hand it over, and headings with texts below such words.
 
     What somebody wants to be kept is their own, whatever separates it.
     """

@@ -321,7 +321,10 @@ def _header_lines(said: Mapping[int, str]) -> Iterator[int]:
 
 
 def _role_lines(said: Mapping[int, str]) -> list[int]:
-    """Return the lines that name who speaks next, in capitals, as plays write it; a name that comes once is a heading."""
+    """Return the lines that name who speaks next, in capitals, as plays write it.
+
+    A name comes again; what comes once is a heading.
+    """
     names = [at for at, line in said.items() if _NAME_LINE.fullmatch(line) and said.get(at + 1, "").strip()]
     called = Counter(said[at].strip() for at in names)
     return names if any(count > 1 for count in called.values()) else []

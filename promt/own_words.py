@@ -282,7 +282,7 @@ def _without_cover(text: str, prose: Sequence[TextBlock], *, is_plain: bool) -> 
 def _is_bare_request(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph only asks for work on a text, and says nothing of its speaker's own."""
     said = text[block.start : block.end]
-    return REWORKS.search(said) is not None and not is_about_user(said) and _only_asks(text, block)
+    return REWORKS.search(said) is not None and SUBJECT.search(said) is None and _only_asks(text, block)
 
 
 def _is_asked_about(text: str, block: TextBlock, last: TextBlock) -> bool:
