@@ -114,7 +114,7 @@ def _find_titled(prose: Sequence[tuple[TextBlock, str]]) -> Iterator[Span]:
 
 
 def _find_separated(text: str) -> Iterator[Span]:
-    """Yield what a line of dashes separates from a few words that hand it over, and headings with texts below such words.
+    """Yield what a line of dashes separates from a few words that hand it over, and headings with texts below those.
 
     What somebody wants to be kept is their own, whatever separates it.
     """
