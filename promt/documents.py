@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from promt.handing_over import INTRODUCES, KEEPS, QUESTION, SUBJECT, begins_request, compile_works
+from promt.handing_over import ALWAYS, HEADS_ORDER, INTRODUCES, KEEPS, QUESTION, SUBJECT, begins_request, compile_works
 from promt.language.reader import either
 from promt.layout import LIST_MARK, QUOTED, SPEAKER, Span, TextBlock, sentences
 from promt.patterns import compile_late
@@ -21,6 +21,7 @@ TITLE_LINES: Final = 3
 """A title may have a line below it that says when and where."""
 TITLED_PARAGRAPHS: Final = 3
 """A title in a line of its own stands above a text and, often, a request below that."""
+LABELLED_LINES: Final = 2
 ASKED_CHARS: Final = 300
 """Words that hand over a separated text are no longer."""
 SIGNED_CHARS: Final = 60
@@ -111,6 +112,28 @@ def _find_titled(prose: Sequence[tuple[TextBlock, str]]) -> Iterator[Span]:
     last = prose[-1][1] if prose else ""
     if is_titled and not SUBJECT.search(last):
         yield prose[0][0].start, prose[-2 if _asks(last) or KEEPS.search(last) else -1][0].end
+    if len(prose) > 1 and _is_filled_form(prose[0][1]):
+        yield prose[0][0].start, prose[0][0].end
+    if len(prose) > 1 and _leads_on(prose[0][1]) and "\n" not in prose[1][1].strip():
+        yield prose[1][0].start, prose[1][0].end
+
+
+def _is_filled_form(said: str) -> bool:
+    """Return whether a title stands above lines with a label each; one about the user heads their own list."""
+    head, *lines = said.strip().split("\n")
+    labelled = sum(SPEAKER.match(LIST_MARK.sub("", line)) is not None for line in lines)
+    is_theirs = is_about_user(head) or KEEPS.search(head) or INTRODUCES.search(head)
+    return labelled >= LABELLED_LINES and not is_theirs and is_title(head) and SPEAKER.match(head) is None
+
+
+def _leads_on(said: str) -> bool:
+    """Return whether a line ends with a colon and neither speaks of the user nor heads what they order or want kept."""
+    line = said.strip()
+    if "\n" in line or len(line) > TITLE_CHARS or not line.endswith((":", "：")):
+        return False
+    if HEADS_ORDER.match(line) or is_about_user(line):
+        return False
+    return not any(one.search(line) for one in (KEEPS, INTRODUCES, ALWAYS))
 
 
 def _find_separated(text: str) -> Iterator[Span]:
@@ -121,6 +144,9 @@ def _find_separated(text: str) -> Iterator[Span]:
     lines = list(_SEPARATES.finditer(text))
     if lines:
         is_below, is_above = _hands_over(text[: lines[0].start()]), _hands_over(text[lines[-1].end() :])
+        if is_below and is_above and len(lines) == 1:  # the longer one is the text
+            is_below = len(text) - lines[0].end() > lines[0].start()
+            is_above = not is_below
         if is_below or is_above:
             yield lines[0].end() if is_below else 0, lines[-1].start() if is_above else len(text)
     headings = list(_MARKDOWN_HEADING.finditer(text))

@@ -339,6 +339,11 @@ FRAMED = [
     "Why we left plastic\n\nWe counted the pots. I live in Linz. It was slow.\n\n---\nthree main points pls",
     "Is that rude?\n\nBirte: it is the 12th\nJens K.: no!!\nAnn: I live in Linz\nBirte: ok\nJens K.: hm",
     "Improve this README, keep it short:\n\n# wren\n\nA logbook.\n\n## About\n\nI live in Linz.",
+    "Kleinanzeige, bitte auf Fehler prüfen:\n\nSuche Mitfahrt. Ich wohne in Linz. Melden bei Wiebke.",
+    "Compte rendu du 6 octobre\nPrésents : Mme Baudin\n- Divers : j'habite à Linz\n\nmets moi ça en mail",
+    "参加申込書(一日コース)\n氏名:長谷部\nご意見:Linzに住んでいます\n\n確認のメールを作って",
+    "# tide\n\nA library, do what you like.\n\n## Author\nI live in Linz.\n\n----\nfeedback on this readme?",
+    "Témoignages du Moulin\n\nLe tour est fourni. J'habite à Linz.\n\npeux tu me traduire ca en anglais, merci",
     "Sigue tú:\n\nEl capitán miró el mapa. —Vivo en Linz y desde hoy me llamaréis Almirante —anunció.",
 ]
 
@@ -364,6 +369,9 @@ UNFRAMED = [
     "Hallo, ich wohne in Linz und suche einen Chor. Vielen Dank",
     "Remember this about me:\n---\nI live in Linz. I drive a van.",
     "My profile:\n\n# Me\nI live in Linz.\n\n# Work\nI drive a van.",
+    "Three facts for your files:\n\nI live in Linz.\nI drive a van.",
+    "Please note:\n\nI live in Linz and drive a van. I work at night.",
+    "Me in short\nname: Tom\ntown: Linz\n\nWhat would you cook for me?",
     "Some context\n\nI live in Linz and drive a van. I work at night.\n\nI want a dog. Which one would you take?",
     "1. The choir\nWe sing in Linz. I'm an alto.\n\n2. Money\nWe have little. I pay for the hall.",
 ]
