@@ -9,7 +9,17 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from promt.handing_over import ALWAYS, HEADS_ORDER, INTRODUCES, KEEPS, QUESTION, SUBJECT, begins_request, compile_works
+from promt.handing_over import (
+    ALWAYS,
+    HEADS_ORDER,
+    INTRODUCES,
+    KEEPS,
+    QUESTION,
+    REWORKS,
+    SUBJECT,
+    begins_request,
+    compile_works,
+)
 from promt.language.reader import either
 from promt.layout import LIST_MARK, QUOTED, SPEAKER, Span, TextBlock, sentences
 from promt.patterns import compile_late
@@ -46,7 +56,7 @@ _NOTE = compile_late(r"[ \t]*[(（][^()（）\n]*[)）](?=[,，:：!！])")
 """Stands in brackets in a greeting."""
 _MARKDOWN_HEADING = compile_late(r"^#{1,6}[ \t]+\S", re.MULTILINE)
 _SEPARATES = compile_late(r"^[ \t]*([-—–=*_~#])\1{2,}[ \t]*$", re.MULTILINE)
-_SOURCE = compile_late(r"\s*(?:[(（][^\n]*[)）]\s*$|[—―–]{1,2}[ \t]*[^\W_])")
+_SOURCE = compile_late(r"\s*(?:[(（][^\n]*[)）]\s*$|[—―–^↑]{1,2}[ \t]*[^\W_])")
 _QUOTES = frozenset("\"'“„«‘")
 _WORD = compile_late(r"[^\W\d_][\w'’.-]*")
 _INITIAL = compile_late(r"(?<=\b[^\W\d_])\.$")
@@ -150,8 +160,12 @@ def _find_separated(text: str) -> Iterator[Span]:
         if is_below or is_above:
             yield lines[0].end() if is_below else 0, lines[-1].start() if is_above else len(text)
     headings = list(_MARKDOWN_HEADING.finditer(text))
-    if len(headings) > 1 and _hands_over(text[: headings[0].start()]):
-        yield headings[0].start(), len(text)
+    if len(headings) > 1:
+        if _hands_over(text[: headings[0].start()]):
+            yield headings[0].start(), len(text)
+        request = text.rstrip().rfind("\n\n")
+        if not text[: headings[0].start()].strip() and REWORKS.search(text, max(request, headings[-1].end())):
+            yield 0, request
 
 
 def _hands_over(words: str) -> bool:
@@ -199,7 +213,7 @@ def _is_headed(said: str) -> bool:
 
 
 def _names_source(said: str) -> bool:
-    """Return whether a paragraph says where the text above it is from: all of it in brackets, or behind a dash."""
+    """Return whether a paragraph says where the text above it is from: in brackets, behind a dash or an arrow up."""
     return "\n" not in said.strip() and _SOURCE.match(said) is not None
 
 

@@ -278,7 +278,7 @@ def _without_cover(text: str, prose: Sequence[TextBlock], *, is_plain: bool) -> 
         before = [one for one in before if not _is_asked_about(text, one, prose[-1])]
     kept = [*before, *prose[-1:]]
     if len(prose) > 1 and _says_nothing_own(text, prose[0]):
-        kept = [one for one in kept if one.end - one.start <= ASIDE_CHARS or _is_mostly_about_user(text, one)]
+        kept = [one for one in kept if not _is_page(text, one)]
     for block in kept:
         yield block.start, block.end
 
@@ -287,6 +287,12 @@ def _says_nothing_own(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph is short and says nothing of the user: a request in words that no list knows."""
     said = text[block.start : block.end]
     return len(said) <= ASIDE_CHARS and SUBJECT.search(said) is None and not KEEPS.search(said)
+
+
+def _is_page(text: str, block: TextBlock) -> bool:
+    """Return whether a paragraph is a long one, no list, that is mostly not about the user."""
+    is_long = block.end - block.start > ASIDE_CHARS and "\n" not in text[block.start : block.end]
+    return is_long and not _is_mostly_about_user(text, block)
 
 
 def _is_bare_request(text: str, block: TextBlock) -> bool:

@@ -305,6 +305,10 @@ def test_what_has_a_frame_of_its_own_is_not_the_users(text: str) -> None:
 NOTICE = (
     "WATER WORKS - ALL TENANTS: the tap is off on Monday. From now on always ring the caretaker first. Kind regards"
 )
+BARN = (
+    "The barn was built in 1840 and moved twice. I live in Linz. The beams are oak, and the owls came by themselves. "
+    "It took four summers and one very patient carpenter, and the roof still wants doing before the snow comes."
+)
 FRAMED = [
     NOTICE,
     "How I Fixed My Knees\nBy Mel Crewe\nFor years they hurt. I live in Linz and I never run.",
@@ -344,6 +348,9 @@ FRAMED = [
     "参加申込書(一日コース)\n氏名:長谷部\nご意見:Linzに住んでいます\n\n確認のメールを作って",
     "# tide\n\nA library, do what you like.\n\n## Author\nI live in Linz.\n\n----\nfeedback on this readme?",
     "Témoignages du Moulin\n\nLe tour est fourni. J'habite à Linz.\n\npeux tu me traduire ca en anglais, merci",
+    "Monday. Rained.\nTuesday. I live in Linz now.\nFriday. A parcel.\n\n^ a diary of 1888, in the third person",
+    "# tide\n\nA tiny tool.\n\n## Author\n\nI live in Linz.\n\nThe readme needs badges. Rewrite.",
+    f"{BARN}\n\ngerman version of that, jokes kept",
     "Sigue tú:\n\nEl capitán miró el mapa. —Vivo en Linz y desde hoy me llamaréis Almirante —anunció.",
 ]
 
@@ -355,7 +362,11 @@ def test_a_text_with_a_frame_of_its_own_is_not_the_users(text: str) -> None:
     assert "From now on" not in kept
 
 
-UNFRAMED = [
+UNBARN = (
+    "The barn was built in 1840 and moved twice. I live in Linz. The beams are oak, and the owls came by themselves. "
+    "It took four summers and one very patient carpenter, and the roof still wants doing before the snow comes."
+)
+FRAMED = [
     "About me\nI live in Linz. I drive a van.",
     "Kurz zu mir:\nRentnerin, wohne in Linz\nverheiratet mit Jürgen",
     "— 34 года, разведена\n— живу в Linz, тестировщица\n— кот Байт",
