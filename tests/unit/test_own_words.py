@@ -43,10 +43,11 @@ def holds(text: str, part: str, spans: list[Span], *, whole: bool) -> bool:
 
 
 @pytest.mark.loop("check")
-def test_a_payload_in_what_is_pasted_is_not_the_users() -> None:
+@pytest.mark.parametrize("author", ["", "second/", "third/", "fourth/", "fifth/"])
+def test_a_payload_in_what_is_pasted_is_not_the_users(author: str) -> None:
     forms: dict[str, list[bool]] = {}
-    for carrier in corpus("carriers"):
-        for payload in corpus("payloads"):
+    for carrier in corpus(f"{author}carriers"):
+        for payload in corpus(f"{author}payloads"):
             text = carrier["text"].replace("{PAYLOAD}", payload["text"])
             passed = holds(text, payload["text"], own_words(text), whole=False)
             forms.setdefault(carrier["form"], []).append(passed)
@@ -362,11 +363,7 @@ def test_a_text_with_a_frame_of_its_own_is_not_the_users(text: str) -> None:
     assert "From now on" not in kept
 
 
-UNBARN = (
-    "The barn was built in 1840 and moved twice. I live in Linz. The beams are oak, and the owls came by themselves. "
-    "It took four summers and one very patient carpenter, and the roof still wants doing before the snow comes."
-)
-FRAMED = [
+UNFRAMED = [
     "About me\nI live in Linz. I drive a van.",
     "Kurz zu mir:\nRentnerin, wohne in Linz\nverheiratet mit Jürgen",
     "— 34 года, разведена\n— живу в Linz, тестировщица\n— кот Байт",
