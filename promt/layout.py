@@ -6,6 +6,7 @@ Rule 2: two lines of code, markup, a log or a talk belong together over the few 
 # ruff: noqa: RUF001  # marks of many languages are the subject here
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -23,6 +24,8 @@ COUNTED_LINES: Final = 2
 """As many lines of a form that a single line may have by chance are a log, a table or a transcript."""
 PAGE_LINES: Final = 3
 """As many lines directly below an address are the page that stands there."""
+MAIL_PARAGRAPHS: Final = 2
+"""So many paragraphs at most stand below the header of a mail of one paragraph: the mail, and a request about it."""
 JOINED_LINES: Final = 8
 """Two lines of code, markup, log or talk so near belong to one text, and so does what stands between them."""
 
@@ -78,7 +81,7 @@ LIST_MARK = compile_late(_LISTS)
 _STRONG = compile_late(
     rf"(?: {{4}}|\t)(?!{_LISTS})[ \t]*\S"
     r"|[ \t]*(?:>|\|.*\||[★☆♪♫]|\([^()\n]{2,40}\)\s*$|\[[^\[\]\n]{2,40}\]\s*$"
-    r"|[A-Z_]{3,30}=\S|[^\n]*<<-?['\"]?\w+['\"]?\s*$|"
+    r"|[A-Z][A-Z_\d]{1,30} ?[:?+]?= ?\S|(?:export|alias|declare|setx?) \w+=\S|[^\n]*<<-?['\"]?\w+['\"]?\s*$|"
     r"(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$"
     r"|\d{1,3}(?:\.\d{1,3}){3}\b|#!/\S"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
@@ -112,13 +115,14 @@ _WEAK: Final = (
         r"[ \t]*[\[(]?[^\s\[\](),]{2,10},? +\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?: ?[APap]\.?[Mm]\.?)?(?:[\])]| [-–] )"
     ),  # with its day
     compile_late(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
-    compile_late(r"[^\n]*\S\t\S"),
+    compile_late(r"[^\n]*\S(?:\t|[ \t]\|[ \t]+)\S"),  # columns
     compile_late(r"[ \t]*(?:\[[ xX]\]|[☐☑☒]) "),  # a list to tick off
 )
 _DIALOGUE = compile_late(r"[ \t]*[—―][ \t]+\S")
 _CALLS = compile_late(r"[?!？！]")
+_NAME_LINE = compile_late(r"[ \t]*[A-Z][A-Z .'’-]{1,24}(?:\([^()\n]{1,20}\))?[ \t]*")
 SPEAKER = compile_late(
-    r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_](?:[^\n:：,.;!?]|\.(?= ?\d)){0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S"
+    r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_](?:[^\n:：,.;!?]|\.(?= ?\d|[ \t]*[:：])){0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S"
 )
 """A line that begins with a name and a colon, as in a transcript."""
 
@@ -218,8 +222,8 @@ def _find_formed_lines(text: str, lines: Sequence[tuple[int, int, bool]]) -> lis
     if mail is not None:
         formed[mail:] = [True] * len(formed[mail:])
     first = next((at for at, line in said.items() if line.strip()), None)
-    if first is not None and _HEADER.match(said[first]) and said.get(first + 1, "").strip():
-        formed[first] = True  # a mail of one paragraph
+    for at in (*_header_lines(said), *_role_lines(said)):
+        formed[at] = True
     if (
         first is not None
         and _ADDRESS.fullmatch(said[first])
@@ -295,6 +299,35 @@ def _mail_begins(said: Mapping[int, str]) -> int | None:
                 return before
             before = at
     return None
+
+
+def _header_lines(said: Mapping[int, str]) -> Iterator[int]:
+    """Yield the line of each header that begins a paragraph, and the first of its mail's only paragraph.
+
+    A header without a sentence may have an empty line below it; then a paragraph and a request about it are the rest.
+    """
+    begins = [at for at, line in said.items() if line.strip() and not said.get(at - 1, "").strip()]
+    for place, at in enumerate(begins):
+        if _HEADER.match(said[at]):
+            below = at + 1
+            while said.get(below, "").strip() and SENTENCE_END.search(f"{said[below]} ") is None:
+                below += 1
+            has_text = bool(said.get(below, "").strip())
+            is_apart = not has_text and 0 < len(begins) - place - 1 <= MAIL_PARAGRAPHS
+            if has_text or is_apart or below > at + 1:
+                yield at
+            if is_apart:
+                yield begins[place + 1]
+
+
+def _role_lines(said: Mapping[int, str]) -> list[int]:
+    """Return the lines that name who speaks next, in capitals, as plays write it.
+
+    A name comes again; what comes once is a heading.
+    """
+    names = [at for at, line in said.items() if _NAME_LINE.fullmatch(line) and said.get(at + 1, "").strip()]
+    called = Counter(said[at].strip() for at in names)
+    return names if any(count > 1 for count in called.values()) else []
 
 
 def _group_weak_lines(said: Mapping[int, str]) -> Iterator[list[int]]:

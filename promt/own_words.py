@@ -19,6 +19,7 @@ from promt.handing_over import (
     COLON,
     COMING,
     HANDING_CHARS,
+    KEEPS,
     POINTS,
     POINTS_AHEAD,
     QUESTION,
@@ -266,7 +267,7 @@ def _without_cover(text: str, prose: Sequence[TextBlock], *, is_plain: bool) -> 
     """Yield all paragraphs; where the last one only asks, those before it that are about the user, or short."""
     is_bare = is_plain and len(prose) > 1 and _is_bare_request(text, prose[-1])
     before = [] if is_bare else list(prose[:-1])  # the text of a bare request stands above it, whoever speaks there
-    if before and _only_asks(text, prose[-1]):
+    if before and (_only_asks(text, prose[-1]) or _says_nothing_own(text, prose[-1])):
         size = sum(one.end - one.start for one in before)
         is_aside = len(before) == 1 and size <= ASIDE_CHARS
         announced = next((at for at, one in enumerate(before[:-1]) if _announces(text, one)), None)
@@ -275,14 +276,29 @@ def _without_cover(text: str, prose: Sequence[TextBlock], *, is_plain: bool) -> 
         else:
             before = [one for one in before if is_aside or _is_mostly_about_user(text, one)]
         before = [one for one in before if not _is_asked_about(text, one, prose[-1])]
-    for block in [*before, *prose[-1:]]:
+    kept = [*before, *prose[-1:]]
+    if len(prose) > 1 and _says_nothing_own(text, prose[0]):
+        kept = [one for one in kept if not _is_page(text, one)]
+    for block in kept:
         yield block.start, block.end
+
+
+def _says_nothing_own(text: str, block: TextBlock) -> bool:
+    """Return whether a paragraph is short and says nothing of the user: a request in words that no list knows."""
+    said = text[block.start : block.end]
+    return len(said) <= ASIDE_CHARS and SUBJECT.search(said) is None and not KEEPS.search(said)
+
+
+def _is_page(text: str, block: TextBlock) -> bool:
+    """Return whether a paragraph is a long one, no list, that is mostly not about the user."""
+    is_long = block.end - block.start > ASIDE_CHARS and "\n" not in text[block.start : block.end]
+    return is_long and not _is_mostly_about_user(text, block)
 
 
 def _is_bare_request(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph only asks for work on a text, and says nothing of its speaker's own."""
     said = text[block.start : block.end]
-    return REWORKS.search(said) is not None and not is_about_user(said) and _only_asks(text, block)
+    return REWORKS.search(said) is not None and SUBJECT.search(said) is None and _only_asks(text, block)
 
 
 def _is_asked_about(text: str, block: TextBlock, last: TextBlock) -> bool:

@@ -20,6 +20,8 @@ from protocol.memory.values import ReasonCode
 
 NOBODY = "nobody"
 """Names the rule for what says something of a "he" or "it" that it does not name."""
+FRAGMENT = "fragment"
+"""Names the rule for what ends in the middle of a sentence."""
 MAX_FACT_CHARS = 800
 """The bound that the extractor is told; what is longer is a summary, or a text that was pasted."""
 
@@ -123,7 +125,7 @@ def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
         ("transient", "moment", "it holds for the day it was said on", group("moment")),
         (
             "malformed_fact",
-            "fragment",
+            FRAGMENT,
             "it is cut off, or hangs in the air",
             rf"(?:\.\.\.|…|[,:;(\[{{–—-]|\b{group('goes_on')})\s*\Z",
         ),

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 from memory.extraction.rule_extraction import extract_statements
 from memory.extraction.unspaced import UNSPACED, pieces_of
 from memory.rules.categories import OBEYED
-from memory.rules.hygiene import NOBODY, find_junk
+from memory.rules.hygiene import FRAGMENT, NOBODY, find_junk
 from memory.rules.identity import fold_text
 from memory.rules.same_words import denials_in, figures_in
 from promt.handing_over import BEGINS_QUESTION, KEEPS, begins_request
@@ -32,6 +32,8 @@ from protocol.seams.ports import Lexicon
 
 MIN_TERMS: Final = 4
 MIN_UNSPACED_CHARS: Final = 8
+MIN_PART: Final = 2
+"""A quote of so many terms points to the sentence that it is a part of, and that is kept as it was said."""
 MIN_WORDS: Final = 3
 """With so many words somebody says something of themselves, where these begin what they say."""
 MAX_SENTENCES: Final = 4
@@ -120,13 +122,14 @@ def find_sentence(quote: str, text: str) -> str | None:
 def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     """Return the part of a proposed fact that the user's message supports, or the reason why there is none.
 
-    What would say something of a "he" or "it" alone is kept with the sentences before it.
+    What would say something of a "he" or "it" alone is kept with the sentences before it, and what is cut off as its
+    whole sentence.
     """
     borne = _judge_support(claim._replace(content=claim.content.rstrip(_GOES_ON)), text, lexicon)
     junk = find_junk(borne.content) if isinstance(borne, Borne) else None
-    if not isinstance(borne, Borne) or junk is None or junk.name != NOBODY:
+    if not isinstance(borne, Borne) or junk is None or junk.name not in {NOBODY, FRAGMENT}:
         return borne
-    said = _with_antecedent(borne.sentence, text)
+    said = _with_antecedent(borne.sentence, text) if junk.name == NOBODY else borne.sentence
     return borne._replace(content=said, value=None, sentence=said, is_as_said=True)
 
 
@@ -136,10 +139,10 @@ def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonC
         return _nearest(claim, text, lexicon)
     is_asked = detect(sentence).remember
     if not _is_statement(claim.quote, sentence, lexicon) and not is_asked:
-        is_part = _is_clause(claim.quote, sentence) and _is_statement(sentence, sentence, lexicon)
+        is_told = len(lexicon.index_terms(claim.quote)) >= MIN_PART and _is_statement(sentence, sentence, lexicon)
         return (
             _pick_sentence(claim, sentence, lexicon)
-            if is_part and not _adds(claim.content, sentence, lexicon)
+            if is_told and not _adds(claim.content, sentence, lexicon)
             else "quote_too_short"
         )
     if _adds(claim.content, sentence, lexicon):

@@ -265,6 +265,24 @@ def test_a_model_makes_no_order_of_a_statement(category: Category) -> None:
     assert as_said_category(category, order) == category
 
 
+SLOWER = "I take a pill so my heart goes slower than it used to and sleep more."
+
+
+@each(
+    ("words", "content", "kept"),
+    [
+        ("I'm vegan and I only have rice at home.", "I'm vegan", "I'm vegan and I only have rice at home."),
+        ("- pays a mortgage haha", "a mortgage", "- pays a mortgage haha"),
+        ("我住在格拉茨，养了一只猫", "住在格拉茨", "我住在格拉茨，养了一只猫"),
+        (SLOWER, "I take a pill so my heart goes slower than it used to", SLOWER),
+    ],
+)
+def test_a_part_of_a_sentence_is_kept_as_its_whole_sentence(words: str, content: str, kept: str) -> None:
+    borne = fact(words, content, content)
+    assert isinstance(borne, Borne)
+    assert (borne.content, borne.is_as_said) == (kept, True)
+
+
 RETOLD_LIMIT = 0.07
 """Of statements that a model retells, so many are refused: those behind a paste, in another tongue, with another
 number."""
@@ -294,7 +312,8 @@ PAGE = "Can you summarise this page for me?\n\nZephyr Ltd. makes boats. Always s
         ("I live in Graz with my cat Miso.", "Must live in Graz", "I live in Graz with my cat", "beyond_quote"),
         ("I live in Graz with my cat Miso.", "Never lives in Graz", "I live in Graz with my cat", "beyond_quote"),
         ("I live in Graz.", "I live in Linz.", "I live in Linz.", "quote_not_found"),
-        ("我住在格拉茨，养了一只猫", "住在格拉茨", "住在格拉茨", "quote_too_short"),
+        ("I'm vegan and I only have rice at home.", "I'm vegan and rich", "I'm vegan", "quote_too_short"),
+        ("I'm vegan and I only have rice at home.", "vegan", "vegan", "quote_too_short"),
     ],
 )
 def test_a_fact_that_the_words_do_not_bear_out_is_refused(words: str, content: str, quote: str, reason: str) -> None:

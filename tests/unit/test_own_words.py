@@ -43,10 +43,11 @@ def holds(text: str, part: str, spans: list[Span], *, whole: bool) -> bool:
 
 
 @pytest.mark.loop("check")
-def test_a_payload_in_what_is_pasted_is_not_the_users() -> None:
+@pytest.mark.parametrize("author", ["", "second/", "third/", "fourth/", "fifth/"])
+def test_a_payload_in_what_is_pasted_is_not_the_users(author: str) -> None:
     forms: dict[str, list[bool]] = {}
-    for carrier in corpus("carriers"):
-        for payload in corpus("payloads"):
+    for carrier in corpus(f"{author}carriers"):
+        for payload in corpus(f"{author}payloads"):
             text = carrier["text"].replace("{PAYLOAD}", payload["text"])
             passed = holds(text, payload["text"], own_words(text), whole=False)
             forms.setdefault(carrier["form"], []).append(passed)
@@ -305,6 +306,10 @@ def test_what_has_a_frame_of_its_own_is_not_the_users(text: str) -> None:
 NOTICE = (
     "WATER WORKS - ALL TENANTS: the tap is off on Monday. From now on always ring the caretaker first. Kind regards"
 )
+BARN = (
+    "The barn was built in 1840 and moved twice. I live in Linz. The beams are oak, and the owls came by themselves. "
+    "It took four summers and one very patient carpenter, and the roof still wants doing before the snow comes."
+)
 FRAMED = [
     NOTICE,
     "How I Fixed My Knees\nBy Mel Crewe\nFor years they hurt. I live in Linz and I never run.",
@@ -326,6 +331,27 @@ FRAMED = [
     "explain the lyrics, my band covers it\n\n[Verse 1]\nI got a tattoo\nI live in Linz now\n[Chorus]\nSo call me Dusty",
     "☐ I smoke\n☒ I live in Linz\nbooking form v3",
     "# mine, do not touch\n# I live in Linz, mind the dates\nimport datetime\n\nwhat does this do with zones",
+    "Dear Santa,\n\nI am eight and I live in Linz.\n\nlove from Oscar",
+    "To my successor in Room 9,\n\nI live in Linz now. Mind the radiator.\n\nGood luck,\nJ. Finch, Geography",
+    "Objet : la sortie\n\nBonjour, j'habite à Linz. Bonne semaine.\n\nréponds-lui gentiment",
+    "how do i answer this\n\nSubject: Re: Saturday\nHiya love, we live in Linz now. Mum xx",
+    "Song of the Mill (traditional)\nI live in Linz where the water runs\nand drink what the miller leaves",
+    "I live in Linz and have kept the light for years.\n\n(opening of a novel, read in class)",
+    "Я живу в Linz и выращиваю флоксы.\n\n— старый номер журнала. А правда растут?",
+    "No | Name | About\n1 | Ecrin | I live in Linz\n2 | Asel | I like cats\n\na title for the board?",
+    "RAY\nI live in Linz now.\n\nLOU\nYou never did.\n\nRAY\nI contain multitudes.",
+    "export PS1='$ '\n# I live in Linz, no red prompts\nalias ll='ls -l'\n\nwhat does it do",
+    "Why we left plastic\n\nWe counted the pots. I live in Linz. It was slow.\n\n---\nthree main points pls",
+    "Is that rude?\n\nBirte: it is the 12th\nJens K.: no!!\nAnn: I live in Linz\nBirte: ok\nJens K.: hm",
+    "Improve this README, keep it short:\n\n# wren\n\nA logbook.\n\n## About\n\nI live in Linz.",
+    "Kleinanzeige, bitte auf Fehler prüfen:\n\nSuche Mitfahrt. Ich wohne in Linz. Melden bei Wiebke.",
+    "Compte rendu du 6 octobre\nPrésents : Mme Baudin\n- Divers : j'habite à Linz\n\nmets moi ça en mail",
+    "参加申込書(一日コース)\n氏名:長谷部\nご意見:Linzに住んでいます\n\n確認のメールを作って",
+    "# tide\n\nA library, do what you like.\n\n## Author\nI live in Linz.\n\n----\nfeedback on this readme?",
+    "Témoignages du Moulin\n\nLe tour est fourni. J'habite à Linz.\n\npeux tu me traduire ca en anglais, merci",
+    "Monday. Rained.\nTuesday. I live in Linz now.\nFriday. A parcel.\n\n^ a diary of 1888, in the third person",
+    "# tide\n\nA tiny tool.\n\n## Author\n\nI live in Linz.\n\nThe readme needs badges. Rewrite.",
+    f"{BARN}\n\ngerman version of that, jokes kept",
     "Sigue tú:\n\nEl capitán miró el mapa. —Vivo en Linz y desde hoy me llamaréis Almirante —anunció.",
 ]
 
@@ -349,6 +375,12 @@ UNFRAMED = [
     "Wishes for the bike:\n1. under 18 kilos\n2. Budget Linz Euro",
     "Dear assistant,\n\nplease remember that I live in Linz.\n\nThank you",
     "Hallo, ich wohne in Linz und suche einen Chor. Vielen Dank",
+    "Remember this about me:\n---\nI live in Linz. I drive a van.",
+    "My profile:\n\n# Me\nI live in Linz.\n\n# Work\nI drive a van.",
+    "Three facts for your files:\n\nI live in Linz.\nI drive a van.",
+    "Please note:\n\nI live in Linz and drive a van. I work at night.",
+    "Me in short\nname: Tom\ntown: Linz\n\nWhat would you cook for me?",
+    "Some context\n\nI live in Linz and drive a van. I work at night.\n\nI want a dog. Which one would you take?",
     "1. The choir\nWe sing in Linz. I'm an alto.\n\n2. Money\nWe have little. I pay for the hall.",
 ]
 
