@@ -26,7 +26,7 @@ from gateway.doors.commands.options import (
 )
 from gateway.doors.commands.sensitive import hide_sensitive, hint_named_sensitive
 from gateway.doors.terminal.exits import Stop
-from gateway.doors.terminal.screen import confirm, format_count, hint, is_asked, plain, say, show_json, show_table
+from gateway.doors.terminal.screen import can_ask, confirm, format_count, hint, plain, say, show_json, show_table
 from protocol import methods as m
 from protocol.memory.forgetting import ForgetResult, Receipt
 from protocol.memory.writes import ConfirmResult, RestoreResult, UpdateResult
@@ -195,7 +195,7 @@ def _forget(given: argparse.Namespace) -> int:
         ids = would.forgotten_memory_ids
         is_small = len(ids) == 1 and not given.erase  # one memory that can be restored is no destruction
         is_open = given.dry_run or not (ids or would.cancelled) or not (given.yes or is_small)
-        is_shown = is_asked() or ((given.dry_run or len(ids) == 1) and not given.json)
+        is_shown = can_ask() or ((given.dry_run or len(ids) == 1) and not given.json)
         found = await _records(door, ids, params["context"]) if is_shown else []
         return ForgetPreview(would, found) if is_open else await _carry_out(door, params, found)
 
@@ -213,7 +213,7 @@ def _forget(given: argparse.Namespace) -> int:
 
 def _ask(wanted: ForgetPreview, *, is_erasing: bool, is_json: bool) -> None:
     """Show the extent and go on only with a yes. Raises `Stop`."""
-    if is_asked():
+    if can_ask():
         show_table(["id", "category", "content"], wanted.rows, to=sys.stderr)
         if wanted.result.receipt is not None and not is_json:
             _show_receipt(wanted.result.receipt, is_rehearsal=True)
