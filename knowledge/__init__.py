@@ -7,6 +7,6 @@ search/  find pieces, verify them on the disk, show them; read around an address
 turns/   the tools of a model, and recall before it answers
 rows/    the only SQL of this house
 
-A piece is what retrieval calls a chunk: a range of a file's text that is found by itself. A content stands for all files
-of the same bytes and kind; it is indexed once.
+A piece is what retrieval calls a chunk: a range of a file's text that is found by itself. A content stands for all
+files of the same bytes and kind; it is indexed once.
 """
