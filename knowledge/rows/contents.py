@@ -50,7 +50,7 @@ _FULL_TEXT: Mapping[FullText, _Statements] = {
 
 
 class WordChange(Struct, frozen=True):
-    """A change of a full-text row: it is added, removed, added unless it is there, or gets terms other than `before`."""
+    """A change of a full-text row: it is added, removed, added if it is missing, or gets terms other than `before`."""
 
     row: int
     body: str

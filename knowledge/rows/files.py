@@ -128,7 +128,7 @@ def add_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
 
 
 def release_files(tx: Tx, collection: int, *, resting: bool) -> None:
-    """Make new files due, which wait until it is clear which of them were moved; with `resting` those that rest, too."""
+    """Make new files due, held back until it was clear which were only moved; with `resting` also those that rest."""
     tx.run(SQL["release_files"], {"collection": collection, "resting": int(resting)})
 
 
@@ -148,12 +148,12 @@ def folders_of(tx: Tx, collection: int) -> set[str]:
 
 
 def count_readable(tx: Tx, collection: int) -> int:
-    """Return the number of files that are read or wait for it."""
+    """Return the number of a collection's files that are not gone."""
     return tx.all(SQL["count_readable"], {"collection": collection})[0][0]
 
 
 def count_read(tx: Tx, collection: int) -> int:
-    """Return the number of a collection's files that were ever read to the end."""
+    """Return the number of a collection's files that are indexed and do not wait to be read again."""
     return tx.all(SQL["count_read"], {"collection": collection})[0][0]
 
 
