@@ -180,7 +180,7 @@ def _search_for(words: frozenset[str]) -> Callable[[str], object]:
 
 
 class _Deciding(Struct, frozen=True):
-    """The lists that decide in a folder, and a quick test of whether any could match a folded path: for most none can."""
+    """The lists that decide in a folder, and a quick test of whether any could match a folded path; most match none."""
 
     lists: tuple[PatternList, ...]
     may_match: Callable[[str], object]

@@ -52,7 +52,7 @@ def fold_quotation(text: str) -> str:
 
 
 def state_in(text: str, place: FilePlace) -> PlaceState:
-    """Return `same` where a text has the words of a place at its lines, `moved` where elsewhere, else `changed`; pure."""
+    """Return `same` where a text has a place's words at its lines, `moved` where elsewhere, else `changed`; pure."""
     quote = fold_quotation(place.quote)
     if place.from_line is not None:
         starts = line_starts(text) if text else []

@@ -79,7 +79,7 @@ class FileQuestion(Struct, frozen=True):
 
 
 class _Weighing(Struct, frozen=True):
-    """What all pieces of a question are scored with."""
+    """The values that all pieces of a question are scored with."""
 
     weights: Mapping[str, float]
     files_of_term: Mapping[str, frozenset[int]]

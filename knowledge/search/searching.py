@@ -146,7 +146,7 @@ class KnowledgeSearcher:
         return snapshot, found
 
     def _semantic(self, tx: Tx, wanted: Sequence[KnownCollection], asked: FileQuestion) -> SemanticState:
-        """Return the model's state where all pieces were compared by meaning, `pending` where not all were, else `off`."""
+        """Return the model's state where all pieces were compared by meaning, `pending` where some were, else `off`."""
         state = self._means.meaning.state()
         if state == "off" or not any(known.meaning != "off" for known in wanted):
             return "off"

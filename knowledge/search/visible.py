@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 
 class Viewpoint(Struct, frozen=True):
-    """What a call's visible files depend on: its workspace, and whether a subagent calls."""
+    """The facts that decide which files a call sees: its workspace, and whether a subagent calls."""
 
     workspace_id: str
     is_subagent: bool

@@ -1,4 +1,4 @@
-"""What a turn asks of a search beyond its options; apart from the search, so that hooks need not import that."""
+"""The wish of a turn that searches files; apart from the search itself, so that hooks need not import that."""
 
 from msgspec import Struct
 
@@ -6,7 +6,7 @@ from protocol.hooks import TurnContext
 
 
 class Wish(Struct, frozen=True):
-    """What a turn asks of a search beyond its options; by default nothing, as for a client."""
+    """The demands of a turn on a search beyond its options; by default none, as for a client."""
 
     turn: TurnContext | None = None
     """The turn that searches, by a tool or in recall."""

@@ -93,7 +93,7 @@ class KnowledgeTools:
         return dict.fromkeys(self._calls, self)
 
     async def offer(self, given: HookInput) -> HookOutput:
-        """Offer the tools, hidden until the turn's plan or its model asks for them; the hook `knowledge.tool_bundle`."""
+        """Offer the tools, hidden until the turn's plan or model asks for them; the hook `knowledge.tool_bundle`."""
         if not given.provider_calls_tools or why_no_tools(given.context, given.policy) is not None:
             return HookOutput()
         names = [name for name in self._calls if name not in given.existing_tools]
