@@ -40,7 +40,7 @@ from knowledge.scan.roots import overlapping, problem_of_root
 from knowledge.scan.scanning import Scanner
 from promt.patterns import compile_late
 from protocol.base import DEFAULT_WORKSPACE
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError, Refused
 from protocol.files.collections import (
     Collection,
@@ -161,8 +161,7 @@ class Collections:
 
         def read(tx: Tx) -> CollectionListResult:
             rows = list_collections(tx, workspaces, after, params.limit + 1)
-            page = rows[: params.limit]
-            more = cursor_of(page[-1].id) if len(rows) > len(page) else None
+            page, more = cut_page(rows, params.limit, lambda one: (one.id,))
             return CollectionListResult(collections=[to_wire(tx, one) for one in page], next_cursor=more)
 
         return await self._means.db.read(read)

@@ -20,7 +20,7 @@ from knowledge.search.finding import RankedPiece
 from knowledge.search.searching import KnowledgeSearcher
 from knowledge.search.visible import visible_collections
 from protocol.base import DEFAULT_WORKSPACE
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError
 from protocol.files.knowledge import (
     ChangesParams,
@@ -77,8 +77,7 @@ class FileInquiries:
                 states=params.states or VISIBLE,
                 kinds=params.kinds or (),
             )
-            page = rows[: params.limit]
-            more = cursor_of(page[-1].id) if len(rows) > len(page) else None
+            page, more = cut_page(rows, params.limit, lambda one: (one.id,))
             return FilesResult(files=[_to_known_file(tx, known, row) for row in page], next_cursor=more)
 
         return await self._means.db.read(read)
@@ -191,8 +190,7 @@ class FileInquiries:
             events = list_changes(
                 tx, name=params.collection_id or "", since=params.since_at or 0, before=before, limit=params.limit + 1
             )
-            page = events[: params.limit]
-            more = cursor_of(page[-1].seq) if len(events) > len(page) else None
+            page, more = cut_page(events, params.limit, lambda one: (one.seq,))
             return ChangesResult(events=page, next_cursor=more)
 
         return await self._means.db.read(read)
@@ -204,8 +202,7 @@ class FileInquiries:
         def read(tx: Tx) -> FileVersionsResult:
             known = require(tx, params.collection_id)
             rows = list_versions(tx, known.id, params.path, before, params.limit + 1)
-            page = rows[: params.limit]
-            more = cursor_of(page[-1][0]) if len(rows) > len(page) else None
+            page, more = cut_page(rows, params.limit, lambda one: (one[0],))
             return FileVersionsResult(versions=[version for _, version in page], next_cursor=more)
 
         return await self._means.db.read(read)

@@ -16,7 +16,7 @@ from knowledge.search.addresses import quote_path
 from knowledge.search.readable_files import follow_path
 from knowledge.search.visible import Part, chosen, part_of, visible_collections
 from protocol.base import EdgeOrigin
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError
 from protocol.files.graph import (
     EdgesParams,
@@ -131,9 +131,8 @@ class EntityReader:
             found = list_entities(
                 tx, HOUSE, places, params.kinds or (), params.query or "", after=after, limit=params.limit + 1
             )
-            page = found[: params.limit]
+            page, more = cut_page(found, params.limit, lambda one: (one.row,))
             aliases = aliases_of(tx, [one.row for one in page])
-            more = cursor_of(page[-1].row) if len(found) > len(page) else None
             shown = [_to_file_entity(tx, one, aliases.get(one.row, [])) for one in page]
             return EntitiesResult(entities=shown, next_cursor=more)
 
@@ -155,8 +154,7 @@ class EntityReader:
                 after=after,
                 limit=params.limit + 1,
             )
-            page = found[: params.limit]
-            more = cursor_of(page[-1].id) if len(found) > len(page) else None
+            page, more = cut_page(found, params.limit, lambda one: (one.id,))
             return EdgesResult(edges=[_to_file_edge(tx, edge) for edge in page], next_cursor=more)
 
         return await self._means.db.read(read)
