@@ -214,9 +214,7 @@ def require_home(given: argparse.Namespace) -> None:
     """Refuse a question where there is no home: a question makes none. Raises `Stop`."""
     if not has_home(given):
         if hasattr(given, "config"):
-            read_configuration(
-                given
-            )  # what is wrong with a configuration is told first, as it is where there is a home
+            read_configuration(given)  # its error comes first, as it does where there is a home
         raise Stop(NO_INPUT, describe_no_home(given))
 
 

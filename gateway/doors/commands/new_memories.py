@@ -79,9 +79,8 @@ def understand(text: str, workspace_id: str) -> dict[str, Any]:
         if len(facts) == 1:
             [fact] = facts
             found: dict[str, Any] = {"category": fact.semantic.category}
-            if fold_text(text).endswith(
-                fold_text(fact.content)
-            ):  # else it says more, which must not go with what is replaced
+            # a text that says more than the fact replaces none: the rest would be lost with the replaced memory
+            if fold_text(text).endswith(fold_text(fact.content)):
                 found |= present(attribute=_attribute_of(fact.semantic), value=fact.value)
             if fact.semantic.scope_hint == "user_global" and fact.semantic.category in PROJECT_CATEGORIES:
                 found["scope"] = {"kind": "user", "key": USER_SCOPE_KEY}  # an allergy holds in every project
