@@ -37,7 +37,7 @@ GAP = "pioneer/gap"
 BYE = b"event: bye\ndata: {}\n\n"
 COMMENT = b":\n\n"
 _KEPT_BYTES = 16 * 1024 * 1024
-"""Beyond this the oldest events go first: a thousand messages of many megabytes are not kept."""
+"""The most bytes of events kept; beyond them the oldest go, as a thousand messages may be many megabytes."""
 
 WorkspaceOf = Callable[[str], Awaitable[str | None]]
 """A function that returns a thread's workspace; None where there is no such thread."""

@@ -1,7 +1,7 @@
-"""`pioneer knowledge`: folders whose files are searched; what is found in them, and why something is not.
+"""`pioneer knowledge`: the verbs that search, read, list and explain files, and the table of all verbs.
 
 Rule 1: the options of a search are made of the members of the method's own parameters.
-Rule 2: a search compares the folders first, for a few seconds, so that it does not answer from yesterday.
+Rule 2: a search compares the folders with the index first, for at most `COMPARE_SECONDS`, so that it finds new files.
 """
 
 import argparse
@@ -38,18 +38,16 @@ from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchArgs, Knowledg
 MOST_HITS = 50
 SHORT = {"topics": "--topic", "include_related": "--related"}
 """Shorter names of options that are typed often, beside their own."""
-
-
 MEANING = {
     "folder": "a folder, whose files are judged one by one; `pioneer knowledge files COLLECTION` lists them",
     "no_reader": "no reader; the extra `pdf` of this package reads PDF files",
     "broken": "broken, or not what its suffix says",
 }
-"""Reasons that need more than their name."""
+"""The words for reasons whose code says too little."""
 
 
 def search_options() -> Mapping[str, dict[str, Any]]:
-    """Return the options of a search by their names: those of the method, except its query."""
+    """Return the arguments of `add_argument` for each member of a search but its query."""
     kinds: Mapping[type, dict[str, Any]] = {int: {"type": int}, float: {"type": float}, str: {}}
     options: dict[str, dict[str, Any]] = {}
     for member in msgspec.structs.fields(KnowledgeSearchArgs):
@@ -92,7 +90,7 @@ def _search(given: argparse.Namespace) -> int:
 
 
 async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace, params: Mapping[str, Any]) -> list[Elsewhere]:
-    """Return the hits that other workspaces have for a search, up to those of one answer, by number."""
+    """Return the numbers of hits, at most `MOST_HITS` each, that other workspaces have for a search, highest first."""
     found = list[Elsewhere]()
     for other in (await collect_pages(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
         if other.workspace_id == given.workspace:
@@ -100,7 +98,7 @@ async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace, params:
         there = {**params, "max_results": MOST_HITS, "context": {"workspace_id": other.workspace_id}}
         try:
             hits = (await door.call(m.KNOWLEDGE_SEARCH, there)).hits
-        except CallerError:  # several there have the name that `entity` says
+        except CallerError:  # the name in `entity` is that of several there
             continue
         if hits:
             found.append(Elsewhere(workspace_id=other.workspace_id, count=len(hits)))
