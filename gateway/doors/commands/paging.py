@@ -18,9 +18,11 @@ PAGE = 100
 MORE = "there are more: --limit N, or --all"
 
 
-def add_limit(to: argparse.ArgumentParser) -> None:
+def add_limit(to: argparse.ArgumentParser, default: int = 20) -> None:
     """Add the options for the length of a list."""
-    to.add_argument("--limit", type=positive, default=20, metavar="N", help="at most so many (default: 20)")
+    to.add_argument(
+        "--limit", type=positive, default=default, metavar="N", help="at most so many (default: %(default)s)"
+    )
     to.add_argument("--all", action="store_true", help="all of them")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands.door import HomeMethods, config_of, has_home, home_of, through_door
 from gateway.doors.commands.options import present
+from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.exits import check_folder
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
@@ -139,8 +140,8 @@ def list_collections(given: argparse.Namespace) -> int:
     """List the collections; the exit code is `NEGATIVE` where there is none."""
 
     async def work(door: HomeMethods) -> list[Collection]:
-        page = await door.call(m.COLLECTIONS_LIST, {"workspace_id": given.workspace, "limit": 100})
-        return page.collections
+        asked = {"workspace_id": given.workspace}
+        return (await collect_pages(door, m.COLLECTIONS_LIST, asked, "collections", None)).collections
 
     found = through_door(given, work)
     show(given, {"collections": found}, lambda _: _show_collections(found))
