@@ -59,7 +59,7 @@ def _arrange(to: argparse.ArgumentParser) -> None:
         "what",
         nargs="?",
         choices=("fetch", "index"),
-        help="fetch: bring the model here now (network); index: make every vector that is missing",
+        help="fetch: bring the model here now (network); index: make the missing vectors of facts and conversations",
     )
     add_home(to)
     add_json(to)
