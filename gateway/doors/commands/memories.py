@@ -140,7 +140,7 @@ class FoundMemories(NamedTuple):
     sensitive: int = 0
     """The number of fitting memories that are withheld as sensitive."""
     has_words: bool = True
-    """Whether the question has a word that can be searched for."""
+    """True where the question has a word that can be searched for."""
 
 
 def is_fitting(hit: Hit) -> bool:

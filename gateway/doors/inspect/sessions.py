@@ -32,7 +32,7 @@ class PageSession:
     used: float
     key: bytes = field(default_factory=lambda: secrets.token_bytes(TOKEN_BYTES))
     has_keys: bool = True
-    """Whether single keys act on the page."""
+    """True where single keys act on the page."""
 
     def form_token(self, action: str) -> str:
         """Return the token of the form that does an action."""

@@ -124,7 +124,7 @@ class AnswerReader(Protocol):
 
 
 _BLANKS = re.compile(rb"[\t-\r\x1c-\x20]*")
-"""What `str.strip` takes from the ends of a text in ASCII."""
+"""The ASCII characters that `str.strip` takes from the ends of a text."""
 _LOOKED_BYTES = 4096
 """Bytes of an end that are searched for blanks at once."""
 
