@@ -78,9 +78,8 @@ class Points:
     def __init__(self, anchors: Sequence[bytes], seed: int = SEED) -> None:
         self._random = np.random.default_rng(seed)
         self._anchors = np.frombuffer(b"".join(anchors), "<f2").reshape(len(anchors), -1).astype(np.float32)
-        self._spread = 0.75 / np.sqrt(
-            self._anchors.shape[1]
-        )  # beside an anchor: cosines of 0.4 to 0.9 within a cluster
+        # beside an anchor: cosines of 0.4 to 0.9 within a cluster
+        self._spread = 0.75 / np.sqrt(self._anchors.shape[1])
 
     @classmethod
     def of_nothing(cls, count: int, dim: int, seed: int = SEED) -> "Points":

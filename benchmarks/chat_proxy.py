@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -23,7 +23,7 @@ from unicodedata import normalize
 from benchmarks.goals import Row, at_most, paired, shown
 from benchmarks.pipes import Server, gateway
 from benchmarks.report import percentile
-from benchmarks.wire import cpu_ms, sentence
+from benchmarks.wire import Side, by_turns, cpu_ms, sentence
 from gateway.doors.proxy.dialects import openai_chat
 from gateway.wire.client import console_script
 from protocol.capture.chain import HASH_BYTES, START, ChainMessage, follow_all
@@ -143,21 +143,11 @@ def message(number: int, method: str, params: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
-def by_turns(servers: list[Spawned], count: int, act: Callable[[Spawned, int], None]) -> list[list[float]]:
-    """Processor time of each act at each server, in microseconds, asked by turns; the first ones are not counted."""
-    used: list[list[float]] = [[] for _ in servers]
-    for number in range(WARM + count):
-        for one, times in zip(servers, used, strict=True):
-            before = cpu_ms(one.pid)
-            act(one, number)
-            times.append((cpu_ms(one.pid) - before) * 1000)
-    return [times[WARM:] for times in used]
-
-
 def passing_on(forwarder: Spawned, ours: Spawned) -> list[Row]:
     """A request and a chunk with memory off, beside the forwarder."""
     servers = [forwarder, ours]
-    taken = by_turns(servers, REQUESTS, lambda one, n: one.ask(sentence(n), headers=OFF) and None)
+    sides = [Side(one.pid, lambda n, one=one: one.ask(sentence(n), headers=OFF)) for one in servers]
+    taken = by_turns(sides, rounds=REQUESTS, warm=WARM)
     request = [statistics.median(times) for times in taken]
     chunk_us: list[list[float]] = [[] for _ in servers]
     for _ in range(STREAMS):

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -26,7 +26,7 @@ from benchmarks.chat_proxy import figures
 from benchmarks.goals import Row, at_most, paired, show, shown
 from benchmarks.pipes import gateway
 from benchmarks.report import machine
-from benchmarks.wire import cpu_ms, sentence
+from benchmarks.wire import Side, by_turns, cpu_ms, sentence
 from gateway.wire.client import console_script
 
 RECORDS = 300
@@ -88,28 +88,6 @@ def door(folder: Path) -> Generator[OpenDoor]:
             process.send_signal(signal.SIGTERM)
 
 
-class Side(NamedTuple):
-    """A process, and a call of it by a number."""
-
-    pid: int
-    call: Callable[[int], object]
-
-
-def by_turns(sides: Sequence[Side]) -> list[list[float]]:
-    """Processor time of one call of each side in each round, in microseconds, once the processes are warm."""
-    taken: list[list[float]] = [[] for _ in sides]
-    for number in range(WARM):
-        for side in sides:
-            side.call(number)
-    for first in range(0, ROUNDS * CALLS, CALLS):
-        for side, times in zip(sides, taken, strict=True):
-            used = cpu_ms(side.pid)
-            for number in range(first, first + CALLS):
-                side.call(number)
-            times.append((cpu_ms(side.pid) - used) * 1000 / CALLS)
-    return taken
-
-
 def message(number: int, method: str, params: object) -> dict[str, object]:
     """A request of JSON-RPC."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
@@ -137,7 +115,10 @@ def searches(folder: Path) -> list[Row]:
                 Side(server.pid, lambda n: server.ask(message(n, "memory/search", asked[n % RECORDS]))),
                 Side(opened.pid, lambda n: opened.ask("POST", "/rpc/memory/search", asked[n % RECORDS])),
                 Side(opened.pid, lambda _: opened.ask("GET", "/health")),
-            ]
+            ],
+            rounds=ROUNDS,
+            calls=CALLS,
+            warm=WARM,
         )
     (ours, pipes), empty = paired(over_http, over_pipes), statistics.median(alone)
     limit = pipes + ROUTES * empty
@@ -207,7 +188,9 @@ def pages(folder: Path, records: int) -> list[Row]:
                 lambda _: opened.ask("GET", "/health"),
                 *(lambda _, m=m, p=p: opened.ask("POST", f"/rpc/{m}", p) for m, p in page.methods),
             ]
-            taken, alone, *of_methods = by_turns([Side(opened.pid, call) for call in calls])
+            taken, alone, *of_methods = by_turns(
+                [Side(opened.pid, call) for call in calls], rounds=ROUNDS, calls=CALLS, warm=WARM
+            )
             floors = [
                 empty + sum(one - empty for one in methods) for empty, *methods in zip(alone, *of_methods, strict=True)
             ]

@@ -33,9 +33,8 @@ BUNDLED = Path(__file__).resolve().parent / "sets" / "lookback"
 TODAY = int(datetime(2026, 6, 15, 12, tzinfo=UTC).timestamp() * 1000)
 OTHERS = 5000
 OTHERS_BEGIN = int(datetime(2025, 9, 1, tzinfo=UTC).timestamp() * 1000)
-OTHERS_STEP = (
-    60 * 60_000
-)  # an hour between two of the other messages: they end in the spring before the set's own begin
+OTHERS_STEP = 60 * 60_000
+"""An hour between two of the other messages: they end in the spring before the set's own begin."""
 FLOORS = tuple(round(0.05 * step, 2) for step in range(4, 20))
 FIRST = 5
 DRAIN_MS = 1_200_000

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,6 +75,31 @@ def cpu_ms(pid: int) -> float:
     if sys.platform.startswith("linux"):
         return time.clock_gettime_ns((~pid << 3) | 2) / 1e6  # what clock_getcpuclockid(3) makes of a process id
     return 0.0
+
+
+class Side(NamedTuple):
+    """A process, and a call of it by a number."""
+
+    pid: int
+    call: Callable[[int], object]
+
+
+def by_turns(sides: Sequence[Side], *, rounds: int, warm: int, calls: int = 1) -> list[list[float]]:
+    """Processor time of one call of each side in each round, in microseconds, after `warm` calls that do not count.
+
+    A round makes `calls` of each side, so that what a call leaves to be done after its answer is in it, too.
+    """
+    taken: list[list[float]] = [[] for _ in sides]
+    for number in range(warm):
+        for side in sides:
+            side.call(number)
+    for first in range(0, rounds * calls, calls):
+        for side, times in zip(sides, taken, strict=True):
+            used = cpu_ms(side.pid)
+            for number in range(first, first + calls):
+                side.call(number)
+            times.append((cpu_ms(side.pid) - used) * 1000 / calls)
+    return taken
 
 
 def python_alone() -> float | None:

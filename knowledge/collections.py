@@ -1,6 +1,6 @@
-"""Collections as people arrange them: added, listed, changed, removed, scanned again.
+"""The methods of collections: add, list, get, update, scan, remove.
 
-Rule 1: adding answers before anything of the folder is read; a preview stores nothing.
+Rule 1: `add` answers before any file of the folder is read; a preview stores nothing.
 Rule 2: the folder of the user is never changed; a removal leaves no byte of what was made of it.
 """
 
@@ -40,7 +40,7 @@ from knowledge.scan.roots import overlapping, problem_of_root
 from knowledge.scan.scanning import Scanner
 from promt.patterns import compile_late
 from protocol.base import DEFAULT_WORKSPACE
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError, Refused
 from protocol.files.collections import (
     Collection,
@@ -64,7 +64,9 @@ from retrieval.rows.links import count_edges, drop_place
 
 MOST_COLLECTIONS = 64
 REMOVED_AT_ONCE = 200
+"""Files that one transaction of a removal takes."""
 MEANT_AT_ONCE = 200
+"""Contents whose vectors one transaction of `_mean_anew` decides on."""
 MAX_ID_CHARS = 64
 
 _NOT_OF_ID = compile_late(r"[^a-z0-9._-]+")
@@ -94,7 +96,7 @@ class Collections:
         )
 
     async def _open(self, path: str) -> SafeRoot:
-        """Return the folder of a path that may be a collection."""
+        """Return the opened folder of a path. Raises `CallerError` for one that may not be a collection."""
         if not os.path.isabs(path):  # noqa: PTH117  # a path as this system has it
             raise CallerError.at("$.path", "Must be an absolute path")
         try:
@@ -108,6 +110,7 @@ class Collections:
         return root
 
     def _check_place(self, tx: Tx, workspace: str, path: str, but: str | None = None) -> None:
+        """Raise `CallerError` without the workspace, `Refused` where the folder overlaps a collection but `but`."""
         if workspace != USER and not self._means.workspace_exists(tx, workspace):
             raise CallerError.missing("workspace")
         others = [one.path for one in list_collections(tx, [workspace]) if one.collection_id != but]
@@ -115,6 +118,7 @@ class Collections:
             raise Refused("overlapping_collection")
 
     def _new_id(self, tx: Tx, params: CollectionAddParams, name: str) -> str:
+        """Return the wanted id, else one made of the name. Raises `Refused` for a wanted one that is taken."""
         if params.collection_id is not None:
             if find_collection(tx, params.collection_id) is not None:
                 raise Refused("conflict", "There is another collection of that id.")
@@ -128,13 +132,14 @@ class Collections:
     def _build_rowless_collection(
         self, tx: Tx, params: CollectionAddParams, workspace: str, choices: Mapping[str, Any]
     ) -> KnownCollection:
-        """Return the collection as it would be, without a row."""
+        """Return the collection that `add` would make, without storing it; for a preview."""
         self._check_place(tx, workspace, choices["path"])
         return build_rowless_collection(
             self._new_id(tx, params, choices["name"]), workspace, choices, self._means.clock.now()
         )
 
     def _add(self, tx: Tx, params: CollectionAddParams, workspace: str, choices: Mapping[str, Any]) -> Collection:
+        """Store a collection and queue its first scan; return one of the same choices that is there already."""
         for one in list_collections(tx, [workspace]):
             is_asked = params.collection_id in {None, one.collection_id}
             if one.path == choices["path"] and one.choices() == choices and is_asked:
@@ -156,8 +161,7 @@ class Collections:
 
         def read(tx: Tx) -> CollectionListResult:
             rows = list_collections(tx, workspaces, after, params.limit + 1)
-            page = rows[: params.limit]
-            more = cursor_of(page[-1].id) if len(rows) > len(page) else None
+            page, more = cut_page(rows, params.limit, lambda one: (one.id,))
             return CollectionListResult(collections=[to_wire(tx, one) for one in page], next_cursor=more)
 
         return await self._means.db.read(read)
@@ -169,7 +173,7 @@ class Collections:
         )
 
     async def update(self, params: CollectionUpdateParams) -> CollectionResult:
-        """`knowledge/collections/update`: what changed of the rules takes effect with the scan that follows."""
+        """`knowledge/collections/update`: changed rules take effect with the scan that this queues."""
         changes = {name: value for name in CHOICES if (value := getattr(params, name)) is not None}
         if params.path is not None:
             root = await self._open(params.path)
@@ -190,7 +194,7 @@ class Collections:
         return result
 
     async def _mean_anew(self, collection_id: str) -> None:
-        """Have the vectors made that are wanted now, and drop the others."""
+        """Queue the vectors that the changed `meaning` of a collection wants, and drop those that it does not."""
         awaits, place = self._vectors.are_made(), 0
 
         def mean_some(tx: Tx, after: int) -> int:
@@ -217,7 +221,7 @@ class Collections:
         return CollectionScanResult(queued=True)
 
     async def remove(self, params: CollectionParams) -> CollectionRemoveResult:
-        """`knowledge/collections/remove`: in steps, so that others get a turn; the last removes the collection."""
+        """`knowledge/collections/remove`: in several transactions, so that other writers get in between."""
         db = self._means.db
         known = await db.read(lambda tx: require(tx, params.collection_id))
         files, versions = await db.read(lambda tx: count_rows(tx, known.id))
@@ -242,10 +246,10 @@ class Collections:
         return CollectionRemoveResult(receipt=receipt)
 
     def _remove_some(self, tx: Tx, known: KnownCollection) -> tuple[Removed, bool]:
-        """Remove some files, and with the last of them the collection; return what went, and whether it was all."""
+        """Remove some files, and with the last of them the collection; return the counts, and whether that was all."""
         if find_collection(tx, known.collection_id) is None:
             return Removed(), True
-        drop_place(tx, HOUSE, known.collection_id)  # first: no link is resolved again for the sake of what goes
+        drop_place(tx, HOUSE, known.collection_id)  # first, or links to files that go next would be resolved anew
         removed = drop_files(tx, known.owner, some_files(tx, known.id, REMOVED_AT_ONCE))
         if removed.files == REMOVED_AT_ONCE:
             return removed, False
@@ -254,14 +258,14 @@ class Collections:
         return removed, True
 
     def _drop_row(self, tx: Tx, known: KnownCollection) -> int:
-        """Remove the row of a collection, and the vectors that left it before; return how many these were."""
+        """Remove a collection's row and its jobs, and the kept vectors of pieces that it had; return their number."""
         for kind in ("scan", "read"):
             self._means.jobs.cancel(tx, kind=kind, subject=known.collection_id)
         remove_collection_row(tx, known.id)
         return drop_left(tx, HOUSE, known.collection_id)
 
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
-        """Remove the collections of a workspace in the transaction that deletes it; return what went, per store."""
+        """Remove a workspace's collections in the transaction that deletes it; return the counts of removed rows."""
         removed, collections = Removed(), list_collections(tx, [workspace_id])
         for known in collections:
             drop_place(tx, HOUSE, known.collection_id)
@@ -290,7 +294,7 @@ def require(tx: Tx, collection_id: str) -> KnownCollection:
 def build_rowless_collection(
     collection_id: str, workspace: str, choices: Mapping[str, Any], now: int
 ) -> KnownCollection:
-    """Return a collection that has no row."""
+    """Return a collection as a row of it would read, before its first scan; `choices` are the columns of `CHOICES`."""
     stored: dict[str, Any] = {
         name: json.dumps(value) if isinstance(value, list) else value for name, value in choices.items()
     }

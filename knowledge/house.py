@@ -1,4 +1,4 @@
-"""The parts of the house of files, built once, and the work that needs several of them.
+"""The parts of this house, built once, and the work that needs several of them.
 
 Rule 1: `knowledge.service` alone imports this module, when something of the house is first asked for.
 """
@@ -44,7 +44,7 @@ MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 POLLED_MS = MINUTE_MS
 DEEP_PARTS = 6
-"""A deep scan reads so many parts of a collection one after the other, in `deep_scan_hours` altogether."""
+"""Parts of a collection that a deep scan reads one after the other, within `deep_scan_hours` altogether."""
 
 
 class KnowledgeHouse:
@@ -69,9 +69,9 @@ class KnowledgeHouse:
     # -- the process ---------------------------------------------------------------------------------------------
 
     async def look(self, *, is_first: bool) -> None:
-        """Queue scans that are due, and the reading of files that wait; begin and end watches.
+        """Begin and end watches, and queue due scans and the reading of files that wait.
 
-        The process's first look queues every scan and begins no watch.
+        The first call of a process, `is_first`, queues a scan of every collection and begins no watch.
         """
         settings, now = self._means.settings(), self._means.clock.now()
         if not is_first:
@@ -102,7 +102,7 @@ class KnowledgeHouse:
             self._means.jobs.enqueue(tx, "read", collection_id)
 
     async def hurry_resting(self) -> None:
-        """Have files that changed be read at once that rest as they were costly to read."""
+        """Queue the reading of changed files that rest because reading them took long (`RESTS` of `index.reading`)."""
         now = self._means.clock.now()
 
         def hurry(tx: Tx) -> None:
@@ -114,9 +114,9 @@ class KnowledgeHouse:
             await self._means.db.jot(hurry)
 
     async def queue_all(self) -> int:
-        """Have every file of every collection read again, those that failed as well; return how many collections.
+        """Have every file of every collection read again, also those that failed; return the number of collections.
 
-        What the full-text tables lack is put in again first: reading a file anew would not notice it.
+        Rows that the full-text tables lack are put in again first: reading a file anew would not notice them.
         """
         now = self._means.clock.now()
         await self._means.db.write(empty_surplus)
@@ -138,7 +138,7 @@ class KnowledgeHouse:
         return len(names)
 
     def marks(self, tx: Tx, addresses: Sequence[str]) -> dict[str, bytes]:
-        """Return by address a mark of what its file says, as it was read last; what is not indexed has none."""
+        """Return by address the SHA-256 that its file had when it was indexed; other addresses are left out."""
         found: dict[str, bytes] = {}
         for text in addresses:
             address = read_address(text)
@@ -150,6 +150,6 @@ class KnowledgeHouse:
 
 
 def _interval(known: KnownCollection, settings: KnowledgeSettings) -> int:
-    """Return the milliseconds between two scans: a minute where changes cannot be reported or the folder is gone."""
+    """Return the milliseconds between two scans: `POLLED_MS` where no watch reports changes, or the folder is gone."""
     is_polled = known.state == "unavailable" or (known.state == "polling" and known.reason in POLLED)
     return POLLED_MS if is_polled else settings.scan_minutes * MINUTE_MS

@@ -1,6 +1,6 @@
-"""The state of indexed files: lists, states, changes, versions, and the reasons for what is found or not.
+"""The methods about indexed files: list, status, retry, changes, versions, and explanations of what is found or not.
 
-Rule 1: all of it may be asked while the house is switched off, but an explanation, which searches.
+Rule 1: all but the explanation of a query, which searches, answer while the house is switched off.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from knowledge.search.finding import RankedPiece
 from knowledge.search.searching import KnowledgeSearcher
 from knowledge.search.visible import visible_collections
 from protocol.base import DEFAULT_WORKSPACE
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError
 from protocol.files.knowledge import (
     ChangesParams,
@@ -47,16 +47,17 @@ from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError
 
 LAST = 2**62
+"""A number above every row's: lists with the newest first begin below it."""
 MOST_MISSES = 20
 GATES = ("collection", "file_state", "verified", "secret", "floor", "budget", "already_shown")
-"""The gates of a piece on its way into an answer, in order. `floor` is that of recall in turns; a credential is masked
-where it stands, so that `secret` stops no piece."""
+"""The gates that a piece passes on its way into an answer, in order. `floor` is that of recall in turns. `secret` stops
+no piece, as a credential is masked where it stands."""
 VISIBLE = ("indexed", "pending", "partial", "failed", "skipped")
-"""States of a file that is there; one that is gone waits a moment for coming up elsewhere."""
+"""States of a file that exists; one that is gone has a row until it is clear that it was not moved."""
 
 
 class FileInquiries:
-    """Answers what is indexed, and why."""
+    """Answers the methods about indexed files."""
 
     def __init__(self, means: KnowledgeMeans, searcher: KnowledgeSearcher, watchers: Watchers) -> None:
         self._means, self._searcher, self._watchers = means, searcher, watchers
@@ -76,8 +77,7 @@ class FileInquiries:
                 states=params.states or VISIBLE,
                 kinds=params.kinds or (),
             )
-            page = rows[: params.limit]
-            more = cursor_of(page[-1].id) if len(rows) > len(page) else None
+            page, more = cut_page(rows, params.limit, lambda one: (one.id,))
             return FilesResult(files=[_to_known_file(tx, known, row) for row in page], next_cursor=more)
 
         return await self._means.db.read(read)
@@ -156,7 +156,7 @@ class FileInquiries:
         )
 
     def _why(self, known: KnownCollection, path: str) -> LeftOut | None:
-        """Return why a path is left out now; None where it is not, or the folder cannot be read."""
+        """Return the rule that leaves a path out at present; None where none does, or the folder cannot be read."""
         try:
             root = self._means.open_root(known.path)
         except UnsafeFileError:
@@ -190,8 +190,7 @@ class FileInquiries:
             events = list_changes(
                 tx, name=params.collection_id or "", since=params.since_at or 0, before=before, limit=params.limit + 1
             )
-            page = events[: params.limit]
-            more = cursor_of(page[-1].seq) if len(events) > len(page) else None
+            page, more = cut_page(events, params.limit, lambda one: (one.seq,))
             return ChangesResult(events=page, next_cursor=more)
 
         return await self._means.db.read(read)
@@ -203,15 +202,14 @@ class FileInquiries:
         def read(tx: Tx) -> FileVersionsResult:
             known = require(tx, params.collection_id)
             rows = list_versions(tx, known.id, params.path, before, params.limit + 1)
-            page = rows[: params.limit]
-            more = cursor_of(page[-1][0]) if len(rows) > len(page) else None
+            page, more = cut_page(rows, params.limit, lambda one: (one[0],))
             return FileVersionsResult(versions=[version for _, version in page], next_cursor=more)
 
         return await self._means.db.read(read)
 
 
 def _find_left_out_lines(row: FileRow) -> list[int] | None:
-    """Return the first and last line that have no piece; None where there are none, or only pages were left out."""
+    """Return the first and last line without a piece; None where every line has one, or the file has pages instead."""
     if row.left_from is None or row.lines is None or row.left_from > row.lines:
         return None
     return [row.left_from, row.lines]

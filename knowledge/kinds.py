@@ -1,6 +1,6 @@
 """Kinds of files by their names; pure.
 
-Rule 1: a name says what a file is read as; what is in it may still keep it out.
+Rule 1: a file is read as what its name says; its content may still keep it out of the index.
 """
 
 from collections.abc import Mapping
@@ -73,6 +73,6 @@ _BY_SUFFIX: Mapping[str, Kind] = {
 
 
 def kind_of(name: str) -> Kind | None:
-    """Return the kind of file that a name stands for; None where no reader is known."""
+    """Return the kind of a file by its name; None for a file that is not read."""
     stem, dot, suffix = name.rpartition(".")
     return _BY_SUFFIX.get(suffix.casefold()) if dot and stem else WHOLE_NAMES.get(name.casefold())

@@ -1,6 +1,6 @@
-"""Notices of changed files: at most one a second for a collection, which counts all that happened since the last one.
+"""Notices of changed files: at most one a second for a collection, with the counts of all changes since the last one.
 
-Rule 1: nothing is left out: what comes within a second is counted by the notice at its end.
+Rule 1: every change is counted: those within a second by the notice at its end.
 """
 
 import time
@@ -27,7 +27,7 @@ class ChangeNotices:
         self._waiting: dict[str, Counter[str]] = {}
 
     def count(self, collection_id: str, counts: Mapping[str, int]) -> None:
-        """Send what happened to a collection's files, or have it sent when a second has passed since the last time."""
+        """Send the counts of a collection's changed files; within a second after a notice, add them to the next one."""
         told = Counter({name: counts.get(name, 0) for name in COUNTED})
         if not any(told.values()):
             return

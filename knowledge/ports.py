@@ -1,4 +1,4 @@
-"""The needs of this house that the shell meets."""
+"""The collaborators that the shell gives to this house."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -46,14 +46,15 @@ class KnowledgeMeans(Struct, frozen=True, kw_only=True):
     notify: Notify
     settings: Callable[[], KnowledgeSettings]
     home: str
-    """The real path of the home, which no collection may hold."""
+    """The real path of the home; no collection may contain it."""
     user_folder: str
     """The real path of the user's own folder."""
     resolve_root: Callable[[str], SafeRoot]
-    """Opens a folder that a person names, through links."""
+    """Opens a folder that a person names, following links. Raises `UnsafeFileError`."""
     open_root: Callable[[str], SafeRoot]
     """Opens the folder of a collection. Raises `UnsafeFileError`, also where a link took its place."""
     reader: "Callable[[], AbstractAsyncContextManager[ReadText]]"
+    """Begins a process that parses files; it ends with the block."""
     read_thread: ReadThread
     workspace_exists: WorkspaceExists
     search_memory: Callable[[SearchParams], Awaitable[SearchResult]]
@@ -61,12 +62,13 @@ class KnowledgeMeans(Struct, frozen=True, kw_only=True):
     search_conversation: Callable[[ThreadSearchParams], Awaitable[ThreadSearchResult]]
     has_memory: Callable[[], bool]
     truncate_wal: Callable[[], Awaitable[bool]]
+    """Writes the database's log into it and empties it; returns False where another process still reads it."""
     degrade: Callable[[str, str], object]
     recover: Callable[[str, str | None], None]
     has_code_structure: Callable[[], bool]
-    """Return whether the reader can tell functions and classes of code."""
+    """Returns whether the reader can find the functions and classes of code."""
     has_enricher: Callable[[], bool]
-    """Return whether a provider has the role `enricher`."""
+    """Returns whether a provider has the role `enricher`."""
     spawn: Spawn
     watch_folders: Callable[[str, Sequence[str], Callable[[set[str]], None]], FolderWatcher]
     """Watches folders below a root and calls back with changed paths. Raises `WatchRefusedError`."""

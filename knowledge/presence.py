@@ -8,7 +8,7 @@ from protocol.seams.ports import Transact
 
 
 class Presence:
-    """The presence of collections in the home: of any at all, and of any whose files are recalled in turns."""
+    """The presence of collections in the home: `has_any` at all, `has_recalled` whose files are recalled in turns."""
 
     def __init__(self, db: Transact) -> None:
         self._db = db
@@ -16,5 +16,5 @@ class Presence:
         self.has_recalled = False
 
     async def refresh(self) -> None:
-        """Read it again."""
+        """Read both from the database again."""
         self.has_any, self.has_recalled = await self._db.read(find_presence)

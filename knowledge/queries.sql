@@ -3,7 +3,7 @@
 SELECT v FROM knowledge_fts_config WHERE k = 'version'
 
 -- name: put_format
--- The format is written again.
+-- Write the format of the full-text table of pieces, whose row was lost.
 INSERT OR REPLACE INTO knowledge_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)
 
 -- name: find_card_format
@@ -11,7 +11,7 @@ INSERT OR REPLACE INTO knowledge_fts_config (k, v) VALUES ('version', 5), ('secu
 SELECT v FROM knowledge_card_fts_config WHERE k = 'version'
 
 -- name: put_card_format
--- The format is written again.
+-- Write the format of the full-text table of names, whose row was lost.
 INSERT OR REPLACE INTO knowledge_card_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)
 
 -- name: add_owner
@@ -279,11 +279,11 @@ SELECT text FROM pdf_text WHERE content = :content
 SELECT owner FROM knowledge_content WHERE id = :content
 
 -- name: is_content_used
--- Whether a file says it.
+-- A file that has a content, if there is one.
 SELECT 1 FROM knowledge_file WHERE content = :content LIMIT 1
 
 -- name: remove_content
--- No file says it any more.
+-- Remove a content that no file has any more.
 DELETE FROM knowledge_content WHERE id = :content
 
 -- name: last_chunk
@@ -386,12 +386,12 @@ SELECT seq, at, event, name, path, from_path, sha256, count FROM knowledge_chang
 WHERE seq < :before AND at >= :since AND (:name = '' OR name = :name) ORDER BY seq DESC LIMIT :limit
 
 -- name: list_path_ends
--- How files ceased to have a path, the newest first.
+-- The lines by which files left a path, newest first.
 SELECT seq, event, path FROM knowledge_change WHERE collection = :collection AND coalesce(from_path, path) = :path
     AND event IN ('moved', 'removed', 'ignored') ORDER BY seq DESC LIMIT :limit
 
 -- name: next_path_end
--- How the file that had a path at a time ceased to have it.
+-- The next line by which a file left a path.
 SELECT seq, event, path FROM knowledge_change WHERE collection = :collection AND coalesce(from_path, path) = :path
     AND event IN ('moved', 'removed', 'ignored') AND seq > :after ORDER BY seq LIMIT 1
 
@@ -492,7 +492,7 @@ SELECT (SELECT count(*) FROM knowledge_chunk AS k JOIN knowledge_content AS n ON
   (SELECT count(*) FROM knowledge_vec WHERE space_id = :space)
 
 -- name: add_vector
--- What a piece means becomes comparable.
+-- Store the vector of a piece, if vectors of its content are wanted.
 INSERT INTO knowledge_vec (space_id, owner, chunk, text_hash, vector, digest)
 SELECT :space, n.owner, k.id, :text_hash, :numbers, :digest FROM knowledge_chunk AS k JOIN knowledge_content AS n ON n.id = k.content
 WHERE k.id = :row AND n.is_meant = 1

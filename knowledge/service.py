@@ -1,8 +1,9 @@
-"""Files as evidence as the rest of the gateway meets them: the wire's methods, the jobs, the deletion of a workspace.
+"""The interface of this house to the shell: the wire's methods, the hooks, the jobs, the deletion of a workspace.
 
-Rule 1: takes the protocol's Params and returns its Results.
-Rule 2: while the house is switched off, search and reading are refused; what a person arranges goes on.
-Rule 3: what answers is in `knowledge.house`, whose modules are imported when it is first asked: a home without
+Rule 1: methods take the protocol's Params and return its Results.
+Rule 2: while the house is switched off, search and reading are refused, as is what starts a scan; lists and removals
+are answered.
+Rule 3: the answers come from `knowledge.house`, whose modules are imported when it is first asked: a home without
 collections never needs them.
 """
 
@@ -40,7 +41,7 @@ class KnowledgeService:
 
     @property
     def house(self) -> "KnowledgeHouse":
-        """The parts that answer; built once, by whichever thread needs them first."""
+        """The parts that answer, built once by the thread that needs them first."""
         with self._building:
             if self._house is None:
                 from knowledge.house import KnowledgeHouse  # noqa: PLC0415  # 7 % of a start
@@ -49,11 +50,11 @@ class KnowledgeService:
             return self._house
 
     async def _find_house(self) -> "KnowledgeHouse":
-        """Return the parts that answer. A thread imports them: the loop answers others meanwhile."""
+        """Return the parts that answer. A thread imports them, as that takes long: the event loop is not blocked."""
         return self._house or await anyio.to_thread.run_sync(lambda: self.house)
 
     def bindings(self) -> list[Bound]:
-        """Return the methods of the wire that are answered here."""
+        """Return the methods of the wire that this house answers."""
         return [
             self._bind(m.COLLECTIONS_ADD, lambda house: house.collections.add, while_on=True, refreshes=True),
             self._bind(m.COLLECTIONS_LIST, lambda house: house.collections.list),
@@ -81,10 +82,10 @@ class KnowledgeService:
         while_on: bool = False,
         refreshes: bool = False,
     ) -> Bound:
-        """Join a method and what answers it in the house.
+        """Bind a method to the function of the house that `find` returns.
 
-        `while_on`: it is refused while the house is switched off; `refreshes`: afterwards there may be other
-        collections than before.
+        `while_on` refuses it while the house is switched off; `refreshes` says that it may change which collections
+        there are.
         """
 
         async def call(params: m.P) -> m.R:
@@ -98,7 +99,7 @@ class KnowledgeService:
         return m.bind(method, call)
 
     def hooks(self) -> list[Subscription]:
-        """Return this house's part of a turn; a home without collections has none."""
+        """Return this house's hooks of a turn; without collections they are not enabled."""
 
         def offers_tools() -> bool:
             settings = self._means.settings()
@@ -121,9 +122,9 @@ class KnowledgeService:
     # -- the process ---------------------------------------------------------------------------------------------
 
     async def look(self) -> None:
-        """Queue scans that are due, and the reading of files that wait; begin and end watches.
+        """Begin and end watches, and queue due scans and the reading of files that wait.
 
-        The first look queues every scan and begins no watch.
+        The first call queues a scan of every collection and begins no watch.
         """
         is_first, self._has_looked = not self._has_looked, True
         await self.presence.refresh()
@@ -132,36 +133,36 @@ class KnowledgeService:
             await house.look(is_first=is_first)
 
     async def settle(self) -> None:
-        """Wait until jobs know of the files that changed."""
+        """Return when the jobs for every reported change of a file are queued."""
         if self._house is not None:
             await self._house.watchers.settle()
             await self._house.hurry_resting()
 
     @property
     def has_unseen(self) -> bool:
-        """Return whether files changed of which no job knows yet."""
+        """Return whether a reported change of a file has led to no job yet."""
         return self._house is not None and self._house.watchers.has_unseen
 
     async def queue_all(self) -> int:
-        """Have every file of every collection read again; return how many collections."""
+        """Have every file of every collection read again; return the number of collections."""
         return await self.house.queue_all()
 
     async def scan(self, handle: JobHandle) -> None:
-        """The handler of a `scan` job."""
+        """Handle a `scan` job."""
         await self.house.scanner.scan(handle)
 
     async def read_files(self, handle: JobHandle) -> None:
-        """The handler of a `read` job."""
+        """Handle a `read` job."""
         await self.house.reader.read(handle)
 
     async def fill_vectors(self, handle: JobHandle) -> None:
-        """The handler of an `embed` job for pieces of files."""
+        """Handle an `embed` job for pieces of files."""
         await self.house.vectors.fill(handle)
 
     def marks(self, tx: Tx, addresses: Sequence[str]) -> dict[str, bytes]:
-        """Return by address a mark of what its file says, as it was read last; what is not indexed has none."""
+        """Return by address the SHA-256 that its file had when it was indexed; other addresses are left out."""
         return self.house.marks(tx, addresses) if addresses else {}
 
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
-        """Remove the collections of a workspace that is deleted in this transaction."""
+        """Remove a workspace's collections in the transaction that deletes it; return the counts of removed rows."""
         return self.house.collections.on_workspace_deleted(tx, workspace_id)

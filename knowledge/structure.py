@@ -1,4 +1,4 @@
-"""The structure of a text once it is read: the answer of a reader, of ranges and terms, without a sentence of it."""
+"""The structure of a file's text: the reader's answer, which holds ranges, terms and names, but no sentence of it."""
 
 from collections.abc import Iterable
 from typing import Literal, Protocol, TypeAlias
@@ -11,11 +11,11 @@ from protocol.files.knowledge import FileKind
 Unread: TypeAlias = Literal[
     "binary", "encoding_unknown", "generated", "opted_out", "no_reader", "encrypted", "broken", "too_large"
 ]
-"""The reason why a file has no pieces, as its reader found."""
+"""The reason for which a reader returns no pieces of a file."""
 
 
 def join_terms(terms: Iterable[str], of_headings: Iterable[str]) -> str:
-    """Return the terms of a piece as its row keeps them: sorted, and in a second line those of its headings again."""
+    """Return the terms of a piece as its row keeps them: sorted, then on a second line those of its headings alone."""
     named = " ".join(sorted(set(of_headings)))
     return " ".join(sorted(terms)) + (f"\n{named}" if named else "")
 
@@ -33,7 +33,7 @@ class PieceOfText(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TextStructure(msgspec.Struct, frozen=True, kw_only=True):
-    """The structure of a text, or why it has none. `left_from` is the first line without a piece."""
+    """The structure of a text, or the reason why it has none. `left_from` is the first line without a piece."""
 
     unread: Unread | None = None
     encoding: str = "utf-8"
@@ -43,21 +43,22 @@ class TextStructure(msgspec.Struct, frozen=True, kw_only=True):
     importance: float = 0.5
     topics: list[str] = []
     title: str = ""
-    """Of the front matter; nothing where there is none, or it holds a credential."""
+    """The title in the front matter; empty where there is none, or it holds a credential."""
     aliases: list[str] = []
-    """The title and other names, without those that hold a credential; so are the tags."""
+    """The title and other names, without those that hold a credential."""
     tags: list[str] = []
+    """The tags, without those that hold a credential."""
     links: list[RawLink] = []
     hidden: list[tuple[int, int, str]] = []
     """Byte ranges of credentials and of our own context blocks, with the mark that is shown instead, in order."""
     text: str = ""
-    """Of a PDF: what its pages say, without credentials. The ranges are those of this text in UTF-8."""
+    """The text of a PDF's pages, without credentials; ranges are those of this text in UTF-8. Empty for other kinds."""
     spent_ms: int = 0
-    """The milliseconds of the processor that it took, without the start of the reader."""
+    """The processor time that parsing took, without the start of the reader."""
 
 
 class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The request to a reader: how to read so many bytes that follow. It holds no name."""
+    """The request to a reader, which `size` bytes of a file follow. It holds no name of the file."""
 
     kind: FileKind
     size: int
@@ -65,7 +66,7 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_pages: int = 0
     language: str | None = None
     is_plain: bool = False
-    """Without structure: two readers ended at it before."""
+    """Read it without structure, as readers ended at it before."""
 
 
 class ReaderEndedError(Exception):
@@ -73,7 +74,7 @@ class ReaderEndedError(Exception):
 
 
 class ReadText(Protocol):
-    """Reads texts one after the other, beside the process."""
+    """A reader: it parses files one after another in a process of its own."""
 
     async def __call__(self, request: ReadRequest, data: bytes) -> TextStructure:
         """Return the structure of a text. Raises `ReaderEndedError`."""

@@ -184,9 +184,8 @@ class MemoryService:
         def restore(tx: Tx) -> RestoreResult:
             self._door.require_normal_thread(tx, params.context)
             record, notices = self._forgetter.restore(tx, params.memory_id, scopes, USER_ACTOR)
-            self._door.require_writable(
-                tx, params.context, record.scope, scopes
-            )  # a scope that is gone takes nothing back
+            # a scope that is gone takes nothing back
+            self._door.require_writable(tx, params.context, record.scope, scopes)
             notify_after_commit(tx, self._means, notices)
             return RestoreResult(record=record)
 

@@ -89,9 +89,8 @@ def is_title(head: str) -> bool:
     """Return whether a paragraph is a title: lines that are short, and no sentence."""
     lines = head.split("\n")
     is_short = len(lines) <= TITLE_LINES and max(map(len, lines)) <= TITLE_CHARS
-    is_chat = head[:1].islower() and is_about_user(
-        head
-    )  # a user who types in small letters writes no titles, and no full stops either
+    # a user who types in small letters writes no titles, and no full stops either
+    is_chat = head[:1].islower() and is_about_user(head)
     return is_short and not is_chat and _ENDS_SENTENCE.search(head) is None
 
 

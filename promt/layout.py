@@ -111,9 +111,10 @@ _SEPARATOR = r"(?:;(?=\S)|,(?=\S)(?!(?<=\d,)\d))"
 _PAIR = compile_late(r"[^\n,;]{1,60}(?:[,;](?! )[^\n,;]{1,300}|;(?! )[^\n;]{1,300})")
 _WEAK: Final = (
     compile_late(r"[ \t]*(?:[^\W\d_]\w{0,15}[ :：]+){0,3}\[?\d{1,2}:\d\d\b"),  # a time, perhaps after a speaker
+    # a time with its day
     compile_late(
         r"[ \t]*[\[(]?[^\s\[\](),]{2,10},? +\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?: ?[APap]\.?[Mm]\.?)?(?:[\])]| [-–] )"
-    ),  # with its day
+    ),
     compile_late(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
     compile_late(r"[^\n]*\S(?:\t|[ \t]\|[ \t]+)\S"),  # columns
     compile_late(r"[ \t]*(?:\[[ xX]\]|[☐☑☒]) "),  # a list to tick off

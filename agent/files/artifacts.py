@@ -40,7 +40,7 @@ from protocol.conversation.artifacts import (
 )
 from protocol.conversation.threads import DeleteResult
 from protocol.conversation.turns import ArtifactInput
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError, GatewayError
 from protocol.methods import Bound, bind
 from protocol.models import Picture
@@ -118,9 +118,8 @@ class Artifacts:
         """Remove the bytes that came with a message which is not stored after all, unless something else needs them."""
         digests = {one.ref.sha256 for one in received if one.has_bytes and one.ref.sha256 is not None}
         if digests:
-            with contextlib.suppress(
-                GatewayError
-            ):  # what stays is swept later; the caller raises why the message is refused
+            # what stays is swept later, and the caller raises the reason for which the message is refused
+            with contextlib.suppress(GatewayError):
                 await self._db.jot(lambda tx: self._collect(tx, sorted(digests)))
 
     def confirm(self, tx: Tx, received: Sequence[Received], thread_id: str, workspace_id: str) -> None:
@@ -203,8 +202,7 @@ class Artifacts:
             if get_thread(tx, params.thread_id) is None:
                 raise CallerError.missing("thread")
             found = list_artifacts(tx, params.thread_id, before, params.limit + 1)
-            page = found[: params.limit]
-            following = cursor_of(page[-1][0]) if len(found) > params.limit else None
+            page, following = cut_page(found, params.limit, lambda one: (one[0],))
             return ArtifactListResult(artifacts=[ref for _, ref in page], next_cursor=following)
 
         return await self._db.read(read)

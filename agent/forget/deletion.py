@@ -129,9 +129,8 @@ class Deletions:
         def remove(tx: Tx) -> tuple[_Gone, bool]:
             part = _Gone()
             found = get_workspace(tx, workspace_id)
-            is_over = (
-                found is None or found.state == "active"
-            )  # another process was faster; a new workspace of that id stays
+            # another process was faster; a new workspace of that id stays
+            is_over = found is None or found.state == "active"
             if is_over or self._remove_part(tx, workspace_id, part):
                 then(tx)
                 return part, True

@@ -28,7 +28,7 @@ from protocol.base import DEFAULT_WORKSPACE
 from protocol.conversation.threads import AgentRef, ThreadStartParams
 from protocol.conversation.turns import TurnStartParams
 from protocol.conversation.values import Driver, MemoryMode
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError, GatewayError, Refused
 from protocol.guidance import (
     InstructionBudget,
@@ -294,11 +294,8 @@ class Guidance:
             return list_instruction_versions(tx, params.workspace_id, params.path, before, params.limit + 1)
 
         found = await self._db.read(read)
-        page = found[: params.limit]
-        return InstructionsVersionsResult(
-            versions=[version for _, version in page],
-            next_cursor=cursor_of(page[-1][0]) if len(found) > params.limit else None,
-        )
+        page, following = cut_page(found, params.limit, lambda one: (one[0],))
+        return InstructionsVersionsResult(versions=[version for _, version in page], next_cursor=following)
 
 
 def _require_absolute(cwd: str | None) -> None:

@@ -257,9 +257,8 @@ class HookRuntime:
                 verdict,
                 attempts=1,
                 started_at=started_at,
-                completed_at=min(
-                    started_at + duration, all_ended_at
-                ),  # durations come from another clock; this one may be set back
+                # durations come from another clock; this one may be set back
+                completed_at=min(started_at + duration, all_ended_at),
                 duration_ms=duration,
             )
             outcomes.append((done, verdict.contributions))

@@ -147,10 +147,8 @@ def recall_of(
         status, reason = "partial", "budget_too_small"
     elif status == "recalled" and failed:
         status, reason = "partial", "hook_failed"
-    elif (
-        status == "skipped" and reason == "memory_disabled"
-    ):  # memory is off altogether: the turn itself skipped nothing
-        status = "off"
+    elif status == "skipped" and reason == "memory_disabled":
+        status = "off"  # memory is off altogether: the turn itself skipped nothing
     return ManifestRecall(
         status=status,
         reason=reason,

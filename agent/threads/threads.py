@@ -53,7 +53,7 @@ from protocol.conversation.workspaces import (
     WorkspaceParams,
     WorkspaceResult,
 )
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cursor_of, cut_page, place_of
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.gateway import HooksRunsParams, HooksRunsResult
 from protocol.guidance import InvalidAgent
@@ -157,8 +157,7 @@ class Threads:
         """Return a page of workspaces, oldest first."""
         (after,) = place_of(params.cursor, (0,))
         found = await self._db.read(lambda tx: list_workspaces(tx, after, params.limit + 1))
-        page = found[: params.limit]
-        following = cursor_of(page[-1][0]) if len(found) > params.limit else None
+        page, following = cut_page(found, params.limit, lambda one: (one[0],))
         return WorkspaceListResult(workspaces=[workspace for _, workspace in page], next_cursor=following)
 
     async def workspace_get(self, params: WorkspaceParams) -> WorkspaceResult:
@@ -253,8 +252,7 @@ class Threads:
                 tx, before, params.limit + 1, workspace_id=params.workspace_id, archived=params.archived
             )
         )
-        page = found[: params.limit]
-        following = cursor_of(page[-1].row) if len(found) > params.limit else None
+        page, following = cut_page(found, params.limit, lambda one: (one.row,))
         return ThreadListResult(threads=[entry.thread for entry in page], next_cursor=following)
 
     async def thread_update(self, params: ThreadUpdateParams) -> ThreadResult:
@@ -305,8 +303,7 @@ class Threads:
             found = read_history_page(
                 tx, params.thread_id, place, params.limit + 1, kinds=params.kinds, order=params.order
             )
-            page = found[: params.limit]
-            following = cursor_of(*page[-1][0]) if len(found) > params.limit else None
+            page, following = cut_page(found, params.limit, lambda one: one[0])
             return ItemsResult(items=[item for _, item in page], next_cursor=following)
 
         return self._report_altered(await self._db.read(read))
@@ -345,8 +342,7 @@ class Threads:
         """Return a page of hook runs, newest first."""
         (before,) = place_of(params.cursor, (LAST,))
         found = await self._db.read(lambda tx: list_runs(tx, params, before, params.limit + 1))
-        page = found[: params.limit]
-        following = cursor_of(page[-1][0]) if len(found) > params.limit else None
+        page, following = cut_page(found, params.limit, lambda one: (one[0],))
         return HooksRunsResult(runs=[run for _, run in page], next_cursor=following)
 
 

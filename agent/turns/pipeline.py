@@ -152,9 +152,10 @@ class Pipeline:
         run.set_input(policy=given)
         await run.phase("TurnPrePromptContext")
         settings = self._settings().preflight
+        # not on the event loop: the first message that names a date loads the reader of dates
         local = await anyio.to_thread.run_sync(
             partial(plan_turn, text, context, self._planners, is_enabled=settings.enabled), abandon_on_cancel=True
-        )  # not on the event loop: the first message that names a date loads the reader of dates
+        )
         preflight = await advise(
             local, Case(text, context, len(run.collect_recalled().memory_ids)), policy, self._advisor, settings
         )

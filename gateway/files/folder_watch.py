@@ -12,36 +12,25 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from gateway.home.folder import NETWORK_FILE_SYSTEMS
 from protocol.seams.safe_files import WatchRefusedError
 
 STEP_MS = 250
-"""Between two looks of a thread that waits: at rest that is all it does."""
+"""The interval at which a waiting thread looks whether it is to end."""
 GATHERED_MS = 500
 """The longest time for which changes are gathered before they are handed on."""
-NETWORK = frozenset(
-    {
-        "9p",
-        "afs",
-        "ceph",
-        "cifs",
-        "davfs",
-        "drvfs",
-        "fuse.davfs2",
-        "fuse.rclone",
-        "fuse.s3fs",
-        "fuse.sshfs",
-        "glusterfs",
-        "lustre",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "smb3",
-        "smbfs",
-        "vboxsf",
-        "virtiofs",
-    }
-)
-"""File systems whose changes come from elsewhere, and are not reported."""
+UNREPORTED = NETWORK_FILE_SYSTEMS | {
+    "davfs",
+    "drvfs",
+    "fuse.davfs2",
+    "fuse.rclone",
+    "fuse.s3fs",
+    "glusterfs",
+    "lustre",
+    "vboxsf",
+    "virtiofs",
+}
+"""File systems of other machines, and of a virtual one's host: changes that these make are not reported."""
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
@@ -114,4 +103,4 @@ def is_on_network(path: str, mounts: Path = Path("/proc/self/mountinfo")) -> boo
     except OSError:
         return False
     number = f"{os.major(device)}:{os.minor(device)}"
-    return any(line.split()[2] == number and line.partition(" - ")[2].split(" ")[0] in NETWORK for line in lines)
+    return any(line.split()[2] == number and line.partition(" - ")[2].split(" ")[0] in UNREPORTED for line in lines)

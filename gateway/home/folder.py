@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from protocol.errors import CallerError, Unavailable
 
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "ncpfs", "ceph"})
-"""Their locks and shared memory do not keep SQLite's promises."""
+"""File systems of other machines, whose locks and shared memory do not keep SQLite's promises."""
 
 _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))})
 MAX_NAME_BYTES = 255

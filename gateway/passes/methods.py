@@ -13,7 +13,7 @@ from gateway.passes.table import PASSES
 from gateway.passes.undoing import Undoing
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE, Empty
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.methods import Bound, bind
 from protocol.passes import (
@@ -139,8 +139,7 @@ class Passes:
         before = place_of(params.cursor, (LAST,))[0]
         limit = params.limit + 1
         found = await self._db.read(lambda tx: rows.list_runs(tx, params.pass_, params.states, before, limit))
-        page = found[: params.limit]
-        following = cursor_of(page[-1][0]) if len(found) > params.limit else None
+        page, following = cut_page(found, params.limit, lambda one: (one[0],))
         return PassesRunsResult(runs=[run for _, run in page], next_cursor=following)
 
     async def get(self, params: PassesGetParams) -> PassesGetResult:
@@ -152,8 +151,7 @@ class Passes:
             if stored is None:
                 raise CallerError.missing("run")
             found = rows.changes_after(tx, params.run_id, place, params.limit + 1)
-            page = found[: params.limit]
-            following = cursor_of(page[-1][0]) if len(found) > params.limit else None
+            page, following = cut_page(found, params.limit, lambda one: (one[0],))
             return PassesGetResult(run=stored.run, changes=[change for _, change in page], next_cursor=following)
 
         return await self._db.read(read)

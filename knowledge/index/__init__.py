@@ -1,1 +1,1 @@
-"""The index: files become pieces, which come into it and leave it."""
+"""The index: files are read and cut into pieces, which are stored, get vectors, and are removed."""

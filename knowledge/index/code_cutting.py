@@ -1,7 +1,8 @@
-"""The cutting of code: a function, class or method is a piece each, small neighbours together; pure.
+"""The cutting of code into pieces: one for each function, class or method, and one for small neighbours; pure.
 
 Rule 1: the ranges, joined, are the text; a piece begins and ends with a line.
-Rule 2: the trail of a piece is the path of its symbol; of several, the path that they have in common.
+Rule 2: the trail of a piece is the symbols around it, the outermost first; of joined ones, those they have in common.
+Rule 3: ranges are in characters.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,6 +26,8 @@ class CodeSymbol(NamedTuple):
 
 
 class _Segment(NamedTuple):
+    """A range of the text, and the symbols around it, the outermost first."""
+
     start: int
     end: int
     trail: tuple[CodeSymbol, ...]
@@ -64,7 +67,7 @@ def _end_of(text: str, starts: Sequence[int], line: int) -> int:
 
 
 def _segments(size: int, whole: Sequence[tuple[int, int]], symbols: Sequence[CodeSymbol]) -> list[_Segment]:
-    """Return the text between all beginnings and ends of symbols, each part with the symbols around it."""
+    """Return the text cut at every beginning and end of a symbol; `whole` are the ranges of the symbols' lines."""
     cuts = sorted({0, size, *(place for lines in whole for place in lines)})
     order = sorted(range(len(symbols)), key=lambda at: (whole[at][0], -whole[at][1], at))
     around: list[int] = []
@@ -81,7 +84,7 @@ def _segments(size: int, whole: Sequence[tuple[int, int]], symbols: Sequence[Cod
 
 
 def _join_segments(segments: Sequence[_Segment]) -> list[_Segment]:
-    """Join small neighbours of one parent, and a symbol's head with what stands first in it."""
+    """Return the segments with small neighbours joined: siblings, and a symbol's head with the first symbol in it."""
     found: list[_Segment] = []
     for one in segments:
         last = found[-1] if found else None

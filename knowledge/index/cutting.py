@@ -15,9 +15,9 @@ from promt.patterns import compile_late
 from retrieval.chunking import ChunkSizes, Range, cut_text
 
 SIZES = ChunkSizes(target_min=700, target_max=1200, chunk_max=1600, max_chunks=1_000_000)
-"""In characters; the sizes of a conversation's pieces, at which both kinds of search were measured."""
+"""In characters: the sizes of a conversation's chunks, at which search by words and by meaning were measured."""
 DIVIDING_LEVEL = 3
-"""A heading of this level or a higher one begins a piece."""
+"""A heading of level 1 to this one begins a piece."""
 
 _LINE_END = compile_late(r"\r\n|\n|\r")
 
@@ -42,7 +42,7 @@ class TextPiece(Struct, frozen=True):
 
 
 def line_starts(text: str) -> list[int]:
-    """Return where each line begins; the end of a text that ends with a line's end begins no further line."""
+    """Return the offset of each line's beginning; the end of a text begins no line."""
     starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
     if len(starts) > 1 and starts[-1] == len(text):
         starts.pop()
@@ -52,7 +52,7 @@ def line_starts(text: str) -> list[int]:
 def cut_pieces(
     text: str, headings: Sequence[Heading], *, is_markdown: bool, breaks: Sequence[int] = ()
 ) -> list[TextPiece]:
-    """Return the pieces of a text in order; an empty text has none. A piece begins at each of `breaks` (characters)."""
+    """Return the pieces of a text in order; an empty text has none. A piece begins at each offset of `breaks`."""
     if not text:
         return []
     starts = line_starts(text)
@@ -65,7 +65,11 @@ def cut_pieces(
 
 
 def cut_range(text: str, start: int, end: int, starts: Sequence[int], *, whole: bool = False) -> list[Range]:
-    """Return the pieces of a part. The kernel keeps blocks of Markdown whole; other texts are cut between lines."""
+    """Return the pieces of a range of the text, whose lines begin at `starts`.
+
+    `cut_text` puts its cuts between blocks of Markdown. With `whole` a cut stays there, unless its line began shortly
+    before it; else every cut is moved back to the beginning of its line.
+    """
     cuts = [start + last for _, last in cut_text(text[start:end], SIZES).ranges]
     kept = [start]
     for cut in cuts[:-1]:

@@ -1,7 +1,7 @@
 """Parts of a file that are neither indexed nor shown: credentials, and blocks that the gateway itself put into prompts.
 
 Rule 1: pure; a part is a range of the file's bytes with the mark that is shown in its place.
-Rule 2: a part counts wherever it lies: one that begins in another piece is hidden in this one as well.
+Rule 2: a part that begins in another piece is hidden in this one as well.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,19 +18,19 @@ OWN_BLOCK_MARK = "[a context block of the gateway]"
 
 
 def parts_of(hidden: str) -> list[HiddenPart]:
-    """Return the hidden parts of a content as its row keeps them, in their order."""
+    """Return the hidden parts of a content, in their order, from the JSON of its column `hidden`."""
     return msgspec.json.decode(hidden, type=list[HiddenPart]) if hidden != "[]" else []
 
 
 def decode_part(data: bytes, encoding: str) -> str:
-    """Return the text of a part of a file, without a mark at its beginning."""
+    """Return the text of bytes of a file, without a byte order mark; in UTF-8 where the encoding is unknown."""
     with suppress(LookupError):
         return data.decode(encoding, "replace").removeprefix("\ufeff")
     return data.decode("utf-8", "replace")
 
 
 def find_hidden(secrets: Iterable[SecretSpan], blocks: Iterable[tuple[int, int]]) -> list[HiddenPart]:
-    """Return the hidden parts of a text by characters, in order, without overlaps: credentials and our blocks."""
+    """Return the hidden parts of a text in characters, in order and without overlaps: secrets and our own blocks."""
     spans = [(span.start, span.end, f"[secret:{span.kind}]") for span in secrets]
     spans += [(start, end, OWN_BLOCK_MARK) for start, end in blocks]
     parts: list[HiddenPart] = []
@@ -43,9 +43,9 @@ def find_hidden(secrets: Iterable[SecretSpan], blocks: Iterable[tuple[int, int]]
 
 
 def replace_parts(parts: Iterable[HiddenPart], begin: int, end: int, text_of: Callable[[int, int], str]) -> str:
-    """Return the text of a range with marks in place of parts, also of those that its edges cut.
+    """Return the text of a range with a mark in place of each part that it touches.
 
-    `text_of` returns the text between two places.
+    `text_of` returns the text between two offsets; `parts` are in order.
     """
     texts: list[str] = []
     place = begin
@@ -57,12 +57,12 @@ def replace_parts(parts: Iterable[HiddenPart], begin: int, end: int, text_of: Ca
 
 
 def mask_hidden(data: bytes, begin: int, parts: Sequence[HiddenPart], encoding: str) -> str:
-    """Return the text of bytes that begin at a place of their file, with marks in place of hidden parts."""
+    """Return the text of bytes, which stand at offset `begin` of their file, with marks in place of hidden parts."""
     end = begin + len(data)
     return replace_parts(parts, begin, end, lambda a, b: decode_part(data[a - begin : b - begin], encoding))
 
 
 def blank_hidden(data: bytes, begin: int, end: int, hidden: str, encoding: str) -> str:
-    """Return the text of a range of a file with blanks in place of hidden parts."""
+    """Return the text of a range of a file's bytes with a blank in place of each hidden part (`hidden`: their JSON)."""
     parts = [(start, stop, " ") for start, stop, _ in parts_of(hidden)]
     return mask_hidden(data[begin:end], begin, parts, encoding)

@@ -1,8 +1,8 @@
-"""Reading of files that wait: safe opening, a reader beside the process, pieces in the index.
+"""The reading of files that wait: they are opened, parsed by a reader in a process of its own, and stored as pieces.
 
-Rule 1: a file that changed while it was read is read again; what was indexed before serves until then.
-Rule 2: a content that is there already is not read by the reader again, wherever it stands now.
-Rule 3: a failure costs one file a try; a crash leaves files waiting, and doing it again changes nothing.
+Rule 1: a file that changed while it was read is read again; until then its former content is found.
+Rule 2: a content that the index has already is not parsed again, whichever file has it now.
+Rule 3: a failure costs its file one attempt. After a crash files still wait, and reading them again changes nothing.
 """
 
 import hashlib
@@ -59,24 +59,24 @@ from retrieval.packing import HASH_BYTES
 
 FILES_AT_ONCE = 64
 FOLDERS_KEPT = 64
-"""Folders whose terms are kept: files that wait are read in the order in which they were met."""
+"""Folders whose terms are cached; files are read in the order of the scan, so neighbours share a folder."""
 BYTES_AT_ONCE = 8 * 1024 * 1024
 MOST_ATTEMPTS = 5
 FIRST_DELAY_MS = 30_000
 LAST_DELAY_MS = 900_000
 RESTS = 20
-"""A file that was read rests so many times as long as its reader took: a log that grows costs a bounded share of a
-processor. Of a log of 2 MB the reader takes half of what the index does, so that this is a tenth."""
+"""The rest of a file after it was read, as a multiple of the reader's time, so that a log that grows costs a bounded
+share of a processor: a tenth, as for a log of 2 MB the index takes as long again as the reader."""
 PLAIN_AFTER = 2
-"""Readers that ended at a file before it is read without structure; one more, and it has failed."""
+"""Crashes of the reader at a file before it is read without structure; with one more it has failed."""
 UNSEEN = frozenset({"new", "scanning", "unavailable"})
-"""States of a collection whose files are not read: the scan that ends them has that done."""
+"""States of a collection whose files are not read: the scan that ends such a state queues their reading."""
 READER_FAILED = "reader_failed"
 HASH_DOMAIN = "knowledge_chunk"
 
 
 class ReadBytes(NamedTuple):
-    """A file's bytes, or why there are none: `skipped` is for good, `error` for now."""
+    """A file's bytes, or the reason without them: `skipped` where it is not tried again, `error` where it is."""
 
     file: WaitingFile
     data: bytes = b""
@@ -92,11 +92,12 @@ class ReadBytes(NamedTuple):
 
 
 class ReadFile(NamedTuple):
-    """A file with its structure; None where its content is in the index, or the reader ended."""
+    """A file with its structure; None where its content needs no parsing, or the reader ended."""
 
     read: ReadBytes
     structure: TextStructure | None = None
     has_ended: bool = False
+    """The reader's process ended at this file."""
 
 
 def hash_of(means: KnowledgeMeans, data: bytes) -> bytes:
@@ -105,7 +106,7 @@ def hash_of(means: KnowledgeMeans, data: bytes) -> bytes:
 
 
 class FileReader:
-    """Reads what waits."""
+    """Reads the files of a collection that wait."""
 
     def __init__(self, means: KnowledgeMeans, vectors: PieceVectors, notices: ChangeNotices) -> None:
         self._means = means
@@ -122,7 +123,7 @@ class FileReader:
         try:
             root = await anyio.to_thread.run_sync(means.open_root, known.path)
         except UnsafeFileError:
-            return  # the next scan tells it
+            return  # the next scan finds the folder missing, too, and says so in the collection's state
         has_done = False
         try:
             is_first = not await means.db.read(lambda tx: count_read(tx, known.id))
@@ -144,7 +145,7 @@ class FileReader:
             means.notify("knowledge/indexed", KnowledgeIndexed(collection_id=collection_id))
 
     async def _tell_progress(self, known: KnownCollection) -> None:
-        """Send how far the first reading of a collection is."""
+        """Send the progress of a collection's first reading, in files."""
         every, waiting = await self._means.db.read(
             lambda tx: (count_readable(tx, known.id), count_pending(tx, [known.id]))
         )
@@ -153,14 +154,15 @@ class FileReader:
         self._means.notify("gateway/progress", progress)
 
     def _settle(self, tx: Tx, collection_id: str) -> int:
-        """Give up files that are gone, once nothing new waits that they could have become; return how many."""
+        """Remove files that are gone, once no new file waits that one of them may have become; return their number."""
         fresh = find_collection(tx, collection_id)
         if fresh is None or fresh.withheld_at is not None or waits_for_new(tx, fresh.id):
-            return 0  # what is to be tried later is queued when it is due
+            return 0  # the job that reads the waiting file settles them
         return settle_missing(tx, fresh, self._means.clock.now())
 
     @staticmethod
     def _is_whole(tx: Tx, collection_id: str) -> bool:
+        """Return whether no file of the collection waits."""
         fresh = find_collection(tx, collection_id)
         return fresh is not None and next_due(tx, fresh.id) is None
 
@@ -205,7 +207,7 @@ class FileReader:
     def _contents(
         self, owner: int, files: Sequence[ReadFile]
     ) -> dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]]:
-        """Return the pieces that are new in the files, with the hash of each piece, and the text of a PDF."""
+        """Return the contents that were parsed, by digest and kind, each with its pieces and, of a PDF, its text."""
         found: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]] = {}
         for read, structure, _ in files:
             if structure is None or structure.unread is not None:
@@ -246,9 +248,9 @@ class FileReader:
         files: Sequence[ReadFile],
         contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]],
     ) -> list[str]:
-        """Store the outcomes; return why files failed for good, one reason for each.
+        """Store the outcomes; return the reason of each file that failed for good.
 
-        A file that changed meanwhile waits still, and is left to the next look.
+        A file that changed meanwhile still waits, and is read by the next job.
         """
         if find_collection(tx, known.collection_id) is None:
             return []
@@ -279,7 +281,7 @@ class FileReader:
         there = find_content(tx, known.owner, *key)
         if there is None:
             if key not in contents:
-                return  # it left the index this moment: the file waits still
+                return  # another file's content, found before, left the index meanwhile: the file still waits
             content, pieces, text = contents[key]
             there = add_content(tx, content, pieces, words, text), content.left_from
             structure = one.structure
@@ -318,7 +320,10 @@ class FileReader:
         reason: str | None,
         words: WordChanges,
     ) -> None:
-        """Store the outcome of a reading. What a file is called is what its content says, whoever read that first."""
+        """Store the outcome of a reading: the file's state, the terms of its names, and its place in the graph.
+
+        Its other names are those of its content, also where that was read as another file's.
+        """
         read, now = one.read, self._means.clock.now()
         file, spent_ms = read.file, one.structure.spent_ms if one.structure is not None else 0
         values = {
@@ -349,7 +354,7 @@ class FileReader:
         return [*self._folder_terms(file.folder), *index_terms(file.name), *(index_terms(names) if names else ())]
 
     def _fail(self, tx: Tx, read: ReadBytes, *, has_ended: bool) -> list[str]:
-        """Store that a file could not be read; return the reason where it is tried no more."""
+        """Store a failed attempt and when the next one is due; return the reason where there is none."""
         file = read.file
         attempts, deaths = file.attempts + 1, file.deaths + has_ended
         is_over = deaths > PLAIN_AFTER if has_ended else attempts >= MOST_ATTEMPTS
@@ -371,11 +376,11 @@ class FileReader:
 
 
 FOR_GOOD = frozenset({"link", "not_regular", "other_device", "not_downloaded", "path_too_long"})
-"""Refusals that another try does not change."""
+"""Refusals to open a file that another attempt would not change."""
 
 
 def _read_all(root: SafeRoot, waiting: Sequence[WaitingFile], settings: KnowledgeSettings) -> list[ReadBytes]:
-    """Return the bytes of files, as many as are small together."""
+    """Return the first of the waiting files with their bytes, up to about `BYTES_AT_ONCE` together."""
     found: list[ReadBytes] = []
     size = 0
     for file in waiting:
@@ -388,7 +393,7 @@ def _read_all(root: SafeRoot, waiting: Sequence[WaitingFile], settings: Knowledg
 
 
 def read_file(root: SafeRoot, file: WaitingFile, limit: int) -> ReadBytes:
-    """Return a file's bytes, unless it changes while it is read."""
+    """Return a file's bytes, or the reason without them: too large, refused, or changed while it was read."""
     try:
         with root.open_file(path_of(file.folder, file.name)) as opened:
             before = os.fstat(opened.fileno())

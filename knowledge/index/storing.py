@@ -1,4 +1,4 @@
-"""The writes of the index: read files come into it, and gone ones leave it, in the caller's transaction."""
+"""The removal of files from the index, in the caller's transaction."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ SETTLED_AT_ONCE = 500
 
 
 class Removed(NamedTuple):
-    """The numbers of rows that went."""
+    """The numbers of removed rows."""
 
     files: int = 0
     chunks: int = 0
@@ -26,7 +26,7 @@ class Removed(NamedTuple):
 
 
 def drop_files(tx: Tx, owner: int, files: Sequence[int], leaving: Leaving | None = None) -> Removed:
-    """Remove files with what only they say; with `leaving` the vectors of that are kept for a while."""
+    """Remove files, and the contents that no other file has; with `leaving` their vectors are kept for a while."""
     removed, words = Removed(len(files)), WordChanges()
     for file in files:
         content = content_of_file(tx, file)
@@ -39,7 +39,7 @@ def drop_files(tx: Tx, owner: int, files: Sequence[int], leaving: Leaving | None
 
 
 def settle_missing(tx: Tx, known: KnownCollection, now: int) -> int:
-    """Give up files that are gone and came up nowhere else; return how many."""
+    """Remove files that are gone and were found at no other path, with a change for each; return their number."""
     gone = missing_files(tx, known.id, SETTLED_AT_ONCE)
     for one in gone:
         event = "ignored" if one.reason == "ignored" else "removed"

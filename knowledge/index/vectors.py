@@ -1,8 +1,9 @@
-"""Vectors of pieces: which are missing, and how they are made of what files say now.
+"""Vectors of pieces: those that are missing are made of the files' present bytes.
 
-Rule 1: the home keeps no text: a piece is read from its file, which must say what was indexed, byte for byte.
-Rule 2: what a model gets is the headings above a piece and its words, without credentials and blocks of ours.
-Rule 3: a text that any piece has or had is not given to the model again.
+Rule 1: the home keeps no text of files but that of PDF: a piece is read from its file, whose digest must be the indexed
+one.
+Rule 2: the model gets the headings above a piece and its words, without credentials and blocks of the gateway.
+Rule 3: a text that has a vector, or had one in a piece that left, is not given to the model again.
 """
 
 import hashlib
@@ -30,7 +31,6 @@ from retrieval.filling import Made, VectorFilling
 from retrieval.packing import HASH_BYTES, as_bytes
 from retrieval.rows.embedding_cache import drop_left_in_space
 
-"""The subject of this house's `embed` job."""
 TEXT_DOMAIN = "embedded_text"
 
 
@@ -46,7 +46,7 @@ class PieceVectors(VectorFilling[LackingPiece]):
         self._newest = 0
         self._hashes: dict[int, bytes] = {}
         self._last: dict[tuple[int, bytes], bytes] = {}
-        """The bytes of the content that was read last: its next pieces come in the next batch."""
+        """The bytes of the content that was read last; the next batch begins with the rest of its pieces."""
 
     def are_made(self) -> bool:
         """Return whether new pieces get vectors: a model is loaded, or will be."""
@@ -61,11 +61,11 @@ class PieceVectors(VectorFilling[LackingPiece]):
             self._last = {}
 
     def drop(self, tx: Tx, space: Space, limit: int) -> int:
-        """Remove some of the space's vectors, and first those that left it; return how many."""
+        """Remove some of the space's vectors, first those kept of pieces that left; return their number."""
         return drop_left_in_space(tx, space.id) or super().drop(tx, space, limit)
 
     def rows_of(self, tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[LackingPiece]:
-        """Return the pieces that a statement names; pieces that came since the last look come first."""
+        """Return the pieces that a statement finds; new ones since the last call come first."""
         if statement != FILLING.pending:
             return lacking_pieces(tx, statement, values)
         rows = lacking_pieces(tx, statement, {**values, "newest": self._newest})
@@ -73,7 +73,7 @@ class PieceVectors(VectorFilling[LackingPiece]):
         return rows
 
     async def texts_of(self, rows: Sequence[LackingPiece]) -> list[str | None]:
-        """Return the text of each piece with the headings above it; None where no file says so now."""
+        """Return the text of each piece with the headings above it; None where no file has those bytes any more."""
         wanted = {one.content: one.kind for one in rows if (one.content, one.sha256) not in self._last}
 
         def look(tx: Tx) -> tuple[dict[int, list[ContentPlace]], dict[int, bytes | None]]:
@@ -103,7 +103,7 @@ class PieceVectors(VectorFilling[LackingPiece]):
         return texts
 
     def _read(self, piece: LackingPiece, places: Sequence[ContentPlace]) -> bytes | None:
-        """Return the bytes of a content as the first of its files that still has them says them."""
+        """Return the bytes of a content from the first of its files whose digest still fits; None if none does."""
         for place in places:
             try:
                 with self._open_root(place.root) as root, root.open_file(place.path) as file:
@@ -115,7 +115,7 @@ class PieceVectors(VectorFilling[LackingPiece]):
         return None
 
     async def find_known_vectors(self, space: Space, texts: Sequence[tuple[LackingPiece, str]]) -> Mapping[int, bytes]:
-        """Return the vectors of texts that any piece has or had."""
+        """Return the vectors, by hash of the text, that any piece has or had for one of the texts."""
         hashes = [self._keyed.digest(TEXT_DOMAIN, text)[:HASH_BYTES] for _, text in texts]
         self._hashes = {one.row: text_hash for (one, _), text_hash in zip(texts, hashes, strict=True)}
         return await self._db.read(lambda tx: find_vectors_of_texts(tx, space.id, hashes))
@@ -133,7 +133,7 @@ class PieceVectors(VectorFilling[LackingPiece]):
 
 
 def build_embedded_text(piece: LackingPiece, data: bytes) -> str:
-    """Return the text of a piece that a model gets, of the bytes of its content."""
+    """Return the text that the model gets for a piece, made of the bytes of its content."""
     above = [
         blank_hidden(data, start, end, piece.hidden, piece.encoding).strip()
         for start, end in msgspec.json.decode(piece.headings, type=list[tuple[int, int]])

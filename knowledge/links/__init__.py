@@ -1,1 +1,1 @@
-"""Links between files: how they are found in a text, what they lead to, which folders have a name; pure."""
+"""Links between files: those that a text holds, the files that they lead to, and folders that are entities; pure."""

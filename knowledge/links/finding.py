@@ -1,7 +1,7 @@
-"""Links that a text states: to other notes, to files beside it, to code that it imports; pure.
+"""Links in a text: to other notes, to files beside it, to code that it imports; pure.
 
-Rule 1: what stands in code of a note is no link; an address of the web is none either.
-Rule 2: a link is kept as it was written; its end is found when the file is linked, and whenever names change.
+Rule 1: brackets in the code of a note are no link, nor is an address of the web.
+Rule 2: a link is kept as it was written; its target is resolved when its file is indexed, and whenever names change.
 """
 
 import re
@@ -30,7 +30,7 @@ LinkForm: TypeAlias = Literal[
     "import_rust",
 ]
 MAX_LINKS = 2000
-"""Of one text; what comes later is left out."""
+"""The most different links of one text; later ones are left out."""
 MAX_TARGET_CHARS = 400
 MAX_IMPORTED_NAMES = 4
 STATED_IN_FRONT: Mapping[str, LinkForm] = {
@@ -59,7 +59,7 @@ _RUST = compile_late(r"^[ \t]*(?:pub(?:\([^)\n]{0,40}\))?[ \t]+)?mod[ \t]+(\w{1,
 
 
 class RawLink(msgspec.Struct, frozen=True, array_like=True):
-    """A link as it was written: its form, its target, the line of the first one from 1, and how often it is there."""
+    """A link as it was written: its form, its target, the first line with it, from 1, and the number of its copies."""
 
     form: LinkForm
     target: str
@@ -68,13 +68,15 @@ class RawLink(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Said(Struct, frozen=True):
+    """One place of a text where a link stands."""
+
     form: LinkForm
     target: str
     line: int
 
 
 def find_links(text: str, fields: Mapping[str, Any], begin: int) -> list[RawLink]:
-    """Return the links of a note; its front matter has `fields` and ends at the character `begin`."""
+    """Return the links of a note whose front matter has `fields`, and whose text begins at the character `begin`."""
     first = text.count("\n", 0, begin) + 1
     in_front = [
         _Said(form, target, 1) for name, form in STATED_IN_FRONT.items() for target in names_of(fields.get(name))
@@ -83,12 +85,12 @@ def find_links(text: str, fields: Mapping[str, Any], begin: int) -> list[RawLink
 
 
 def find_imports(text: str) -> list[RawLink]:
-    """Return the imports of a text of code, by every language's way: which one holds is known by the file's name."""
+    """Return the imports of code, read as each known language writes them: that of the code is not known here."""
     return _count_links(said for number, line in enumerate(text.split("\n"), 1) for said in _imports_of(line, number))
 
 
 def names_of(value: Any) -> list[str]:
-    """Return the notes that a member of a front matter names: texts, links, or lists of them."""
+    """Return the notes that a member of a front matter names; its value is a text, a link, or a list of these."""
     if isinstance(value, list):
         return [name for one in cast("list[Any]", value) for name in names_of(one)]
     if not isinstance(value, str):
@@ -98,7 +100,7 @@ def names_of(value: Any) -> list[str]:
 
 
 def _plain(written: str) -> str:
-    """Return a wiki link's target without what it is shown as."""
+    """Return the target of a wiki link, which ends before the `|` with the words that are shown."""
     return written.replace("\\|", "|").partition("|")[0].strip()[:MAX_TARGET_CHARS]
 
 
@@ -133,7 +135,7 @@ def _leads_inside(target: str) -> bool:
 
 
 def _is_text(target: str) -> bool:
-    """Return whether a target may be a note or code: a picture or a document is none."""
+    """Return whether a target may be a file that is indexed; its suffix tells a picture from a note."""
     name = target.partition("#")[0].rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")
     return not (dot and stem and _PICTURE.match(suffix)) or kind_of(name) is not None
@@ -167,7 +169,7 @@ _BY_LINE: Mapping[LinkForm, re.Pattern[str]] = {
 
 
 def _count_links(said: Iterable[_Said]) -> list[RawLink]:
-    """Return each target of a form once, with the line where it stands first."""
+    """Return each pair of form and target once, with its first line and its number, in the order of first lines."""
     found: dict[tuple[str, str], list[int]] = {}
     forms: dict[tuple[str, str], LinkForm] = {}
     for one in said:

@@ -1,6 +1,6 @@
-"""Folders that are entities: those of a person's order of projects and areas, and those that have a note of their own.
+"""Folders that are entities: those below a folder of projects, areas and the like, and those with a note of their own.
 
-Rule 1: pure; the name of the outermost folder decides, and all below it are of its kind.
+Rule 1: pure; the name of the outermost folder gives its kind to all folders below it.
 """
 
 from collections.abc import Mapping
@@ -25,6 +25,7 @@ KINDS: Mapping[str, FolderKind] = {
     "archives": "archive",
     "inbox": "inbox",
 }
+"""The folders of the PARA order, and the inbox before it."""
 INDEX_NOTES = frozenset({"index", "readme"})
 
 _NUMBERED = compile_late(r"^[0-9]{1,3}(?:[.)_ -]+|(?=[A-Za-z]))[ ]*-?[ ]*")
@@ -48,7 +49,7 @@ def kind_of_root(name: str) -> FolderKind | None:
 
 
 def list_folders_above(path: str) -> list[FolderEntity]:
-    """Return the folders above a file that have a kind by their outermost one, the outermost first."""
+    """Return the folders above a file, the outermost first; none where the outermost one gives them no kind."""
     parts = path.split("/")[:-1]
     kind = kind_of_root(parts[0]) if parts else None
     return [FolderEntity("/".join(parts[: n + 1]), kind) for n in range(len(parts))] if kind is not None else []

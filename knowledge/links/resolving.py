@@ -1,7 +1,8 @@
 """The target of a link, by the names and paths of a collection; pure.
 
-Rule 1: relative path, exact path, unique file name, alias, in this order; never by likeness.
-Rule 2: a bare name between double brackets is a name alone: where two notes have it, it leads to neither.
+Rule 1: a target is looked up as a relative path, an exact path, a unique file name and an alias, in this order; a
+similar name is no match.
+Rule 2: a link by name alone, such as `[[name]]`, leads to neither of two notes of that name.
 """
 
 import posixpath
@@ -36,14 +37,14 @@ class Names(Struct, frozen=True):
 
 
 class Resolved(Struct, frozen=True):
-    """The target of a link. Without one, the files that it could mean, where there are several."""
+    """The target of a link; None where there is none, or several `candidates` that it could mean."""
 
     found: Named | None
     candidates: Sequence[Named] = ()
 
 
 class WrittenTarget(Struct, frozen=True):
-    """A target's parts."""
+    """A written target: a path or name, and the heading in it."""
 
     path: str
     anchor: str | None
@@ -53,30 +54,27 @@ NOWHERE = Resolved(None)
 
 
 def parts_of(target: str) -> WrittenTarget:
-    """Return the path or name of a target, and the heading in it that it names."""
+    """Return a target's path or name, and the heading behind its `#`; None without one."""
     path, sign, anchor = target.partition("#")
     return WrittenTarget(path.strip(), anchor.strip() if sign and anchor.strip() else None)
 
 
 def stem_of(name: str) -> str:
-    """Return the stem of a file's name: without a suffix that we know, but for a PDF, which keeps it.
-
-    A note about a document often has the document's name.
-    """
+    """Return a file's name without a suffix of `kinds`; a PDF keeps its own, as a note about it often has its name."""
     stem, dot, _ = name.rpartition(".")
     kind = kind_of(name) if dot and stem else None
     return stem if kind is not None and kind.kind != "pdf" else name
 
 
 def key_of(form: LinkForm, target: str) -> str:
-    """Return the name by which a link is found again when a file of that name appears or goes."""
+    """Return the name by which a stored link is found, to be resolved again when a file of that name comes or goes."""
     if form == "import_python":
         return target.rstrip(".").rpartition(".")[2]
     return stem_of(parts_of(target).path.rstrip("/").rpartition("/")[2])
 
 
 def resolve(form: LinkForm, target: str, source: str, names: Names) -> Resolved:
-    """Return the target of a link of the file at the path `source`."""
+    """Return the target of a link that stands in the file at the path `source`."""
     if form.startswith("import_"):
         paths = _IMPORTS[form](target, posixpath.dirname(source))
         return Resolved(next((found for path in paths if (found := names.by_path(path)) is not None), None))
@@ -109,7 +107,7 @@ def _places(path: str, folder: str) -> Iterator[str]:
 
 
 def normal(path: str) -> str | None:
-    """Return a path below the collection without dots; None for what leads out of it."""
+    """Return a path below the collection without its dots; None for one that leads out of it."""
     plain = posixpath.normpath(path.strip("/")) if path.strip("/") else ""
     return None if plain in {"", "."} or plain.startswith("..") else plain
 

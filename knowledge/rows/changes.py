@@ -12,7 +12,7 @@ from protocol.seams.ports import SqlValue, Tx
 
 
 class FileChange(NamedTuple):
-    """Something that happened to a file or a collection."""
+    """A line for the log: an event of a file or a collection, with the members that it has."""
 
     event: FileEvent
     path: str | None = None
@@ -22,7 +22,7 @@ class FileChange(NamedTuple):
 
 
 def add_change(tx: Tx, known: KnownCollection, change: FileChange, now: int, *, is_gone: bool = False) -> None:
-    """Write a line of the log; that of a collection that is gone belongs to none."""
+    """Write a line of the log; with `is_gone` the collection's row is removed, and the line keeps its id alone."""
     values: dict[str, SqlValue] = change._asdict()
     tx.run(
         SQL["add_change"],
@@ -55,7 +55,7 @@ def list_changes(tx: Tx, *, name: str, since: int, before: int, limit: int) -> l
 
 
 class PathEnd(Struct, frozen=True):
-    """The end of a file's time at a path: `moved` to the path that is named, `removed` or `ignored`."""
+    """A line of the log by which a file left a path: `moved`, with its new path, `removed` or `ignored`."""
 
     seq: int
     event: FileEvent
@@ -63,29 +63,29 @@ class PathEnd(Struct, frozen=True):
 
 
 MOST_ENDS = 16
-"""Files that had one path, one after the other, and are looked for."""
+"""The most files that had the same path one after another and are followed."""
 
 
 def list_path_ends(tx: Tx, collection: int, path: str) -> list[PathEnd]:
-    """Return how files ceased to have a path, the newest first."""
+    """Return the lines by which files left a path, newest first."""
     values: dict[str, SqlValue] = {"collection": collection, "path": path, "limit": MOST_ENDS}
     return [PathEnd(*row) for row in tx.all(SQL["list_path_ends"], values)]
 
 
 def next_path_end(tx: Tx, collection: int, path: str, after: int) -> PathEnd | None:
-    """Return how the file that had a path at a line of the log ceased to have it; None where it has it still."""
+    """Return the first line after `after` by which a file left a path; None where the file still has it."""
     row = tx.one(SQL["next_path_end"], {"collection": collection, "path": path, "after": after})
     return PathEnd(*row) if row is not None else None
 
 
 def find_move_below(tx: Tx, collection: int, folder: str, after: int) -> tuple[int, str, str] | None:
-    """Return the last move of a file below a folder since a line of the log: that line, the old and the new path."""
+    """Return the last move of a file from below a folder after the line `after`: its line, the old and the new path."""
     row = tx.one(SQL["find_move_below"], {"collection": collection, "folder": folder, "after": after})
     return (row[0], row[1], row[2]) if row is not None else None
 
 
 def note_version(tx: Tx, collection: int, path: str, sha256: bytes, size: int, now: int) -> bool:
-    """Note what a path says now; return whether it said something else before."""
+    """Store the digest that a path has at present; return whether it had another one before."""
     values: dict[str, SqlValue] = {"collection": collection, "path": path}
     last = tx.one(SQL["last_version"], values)
     if last is not None and last[1] == sha256:
@@ -96,7 +96,7 @@ def note_version(tx: Tx, collection: int, path: str, sha256: bytes, size: int, n
 
 
 def list_versions(tx: Tx, collection: int, path: str, before: int, limit: int) -> list[tuple[int, FileVersion]]:
-    """Return row and version, newest first."""
+    """Return a path's versions with their rows, newest first."""
     rows = tx.all(SQL["list_versions"], {"collection": collection, "path": path, "before": before, "limit": limit})
     return [
         (row, FileVersion(sha256=sha256.hex(), bytes=size, first_seen_at=first, last_seen_at=last))
@@ -105,6 +105,6 @@ def list_versions(tx: Tx, collection: int, path: str, before: int, limit: int) -
 
 
 def count_rows(tx: Tx, collection: int) -> tuple[int, int]:
-    """Return how many files and versions a collection has."""
+    """Return the numbers of a collection's files and of its versions."""
     row = tx.all(SQL["count_rows_of_collection"], {"collection": collection})[0]
     return row[0], row[1]

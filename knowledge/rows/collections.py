@@ -1,4 +1,4 @@
-"""Rows of collections, and of those whose they are."""
+"""Rows of collections and of their owners: workspaces and the user."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -45,11 +45,11 @@ class KnownCollection(Struct, frozen=True):
 
     @property
     def bad(self) -> list[PatternProblem]:
-        """Return the lines that are no patterns, of the last scan."""
+        """Return the lines that the last scan could not read as patterns."""
         return [PatternProblem(**one) for one in json.loads(self.bad_patterns)]
 
     def choices(self) -> dict[str, Any]:
-        """Return the choices of a person for a collection, as the wire has them."""
+        """Return the columns of `CHOICES` in the types of the wire."""
         return {
             name: json.loads(getattr(self, name))
             if name in _LISTS
@@ -61,13 +61,13 @@ class KnownCollection(Struct, frozen=True):
 
 
 def owner_of(tx: Tx, workspace_id: str) -> int:
-    """Return the number of a workspace, or of the user, which it gets if it has none."""
+    """Return the number of a workspace or of the user as an owner; it is given one if it has none."""
     tx.run(SQL["add_owner"], {"workspace_id": workspace_id})
     return tx.all(SQL["get_owner"], {"workspace_id": workspace_id})[0][0]
 
 
 def find_owner(tx: Tx, workspace_id: str) -> int | None:
-    """Return the number of a workspace, or of the user; None where it never had a collection."""
+    """Return the number of a workspace or of the user as an owner; None where it never had a collection."""
     row = tx.one(SQL["get_owner"], {"workspace_id": workspace_id})
     return row[0] if row else None
 
@@ -100,7 +100,7 @@ def find_collection(tx: Tx, collection_id: str) -> KnownCollection | None:
 def list_collections(
     tx: Tx, workspaces: Sequence[str] | None = None, after: int = 0, limit: int = 1000
 ) -> list[KnownCollection]:
-    """Return the collections of some owners, or of all, in the order of their making."""
+    """Return the collections of some owners, or of all, in the order of their rows, from the row behind `after` on."""
     listed = json.dumps(list(workspaces)) if workspaces is not None else ""
     rows = tx.all(SQL["collections_of"], {"workspaces": listed, "after": after, "limit": limit})
     return [KnownCollection(*row) for row in rows]
@@ -118,7 +118,7 @@ def count_collections(tx: Tx) -> int:
 
 
 def change_collection(tx: Tx, row: int, choices: Mapping[str, Any]) -> None:
-    """Store what a person chose anew; `choices` are all of `CHOICES`."""
+    """Store changed choices; `choices` has every member of `CHOICES`."""
     tx.run(SQL["change_collection"], {"id": row, **_columns(choices)})
 
 
@@ -128,7 +128,7 @@ def set_state(tx: Tx, row: int, state: str, reason: str | None = None) -> None:
 
 
 def change_state(tx: Tx, known: KnownCollection, state: str, reason: str | None) -> None:
-    """Store the state of a collection, unless it has changed since it was read: a scan may have lost the folder."""
+    """Store the state of a collection, unless a scan has changed it since `known` was read."""
     tx.run(SQL["change_state"], {"id": known.id, "before": known.state, "state": state, "reason": reason})
 
 
@@ -149,7 +149,7 @@ def end_scan(
     withheld_at: int | None,
     deep: bool,
 ) -> None:
-    """Store what a scan found of the collection as a whole."""
+    """Store the outcome of a scan in the collection's row; `deep` says that every file is read again."""
     values: dict[str, SqlValue] = {
         "id": row,
         "now": now,
@@ -195,5 +195,5 @@ def to_wire(tx: Tx, known: KnownCollection) -> Collection:
 
 
 def oldest_pending(tx: Tx, row: int) -> int | None:
-    """Return when the oldest file began to wait; None where none waits."""
+    """Return the time since which the oldest waiting file waits; None where none does."""
     return tx.all(SQL["oldest_pending"], {"collection": row})[0][0]

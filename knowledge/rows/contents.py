@@ -1,7 +1,7 @@
 """Rows of contents and their pieces, with their full-text rows.
 
-Rule 1: a piece and its full-text row come and go together, here only.
-Rule 2: what is stored of a text is ranges, a keyed hash and its terms in the order of the alphabet.
+Rule 1: a piece and its full-text row are added and removed together, by this module alone.
+Rule 2: of a text only ranges, a keyed hash and its sorted terms are stored; of a PDF its text as well.
 """
 
 import json
@@ -22,20 +22,22 @@ from protocol.seams.ports import SqlValue, Tx
 from retrieval.packing import pack, unpack
 
 MATCH_CAP = 20_000
-"""Rows of a term that are looked at: the rarest terms choose, all rank."""
+"""The most rows that are read of one term, the newest first."""
 
 
 def entry(owner: int, terms: str) -> str:
-    """Return terms as the index has them: with their owner, so that no search comes upon another's pieces."""
+    """Return terms as the full-text index has them: each with its owner, so that a search reads its own rows alone."""
     marked = f" w{owner}·"
     return marked.join(["", *dict.fromkeys(terms.split())])[1:]
 
 
 FullText: TypeAlias = Literal["words", "card"]
-"""The table of pieces, and that of the names of files."""
+"""A full-text table: that of pieces, or that of the names of files (a file's card)."""
 
 
 class _Statements(Struct, frozen=True):
+    """The statements of a full-text table; `there` returns those of some rows that it has."""
+
     there: str
     add: str
     remove: str
@@ -48,7 +50,7 @@ _FULL_TEXT: Mapping[FullText, _Statements] = {
 
 
 class WordChange(Struct, frozen=True):
-    """A full-text row that comes, goes, is to be there, or has other terms than `before`."""
+    """A change of a full-text row: it is added, removed, added if it is missing, or gets terms other than `before`."""
 
     row: int
     body: str
@@ -57,36 +59,36 @@ class WordChange(Struct, frozen=True):
 
 
 class WordChanges:
-    """Full-text rows of one transaction, which are changed at its end.
+    """Changes of full-text rows that a transaction collects and makes at its end.
 
-    A full-text table writes a segment of its own before each statement that changes several rows, of any table, and
-    could fail midway: together they are one segment.
+    SQLite flushes a full-text table's pending rows into a new segment before each statement that changes several rows,
+    of any table, and could fail midway. Made together at the end, they are one segment.
     """
 
     def __init__(self) -> None:
         self._changes: dict[FullText, list[WordChange]] = {"words": [], "card": []}
 
     def add(self, table: FullText, row: int, body: str) -> None:
-        """Note a row that comes."""
+        """Note a row to be added."""
         self._changes[table].append(WordChange(row, body, "add"))
 
     def keep(self, table: FullText, row: int, body: str) -> None:
-        """Note a row that should be there: it comes where it is not, as in a table that was lost and made anew."""
+        """Note a row that should be there; it is added where it is not, as in a table that was lost and made anew."""
         self._changes[table].append(WordChange(row, body, "keep"))
 
     def exchange(self, table: FullText, row: int, before: str, body: str) -> None:
-        """Note a row that has other terms than before: the terms that stay are not touched.
+        """Note a row that gets other terms; those in both are not written again.
 
-        To take a term of a hundred thousand rows from one of them, to the last byte, costs a tenth of a millisecond.
+        To erase from one row a term that a hundred thousand rows have takes a tenth of a millisecond.
         """
         self._changes[table].append(WordChange(row, body, "exchange", before))
 
     def remove(self, table: FullText, row: int, body: str) -> None:
-        """Note a row that goes; one that is not there is left alone."""
+        """Note a row to be removed, if it is there."""
         self._changes[table].append(WordChange(row, body, "remove"))
 
     def store(self, tx: Tx) -> None:
-        """Make the changes, in the order of rows, as another order begins a new segment, and of one row as noted."""
+        """Make the changes by ascending row, as a lower row would begin a new segment; those of one row as noted."""
         for table, statements in _FULL_TEXT.items():
             changes = sorted(self._changes[table], key=lambda one: one.row)
             asked = [one.row for one in changes if one.how != "add"]
@@ -116,7 +118,7 @@ def _terms_without(body: str, others: str) -> str:
 
 
 class NewContent(NamedTuple):
-    """The content of a file, on its way into the index."""
+    """The row of a content to be added; `left_from` is the first line without a piece, None where each has one."""
 
     owner: int
     sha256: bytes
@@ -131,7 +133,7 @@ class NewContent(NamedTuple):
 
 
 class NewPiece(NamedTuple):
-    """A piece on its way into the index."""
+    """The row of a piece to be added."""
 
     from_byte: int
     to_byte: int
@@ -167,7 +169,7 @@ class FoundPiece(Struct, frozen=True):
     page: int | None
 
     def words(self) -> tuple[list[str], list[str]]:
-        """Return its terms, sorted, with repetitions; and those of the headings above it."""
+        """Return its own terms, sorted and with repetitions, and those of the headings above it."""
         own, _, named = unpack(self.terms).partition("\n")
         return own.split(), named.split()
 
@@ -185,13 +187,13 @@ class PlacedPiece(Struct, frozen=True):
 
 
 def find_content(tx: Tx, owner: int, sha256: bytes, kind: str) -> tuple[int, int | None] | None:
-    """Return the row of a content, and its first line without a piece; None where it is not there."""
+    """Return a content's row and its `left_from`; None where the index has no such content."""
     row = tx.one(SQL["find_content"], {"owner": owner, "sha256": sha256, "kind": kind})
     return (row[0], row[1]) if row else None
 
 
 def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], words: WordChanges, text: str = "") -> int:
-    """Store what a file says, with its words; return its row. `text` is that of a PDF."""
+    """Store a content with its pieces, and note their full-text rows; return its row. `text` is that of a PDF."""
     row = tx.insert(SQL["add_content"], content._asdict())
     if text:
         tx.run(SQL["add_pdf_text"], {"content": row, "text": zlib.compress(text.encode())})
@@ -217,14 +219,14 @@ def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], words: 
 
 
 class Leaving(Struct, frozen=True):
-    """The collection that says a content no more, and the time: its vectors are kept for a while."""
+    """The collection whose last file of a content is gone, and the time; the content's vectors are kept for a while."""
 
     collection_id: str
     now: int
 
 
 class DroppedRows(NamedTuple):
-    """The numbers of pieces, full-text rows and vectors that went."""
+    """The numbers of removed pieces, full-text rows and vectors."""
 
     chunks: int = 0
     fts_rows: int = 0
@@ -232,7 +234,7 @@ class DroppedRows(NamedTuple):
 
 
 def drop_unused(tx: Tx, content: int, leaving: Leaving | None, words: WordChanges) -> DroppedRows:
-    """Remove a content that no file says any more, and its vectors too where it does not leave for a while only."""
+    """Remove a content that no file has any more; with `leaving` its vectors are kept in the cache for a while."""
     if tx.one(SQL["is_content_used"], {"content": content}) is not None:
         return DroppedRows()
     owner = tx.all(SQL["owner_of_content"], {"content": content})
@@ -253,13 +255,13 @@ def drop_unused(tx: Tx, content: int, leaving: Leaving | None, words: WordChange
 
 
 def card_of(tx: Tx, file: int) -> str:
-    """Return the terms of a file's names, as they are indexed; nothing where they are not."""
+    """Return the indexed terms of a file's names; empty where there are none."""
     row = tx.one(SQL["card_of_file"], {"id": file})
     return unpack(row[0]) if row is not None else ""
 
 
 def put_card(tx: Tx, file: int, owner: int, terms: str, words: WordChanges) -> int:
-    """Have the names of a file in place of those before; return how many full-text rows go."""
+    """Store the terms of a file's names in place of the former ones; return the number of removed full-text rows."""
     before = card_of(tx, file)
     if before == terms:
         if terms:
@@ -280,14 +282,14 @@ def _change_words(words: WordChanges, file: int, owner: int, before: str, after:
 
 
 class PathTerms(Struct, frozen=True):
-    """The terms of the path that a file had, and of the one that it has."""
+    """The terms of the path that a file had, and of the one that it has now."""
 
     old: Sequence[str]
     new: Sequence[str]
 
 
 def move_cards(tx: Tx, owner: int, moved: Mapping[int, PathTerms], words: WordChanges) -> None:
-    """Exchange the terms of paths among those of the names of some files."""
+    """Exchange the terms of the old path for those of the new one in each moved file's card."""
     cards: list[dict[str, SqlValue]] = []
     for file, card in tx.all(SQL["cards_of_files"], {"rows": json.dumps(list(moved))}):
         before = unpack(card)
@@ -302,7 +304,7 @@ def move_cards(tx: Tx, owner: int, moved: Mapping[int, PathTerms], words: WordCh
 
 
 def content_of_file(tx: Tx, file: int) -> int | None:
-    """Return the content of a file, or None."""
+    """Return the row of a file's content; None where it has none."""
     row = tx.one(SQL["card_of_file"], {"id": file})
     return row[1] if row else None
 
@@ -314,12 +316,12 @@ def _rows(tx: Tx, statement: str, owners: Sequence[int], term: str) -> list[int]
 
 
 def pieces_with(tx: Tx, owners: Sequence[int], term: str) -> list[int]:
-    """Return the newest pieces of some owners that have a term."""
+    """Return the rows of the newest pieces of some owners that have a term, at most `MATCH_CAP`."""
     return _rows(tx, SQL["rows_with_term"], owners, term)
 
 
 def cards_with(tx: Tx, owners: Sequence[int], term: str) -> list[int]:
-    """Return the newest files of some owners whose names have a term."""
+    """Return the rows of the newest files of some owners whose names have a term, at most `MATCH_CAP`."""
     return _rows(tx, SQL["cards_with_term"], owners, term)
 
 
@@ -330,27 +332,27 @@ def read_pieces(tx: Tx, rows: Sequence[int], owners: Sequence[int]) -> dict[int,
 
 
 def first_pieces(tx: Tx, files: Sequence[int]) -> dict[int, int]:
-    """Return the first piece of each of some files, by the file's row."""
+    """Return the row of the first piece of each of some files, by the file's row."""
     return {file: piece for piece, file in tx.all(SQL["first_chunks_of_files"], {"rows": json.dumps(list(files))})}
 
 
 def read_packed_text(tx: Tx, content: int) -> bytes | None:
-    """Return the text of a PDF as its row keeps it, for `unpack_text`; None where there is none."""
+    """Return the compressed text of a PDF, for `unpack_text`; None where there is none."""
     row = tx.one(SQL["get_pdf_text"], {"content": content})
     return row[0] if row is not None else None
 
 
 def unpack_text(packed: bytes | None) -> bytes | None:
-    """Return the text of a PDF in UTF-8; None where there is none that can be read."""
+    """Return the text of a PDF in UTF-8; None where there is none, or it cannot be decompressed."""
     with suppress(zlib.error):
         return zlib.decompress(packed) if packed is not None else None
     return None
 
 
 def read_packed_texts(tx: Tx, pieces: Iterable[FoundPiece], most: int) -> dict[int, bytes]:
-    """Return the texts of the first contents of PDF files among some pieces, by the contents' rows, for `unpack_text`.
+    """Return by content the compressed texts of the first `most` PDF files among some pieces.
 
-    They stay packed: most of what is found is not shown, and a book takes megabytes.
+    `unpack_text` takes them. They stay compressed: most hits are not shown, and the text of a book takes megabytes.
     """
     contents = islice(dict.fromkeys(one.content for one in pieces if one.kind == "pdf"), most)
     return {content: packed for content in contents if (packed := read_packed_text(tx, content)) is not None}
@@ -362,10 +364,10 @@ def pieces_of(tx: Tx, content: int) -> list[PlacedPiece]:
 
 
 def count_pieces(tx: Tx, owners: Sequence[int]) -> int:
-    """Return how many pieces some owners have."""
+    """Return the number of pieces of some owners, from the kept counts."""
     return tx.all(SQL["pieces_of_owners"], {"owners": json.dumps(list(owners))})[0][0]
 
 
 def count_pieces_anew(tx: Tx) -> None:
-    """Count the pieces of every owner again: tables that were lost and made anew leave another number behind."""
+    """Count the pieces of every owner again: where tables were lost and made anew, the kept counts are wrong."""
     tx.run(SQL["count_pieces_anew"])

@@ -1,4 +1,4 @@
-"""Rows of files: what was seen of each, and whether it waits to be read."""
+"""Rows of files: their place and their state on the disk when a scan saw them, and whether they wait to be read."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def place_of(path: str) -> tuple[str, str]:
 
 
 class SeenRow(NamedTuple):
-    """A file of a folder as it was seen last."""
+    """A file as the last scan saw it."""
 
     id: int
     name: str
@@ -38,7 +38,7 @@ class SeenRow(NamedTuple):
 
 
 class MissingFile(Struct, frozen=True):
-    """A file that is not where it was; `reason` is `ignored` where it is not to be read any more."""
+    """A file that a scan did not find any more; `reason` is `ignored` where a pattern leaves it out."""
 
     id: int
     folder: str
@@ -68,7 +68,7 @@ class WaitingFile(NamedTuple):
 
 
 class FileRow(Struct, frozen=True):
-    """A file with what is known of its content."""
+    """A file with the columns of its content."""
 
     id: int
     file_id: str
@@ -98,7 +98,7 @@ class FileRow(Struct, frozen=True):
 
 
 class ContentPlace(Struct, frozen=True):
-    """A place of a content: the collection and the path, and how both are."""
+    """A file that has a content: its collection and path, and the states of both."""
 
     collection_id: str
     folder: str
@@ -117,58 +117,61 @@ class ContentPlace(Struct, frozen=True):
 
 
 def files_of_folder(tx: Tx, collection: int, folder: str) -> dict[str, SeenRow]:
-    """Return the files of a folder by name, as they were seen last."""
+    """Return the files of a folder by name, as the last scan saw them."""
     rows = tx.all(SQL["files_of_folder"], {"collection": collection, "folder": folder})
     return {row[1]: SeenRow._make(row) for row in rows}
 
 
 def add_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
-    """Store files that were seen for the first time."""
+    """Store files that a scan sees for the first time."""
     tx.run_many(SQL["add_file"], files)
 
 
 def release_files(tx: Tx, collection: int, *, resting: bool) -> None:
-    """Have new files read that were held back until it was known which of them only moved; `resting` ones as well."""
+    """Make new files due, held back until it was clear which were only moved; with `resting` also those that rest."""
     tx.run(SQL["release_files"], {"collection": collection, "resting": int(resting)})
 
 
 def collections_with_resting(tx: Tx, now: int) -> list[tuple[int, str]]:
-    """Return row and id of the collections with files that changed, and rest as they were costly to read."""
+    """Return row and id of the collections with changed files that rest because reading them took long."""
     return [(row, name) for row, name in tx.all(SQL["collections_with_resting"], {"now": now})]
 
 
 def renew_files(tx: Tx, files: Sequence[Mapping[str, SqlValue]]) -> None:
-    """Store that files are others than before."""
+    """Store that files changed on the disk, and have them wait to be read."""
     tx.run_many(SQL["renew_file"], files)
 
 
 def folders_of(tx: Tx, collection: int) -> set[str]:
-    """Return the folders in which files were seen."""
+    """Return the folders of a collection that have files."""
     return {folder for (folder,) in tx.all(SQL["folders_of_collection"], {"collection": collection})}
 
 
 def count_readable(tx: Tx, collection: int) -> int:
-    """Return how many files there are to be read, read or not."""
+    """Return the number of a collection's files that are not gone."""
     return tx.all(SQL["count_readable"], {"collection": collection})[0][0]
 
 
 def count_read(tx: Tx, collection: int) -> int:
-    """Return how many files of a collection were ever read to the end."""
+    """Return the number of a collection's files that are indexed and do not wait to be read again."""
     return tx.all(SQL["count_read"], {"collection": collection})[0][0]
 
 
 def has_lost_reader(tx: Tx, collection: int) -> bool:
-    """Return whether a file of a collection failed because it ends its reader."""
+    """Return whether a file of a collection failed because readers ended at it."""
     return tx.one(SQL["has_lost_reader"], {"collection": collection}) is not None
 
 
 def renew_all(tx: Tx, collection: int, now: int) -> int:
-    """Have every file read again; return how many."""
+    """Have every file of a collection wait to be read; return their number."""
     return tx.run(SQL["renew_all_files"], {"collection": collection, "now": now})
 
 
 def renew_parts(tx: Tx, now: int, before: int, parts: int) -> list[str]:
-    """Have the next part of each collection read again that had none since a time; return their ids."""
+    """Have the next of `parts` parts wait to be read of each collection whose last one is older than `before`.
+
+    Returns the collections' ids.
+    """
     due = tx.all(SQL["deep_parts_due"], {"before": before})
     for row, _, part in due:
         values: dict[str, SqlValue] = {"collection": row, "parts": parts, "part": part, "now": now}
@@ -178,12 +181,12 @@ def renew_parts(tx: Tx, now: int, before: int, parts: int) -> list[str]:
 
 
 def deep_is_due(tx: Tx, before: int) -> bool:
-    """Return whether a collection is to be read again in part."""
+    """Return whether a collection's last part of a deep scan is older than `before`."""
     return bool(tx.all(SQL["deep_parts_due"], {"before": before}))
 
 
 class FileTwin(Struct, frozen=True):
-    """A new file that has the inode of one that is gone, whose row is `gone`."""
+    """A new file with the inode of one that is gone, whose row is `gone`: it was moved, perhaps."""
 
     gone: int
     id: int
@@ -194,7 +197,7 @@ class FileTwin(Struct, frozen=True):
 
 
 class FileMove(NamedTuple):
-    """The place that the file of a row has now."""
+    """The place at which the file of a row is now."""
 
     id: int
     folder: str
@@ -204,7 +207,7 @@ class FileMove(NamedTuple):
 
 
 def twins_of(tx: Tx, collection: int, gone: Sequence[SeenRow]) -> list[FileTwin]:
-    """Return a new file for each of some that are gone, where one has its inode; none is that of two."""
+    """Return pairs of a gone file and a new one with its inode, size and time; each file is in one pair at most."""
     asked = json.dumps([(one.id, one.inode, one.device, one.size, one.mtime_ns) for one in gone])
     twins: dict[int, FileTwin] = {}
     taken = set[int]()
@@ -217,7 +220,7 @@ def twins_of(tx: Tx, collection: int, gone: Sequence[SeenRow]) -> list[FileTwin]
 
 
 def drop_unread(tx: Tx, rows: Sequence[int]) -> None:
-    """Remove files that were never read: nothing hangs on them."""
+    """Remove the rows of files that were never read: no other row refers to them."""
     tx.run_many(SQL["remove_file"], [{"id": row} for row in rows])
 
 
@@ -227,7 +230,7 @@ def find_file_again(tx: Tx, row: int) -> None:
 
 
 def move_files(tx: Tx, moves: Sequence[FileMove]) -> None:
-    """Give files other paths; all that is known of them stays."""
+    """Give files other paths, in their rows and in the graph; their contents stay."""
     tx.run_many(SQL["move_file"], [one._asdict() for one in moves])
     move_files_in_graph(tx, [one.id for one in moves])
 
@@ -239,17 +242,17 @@ def delete_file(tx: Tx, row: int) -> None:
 
 
 def miss_file(tx: Tx, row: int, reason: str | None) -> None:
-    """Store that a file is not where it was; what is known of it waits for it to come up elsewhere."""
+    """Store that a file is gone; its content stays until it is clear whether the file was moved."""
     tx.run(SQL["miss_file"], {"id": row, "reason": reason})
 
 
 def missing_files(tx: Tx, collection: int, limit: int) -> list[MissingFile]:
-    """Return files that are not where they were."""
+    """Return some files that are gone."""
     return [MissingFile(*row) for row in tx.all(SQL["missing_files"], {"collection": collection, "limit": limit})]
 
 
 def missing_with_content(tx: Tx, collection: int, content: int) -> tuple[int, str, str] | None:
-    """Return row, folder and name of a file that is gone and said the same."""
+    """Return row, folder and name of a file that is gone and had that content; None where there is none."""
     row = tx.one(SQL["missing_with_content"], {"collection": collection, "content": content})
     return (row[0], row[1], row[2]) if row else None
 
@@ -286,12 +289,12 @@ def fail_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:
 
 
 def hurry_files(tx: Tx, rows: Sequence[int], now: int) -> None:
-    """Have files read again at once: the disk says something else."""
+    """Have files read again at once: a search found their bytes changed."""
     tx.run_many(SQL["hurry_file"], [{"id": row, "now": now} for row in rows])
 
 
 def hurry_waiting(tx: Tx, collection: int) -> None:
-    """Have the files that wait of a collection read at once, as if none had been tried."""
+    """Make the waiting files of a collection due at once, with their attempts at zero."""
     tx.run(SQL["hurry_waiting"], {"collection": collection})
 
 
@@ -323,7 +326,7 @@ def list_files(
     states: Sequence[str] = (),
     kinds: Sequence[str] = (),
 ) -> list[FileRow]:
-    """Return files by row, filtered."""
+    """Return the files behind the row `after`, in the order of rows; a filter that is empty lets all through."""
     values: dict[str, SqlValue] = {
         "collection": collection,
         "after": after,
@@ -336,7 +339,7 @@ def list_files(
 
 
 def places_of(tx: Tx, content: int) -> list[ContentPlace]:
-    """Return the places of a content, at most a hundred."""
+    """Return the files that have a content, at most a hundred."""
     return [ContentPlace(*row) for row in tx.all(SQL["paths_of_content"], {"content": content})]
 
 

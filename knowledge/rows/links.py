@@ -1,7 +1,8 @@
-"""Files in the graph: the page or code that a file is, its names, folders and tags, and where its links lead.
+"""Files in the graph: the entity of each file, its names, folders and tags, and the targets of its links.
 
-Rule 1: ids of entities are made of what they stand for, so that they are the same after a move and a new index.
-Rule 2: whoever comes, goes or is called otherwise has every link of that name resolved again, in the same transaction.
+Rule 1: an entity's id is made of the file, tag or folder that it stands for: it is the same after a move and a new
+index.
+Rule 2: a file that is added, removed or renamed has every link by its names resolved again, in the same transaction.
 """
 
 import hashlib
@@ -84,11 +85,11 @@ LANGUAGES_OF_FORM: Mapping[str, frozenset[str]] = {
     "import_ruby": frozenset({"ruby"}),
     "import_rust": frozenset({"rust"}),
 }
-"""The languages whose texts import in that form; the others only look like it."""
+"""The languages that import in each form; in others such a line means something else."""
 
 
 class TextReferences(NamedTuple):
-    """The statements of a text about itself and about others."""
+    """The names that a text gives itself, its tags, and its links to others."""
 
     aliases: list[str]
     tags: list[str]
@@ -114,7 +115,7 @@ class LinkedFile(Struct, frozen=True):
 
 
 class _Minted:
-    """Gives one id. Satisfies `Ids`."""
+    """Returns one id, whatever the prefix. Satisfies `Ids`."""
 
     def __init__(self, entity_id: str) -> None:
         self.entity_id = entity_id
@@ -125,7 +126,7 @@ class _Minted:
 
 
 def put_references(tx: Tx, content: int, references: TextReferences) -> None:
-    """Store what a text refers to; nothing where it refers to nothing."""
+    """Store the references of a content; without any, no row."""
     if not any(references):
         return
     said = {name: msgspec.json.encode(getattr(references, name)).decode() for name in ("aliases", "tags")}
@@ -136,7 +137,7 @@ def put_references(tx: Tx, content: int, references: TextReferences) -> None:
 
 
 def read_references(tx: Tx, content: int) -> TextReferences:
-    """Return the references of a text."""
+    """Return the references of a content; empty ones where it has no row."""
     row = tx.one(SQL["get_references"], {"content": content})
     if row is None:
         return TextReferences([], [], [])
@@ -150,13 +151,13 @@ def _links_of(packed: bytes | None) -> list[RawLink]:
 
 
 def references_of_file(tx: Tx, file: int) -> TextReferences:
-    """Return the references of what a file says."""
+    """Return the references of a file's content."""
     row = tx.one(SQL["card_of_file"], {"id": file})
     return read_references(tx, row[1]) if row is not None and row[1] is not None else TextReferences([], [], [])
 
 
 def drop_references(tx: Tx, content: int) -> None:
-    """Remove what a text refers to."""
+    """Remove the references of a content."""
     row = tx.one(SQL["get_references"], {"content": content})
     if row is None:
         return
@@ -166,12 +167,12 @@ def drop_references(tx: Tx, content: int) -> None:
 
 
 def titles_of(tx: Tx, contents: Collection[int]) -> dict[int, str]:
-    """Return by content the titles that texts give themselves in their front matter."""
+    """Return by content the titles in the front matter; a content without one is left out."""
     return dict(tx.all(SQL["titles_of"], {"contents": encode(sorted(contents)).decode()}))
 
 
 def _number_of(name: str) -> int:
-    """Return a name as the table of imports has it: two names of one number only cost a look."""
+    """Return the 32-bit number of a name in the table of imports; two names that share one are resolved together."""
     return int.from_bytes(hashlib.blake2b(fold_name(name).encode(), digest_size=4).digest(), "big")
 
 
@@ -192,7 +193,7 @@ def _to_named(entities: Sequence[Entity]) -> list[Named]:
 
 
 def names_in(tx: Tx, place: str, *, only_code: bool = False) -> Names:
-    """Return the lookups of a collection; with `only_code` a path leads to no folder and no note."""
+    """Return the lookups of names in the collection `place`; with `only_code` a path leads to code alone."""
 
     def by_path(path: str) -> Named | None:
         found = entity_at(tx, HOUSE, place, path)
@@ -210,19 +211,22 @@ def names_in(tx: Tx, place: str, *, only_code: bool = False) -> Names:
 
 
 def resolve_link(tx: Tx, place: str, source: str, edge: KeyedEdge) -> Resolved:
-    """Return the target of a stored link as it is now, or those that it could have meant."""
+    """Return the present target of a stored link, or the candidates that it could mean."""
     form, _ = form_and_line(edge.address)
     return resolve(form, edge.target, source, names_in(tx, place))
 
 
 def form_and_line(address: str) -> tuple[LinkForm, int]:
-    """Return the form of a link and the line where it stands first, as its edge keeps them."""
+    """Return the form of a link and its first line, from the address of its edge."""
     form, _, line = address.partition(":")
     return form, int(line)  # pyright: ignore[reportReturnType]  # only forms are written there
 
 
 def put_file(tx: Tx, row: int, references: TextReferences | None, now: int) -> None:
-    """Give a file that was read its place in the graph, with what its content refers to; without one it has none."""
+    """Write the entity of a file that was read, with its names, links, tags and folders.
+
+    A file without references, or of a kind without entities, is taken out of the graph.
+    """
     file = _file_of(tx, row)
     if file is None:
         return
@@ -252,19 +256,19 @@ def put_file(tx: Tx, row: int, references: TextReferences | None, now: int) -> N
 
 
 def _names_of(tx: Tx, entity: Entity) -> set[str]:
-    """Return the names by which a file is called; what stands for its folder is called as that is, too."""
+    """Return the names of a file, aliases included."""
     return {*aliases_of(tx, [entity.row]).get(entity.row, []), *_own_names(entity)}
 
 
 def _own_names(entity: Entity) -> set[str]:
-    """Return the names that a file has by its path."""
+    """Return the names that a file has by its path: its stem, and for a file of `OF_FOLDER` its folder's name."""
     stem = stem_of(entity.name)
     folder = (entity.path or "").rpartition("/")[0].rpartition("/")[2]
     return {stem, folder} if folder and entity.kind == "code" and stem in OF_FOLDER else {stem}
 
 
 def _holds(link: RawLink, file: LinkedFile) -> bool:
-    """Return whether a link counts for a file: an import only in its own language."""
+    """Return whether a link counts for a file; an import counts in files of its own language alone."""
     languages = LANGUAGES_OF_FORM.get(link.form)
     return languages is None or file.language in languages
 
@@ -298,7 +302,7 @@ def _folder(tx: Tx, place: str, folder: FolderEntity, subject: str | None) -> En
 
 
 def _put_folders(tx: Tx, file: LinkedFile, entity: Entity, now: int) -> None:
-    """Have a file belong to the folder that it lies in, where that is an entity."""
+    """Link a file with the folder that it lies in, where that is an entity, or becomes one by this file."""
     ordered = [_folder(tx, file.place, folder, None) for folder in list_folders_above(file.path)]
     own = folder_of_index(file.path)
     if own is not None:
@@ -317,7 +321,7 @@ def _put_folders(tx: Tx, file: LinkedFile, entity: Entity, now: int) -> None:
 
 
 def _relink(tx: Tx, place: str, names: set[str]) -> None:
-    """Resolve the links of some names again."""
+    """Resolve every link by one of the names again."""
     sources: dict[str, str | None] = {}
     for name in names:
         _import_again(tx, place, _number_of(name))
@@ -333,7 +337,7 @@ def _relink(tx: Tx, place: str, names: set[str]) -> None:
 
 
 def _import_again(tx: Tx, place: str, key: int) -> None:
-    """Resolve the imports of a name again, of every file that has one."""
+    """Resolve the imports of a name, given by its number, again in every file that has one."""
     for row, packed in tx.all(SQL["importing_files"], {"key": key, "place": place}):
         file = _file_of(tx, row)
         entity = entity_of(tx, HOUSE, file.file_id) if file is not None else None
@@ -342,7 +346,7 @@ def _import_again(tx: Tx, place: str, key: int) -> None:
 
 
 def _put_imports(tx: Tx, file: LinkedFile, entity: int, links: Sequence[RawLink]) -> None:
-    """Have imports of a file lead to what they name now; one that names nothing here has no edge."""
+    """Make the edges of a file's imports lead to their present targets; an import without a target has no edge."""
     wanted = [one for one in links if one.form in LANGUAGES_OF_FORM and _holds(one, file)]
     before = {edge.target: edge for edge in links_of(tx, HOUSE, file.file_id) if edge.kind == IMPORTS} if wanted else {}
     for link in wanted:
@@ -363,14 +367,14 @@ def _lead(tx: Tx, place: str, source: str, edge: KeyedEdge) -> None:
 
 
 class _Moving(NamedTuple):
-    """A file that has its new path, and its entity, which has the old one yet."""
+    """A moved file: `file` has the new path, `entity` still the old one."""
 
     row: int
     file: LinkedFile
     entity: Entity
 
     def names(self, aliases: Mapping[int, list[str]]) -> set[str]:
-        """Return every name by which it was or will be called."""
+        """Return its old and its new names."""
         moved = self.entity._replace(name=self.file.name, path=self.file.path)
         return {*_own_names(self.entity), *_own_names(moved), *aliases.get(self.entity.row, ())}
 
@@ -378,8 +382,8 @@ class _Moving(NamedTuple):
 def move_files_in_graph(tx: Tx, rows: Sequence[int]) -> None:
     """Give the entities of files that were moved their new paths and names; their ids and links stay.
 
-    Most files of a folder that was renamed have no link, folder or name that something hangs on, which few statements
-    tell of all of them.
+    In a renamed folder most files have no link, folder or name that an edge depends on. A few statements find the
+    others, and only these are linked anew.
     """
     files = _files_of(tx, rows)
     entities = entities_of(tx, HOUSE, [file.file_id for file in files.values()])
@@ -427,7 +431,7 @@ def _find_linked(tx: Tx, moving: Sequence[_Moving]) -> list[_Moving]:
 
 
 def _find_wanted(tx: Tx, names: Collection[str]) -> set[str]:
-    """Return those of some names that a link or an import may mean."""
+    """Return the names that a stored link or import uses."""
     folded = {name: fold_name(name) for name in names}
     numbers = {name: _number_of(name) for name in names}
     linked = find_keys(tx, set(folded.values()))
@@ -436,7 +440,7 @@ def _find_wanted(tx: Tx, names: Collection[str]) -> set[str]:
 
 
 def _relink_moved(tx: Tx, moved: _Moving) -> None:
-    """Resolve the links of a file that was moved, and those of its names, and find its folder."""
+    """Resolve the links of a moved file and those by its names again, and link it with its new folder."""
     row, file, entity = moved
     for edge in links_of(tx, HOUSE, file.file_id):
         if edge.kind != IMPORTS:
@@ -451,7 +455,7 @@ def _relink_moved(tx: Tx, moved: _Moving) -> None:
 
 
 def forget_file(tx: Tx, row: int) -> None:
-    """Take a file that is removed out of the graph."""
+    """Remove a file from the graph."""
     file = _file_of(tx, row)
     entity = entity_of(tx, HOUSE, file.file_id) if file is not None else None
     if file is not None and entity is not None:
@@ -467,7 +471,7 @@ def _forget(tx: Tx, file: LinkedFile, entity: Entity) -> None:
 
 
 def _leave_folder(tx: Tx, file: LinkedFile, path: str, *, is_gone: bool = False) -> None:
-    """Give the folder that a note at a path made an entity to another such note in it, or let it be none."""
+    """Drop the folder that the note at `path` made an entity, unless there is another such note in it."""
     folder = folder_of_index(path)
     entity = entity_at(tx, HOUSE, file.place, folder.path) if folder is not None else None
     if folder is None or entity is None or entity.subject != file.file_id:
@@ -484,7 +488,7 @@ def _leave_folder(tx: Tx, file: LinkedFile, path: str, *, is_gone: bool = False)
 
 
 def _drop_empty_folders(tx: Tx, place: str, path: str) -> None:
-    """Drop the folders above a path that have no file any more."""
+    """Drop the entities of the folders above a path that have no other file, the innermost first."""
     for folder in reversed(list_folders_above(path)):
         entity = entity_at(tx, HOUSE, place, folder.path)
         if entity is None or tx.one(SQL["has_other_files"], {"place": place, "folder": folder.path, "path": path}):

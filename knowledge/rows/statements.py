@@ -9,6 +9,6 @@ from protocol.statements import Statements
 SQL = Statements("knowledge")
 FORMAT = SQL["find_format"], SQL["put_format"]
 CARD_FORMAT = SQL["find_card_format"], SQL["put_card_format"]
-"""The statements that find the formats of the full-text tables, and write them again."""
+"""The statements that read the formats of the two full-text tables, and write them again."""
 KEEP_NUMBERS = SQL["keep_lost_owners"]
-"""The statement that keeps the numbers of lost owners."""
+"""The statement that gives lost owners a row again, so that no other one gets their numbers."""

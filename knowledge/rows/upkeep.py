@@ -1,7 +1,4 @@
-"""Rows of files that are counted by a checkup, and dropped because what they hang on is gone.
-
-Rule 1: what lists itself as derived is made again by the next scan; a look here changes nothing.
-"""
+"""Counts of rows for the doctor, the refilling of full-text tables, and the rows that daily upkeep drops."""
 
 from msgspec import Struct
 
@@ -14,9 +11,7 @@ from retrieval.packing import unpack
 from retrieval.rows.graph import SQL as GRAPH
 
 VERSIONS_MS = 365 * DAY_MS
-"""The time for which earlier contents of a path are known, beside its newest version."""
-
-
+"""The age at which versions of a path are dropped, but for its newest one."""
 GAPS = (
     "pieces_without_words",
     "files_without_words",
@@ -25,12 +20,12 @@ GAPS = (
     "pieces_of_nothing",
     "texts_of_nothing",
 )
-"""The kinds of gaps in an index, in the order of its statement."""
+"""The kinds of gaps in the index, in the order in which the statement `index_gaps` counts them."""
 REFILLED_AT_ONCE = 500
 
 
 class CollectionCounts(Struct, frozen=True):
-    """A collection with its files by state, as a checkup reads them."""
+    """A collection with the numbers of its files that wait and that failed."""
 
     collection_id: str
     path: str
@@ -41,7 +36,7 @@ class CollectionCounts(Struct, frozen=True):
 
 
 class SampledFile(Struct, frozen=True):
-    """An indexed file whose bytes can be compared with what is known of them."""
+    """An indexed file, with the digest, size and time that its bytes are compared with."""
 
     root: str
     path: str
@@ -51,23 +46,23 @@ class SampledFile(Struct, frozen=True):
 
 
 def count_collections_by_state(tx: Tx) -> list[CollectionCounts]:
-    """Return every collection with what waits and what failed."""
+    """Return every collection with the numbers of its files that wait and that failed."""
     return [CollectionCounts(*row) for row in tx.all(SQL["collections_by_state"])]
 
 
 def sample_files(tx: Tx, limit: int) -> list[SampledFile]:
-    """Return some indexed files, drawn by chance."""
+    """Return some indexed files, chosen at random."""
     return [SampledFile(*row) for row in tx.all(SQL["sample_files"], {"limit": limit})]
 
 
 def count_index_gaps(tx: Tx) -> dict[str, int]:
-    """Return how many pieces lack their words, and how much belongs to nothing; zeros where the index is whole."""
+    """Return the number of each kind of `GAPS`; zeros where the index is whole."""
     row = tx.all(SQL["index_gaps"])[0]
     return dict(zip(GAPS, row, strict=True))
 
 
 class _FullTextGaps(Struct, frozen=True):
-    """A full-text table with what is wrong if it is not whole, and the statements by which it is made whole."""
+    """A full-text table, the gap of `GAPS` that its surplus rows are, and the statements that mend it."""
 
     table: FullText
     surplus: str
@@ -82,7 +77,10 @@ FULL_TEXT = (
 
 
 def empty_surplus(tx: Tx) -> None:
-    """Empty a full-text table that has words of what is not there: nobody knows which they were, so all come anew."""
+    """Empty each full-text table with rows of missing pieces or files.
+
+    A row can be removed only with its terms, which are not known any more, so the whole table is filled anew.
+    """
     gaps = count_index_gaps(tx)
     for one in FULL_TEXT:
         if gaps[one.surplus]:
@@ -90,7 +88,7 @@ def empty_surplus(tx: Tx) -> None:
 
 
 def refill_some(tx: Tx, table: int, after: int) -> int | None:
-    """Put some rows that a full-text table lacks into it, from a row on; return the last one, or None at the end."""
+    """Add some rows that a full-text table lacks, those behind `after`; return the last one, or None at the end."""
     one = FULL_TEXT[table]
     rows = tx.all(one.lacking, {"after": after, "limit": REFILLED_AT_ONCE})
     words = WordChanges()
@@ -102,7 +100,7 @@ def refill_some(tx: Tx, table: int, after: int) -> int | None:
 
 
 def prunings(now: int) -> list[Check]:
-    """Return the checks by which rows of this house are dropped at a time."""
+    """Return the checks of daily upkeep that find rows of this house to be dropped, and drop them."""
     return [
         Check("file_versions", _find_old_versions(now - VERSIONS_MS), row_mender(SQL["drop_versions"])),
         Check(

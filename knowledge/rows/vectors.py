@@ -1,7 +1,7 @@
-"""Rows of pieces' vectors: which pieces wait for one, and what of them is kept when a piece leaves the index.
+"""Rows of pieces' vectors: the pieces that wait for one, the vectors, and those kept of pieces that left the index.
 
 Rule 1: a partition is an owner: a workspace, or the user.
-Rule 2: a vector is known by the keyed hash of the text that the model was given.
+Rule 2: a vector is found again by the keyed hash of the text that the model was given.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,35 +37,35 @@ class LackingPiece(Struct, frozen=True):
 
 
 def lacking_pieces(tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[LackingPiece]:
-    """Return the pieces that a statement of the filling names, in its order."""
+    """Return the pieces that a statement of `FILLING` finds, in its order."""
     return [LackingPiece(*row) for row in tx.all(statement, values)]
 
 
 def find_vectors_of_texts(tx: Tx, space: int, hashes: Sequence[bytes]) -> dict[int, bytes]:
-    """Return the vectors of texts that any piece has or had, by the place of the text's hash."""
+    """Return the vectors that any piece has or had for some texts, by the index of the text's hash in `hashes`."""
     left = find_cached_vectors(tx, space, hashes)
     return left | dict(tx.all(SQL["vectors_of_texts"], {"space": space, "texts": encode_hashes(hashes)}))
 
 
 def add_vector(tx: Tx, space: int, row: int, text_hash: bytes, numbers: bytes) -> None:
-    """Keep the vector of a piece, with what vouches for it."""
+    """Store the vector of a piece with its digest, and drop its copy among the kept ones."""
     values: dict[str, SqlValue] = {"space": space, "row": row, "text_hash": text_hash, "numbers": numbers}
     tx.run(SQL["add_vector"], values | {"digest": digest_of(numbers)})
     take_back(tx, space, text_hash)
 
 
 def settle_vector(tx: Tx, row: int) -> None:
-    """Have a piece wait for its vector no more."""
+    """Store that a piece does not wait for its vector any more."""
     tx.run(SQL["settle_vector"], {"row": row})
 
 
 def refuse_vector(tx: Tx, row: int) -> None:
-    """Keep that no vector of a piece can be made now."""
+    """Store that no vector of a piece can be made for now."""
     tx.run(SQL["refuse_vector"], {"row": row})
 
 
 def drop_vectors_of(tx: Tx, content: int) -> int:
-    """Remove the vectors of a content; return how many there were."""
+    """Remove the vectors of a content; return their number."""
     return tx.run(SQL["remove_vectors_of_content"], {"content": content})
 
 
@@ -76,7 +76,10 @@ def cache_vectors_of(tx: Tx, content: int, place: str, now: int) -> None:
 
 
 def mean_content(tx: Tx, content: int, *, awaits: bool) -> bool:
-    """Note whether vectors are wanted of a content, and with `awaits` have its pieces wait; return whether they do."""
+    """Have a content's pieces wait for vectors, or drop these where no collection with it is searched by meaning.
+
+    `awaits` says whether a model makes vectors at all. Returns whether pieces wait.
+    """
     found = tx.all(SQL["mean_content"], {"content": content})
     if not found or not found[0][0]:
         drop_vectors_of(tx, content)
@@ -91,12 +94,12 @@ def contents_after(tx: Tx, collection: int, after: int, limit: int) -> list[int]
 
 
 def await_again(tx: Tx, collection: int) -> bool:
-    """Have the pieces of a collection wait of which no vector could be made; return whether there are any."""
+    """Have those pieces of a collection wait again of which no vector could be made; return whether there are any."""
     return tx.run(SQL["await_vectors_again"], {"collection": collection}) > 0
 
 
 def count_waiting(tx: Tx) -> int:
-    """Return how many pieces wait for their vector; what that costs grows with their number alone."""
+    """Return the number of pieces that wait for a vector; the cost grows with that number alone."""
     return tx.all(SQL["count_waiting"])[0][0]
 
 

@@ -1,6 +1,6 @@
 """The comparison of a folder with its rows; pure.
 
-Rule 1: what has the same device, inode, size and time of change is the same file, and is not read.
+Rule 1: a file with the same device, inode, size and time of change is the same one, and is not read.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -11,11 +11,11 @@ from knowledge.rows.files import SeenRow
 from knowledge.scan.walking import FolderSight, SeenFile
 
 MASS = 100
-"""More files than this, and half of a collection, are not given up by one look."""
+"""Files that are gone at once: where they are more than this, and more than half of a collection, they are withheld."""
 
 
 class FolderPlan(Struct, frozen=True):
-    """The changes of a folder: new files, changed ones with their rows, and rows that are gone, with the reason."""
+    """The changes of a folder: new files, changed ones with their rows, and rows of gone ones with the reason."""
 
     new: list[SeenFile]
     changed: list[tuple[SeenRow, SeenFile]]
@@ -26,7 +26,7 @@ class FolderPlan(Struct, frozen=True):
 
 
 def compare(sight: FolderSight, rows: Mapping[str, SeenRow]) -> FolderPlan:
-    """Return the changes of a folder since its rows were written; none of one that cannot be read now."""
+    """Return the changes of a folder since its rows were written; none where it cannot be read at present."""
     if sight.is_unreadable:
         return FolderPlan([], [], [])
     new = [seen for name, seen in sight.files.items() if name not in rows]
@@ -58,10 +58,10 @@ def is_below(folder: str, above: Iterable[str]) -> bool:
 
 
 def find_gone(known: Iterable[str], walked: Collection[str], unreadable: Collection[str]) -> list[str]:
-    """Return the folders with files that a whole walk did not come to; none below one that cannot be read."""
+    """Return the known folders that a whole walk did not find; those below an unreadable one are left out."""
     return sorted(one for one in known if one not in walked and not is_below(one, unreadable))
 
 
 def is_mass(gone: int, present: int) -> bool:
-    """Return whether so many files that went at once look like a folder that is not there for now."""
+    """Return whether so many files are gone at once that their folder may only be out of reach, as on a lost drive."""
     return gone > MASS and gone * 2 > gone + present

@@ -1,4 +1,4 @@
-"""Rules of a collection: which files it holds, and by which line one is left out; pure.
+"""Rules of a collection: the files that it holds, and the line by which another one is left out; pure.
 
 Rule 1: the first rule that matches decides: safety, `exclude`, `.pioneerignore`, `.gitignore`, defaults, `include`.
 Rule 2: nothing below an ignored folder comes back; a line that is no pattern is reported and skipped.
@@ -40,9 +40,7 @@ GITIGNORE = ".gitignore"
 PIONEERIGNORE = ".pioneerignore"
 GIT_EXCLUDE = ".git/info/exclude"
 MAX_LINES = 10_000
-"""Of one file of patterns; the longest that people keep have some hundreds."""
-
-
+"""The most lines of one file of patterns; the longest that people keep have some hundreds."""
 CLASSES = {
     "alnum": "a-zA-Z0-9",
     "alpha": "a-zA-Z",
@@ -57,12 +55,12 @@ CLASSES = {
     "upper": "A-Z",
     "xdigit": "0-9a-fA-F",
 }
-"""The letters of git's named classes, of which `pathspec` knows none.
+"""The characters of git's named classes, of which `pathspec` knows none.
 
-None begins with a mark of negation, and none has the slash, which no class matches.
+No class begins with a mark of negation, and none holds the slash, which git matches by no class.
 """
 MAX_CLASS_CHARS = 1024
-"""Of a line with a named class; no longer path is indexed."""
+"""The most characters of a line with a named class; no longer path is indexed."""
 _BRACKETS = re.compile(r"\\.|\[[!^]?\]?(?:\[:[a-z]*:\]|\\.|[^\]\\])*\]")
 _CLASS = re.compile(r"\[:([a-z]*):\]")
 
@@ -75,7 +73,7 @@ class LeftOut(Struct, frozen=True):
 
 
 class PatternList:
-    """The patterns of one file or option, that lies in a folder of the collection ("" is its root)."""
+    """The patterns of one file or option; `folder` is where the file lies in the collection, "" for its root."""
 
     def __init__(self, file: str, folder: str, lines: Iterable[str]) -> None:
         from pathspec import GitIgnoreSpec  # noqa: PLC0415  # 50 ms that only a scan needs
@@ -105,7 +103,7 @@ class PatternList:
         self._lines = [line for one in self._specs for line in one.lines]
         words = [word_of(line) for _, line in self._lines]
         self.words: list[str] | None = words if all(words) else None
-        """A word of each pattern without which no path matches it, folded; None where a pattern has none."""
+        """For each pattern a word that every path it matches has, folded; None where a pattern has no such word."""
 
     def _report(self, number: int, line: str) -> None:
         shown = line[:256].encode("utf-8", "replace").decode()
@@ -115,7 +113,10 @@ class PatternList:
         return bool(self._lines)
 
     def find(self, path: str) -> tuple[bool, PatternRule] | None:
-        """Return whether a path (a folder's ends with `/`) is matched or let through, and by which line, or None."""
+        """Return whether a path is matched or let through by a negation, with the line; None where no line matches.
+
+        A folder's path ends with `/`.
+        """
         if not path.startswith(self._prefix):
             return None
         inner = path[len(self._prefix) :]
@@ -128,16 +129,17 @@ class PatternList:
 
 
 class _Spec(Struct, frozen=True):
-    """Compiled patterns with their lines; one line without a spec is refused by the library that matches."""
+    """Compiled patterns with their lines; without a spec, one line that the library refuses to compile."""
 
     spec: Any
     lines: Sequence[tuple[int, str]]
 
 
 def _build_specs(build: Callable[[list[Any]], object], rows: Sequence[tuple[tuple[int, str], object]]) -> list[_Spec]:
-    """Return patterns compiled, in order: together, or in halves where the library refuses them for one or their size.
+    """Return the patterns compiled, in order; where the library refuses them together, in halves.
 
-    Another library that takes them all would need time without bound for some names.
+    It refuses a single bad line, and too many lines. Python's own engine would take all of them, but for some names it
+    would need time without bound.
     """
     lines = [line for line, _ in rows]
     try:
@@ -150,7 +152,7 @@ def _build_specs(build: Callable[[list[Any]], object], rows: Sequence[tuple[tupl
 
 
 def spell_classes(line: str) -> str:
-    """Return a pattern with the letters of each named class, such as `[[:digit:]]`, in its place.
+    """Return a pattern with the characters of each named class, such as `[[:digit:]]`, in the name's place.
 
     Raises `ValueError` for a name that git does not know.
     """
@@ -166,7 +168,7 @@ def spell_classes(line: str) -> str:
 
 
 def word_of(line: str) -> str:
-    """Return the longest part of a pattern that each path has that it matches, folded; nothing where it has none."""
+    """Return the longest text, folded, that every path matched by a pattern holds; empty where none is known."""
     plain = "" if "[" in line or "\\" in line else line.strip().removeprefix("!")
     return max(re.split(r"[*?/]+", plain), key=len).casefold()
 
@@ -178,7 +180,7 @@ def _search_for(words: frozenset[str]) -> Callable[[str], object]:
 
 
 class _Deciding(Struct, frozen=True):
-    """The lists that decide at a place, and whether a path (folded) could be matched by any: most could by none."""
+    """The lists that decide in a folder, and a quick test of whether any could match a folded path; most match none."""
 
     lists: tuple[PatternList, ...]
     may_match: Callable[[str], object]
@@ -186,12 +188,12 @@ class _Deciding(Struct, frozen=True):
 
 @cache
 def _build_fixed_list(file: str, lines: tuple[str, ...]) -> PatternList:
-    """Return a list that no collection changes, compiled once."""
+    """Return a list that is the same for every collection, compiled once."""
     return PatternList(file, "", lines)
 
 
 class Rules:
-    """The rules at a place of a collection: those of the collection, and of the folders down to that place."""
+    """The rules in a folder of a collection: those of the collection, and of the folders down to this one."""
 
     def __init__(
         self, include: Sequence[str], exclude: Sequence[str], git_exclude: Sequence[str], *, follows_git: bool
@@ -216,7 +218,7 @@ class Rules:
         return _Deciding(every, _search_for(frozenset(chain.from_iterable(known))) if is_known else bool)
 
     def within(self, folder: str, gitignore: Sequence[str], pioneerignore: Sequence[str]) -> "Rules":
-        """Return the rules in a folder with the lines of its own two files; the innermost come first."""
+        """Return the rules in a folder below whose own two files have these lines; the innermost list decides first."""
         if not gitignore and not pioneerignore:
             return self
         inner = copy(self)
@@ -233,7 +235,7 @@ class Rules:
         return inner
 
     def skips(self, path: str, *, is_folder: bool) -> LeftOut | None:
-        """Return why a path below the collection is left out; None where it is not."""
+        """Return the reason for which a path below the collection is left out; None where it is not."""
         asked = f"{path}/" if is_folder else path
         folded = path.casefold()
         may_match = self.deciding.may_match(folded)

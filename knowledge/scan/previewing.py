@@ -1,7 +1,8 @@
-"""The preview of a collection: what a scan would index of a folder, within two seconds, without a row.
+"""The preview of a collection: the files that a scan would index, within two seconds, without storing anything.
 
-Rule 1: it counts as a scan does: the walk is that of a scan, and what only the reader knows of a text it is asked.
-Rule 2: nothing holds the answer up: when the time is over a step under way ends alone, and the answer is `partial`.
+Rule 1: it counts as a scan does: the walk is the same, and the reader is asked about files that only it can judge.
+Rule 2: the answer is never late: a step that is under way when the time is over ends unobserved, and the answer is
+`partial`.
 """
 
 import time
@@ -27,18 +28,18 @@ from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 SECONDS = 2.0
 MOST_LARGEST = 10
 CHEAP, LARGE, DEAR = range(3)
-"""The costs of asking the reader: for a front matter, for a PDF, for an encoding."""
+"""The costs of asking the reader about a front matter, a PDF, an encoding; the cheap ones are asked first."""
 
 
 class Doubt(NamedTuple):
-    """A file of which only the reader knows whether it would be indexed. `cost`: what is dear is asked for last."""
+    """A file that only the reader can judge, with the cost of asking it."""
 
     cost: int
     file: WaitingFile
 
 
 def judge(kind: FileKind, data: bytes) -> Unread | int | None:
-    """Return why a text would not be indexed, None where it would, or what it costs to ask the reader; pure."""
+    """Return why a text would not be indexed, None where it would, or the cost of asking the reader; pure."""
     if is_binary(data):
         return "binary"
     try:
@@ -53,7 +54,7 @@ def judge(kind: FileKind, data: bytes) -> Unread | int | None:
 
 
 class _Look:
-    """A look at a folder in threads, which only add to what it found: that can be read at any time."""
+    """The look at a folder. Its threads only ever add to what was found, which can be read at any time."""
 
     def __init__(self, means: KnowledgeMeans, known: KnownCollection) -> None:
         self._means = means
@@ -68,7 +69,7 @@ class _Look:
         self._is_asked = False
 
     def find(self) -> None:
-        """Find the files that a scan would read, and those of which only the reader knows, small ones first."""
+        """Walk the folder; judge its files, small ones first, and note those that only the reader can judge."""
         with suppress(UnsafeFileError), self._means.open_root(self._known.path) as root:
             walk = walk_of(root, self._known, self._limits)
             self._walk = walk
@@ -95,7 +96,7 @@ class _Look:
         self._left_out[path_of(file.folder, file.name)] = reason
 
     async def run(self) -> None:
-        """Look at the whole folder. The reader begins beside the walk: its process takes a moment to be there."""
+        """Look at the whole folder. The reader's process, which takes a moment to start, begins beside the walk."""
         async with self._means.reader() as reader:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_ask, reader, "text", b"")
@@ -114,13 +115,13 @@ class _Look:
 
     def _read_alone(self, file: WaitingFile) -> ReadBytes:
         try:
-            with self._means.open_root(self._known.path) as root:  # its own: a thread that nobody awaits may use it
+            with self._means.open_root(self._known.path) as root:  # its own, as an abandoned thread may still use it
                 return self._read(root, file)
         except UnsafeFileError as error:
             return ReadBytes(file, error=error.reason)
 
     def to_preview(self) -> Preview:
-        """Return what was found until now."""
+        """Return the counts of what was found so far."""
         walk, left_out = self._walk, dict(self._left_out)
         kept = [one for one in list(self._files) if path_of(one.folder, one.name) not in left_out]
         skipped = Counter(dict(walk.skipped) if walk is not None else {}) + Counter(left_out.values())
@@ -145,7 +146,7 @@ async def preview(means: KnowledgeMeans, known: KnownCollection) -> Preview:
 
 
 async def _ask(reader: ReadText, kind: FileKind, data: bytes) -> Unread | None:
-    """Return why the reader gives a text no pieces, or None."""
+    """Return the reason for which the reader would not read a file; None where it would."""
     try:
         return (await reader(ReadRequest(kind=kind, size=len(data), max_pieces=0), data)).unread
     except ReaderEndedError:  # a scan would cut it as plain text
@@ -153,6 +154,6 @@ async def _ask(reader: ReadText, kind: FileKind, data: bytes) -> Unread | None:
 
 
 def _to_waiting(folder: str, seen: SeenFile) -> WaitingFile:
-    """Return a file as it would wait to be read."""
+    """Return a seen file in the form of a waiting one."""
     entry, (kind, language) = seen
     return WaitingFile(0, folder, entry.name, kind, None, 0, 0, entry.size, entry.mtime_ns, 1, language)

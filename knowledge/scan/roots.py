@@ -6,10 +6,8 @@ from pathlib import PurePath
 
 FORBIDDEN = ("/etc", "/proc", "/sys", "/dev", "/boot") if sys.platform != "win32" else ("C:\\Windows",)
 """Folders of the system, which hold no documents."""
-
-
 ORDINARY = ("/dev/shm",)  # noqa: S108
-"""A file system in memory that lies below the devices on Linux, and holds ordinary files."""
+"""Folders within a forbidden one that hold ordinary files: Linux has its file system in memory there."""
 
 
 def is_within(path: str, folder: str) -> bool:
@@ -18,7 +16,7 @@ def is_within(path: str, folder: str) -> bool:
 
 
 def problem_of_root(path: str, home: str, user_folder: str) -> str | None:
-    """Return why a real path may not be a collection, or None. `home` and `user_folder` are real paths too."""
+    """Return the sentence that says why a path may not be a collection; None where it may. All paths are real ones."""
     if path != path.encode(errors="replace").decode():
         return "The folder's name is not UTF-8"
     if PurePath(path).parent == PurePath(path):
@@ -34,5 +32,5 @@ def problem_of_root(path: str, home: str, user_folder: str) -> str | None:
 
 
 def overlapping(path: str, others: Sequence[str]) -> bool:
-    """Return whether a folder is inside or above one of the others, or is one."""
+    """Return whether a folder is one of the others, or lies inside or above one."""
     return any(is_within(path, other) or is_within(other, path) for other in others)

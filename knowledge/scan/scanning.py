@@ -1,8 +1,8 @@
-"""The scan of a collection: it compares the folder with its rows, and queues what has to be read.
+"""The scan of a collection: it compares the folder with its rows, and queues the files to be read.
 
 Rule 1: a root that is missing, unreadable or suddenly empty deletes nothing: the collection is `unavailable`.
-Rule 2: one query a folder; a transaction only where something changed.
-Rule 3: a file that is gone keeps its row until new files were looked at: it may have moved.
+Rule 2: it costs one query a folder, and a transaction only where something changed.
+Rule 3: a file that is gone keeps its row until the new files were seen: it may have moved.
 """
 
 from collections import Counter
@@ -50,31 +50,32 @@ from protocol.settings import KnowledgeSettings
 
 FOLDERS_AT_ONCE = 64
 FILES_AT_ONCE = 500
-"""New files of one transaction: some milliseconds."""
+"""Files that one transaction stores; it takes some milliseconds."""
 HELD_MS = 60_000
-"""The time for which new files of a scan are not read, unless it ends before: one of them may be an old one that moved.
+"""The time for which new files of a scan are not read, unless the scan ends before it.
 
-It would be read as a copy then, and the old one given up with its id. A scan that was killed holds nothing longer.
+One of them may be an old file that moved: read before that is known, it would be a copy, and the old one would lose its
+id. After a scan that was killed the files are read when this time is over.
 """
 AGREED_MS = 600_000
-"""The time for which files that went together are withheld. A later scan that still misses them gives them up."""
+"""The time for which files that are gone together are withheld. A scan after it that still misses them removes them."""
 MAX_BAD = 100
 LOST = ("root_missing", "root_empty", "permission_denied")
 """Reasons of a collection that is not available."""
 
 Gone = tuple[str, SeenRow, str | None]
-"""A folder, a row of it that is gone, and the reason."""
+"""A folder, the row of a file of it that is gone, and the reason."""
 
 
 class _Ending(Struct, frozen=True):
-    """A scan at its end: the walk, and what is gone and came up nowhere else."""
+    """A scan at its end: the walk, and the files that are gone and were not moved."""
 
     walk: Walk
     gone: Sequence[Gone]
 
 
 class SeenFolders(NamedTuple):
-    """Folders that a look came to: those that are there, and those that are gone."""
+    """Folders that were looked at: those that exist, and those that are gone."""
 
     present: frozenset[str]
     gone: frozenset[str]
@@ -148,7 +149,7 @@ class Scanner:
     async def _store(
         self, known: KnownCollection, plans: Sequence[tuple[FolderSight, FolderPlan]], counts: Counter[str]
     ) -> None:
-        """Store, and count, what is new or another file in some folders."""
+        """Store and count the new and the changed files of some folders."""
         new = [(sight.folder, seen) for sight, plan in plans for seen in plan.new]
         changed = [one for _, plan in plans for one in plan.changed]
         counts["added"] += len(new)
@@ -178,16 +179,16 @@ class Scanner:
         )
 
     def _renew_some(self, known: KnownCollection, files: Sequence[tuple[SeenRow, SeenFile]], tx: Tx) -> None:
-        """Store that files of a collection are others than before, unless it was removed meanwhile."""
+        """Store the changed files of a collection, unless it was removed meanwhile."""
         if find_collection(tx, known.collection_id) is not None:
             now = self._means.clock.now()
             renew_files(tx, [_facts(seen, now) | {"id": row.id} for row, seen in files])
 
     async def look_at(self, collection_id: str, folders: Sequence[str], known_folders: Collection[str]) -> SeenFolders:
-        """Compare some folders with their rows, and those below them that are not known; return which are there.
+        """Compare some folders with their rows, and those below them that are not in `known_folders`.
 
-        Where much went at once, more came than there is room for, or the root itself cannot be read, a whole scan
-        decides.
+        Where many files are gone at once, more are new than there is room for, or the root cannot be read, nothing is
+        stored, and a whole scan is queued.
         """
         means, settings = self._means, self._means.settings()
         known = await means.db.read(lambda tx: find_collection(tx, collection_id))
@@ -222,7 +223,7 @@ class Scanner:
         return _to_seen_folders(sights)
 
     def _take_away(self, tx: Tx, known: KnownCollection, gone: Sequence[Gone], counts: Counter[str]) -> None:
-        """Move or miss what is gone of some folders; have what waits be read."""
+        """Store gone files of some folders as moved or missing, and queue the reading of what waits."""
         fresh = find_collection(tx, known.collection_id)
         if fresh is None:
             return
@@ -234,7 +235,7 @@ class Scanner:
         self._means.jobs.enqueue(tx, "read", fresh.collection_id)
 
     async def _end(self, known: KnownCollection, walk: Walk, gone: Sequence[Gone], counts: Counter[str]) -> None:
-        """Take away what is gone, or withhold it; note how the scan ended; have what waits be read."""
+        """Store gone files as moved or missing, and the outcome of the scan; queue the reading of what waits."""
         means = self._means
         left: list[Gone] = []
         for first in range(0, len(gone), FILES_AT_ONCE):
@@ -252,7 +253,7 @@ class Scanner:
         self._notices.count(known.collection_id, counts)
 
     def _close(self, tx: Tx, known: KnownCollection, ending: "_Ending", counts: Counter[str]) -> bool:
-        """Store how a scan ended; return whether the collection is still there."""
+        """Store the outcome of a scan; return whether the collection still exists."""
         fresh, now = find_collection(tx, known.collection_id), self._means.clock.now()
         if fresh is None:
             return False
@@ -288,7 +289,7 @@ class Scanner:
         return True
 
     def _move_some(self, known: KnownCollection, gone: Sequence[Gone], counts: Counter[str], tx: Tx) -> list[Gone]:
-        """Give files that are gone the places of new ones that they became; return the others."""
+        """Give gone files the paths of the new ones that they became; return those that were not moved."""
         if find_collection(tx, known.collection_id) is None:
             return []
         places = {row.id: (folder, row) for folder, row, reason in gone if row.content is not None and reason is None}
@@ -296,7 +297,7 @@ class Scanner:
         twins = [twin for twin in found if twin.kind == places[twin.gone][1].kind]
         drop_unread(tx, [twin.id for twin in twins])
         move_files(tx, [FileMove(one.gone, one.folder, one.name, one.kind, one.language) for one in twins])
-        terms = cache(self._means.lexicon.index_terms)  # of folders, which many files have
+        terms = cache(self._means.lexicon.index_terms)  # many files share a folder
         changed: dict[int, PathTerms] = {}
         changes: list[FileChange] = []
         for twin in twins:
@@ -324,12 +325,12 @@ def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:
 
 
 def judge_path(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings, path: str) -> LeftOut | None:
-    """Return why a scan of a collection leaves a path out now; None for a file that it reads."""
+    """Return the reason for which a scan would leave a path out at present; None for a file that it would read."""
     return walk_of(root, known, limits_of(settings)).judge_path(path)
 
 
 def _state_after(known: KnownCollection, *, is_over: bool) -> tuple[str, str | None]:
-    """Return state and reason of a collection after a scan; whoever watches it says whether it is live."""
+    """Return state and reason of a collection after a scan; only its watcher makes it `live`."""
     if is_over:
         return "over_limit", "max_files"
     if known.state in {"live", "polling"}:
@@ -340,7 +341,7 @@ def _state_after(known: KnownCollection, *, is_over: bool) -> tuple[str, str | N
 def _look_at(
     root: SafeRoot, known: KnownCollection, limits: WalkLimits, folders: Sequence[str], known_folders: Collection[str]
 ) -> list[FolderSight]:
-    """Return some folders as they are now, with those below them that are new, or gone with them."""
+    """Return some folders as they are at present, with new ones below them, and known ones below a gone one."""
     walk = walk_of(root, known, limits._replace(counts_below=False, max_files=None))
     seen: dict[str, FolderSight] = {}
     waiting = list(folders)
@@ -372,7 +373,7 @@ def _compare_all(tx: Tx, collection: int, sights: Sequence[FolderSight]) -> list
 
 
 def _list_gone_files(tx: Tx, collection: int, walked: set[str], unreadable: Sequence[str]) -> list[Gone]:
-    """Return the files of folders that the walk did not come to."""
+    """Return the files of folders that the walk did not find."""
     return [
         (folder, row, None)
         for folder in find_gone(folders_of(tx, collection), walked, unreadable)
@@ -382,7 +383,7 @@ def _list_gone_files(tx: Tx, collection: int, walked: set[str], unreadable: Sequ
 
 
 def _withheld_at(known: KnownCollection, gone: int, present: int, now: int) -> int | None:
-    """Return since when files that went together are withheld; None where nothing is, or a later scan agrees."""
+    """Return the time since which gone files are withheld; None where none are, or not any more (`AGREED_MS`)."""
     if known.withheld_at is None:
         return now if is_mass(gone, present) else None
     return known.withheld_at if now - known.withheld_at < AGREED_MS else None

@@ -1,6 +1,6 @@
-"""The walk through a collection: folder by folder, which files it holds and why others are left out.
+"""The walk through a collection: for each folder the files to be read, and the reasons for which others are left out.
 
-Rule 1: nothing of a file is read here but lines of patterns; an ignored folder is not entered, its files are counted.
+Rule 1: of all files only those of patterns are read here; an ignored folder's files are counted and not looked at.
 Rule 2: memory is bounded by the largest folder and the depth of the tree.
 Rule 3: the order is that of names: the files of a folder, then its folders. What comes after `max_files` is left out.
 """
@@ -18,12 +18,12 @@ from protocol.files.knowledge import FileKind, SkipReason
 from protocol.seams.safe_files import FolderEntry, SafeRoot, UnsafeFileError
 
 PATTERN_BYTES = 256 * 1024
-"""Of one file of patterns: a longer one is no list that a person keeps."""
+"""The bytes of a file of patterns that are read; lists that people keep are shorter."""
 AGENT_FILES = frozenset({"AGENTS.md", "config.yaml"})
 """A folder with both defines an agent, which is no evidence."""
 MAX_PATH_CHARS = 1024
 COUNTED_BELOW = frozenset({"ignored", "excluded", "agent_folder"})
-"""Reasons for which each file below a folder counts; of other folders the folder alone."""
+"""Reasons for which each file below a left-out folder is counted; for other reasons the folder counts as one."""
 
 
 class SeenFile(NamedTuple):
@@ -35,7 +35,7 @@ class SeenFile(NamedTuple):
 
 @dataclass
 class FolderSight:
-    """A folder as it is now: its files to be read, and why other names are left out, by name."""
+    """A folder as it is at present: by name its files to be read, and the reasons for which others are left out."""
 
     folder: str
     files: dict[str, SeenFile] = field(default_factory=dict[str, SeenFile])
@@ -45,7 +45,7 @@ class FolderSight:
 
 
 class WalkLimits(NamedTuple):
-    """The most bytes of a text and of a PDF, and when the walk ends (by the machine's own clock); None: never."""
+    """The limits of a walk: the most bytes of a text and of a PDF, and the monotonic time at which it ends, if any."""
 
     max_file_bytes: int
     max_pdf_bytes: int
@@ -61,7 +61,7 @@ class WalkLimits(NamedTuple):
 
 
 def lines_of(root: SafeRoot, path: str) -> list[str]:
-    """Return the lines of a file of patterns; none where there is none that can be read."""
+    """Return the lines of a file of patterns; none where it is missing or cannot be read."""
     try:
         with root.open_file(path) as file:
             return file.read(PATTERN_BYTES).decode("utf-8", "replace").splitlines()
@@ -82,7 +82,7 @@ def rules_at(root: SafeRoot, rules: Rules, folder: str) -> Rules:
 
 
 class Walk:
-    """One walk; iterate over it once. Its members are known at its end."""
+    """One walk, to be iterated over once; `skipped`, `ignored` and `unreadable` are complete at its end."""
 
     def __init__(self, root: SafeRoot, rules: Rules, limits: WalkLimits) -> None:
         self._root = root
@@ -101,14 +101,14 @@ class Walk:
 
     @property
     def bad(self) -> list[PatternProblem]:
-        """Return the lines that are no patterns, of all rules met so far."""
+        """Return the lines that cannot be read as patterns, of all rules met so far."""
         return self._rules.bad
 
     def __iter__(self) -> Iterator[FolderSight]:
         return self._below([("", self._rules)])
 
     def look_at(self, folder: str, known: Collection[str]) -> Iterator[FolderSight]:
-        """Yield a folder and those below it that are not known yet; nothing of one that is left out."""
+        """Yield a folder and those below it that are not in `known`; nothing where it is left out."""
         rules, path = self._rules, ""
         for name in folder.split("/") if folder else ():
             rules = rules_at(self._root, rules, path)
@@ -120,7 +120,7 @@ class Walk:
         yield from self._below([one for one in reversed(inner) if one[0] not in known])
 
     def judge_path(self, path: str) -> LeftOut | None:
-        """Return why a scan leaves a path out, by which line; None for a file that it reads."""
+        """Return the reason for which a scan leaves a path out, with its line; None for a file that it reads."""
         rules, folder = self._rules, ""
         *above, _ = path.split("/")
         for name in above:
@@ -156,6 +156,7 @@ class Walk:
             return False
 
     def _below(self, waiting: list[tuple[str, Rules]]) -> Iterator[FolderSight]:
+        """Yield the waiting folders, each with the rules above it, and all below them."""
         while waiting:
             if self._limits.until is not None and time.monotonic() > self._limits.until:
                 self.is_cut = True
@@ -166,6 +167,7 @@ class Walk:
             waiting.extend(reversed(inner))
 
     def _look(self, folder: str, above: Rules) -> tuple[FolderSight, list[tuple[str, Rules]]]:
+        """Return a folder, and the folders in it that are to be entered, with their rules."""
         sight = FolderSight(folder)
         try:
             entries = self._root.list_folder(folder)
@@ -207,7 +209,7 @@ class Walk:
         return self._limits.max_files is None or self._files <= self._limits.max_files
 
     def _count(self, path: str, entry: FolderEntry, found: LeftOut) -> int:
-        """Return how many files are left out by a name."""
+        """Return the number of files for which a left-out name counts."""
         if entry.kind != "folder" or found.reason not in COUNTED_BELOW:
             return 1
         if not self._limits.counts_below:
@@ -218,7 +220,7 @@ class Walk:
             return 0
 
     def _judge(self, path: str, entry: FolderEntry, rules: Rules) -> SeenFile | LeftOut | None:
-        """Return the file, why it is left out, or None for a folder to be entered."""
+        """Return a file to be read, the reason for which a name is left out, or None for a folder to be entered."""
         problem = _problem_of(path, entry)
         if problem is not None:
             return LeftOut(problem)

@@ -1,8 +1,9 @@
-"""Watching of collections: what the system reports is looked at once it has been quiet for a moment.
+"""The watching of collections: folders of changed paths are compared with their rows after a debounce.
 
-Rule 1: the process that holds a collection's lock watches it; when it ends, the next look of another takes over.
-Rule 2: a path is looked at when it was quiet for the debounce, at the latest after ten seconds.
-Rule 3: where nothing can be reported the collection is `polling`, with the reason, and is scanned every minute.
+Rule 1: the process that holds a collection's lock watches it; when it ends, another one's next `Watchers.look` takes
+over.
+Rule 2: a path is looked at when it was quiet for the debounce time, at the latest after `LATEST_SECONDS`.
+Rule 3: where the system cannot report changes the collection is `polling`, with the reason, and scanned every minute.
 """
 
 import time
@@ -22,9 +23,9 @@ from protocol.files.knowledge import WatchState
 from protocol.seams.safe_files import FolderWatcher, UnsafeFileError, WatchRefusedError
 
 LATEST_SECONDS = 10.0
-"""After this a path is looked at though it still changes."""
+"""The time after which a path is looked at though it still changes."""
 DECIDING: Final = frozenset({GITIGNORE, PIONEERIGNORE, *AGENT_FILES})
-"""Names that decide of other files: a change of one is a matter for a whole scan."""
+"""Files that decide whether others are read: after a change of one a whole scan is queued."""
 REFUSED_AGAIN_SECONDS = 60.0
 """The time until a watch that was refused is tried again."""
 POLLED: Final = frozenset({"watch_limit", "network_file_system", "watch_failed"})
@@ -32,7 +33,7 @@ POLLED: Final = frozenset({"watch_limit", "network_file_system", "watch_failed"}
 
 
 class QuietPaths:
-    """Paths that changed, until they were quiet for long enough; times are seconds of any one clock."""
+    """Changed paths, each until it was quiet for long enough; times are seconds of any one clock."""
 
     def __init__(self, latest: float = LATEST_SECONDS) -> None:
         self._latest = latest
@@ -49,14 +50,14 @@ class QuietPaths:
         return bool(self._times)
 
     def take(self, now: float, quiet: float) -> set[str]:
-        """Return, and forget, the paths whose time has come."""
+        """Return and drop the paths that are due."""
         due = {path for path, times in self._times.items() if now >= self._due(times, quiet)}
         for path in due:
             del self._times[path]
         return due
 
     def wait(self, now: float, quiet: float) -> float | None:
-        """Return the seconds until the next path is due; None while none changed."""
+        """Return the seconds until the next path is due; None without changed paths."""
         return min((max(0.0, self._due(times, quiet) - now) for times in self._times.values()), default=None)
 
     def _due(self, times: tuple[float, float], quiet: float) -> float:
@@ -78,7 +79,7 @@ class CollectionWatch:
         self._changed = anyio.Event()
         self._scope = anyio.CancelScope()
         self._watcher: FolderWatcher | None = None
-        self._is_looking = True  # its first look is the scan that it queues
+        self._is_looking = True  # until it has queued its first scan
         self._hurried: list[anyio.Event] = []
 
     def stop(self) -> None:
@@ -87,11 +88,11 @@ class CollectionWatch:
 
     @property
     def has_unseen(self) -> bool:
-        """Return whether something was reported that no job knows of yet."""
+        """Return whether a reported change has led to no job yet."""
         return self._is_looking or (self.is_live and bool(self._quiet))
 
     async def settle(self) -> None:
-        """Have what was reported be looked at without a wait for quiet; return when jobs know of it."""
+        """Look at reported changes without the debounce; return when their jobs are queued."""
         if self.has_unseen:
             seen = anyio.Event()
             self._hurried.append(seen)
@@ -104,7 +105,7 @@ class CollectionWatch:
             seen.set()
 
     async def run(self) -> None:
-        """Watch until stopped, or refused for a while."""
+        """Watch until stopped; after a refusal that `POLLED` names, return when it may be tried again."""
         try:
             with self._scope:
                 await self._watch_all()
@@ -115,7 +116,7 @@ class CollectionWatch:
         except WatchRefusedError as error:
             self.refused = error.reason
         except UnsafeFileError:
-            self.refused = "missing"  # a scan tells it
+            self.refused = "missing"  # the scan that is queued below stores it
         finally:
             self.is_live = False
             self._end_look(self._hurried)
@@ -159,7 +160,7 @@ class CollectionWatch:
         self._changed.set()
 
     async def _follow(self) -> None:
-        """Wait for what is due, and look at it."""
+        """Wait until paths are due, and look at them."""
         quiet = self._means.settings().debounce_ms / 1000
         with anyio.move_on_after(self._quiet.wait(time.monotonic(), quiet)):
             await self._changed.wait()
@@ -201,7 +202,7 @@ class Watchers:
         self._watches: dict[str, CollectionWatch] = {}
 
     async def look(self) -> None:
-        """Begin and end watches as settings, collections and other processes demand."""
+        """Begin and end watches by the settings, the collections, and the locks of other processes."""
         known = await self._means.db.read(lambda tx: {one.collection_id: one for one in list_collections(tx)})
         for collection_id, watch in list(self._watches.items()):
             one = known.get(collection_id)
@@ -217,11 +218,11 @@ class Watchers:
 
     @property
     def has_unseen(self) -> bool:
-        """Return whether something was reported to this process that no job knows of yet."""
+        """Return whether a change reported to this process has led to no job yet."""
         return any(watch.has_unseen for watch in self._watches.values())
 
     async def settle(self) -> None:
-        """Return when jobs know of all that was reported until now."""
+        """Return when the jobs for every change reported until now are queued."""
         for watch in list(self._watches.values()):
             await watch.settle()
 
@@ -238,7 +239,7 @@ class Watchers:
             self._means.locks.release(collection_id)
 
     async def _tell(self, known: KnownCollection) -> None:
-        """Store whether a collection is live, and tell why it is not; what another process watches is its matter."""
+        """Store whether a collection is live, and report why not; one that another process watches is left alone."""
         watch = self._watches.get(known.collection_id)
         component = f"knowledge:{known.collection_id}"
         state, reason = known.state, known.reason
@@ -263,7 +264,7 @@ class Watchers:
         return False
 
     def state_of(self, known: KnownCollection) -> WatchState:
-        """Return which process watches a collection, and how many folders if it is this one."""
+        """Return the process that watches a collection, and the number of folders where it is this one."""
         watch = self._watches.get(known.collection_id)
         if watch is not None and watch.is_live:
             return WatchState(process="this", folders=len(watch.folders))

@@ -1,1 +1,1 @@
-"""Search and reading: find, verify on the disk, show, with an address."""
+"""Search and reading: pieces are found, verified on the disk, and shown with their addresses."""

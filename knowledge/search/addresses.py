@@ -1,6 +1,7 @@
 """Addresses of places in files: `notes:plans/q3.md#L12-L30~9f2c4e1a`; pure.
 
-Rule 1: an address names a collection, a path, lines from 1, and the first digits of the piece's hash, or an anchor.
+Rule 1: an address names a collection and a path, then lines from 1 with the first digits of the piece's hash, or an
+anchor.
 """
 
 from typing import NamedTuple
@@ -28,12 +29,12 @@ class Address(NamedTuple):
 
 
 def quote_path(path: str) -> str:
-    """Return a path as an address has it: `%`, `#` and control characters by their codes."""
+    """Return a path as an address has it: `%`, `#` and control characters percent-encoded."""
     return _QUOTED.sub(lambda found: f"%{ord(found[0]):02X}", path)
 
 
 def unquote_path(text: str) -> str:
-    """Return the path of an address."""
+    """Return the path that an address has in quoted form; codes above ASCII stay as they are."""
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if int(found[1], 16) < 128 else found[0], text)
 
 
@@ -44,7 +45,7 @@ def write_address(collection_id: str, path: str, from_line: int, to_line: int, t
 
 
 def read_address(text: str) -> Address | None:
-    """Return the parts of an address; None for what is none."""
+    """Return the parts of an address; None for a text that is none."""
     collection_id, colon, rest = text.partition(":")
     path, sign, place = rest.partition("#")
     if not (colon and collection_id and path):
@@ -60,14 +61,14 @@ def read_address(text: str) -> Address | None:
 
 
 def slug_of(heading: str) -> str:
-    """Return a heading as GitHub's anchors have it."""
+    """Return the slug of a heading, as GitHub makes its anchors."""
     return _NOT_OF_SLUG.sub("", normalize("NFC", heading).strip().casefold()).replace(" ", "-")
 
 
 def is_anchor_of(anchor: str, heading: str, before: int = 0) -> bool:
-    """Return whether an anchor names a heading: as GitHub writes it, or word for word.
+    """Return whether an anchor names a heading, by its slug or word for word.
 
-    `before`: how many headings above it have the same slug; GitHub counts those.
+    `before` is the number of headings above it with the same slug, which GitHub appends to the slug.
     """
     named = normalize("NFC", unquote_path(anchor)).replace("%20", " ").strip().casefold()
     slug = f"{slug_of(heading)}-{before}" if before else slug_of(heading)

@@ -1,6 +1,6 @@
-"""The rules of collections as they are now: what became ignored since the last scan is shown no more.
+"""The rules of collections at the time of a search: a file that became ignored since the last scan is not shown.
 
-Rule 1: the files of patterns down to a hit are read once for a search; a folder that is left out takes all below it.
+Rule 1: the files of patterns down to a hit are read once a search; a left-out folder leaves out all below it.
 """
 
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ from protocol.seams.safe_files import SafeRoot
 
 
 class CurrentRules:
-    """Tells what the rules of some collections leave out; for one search."""
+    """The rules of some collections, for one search."""
 
     def __init__(self, collections: Iterable[KnownCollection]) -> None:
         self._known = {known.id: known for known in collections}
         self._rules: dict[tuple[int, str], Rules | None] = {}
 
     def leave_out(self, root: SafeRoot, collection: int, path: str) -> bool:
-        """Return whether a file of a collection is left out now."""
+        """Return whether a file of a collection is left out at present."""
         if collection not in self._known:
             return False
         rules = self._within(root, collection, place_of(path)[0])

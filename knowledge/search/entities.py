@@ -1,6 +1,6 @@
-"""Entities of files and their links, as a caller names and lists them.
+"""Entities of files and their links: the methods that list them, and the names by which callers refer to them.
 
-Rule 1: only what lies in a visible collection exists; a name that several have is refused with them, one that none has
+Rule 1: only entities of visible collections exist. A name of several is refused with the list of them; an unknown one
 matches nothing.
 """
 
@@ -16,7 +16,7 @@ from knowledge.search.addresses import quote_path
 from knowledge.search.readable_files import follow_path
 from knowledge.search.visible import Part, chosen, part_of, visible_collections
 from protocol.base import EdgeOrigin
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError
 from protocol.files.graph import (
     EdgesParams,
@@ -50,9 +50,9 @@ SUPERSEDED_BY = "superseded_by"
 
 
 def find_entities(tx: Tx, collections: Sequence[KnownCollection], text: str) -> list[Entity]:
-    """Return the entity that a text names; several where a tag of that name is in several collections.
+    """Return the entity that a text names by id, path or name; several where several collections have that tag.
 
-    Raises `CallerError` for a name that several have.
+    Raises `CallerError`, with the candidates, for any other name of several.
     """
     places = [known.collection_id for known in collections]
     by_id = entity_by_id(tx, text)
@@ -73,7 +73,7 @@ def find_entities(tx: Tx, collections: Sequence[KnownCollection], text: str) -> 
 
 
 def _find_place(tx: Tx, collections: Sequence[KnownCollection], text: str) -> Part | None:
-    """Return the file or folder that `COLLECTION:PATH` names, at the path that it has now; None for any other name."""
+    """Return the file or folder that `COLLECTION:PATH` names, at its present path; None for any other text."""
     part = part_of(text)
     known = next((one for one in collections if part is not None and one.collection_id == part.collection_id), None)
     return part._replace(path=follow_path(tx, known, part.path)) if part is not None and known is not None else None
@@ -90,7 +90,10 @@ def _full_name(entity: Entity) -> str:
 
 
 def find_part(tx: Tx, collections: Sequence[KnownCollection], text: str) -> Part | None:
-    """Return the files that an entity stands for; None for what nothing is called. Raises `CallerError`."""
+    """Return the files that an entity stands for; None where there is no such entity.
+
+    Raises `CallerError` for a name of several.
+    """
     part = _find_place(tx, collections, text)
     if part is not None:
         return part
@@ -128,9 +131,8 @@ class EntityReader:
             found = list_entities(
                 tx, HOUSE, places, params.kinds or (), params.query or "", after=after, limit=params.limit + 1
             )
-            page = found[: params.limit]
+            page, more = cut_page(found, params.limit, lambda one: (one.row,))
             aliases = aliases_of(tx, [one.row for one in page])
-            more = cursor_of(page[-1].row) if len(found) > len(page) else None
             shown = [_to_file_entity(tx, one, aliases.get(one.row, [])) for one in page]
             return EntitiesResult(entities=shown, next_cursor=more)
 
@@ -152,8 +154,7 @@ class EntityReader:
                 after=after,
                 limit=params.limit + 1,
             )
-            page = found[: params.limit]
-            more = cursor_of(page[-1].id) if len(found) > len(page) else None
+            page, more = cut_page(found, params.limit, lambda one: (one.id,))
             return EdgesResult(edges=[_to_file_edge(tx, edge) for edge in page], next_cursor=more)
 
         return await self._means.db.read(read)
@@ -201,5 +202,5 @@ def _to_file_edge(tx: Tx, edge: ShownEdge) -> FileEdge:
 
 
 def anchor_of(target: str | None) -> str | None:
-    """Return the heading that a link names in the file that it leads to."""
+    """Return the heading that a link names in its target; None without one."""
     return parts_of(target).anchor if target is not None else None

@@ -1,8 +1,8 @@
 """Places in files as evidence of memories. Satisfies `FileEvidence`.
 
-Rule 1: words are compared without case, line ends, blanks and the marks of Markdown: a quotation has none of them.
-Rule 2: only what is indexed and visible is looked at, by the one safe way of opening files.
-Rule 3: a file that moved is still the evidence; its copies, and other files with the same words, hold them as well.
+Rule 1: a quotation is compared without case, line ends, repeated blanks and the marks of Markdown.
+Rule 2: only indexed files of visible collections are read, by the one safe way of opening files.
+Rule 3: a file that moved is still the evidence; its copies, and other files with the same words, count as well.
 """
 
 import hashlib
@@ -30,27 +30,29 @@ from protocol.seams.safe_files import UnsafeFileError
 from protocol.unicode_forms import normalize
 
 MOST_SUSPECTS = 200
-"""Files with words of a phrase that are read in search of it, the most alike first."""
+"""Files that are read in search of a phrase: the best hits for its words."""
 PHRASES_AT_ONCE = 20
-"""Phrases whose files are looked up in one snapshot: each costs as much as a search."""
+"""Phrases that are searched for in one read transaction: each costs as much as a search."""
 
 _MARKS = compile_late(r"[*_`#>~|\[\]\\]+|^\s*(?:[-+]|\d+[.)])\s", re.MULTILINE)
 _BLANKS = compile_late(r"\s+")
 
 
 class _Said(Struct, frozen=True):
+    """A file's present text and the digest of its bytes, in hexadecimal digits."""
+
     text: str
     sha256: str
 
 
 def fold_quotation(text: str) -> str:
-    """Return a text as quotations are compared."""
+    """Return a text in the form in which quotations are compared."""
     plain = _MARKS.sub(" ", normalize("NFKC", text)).casefold()
     return _BLANKS.sub(" ", plain).strip().rstrip(".!?")
 
 
 def state_in(text: str, place: FilePlace) -> PlaceState:
-    """Return where in a file's text the words of a place stand; pure."""
+    """Return `same` where a text has a place's words at its lines, `moved` where elsewhere, else `changed`; pure."""
     quote = fold_quotation(place.quote)
     if place.from_line is not None:
         starts = line_starts(text) if text else []
@@ -64,13 +66,13 @@ def state_in(text: str, place: FilePlace) -> PlaceState:
 
 
 class EvidenceReader:
-    """Reads files that memories name."""
+    """Reads the files that are evidence of memories."""
 
     def __init__(self, means: KnowledgeMeans) -> None:
         self._means = means
 
     async def stands_there(self, place: FilePlace, context: Context) -> bool:
-        """Return whether the words stand at a place, in the very file whose digest it names."""
+        """Return whether the words stand at a place, in the file with the digest that it names, if it names one."""
 
         def look(tx: Tx) -> ReadableFile | None:
             known = self._find_visible(tx, place, context)
@@ -83,7 +85,7 @@ class EvidenceReader:
         return state_in(said.text, place) == "same"
 
     async def state_of(self, place: FilePlace, context: Context) -> PlaceState:
-        """Return the state of a place; `gone` too for what is not visible in that context."""
+        """Return the state of a place; `gone` also where it is not visible in that context."""
 
         def look(tx: Tx) -> list[ReadableFile]:
             known = self._find_visible(tx, place, context)
@@ -95,10 +97,10 @@ class EvidenceReader:
     async def list_saying(
         self, saying: Saying, places: Sequence[FilePlace], context: Context | None
     ) -> list[SayingFile]:
-        """Return every file that says one of the phrases, those that the places mean first.
+        """Return the files that hold one of the phrases, those of the places first.
 
-        A phrase of one word alone is none that a file says of a memory: names stand in many. They are looked for in all
-        collections; without a context in those of the places, and none of them is visible.
+        A phrase of a single word does not count, as a name stands in many files. All collections are searched; without
+        a context only those of the places, and then no file is visible.
         """
         found: dict[tuple[str, str], ReadableFile] = {}
         visible: frozenset[str] = frozenset()
@@ -120,7 +122,7 @@ class EvidenceReader:
     def _list_suspects(
         self, tx: Tx, phrases: Sequence[str], places: Sequence[FilePlace], context: Context | None
     ) -> tuple[frozenset[str], list[ReadableFile]]:
-        """Return the visible collections, and the files that places mean or that have most of a phrase's words."""
+        """Return the ids of the visible collections, the files of the places, and the best hits for each phrase."""
         seen = visible_collections(tx, self._means, context) if context is not None else []
         own = {place: known for place in places if (known := find_collection(tx, place.collection_id)) is not None}
         others = list_collections(tx) if context is not None else own.values()
@@ -135,7 +137,7 @@ class EvidenceReader:
         return frozenset(known.collection_id for known in seen), suspects
 
     def _list_saying(self, saying: Saying, suspects: Mapping[tuple[str, str], ReadableFile]) -> list[tuple[str, str]]:
-        """Return the places of the files that say a phrase, also between the marks of Markdown."""
+        """Return collection and path of the files that hold a phrase, also with marks of Markdown between its words."""
         texts = ((place, said.text) for place, one in suspects.items() if (said := self._read(one)) is not None)
         return [
             place
@@ -144,7 +146,7 @@ class EvidenceReader:
         ]
 
     def _state(self, place: FilePlace, files: Sequence[ReadableFile]) -> PlaceState:
-        """Return the state of a place in the first of some files that has its words, else in the first of all."""
+        """Return the state of a place in the first of the files that has its words, else in the very first one."""
         states: list[PlaceState] = []
         for one in files:
             said = self._read(one)
@@ -155,7 +157,7 @@ class EvidenceReader:
         return states[0] if states else "gone"
 
     def _read(self, one: ReadableFile) -> _Said | None:
-        """Return what a file says now; None where it cannot be read."""
+        """Return a file's present text; None where it cannot be read."""
         try:
             with self._means.open_root(one.known.path) as root, root.open_file(one.file.path) as opened:
                 data = read_bytes(self._means, opened, one)

@@ -1,7 +1,7 @@
-"""Pieces that a question could be about, by words, by meaning, and by the names of files, within one snapshot.
+"""The pieces for a question, found by words, by meaning, and by the names of files, within one read transaction.
 
 Rule 1: the text of a question is never query syntax: only terms of the lexicon, quoted, in a bound parameter.
-Rule 2: filter first, cut after: what is not visible takes no place.
+Rule 2: filters come before limits: a piece that is not visible never takes the place of one that is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,15 +33,15 @@ from protocol.seams.ports import Meaning, Nearness, Tx, Vector
 from retrieval.weights import best_of, first_of
 
 WORK = 300
-"""Pieces that are weighed for a question."""
+"""Pieces that are scored for a question."""
 FILTERED_WORK = 3000
-"""The same where a filter leaves few of them."""
+"""Pieces that are scored where a filter may leave few of them."""
 NEAR_WORK = 100
-"""Pieces that are weighed because they are near in meaning, whatever their words."""
+"""Pieces that are scored because they are near in meaning, whatever their words."""
 
 
 class RankedPiece(Struct, frozen=True):
-    """A piece with its places that may be shown, and its score."""
+    """A piece with those of its places that may be shown, and the parts of its score."""
 
     piece: FoundPiece
     places: list[ContentPlace]
@@ -50,43 +50,43 @@ class RankedPiece(Struct, frozen=True):
 
     @property
     def score(self) -> float:
-        """Return its score."""
+        """Return its score, from 0 to 1."""
         return total_of(self.parts)
 
     def address(self) -> str:
-        """Return its address, as it was indexed."""
+        """Return its address at its first place, with the lines that were indexed."""
         place, piece = self.places[0], self.piece
         return write_address(place.collection_id, place.path, piece.from_line, piece.to_line, piece.text_hash)
 
     @property
     def order(self) -> tuple[float, int, str]:
-        """Return what it is ordered by: score, newest first, path."""
+        """Return its key for sorting: the higher score, the newer file, the path."""
         return -self.score, -self.places[0].mtime_ns, self.places[0].path
 
 
 class _Found(Struct, frozen=True):
-    """The pieces, and the files by their names, that have each term of a question."""
+    """By term of a question, the rows of the pieces with it, and of the files with it in their names."""
 
     pieces: Mapping[str, Sequence[int]]
     cards: Mapping[str, Sequence[int]]
 
 
 class FileQuestion(Struct, frozen=True):
-    """A question: its terms, and what it means where a model can tell."""
+    """A question: its terms, and its vector where a model is in use."""
 
     terms: Sequence[str]
     vector: Vector | None = None
 
 
 class _Weighing(Struct, frozen=True):
-    """The means by which the pieces of a question are weighed."""
+    """The values that all pieces of a question are scored with."""
 
     weights: Mapping[str, float]
     files_of_term: Mapping[str, frozenset[int]]
     near: Nearness | None
     kind: SpaceKind
     places: dict[int, list[ContentPlace]]
-    """Those of each content that was met: a file has many pieces."""
+    """The places of each content met so far: many pieces share a content."""
 
 
 def find_pieces(
@@ -97,7 +97,7 @@ def find_pieces(
     part: Part | None,
     args: KnowledgeSearchArgs,
 ) -> list[RankedPiece]:
-    """Return the pieces of some collections for a question, best first."""
+    """Return the pieces of some collections for a question, best first; `part` and `args` filter them."""
     shown = {known.id: known for known in collections if known.state != "unavailable"}
     owners = sorted({known.owner for known in shown.values()})
     terms = asked.terms
@@ -136,7 +136,7 @@ def _rank(
     args: KnowledgeSearchArgs,
     by: _Weighing,
 ) -> list[RankedPiece]:
-    """Return those of some pieces that pass every filter, with their scores, in the order of the rows."""
+    """Return the pieces of `rows` that pass every filter, with their scores, in the order of the rows."""
     pieces = read_pieces(tx, rows, owners)
     cosines = by.near.of(list(pieces)) if by.near is not None else {}
     ranked: list[RankedPiece] = []

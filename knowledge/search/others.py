@@ -1,4 +1,4 @@
-"""Hits of the other houses' own indexes as this search shows them; nothing of them is copied into this one; pure."""
+"""Hits of the other houses' indexes, converted to hits of this search; pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -11,7 +11,7 @@ from protocol.thread_episodic import ThreadHit
 
 SNIPPET_CHARS = 360
 USUAL_IMPORTANCE = 0.5
-"""Of what says nothing about it."""
+"""The importance of a hit that states none."""
 SUBTYPES: Mapping[str, Literal["consolidation", "heartbeat"]] = {
     "insight": "consolidation",
     "heartbeat_insight": "heartbeat",
@@ -81,7 +81,7 @@ def of_conversation(found: ThreadHit, args: KnowledgeSearchArgs) -> KnowledgeHit
 
 
 def in_order(hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
-    """Return hits best first, equal ones newest first; a derived one never before an active claim of its key."""
+    """Return hits best first, equal ones newest first; a derived record never stands before a claim of the same key."""
     claims = {hit.title: hit.score for hit in hits if hit.trust == "claim"}
 
     def place(hit: KnowledgeHit) -> tuple[float, bool, int, str]:

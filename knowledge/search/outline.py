@@ -1,6 +1,6 @@
-"""The headings of a Markdown text as it is now, and whether its front matter keeps it out; pure.
+"""The headings of a Markdown text, and whether its front matter keeps it out of the index; pure.
 
-Rule 1: both forms of headings count, outside of fences, indented code and the front matter.
+Rule 1: headings marked by `#` and underlined ones count, outside of fences, indented code and the front matter.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from promt.patterns import compile_late
 
 FRONT_EDGE = "---"
 NOT_OF_PARAGRAPH = ("|", ">", "- ", "* ", "+ ", "<")
-"""Beginnings of lines that a line of `-` below does not make a heading."""
+"""Beginnings of lines that are no heading though a line of `-` follows."""
 
 _OPTED_OUT = compile_late(r"knowledge[ \t]*:[ \t]*['\"]?(?i:false|no|off)['\"]?[ \t]*(?:#.*)?")
 
@@ -26,7 +26,7 @@ class FoundHeading(Struct, frozen=True):
 
 
 def front_lines(lines: Sequence[str]) -> int:
-    """Return how many lines a text's front matter takes; 0 where there is none."""
+    """Return the number of lines of a text's front matter, edges included; 0 where there is none."""
     if not lines or lines[0].strip().removeprefix("\ufeff") != FRONT_EDGE:
         return 0
     return next((place + 1 for place, line in enumerate(lines) if place and line.strip() == FRONT_EDGE), 0)

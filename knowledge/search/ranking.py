@@ -1,4 +1,4 @@
-"""Scores of what is found: on one scale from 0 to 1, whatever house it comes from; pure.
+"""Scores of hits, on one scale from 0 to 1 for the hits of all houses; pure.
 
 Rule 1: score = min(1, (words + meaning + card) x topics x consolidation + related).
 Rule 2: topics and consolidations raise a score; they never filter.
@@ -14,9 +14,9 @@ from protocol.memory.values import SpaceKind
 WORDS_PART = 0.9
 CARD_PART = 0.1
 HEADING_PART = 0.1
-"""The worth of all words of a question: in a text, in a file's names, in a piece's headings."""
+"""The most that all words of a question add to a score: in a piece, in its file's names, in its headings."""
 K1, B, USUAL_SIZE = 1.5, 0.4, 150
-"""Of BM25: what a second mention is worth, what length takes away, and how many terms a piece usually has."""
+"""The parameters of BM25: saturation, normalization by length, and the average number of terms of a piece."""
 STEEPNESS = 0.7
 """The steepness with which a sum of BM25 nears `WORDS_PART`.
 
@@ -24,30 +24,33 @@ A short piece with each word of a question once has 0.54; one with half of their
 recall in turns asks for.
 """
 MEANING_PART: Mapping[SpaceKind, float] = {"static": 0.3, "model": 0.5}
-"""The worth of the nearest meaning; the words and names of a piece with a vector are worth the rest.
+"""The most that meaning adds to a score; words and names of a piece with a vector count for the rest.
 
-A model that reads the text is right more often than the mean of its words. Chosen on the questions of development: over
-four collections recall@5 is .77 with 0.4 and .79 with 0.5 (MRR .64 and .65).
+A model that reads the text is right more often than a static one, which averages words. Chosen on the questions of
+development: over four collections recall@5 is .77 with 0.4 and .79 with 0.5 (MRR .64 and .65).
 """
 NO_COSINE, FULL_COSINE = 0.1, 0.8
-"""Cosines of texts that have nothing to do with one another, and of a question and its answer at their nearest.
+"""The cosines at which meaning adds nothing, as of unrelated texts, and its most, as of a question and its answer.
 
-The others were chosen on `benchmarks/sets/files/tuning.jsonl` with the static model: `python -m benchmarks knowledge`.
+The values above and below were chosen on `benchmarks/sets/files/tuning.jsonl` with the static model: `python -m
+benchmarks knowledge`.
 """
 BARE = 0.6
-"""The share of a piece that is only its heading: it says nothing, and would take one of the two places of its file."""
+"""The factor of a piece that is only its heading: it answers nothing, but would take one of the places of its file."""
 NEAR_COSINE = 0.25
-"""From here on a piece is looked at for its meaning alone."""
+"""The least cosine at which a piece is scored for its meaning alone."""
 PRIOR_PIECES = 200
-"""As if there were this many other pieces: a term's weight is steady while a collection is small, as in talk."""
+"""Pieces added to the count of all: the weights of terms are steady while a collection is small, as in conversation."""
 TOPICS_RAISE = 0.2
+"""The most that wanted topics add to a score's factor of 1."""
 CONSOLIDATION_RAISE = 1.2
+"""The factor of an insight's score."""
 
 
 def weights_of(found: Mapping[str, int], total: int) -> dict[str, float]:
-    """Return the weight of each term of a question by how many pieces of all have it.
+    """Return the inverse document frequency of each term, from the number of pieces with it among `total`.
 
-    A word that no piece has tells no more than one that a single piece has: it may be the question's alone.
+    A word that no piece has weighs no more than one that a single piece has: it may be the question's alone.
     """
     every = total + PRIOR_PIECES
     return {
@@ -57,7 +60,7 @@ def weights_of(found: Mapping[str, int], total: int) -> dict[str, float]:
 
 
 def words_score(words: Sequence[str], weights: Mapping[str, float]) -> float:
-    """Return the score of a piece's words: 0 without any of the question, near `WORDS_PART` with many of all."""
+    """Return the score of a piece's words: 0 without any of the question's, up to `WORDS_PART`."""
     whole = sum(weights.values())
     if not whole:
         return 0.0
@@ -83,14 +86,14 @@ def _share(present: Collection[str], weights: Mapping[str, float]) -> float:
 
 
 def meaning_score(cosine: float, kind: SpaceKind) -> float:
-    """Return the score of the nearness of a piece's meaning to the question's: 0 to that space's `MEANING_PART`."""
+    """Return the score of a cosine: 0 to the `MEANING_PART` of that kind of space."""
     return MEANING_PART[kind] * min(1.0, max(0.0, (cosine - NO_COSINE) / (FULL_COSINE - NO_COSINE)))
 
 
 def weigh(
     words: float, card: float, cosine: float | None, topics: float, kind: SpaceKind = "model", *, is_bare: bool = False
 ) -> ScoreParts:
-    """Return the parts of a score; what has no vector is judged by its words and names alone."""
+    """Return the parts of a score; without a vector (`cosine` is None) words and names count in full."""
     share = BARE if is_bare else 1.0
     if cosine is None:
         return ScoreParts(words=share * words, card=share * card, topics=topics)
@@ -99,12 +102,12 @@ def weigh(
 
 
 def topics_factor(wanted: Collection[str], topics: Collection[str]) -> float:
-    """Return the factor by which a hit rises with the share of the wanted topics that it has."""
+    """Return the factor, from 1 to 1 + `TOPICS_RAISE`, by the share of the wanted topics that a hit has."""
     asked = {one.strip().casefold() for one in wanted}
     has = {one.strip().casefold() for one in topics}
     return 1 + TOPICS_RAISE * len(asked & has) / len(asked) if asked else 1.0
 
 
 def total_of(parts: ScoreParts) -> float:
-    """Return the score of a hit."""
+    """Return the score of a hit, from its parts (rule 1)."""
     return min(1.0, (parts.words + parts.meaning + parts.card) * parts.topics * parts.consolidation + parts.related)

@@ -1,8 +1,8 @@
-"""Files that may be read: the one at a path, and those that files of that path became.
+"""Files that may be read: the one at a path, and those that had that path before.
 
-Rule 1: only a file that is indexed can be read; everything else is not found, whatever lies on the disk.
-Rule 2: a file that moved is followed by the log of changes, however often it did; one that was deleted is gone, and
-one that is not to be read any more is not found.
+Rule 1: only an indexed file can be read; everything else is not found, whatever lies on the disk.
+Rule 2: a file that moved is followed by the log of changes, however often it moved. One that was deleted is gone; one
+that became ignored is not found.
 """
 
 from typing import BinaryIO
@@ -28,18 +28,18 @@ class ReadableFile(Struct, frozen=True):
     file: FileRow
     content: int
     packed: bytes | None
-    """The packed text of a PDF; None of any other kind."""
+    """The compressed text of a PDF; None for any other kind."""
 
 
 class Whereabouts(Struct, frozen=True):
-    """The file that a path means now, if it can be read, and others that files of that path became, newest first.
-
-    `is_gone`: the path means none, because its file was deleted.
-    """
+    """The files of a path: the one that it means, and others that had it before."""
 
     current: ReadableFile | None
+    """The file at the path, or the one that moved away from it last; None where that cannot be read."""
     earlier: list[ReadableFile]
+    """The other files that had the path, at their present paths, newest first."""
     is_gone: bool
+    """The path means no file because its file was deleted."""
 
 
 def find_readable(tx: Tx, known: KnownCollection, path: str) -> ReadableFile | None:
@@ -48,7 +48,7 @@ def find_readable(tx: Tx, known: KnownCollection, path: str) -> ReadableFile | N
 
 
 def locate(tx: Tx, known: KnownCollection, path: str) -> Whereabouts:
-    """Return where the files are that have, or had, a path."""
+    """Return the files that have, or had, a path."""
     ends = trace(tx, known, path)
     moved = [end.path for end in ends if end.event == "moved"]
     row = find_file(tx, known.id, path)
@@ -63,9 +63,9 @@ def locate(tx: Tx, known: KnownCollection, path: str) -> Whereabouts:
 
 
 def follow_path(tx: Tx, known: KnownCollection, path: str) -> str:
-    """Return the path that a file or a folder has now; the path itself where it did not move.
+    """Return the present path of a file or a folder; the given one where it did not move.
 
-    A folder went where its files went, below which they lie as they did.
+    A folder has moved where a file of it moved, if the path below the folder stayed the same.
     """
     if find_file(tx, known.id, path) is not None:
         return path
@@ -86,7 +86,7 @@ def follow_path(tx: Tx, known: KnownCollection, path: str) -> str:
 
 
 def trace(tx: Tx, known: KnownCollection, path: str) -> list[PathEnd]:
-    """Return what became of the files that had a path, newest first, each at its last path."""
+    """Return for each file that had a path, newest first, the last line of the log about it."""
     ends: list[PathEnd] = []
     for end in list_path_ends(tx, known.id, path):
         last = end
@@ -97,12 +97,12 @@ def trace(tx: Tx, known: KnownCollection, path: str) -> list[PathEnd]:
 
 
 def read_bytes(means: KnowledgeMeans, opened: BinaryIO, wanted: ReadableFile) -> bytes:
-    """Return the bytes of a file; of a PDF its text, if the file did not change. Raises `UnsafeFileError`."""
+    """Return the bytes of a file, or the stored text of a PDF that did not change. Raises `UnsafeFileError`."""
     if wanted.file.kind != "pdf":
         return read_range(opened, 0, means.settings().max_file_bytes)
     text = unpack_text(wanted.packed)
     if text is None or digest_of_file(opened) != wanted.file.sha256:
-        raise UnsafeFileError("unreadable")  # it is read again first
+        raise UnsafeFileError("unreadable")  # until it is indexed again
     return text
 
 

@@ -1,9 +1,9 @@
-"""`knowledge/read`: lines of an indexed file as they are now, and what became of the place that was asked for.
+"""`knowledge/read`: the present lines of an indexed file, and the state of the place that was asked for.
 
-Rule 1: only a file that is indexed can be read; everything else is not found, whatever lies on the disk.
-Rule 2: a place is found again by its hash, also in the file that its file became; where it is gone, the lines are given
-as they are now, and that is said.
-Rule 3: lines that a file does not have are never replaced by others.
+Rule 1: only an indexed file can be read; everything else is not found, whatever lies on the disk.
+Rule 2: a place is found again by its hash, also after its file moved. Where it is not, the present lines are returned
+with the state `changed`.
+Rule 3: for lines that a file does not have, no others are returned.
 """
 
 import hashlib
@@ -39,16 +39,18 @@ from protocol.seams.ports import Tx
 from protocol.seams.safe_files import UnsafeFileError
 
 LINES_SHOWN = 400
-"""Of a file without a place: its beginning."""
+"""Lines that are returned of a file's beginning where no lines are asked for."""
 
 
 class _Wanted(Struct, frozen=True):
+    """A file to be read, with the places of its pieces."""
+
     place: ReadableFile
     pieces: list[PlacedPiece]
 
 
 class _Found(Struct, frozen=True):
-    """The file that an address means, those that may hold its piece as well, and whether it was deleted."""
+    """The file that an address means, other files that may hold its piece, and whether the file was deleted."""
 
     current: _Wanted | None
     earlier: list[_Wanted]
@@ -56,13 +58,13 @@ class _Found(Struct, frozen=True):
 
 
 class _Place(NamedTuple):
-    """Lines from 1, and what became of the place that was asked for."""
+    """Lines from 1, and the state of the place that was asked for."""
 
     first: int
     last: int
     state: ReadState
     piece: tuple[int, int] | None = None
-    """The bytes of the piece that an address means, where it stands: they may begin and end within a line."""
+    """The range in bytes of the piece that an address means, if it was found; it may begin and end within a line."""
 
 
 class PlaceReader:
@@ -74,7 +76,7 @@ class PlaceReader:
     async def read(self, params: KnowledgeReadParams, turn: TurnContext | None = None) -> KnowledgeReadResult:
         """Return the lines of a place, for a client or for the tool of a turn.
 
-        Raises `CallerError` for what is not indexed, or not visible here.
+        Raises `CallerError` for a file that is not indexed or not visible here.
         """
         address = self._address(params)
         means = self._means
@@ -111,7 +113,7 @@ class PlaceReader:
         if result is not None and result.state not in {"changed", "gone"}:
             return result
         for one in found.earlier:
-            with suppress(CallerError):  # it is left out by now
+            with suppress(CallerError):  # a pattern leaves it out at present
                 other = self._read(one, address, params)
                 if other.state in {"same", "moved"}:
                     return other
@@ -123,6 +125,7 @@ class PlaceReader:
 
     @staticmethod
     def _address(params: KnowledgeReadParams) -> Address:
+        """Return the address that the parameters name. Raises `CallerError` where they name none, or two."""
         if params.address is not None:
             address = read_address(params.address)
             if address is None:
@@ -136,6 +139,7 @@ class PlaceReader:
         return Address(params.collection_id, params.path)
 
     def _read(self, wanted: _Wanted, address: Address, params: KnowledgeReadParams) -> KnowledgeReadResult:
+        """Return the place in one file; `gone` where it cannot be opened. Raises `CallerError` where it is left out."""
         known, file = wanted.place.known, wanted.place.file
         try:
             with self._means.open_root(known.path) as root, root.open_file(file.path) as opened:
@@ -168,7 +172,7 @@ class PlaceReader:
             )
         end = starts[last] if last < len(starts) else len(text)
         begin = starts[first - 1] if starts else 0
-        if place.piece is not None:  # an address gives back what was shown with it, to the letter
+        if place.piece is not None:  # the exact text that a search showed with the address
             begin, end = (len(decode_part(data[:byte], encoding)) for byte in place.piece)
         cut = min(end, begin + params.max_chars)
         if cut < end:  # whole lines, unless the first one alone is too long
@@ -194,7 +198,7 @@ class PlaceReader:
         )
 
     def _mask_part(self, text: str, begin: int, end: int) -> str:
-        """Return a part without credentials and context blocks of ours, also those that its edges cut."""
+        """Return a part of a text with marks for credentials and our own blocks, also for those that its edges cut."""
         parts = find_hidden(self._means.scanner.find(text), find_blocks(text))
         return replace_parts(parts, begin, end, lambda start, stop: text[start:stop])
 
@@ -207,6 +211,7 @@ class PlaceReader:
         encoding: str,
         outline: Sequence[OutlineEntry],
     ) -> _Place:
+        """Return the lines that address and parameters mean; the parameters' lines win. Raises `CallerError`."""
         first, last = 1, LINES_SHOWN
         state: ReadState = "same"
         piece: tuple[int, int] | None = None
@@ -225,7 +230,7 @@ class PlaceReader:
         return _Place(first, last, state, piece)
 
     def _find(self, pieces: Sequence[PlacedPiece], address: Address, data: bytes, encoding: str) -> _Place:
-        """Return where the piece of an address stands now."""
+        """Return the present place of an address's piece: where it was indexed, else elsewhere, else its lines."""
         known = [one for one in pieces if one.text_hash.hex()[:HASH_DIGITS] == address.text_hash]
         sizes = {one.to_byte - one.from_byte for one in known}
         first, last = address.from_line or 1, address.to_line or 1
@@ -245,7 +250,7 @@ class PlaceReader:
         return _Place(first, last, "same" if is_there else "changed")
 
     def _is_by_lines(self, address: Address, data: bytes, encoding: str) -> bool:
-        """Return whether the very lines of an address say what it was made of: its piece may be cut otherwise now."""
+        """Return whether the lines of an address have its hash, though no indexed piece has these bounds any more."""
         text = decode_part(data, encoding)
         starts = line_starts(text) if text else []
         first, last = address.from_line or 1, address.to_line or 1
@@ -257,7 +262,7 @@ class PlaceReader:
 
 
 def _build_gone(collection_id: str, path: str) -> KnowledgeReadResult:
-    """Return the answer where there is nothing to be read."""
+    """Return the answer for a file that cannot be read: no lines, state `gone`."""
     return KnowledgeReadResult(
         text="",
         collection_id=collection_id,
@@ -279,9 +284,9 @@ def _lines(text: str, starts: Sequence[int]) -> list[str]:
 
 
 def _next_line(starts: Sequence[int], first: int, cut: int, whole: int) -> int | None:
-    """Return the line that a reading from `first` to a place goes on with, None at the end of the text.
+    """Return the line with which to go on after lines from `first` up to the offset `cut`; None at the end of the text.
 
-    A line that was cut is begun again, unless the reading began with it: else it would never end.
+    A line that was cut is read again from its beginning, unless it is `first` itself: that would never end.
     """
     line = max(first + 1, bisect_right(starts, cut))
     return line if cut < whole and line <= len(starts) else None
@@ -297,7 +302,7 @@ def _section(anchor: str, outline: Sequence[OutlineEntry]) -> tuple[int, int]:
 
 
 def _find_heading(anchor: str, outline: Sequence[OutlineEntry], within: range) -> int | None:
-    """Return the place of the heading that an anchor names, or the last one of `Heading#Heading below it`."""
+    """Return the index of the heading that an anchor names; of `Heading#Heading below it`, the last one's."""
     above = Counter[str]()
     for place in within:
         heading = outline[place].heading
@@ -313,6 +318,6 @@ def _find_heading(anchor: str, outline: Sequence[OutlineEntry], within: range) -
 
 
 def _end_of_section(outline: Sequence[OutlineEntry], place: int) -> int:
-    """Return the place of the first heading that is not below another one."""
+    """Return the index of the first heading behind the one at `place` that is not below it."""
     level = outline[place].level
     return next((n for n in range(place + 1, len(outline)) if outline[n].level <= level), len(outline))

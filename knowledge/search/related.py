@@ -1,7 +1,7 @@
-"""One step from what was found: files that are linked with the best hits, and what each hit belongs to.
+"""The neighbours of hits in the graph: files one link away from the best ones, and the folders and tags of each.
 
-Rule 1: links and imports are followed, in both directions; folders and tags never are, or one would bring everything.
-Rule 2: a neighbour shows the section that the link names, else its beginning; it is read from the disk as any hit is.
+Rule 1: links and imports are followed, in both directions. Folders and tags are not: one of them may hold every file.
+Rule 2: a neighbour shows the section that the link names, else its beginning; it is read from the disk like any hit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,16 +25,16 @@ from retrieval.rows.links import belongings, entity_at, neighbours
 MOST_SEEDS = 10
 MOST_NEIGHBOURS = 20
 LEAST_STRENGTH = 0.2
-"""An edge has to be stronger than this to be followed."""
+"""The strength that an edge must exceed to be followed."""
 RELATED_PART = 0.2
-"""Of its seed's score, what a neighbour gets."""
+"""The part of a seed's score that its neighbour gets."""
 MOST_ENTITIES = 8
 MOST_PIECES_READ = 200
-"""Of a neighbour, in search of the section that a link names."""
+"""Pieces of a neighbour that are read in search of the section that a link names."""
 
 
 class Related(Struct, frozen=True):
-    """A file that is linked with a hit."""
+    """A file that is linked with a hit, the seed; `anchor` is the heading that the link names."""
 
     collection_id: str
     path: str
@@ -44,7 +44,7 @@ class Related(Struct, frozen=True):
 
 
 class RelatedPieces(Struct, frozen=True):
-    """The pieces of a neighbour, the first one first, with every place that says the same."""
+    """The first pieces of a neighbour in order, and the places of its content, its own first."""
 
     related: Related
     pieces: list[FoundPiece]
@@ -81,7 +81,7 @@ def find_related(
 
 
 def read_related(tx: Tx, related: Related, args: KnowledgeSearchArgs) -> RelatedPieces | None:
-    """Return the pieces of a neighbour; None where it is not indexed or an option leaves it out."""
+    """Return the first pieces of a neighbour; None where it is not indexed or an option leaves it out."""
     known = find_collection(tx, related.collection_id)
     file = find_file(tx, known.id, related.path) if known is not None else None
     if known is None or file is None or file.content is None or file.state not in {"indexed", "partial", "pending"}:
@@ -97,7 +97,7 @@ def read_related(tx: Tx, related: Related, args: KnowledgeSearchArgs) -> Related
 
 
 def show_related(disk: Disk, one: RelatedPieces) -> tuple[FoundPiece, ShownPiece] | None:
-    """Return the piece of a neighbour that is shown, as the disk says it now; None where it says it no more."""
+    """Return the piece of a neighbour that is shown, with its present text; None where the disk has none of them."""
     first: tuple[FoundPiece, ShownPiece] | None = None
     for piece in one.pieces:
         shown = disk.show(piece, one.places)
@@ -111,7 +111,7 @@ def show_related(disk: Disk, one: RelatedPieces) -> tuple[FoundPiece, ShownPiece
 
 
 def add_related_score(hit: KnowledgeHit, related: Related) -> KnowledgeHit:
-    """Return a hit that is also a neighbour of another one."""
+    """Return a hit with the score of a neighbour added, as it is one of another hit, too."""
     if hit.breakdown.related >= related.score:
         return hit
     parts = msgspec.structs.replace(hit.breakdown, related=related.score)
@@ -124,7 +124,7 @@ def parts_of_related(related: Related) -> ScoreParts:
 
 
 def titles_of_hits(tx: Tx, hits: Sequence[KnowledgeHit]) -> Mapping[str, str]:
-    """Return by address the titles that the files of hits give themselves."""
+    """Return by address the titles in the front matter of the hits' files."""
     at = {hit.address: content for hit in hits if (content := _content_of(tx, hit)) is not None}
     titles = titles_of(tx, set(at.values()))
     return {address: titles[content] for address, content in at.items() if content in titles}
@@ -138,7 +138,7 @@ def _content_of(tx: Tx, hit: KnowledgeHit) -> int | None:
 
 
 def entities_of(tx: Tx, hits: Sequence[KnowledgeHit]) -> Mapping[str, list[HitEntity]]:
-    """Return by address what hits of files belong to: the page itself, its folder, its tags."""
+    """Return by address the entities of the hits' files: the page itself, its folder, its tags."""
     subjects: dict[str, str] = {}
     for hit in hits:
         at = hit.locations[0]

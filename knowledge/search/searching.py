@@ -1,7 +1,7 @@
-"""Search over files, conversation and memory: find in each house's own index, verify files on the disk, show.
+"""Search over files, conversation and memory: each house's own index finds hits, and those of files are verified.
 
-Rule 1: a hit of a file is shown only as its file says it now; what was dropped is counted, never hidden.
-Rule 2: secrets are masked whatever was masked before.
+Rule 1: a hit of a file has the file's present text. Hits that were dropped for it are counted in the diagnostics.
+Rule 2: secrets are masked in every shown text, also where the index masked them.
 """
 
 from collections import Counter
@@ -56,35 +56,38 @@ from protocol.seams.ports import Tx
 from protocol.thread_episodic import ThreadSearchParams
 
 SEARCH_PATIENCE = 1.5
-"""Seconds that a search waits for what its question means: the first one may wait for the model."""
+"""Seconds that a search waits for its question's vector: the first search may wait for the model to load."""
 MOST_PDFS = 50
-"""PDF files whose text is at hand for one answer, the best first."""
+"""PDF files whose text is read for one answer, those of the best hits."""
 HITS_OF_A_FILE = 2
-"""Of one file in one answer, unless it is the one that was asked for: other files have something to say as well."""
+"""The most hits of one file in an answer, so that other files are shown, too; the file that was asked for has more."""
 
 
 class FoundFiles(NamedTuple):
-    """Hits of files, the rows of files that say something else now, and how many pieces were dropped.
-
-    `crowded`: pieces that gave way to others of their file.
-    """
+    """The verified hits of files."""
 
     hits: list[KnowledgeHit]
     stale: set[int]
+    """The rows of files that changed since they were indexed."""
     dropped: int
+    """The number of pieces that no file has any more."""
     crowded: frozenset[int]
+    """Pieces beyond `HITS_OF_A_FILE`."""
 
 
 class _Snapshot(Struct, frozen=True):
+    """Everything that a search reads of the database, in one transaction."""
+
     workspace_id: str
     collections: list[KnownCollection]
     ranked: list[RankedPiece]
     pending: int
     semantic: SemanticState
     packed: Mapping[int, bytes]
-    """The packed texts of PDF files, by the rows of their contents."""
+    """The compressed texts of PDF files, by the rows of their contents."""
     rules: CurrentRules
     part: Part | None = None
+    """The files of the entity that was asked for."""
 
 
 class KnowledgeSearcher:
@@ -114,7 +117,7 @@ class KnowledgeSearcher:
     async def find_files(
         self, params: KnowledgeSearchParams, wish: Wish = ASKED_BY_CLIENT
     ) -> tuple[_Snapshot, FoundFiles]:
-        """Return the hits of files, verified; files that changed are queued to be read again first."""
+        """Return the verified hits of files; changed files are queued to be read before others."""
         means = self._means
         asks_files = params.source in {None, "file"} or (params.source or "").startswith("collection:")
         terms = means.lexicon.query_terms(params.query)
@@ -143,7 +146,7 @@ class KnowledgeSearcher:
         return snapshot, found
 
     def _semantic(self, tx: Tx, wanted: Sequence[KnownCollection], asked: FileQuestion) -> SemanticState:
-        """Return whether the pieces were compared by meaning: all, only some so far, or none."""
+        """Return the model's state where all pieces were compared by meaning, `pending` where some were, else `off`."""
         state = self._means.meaning.state()
         if state == "off" or not any(known.meaning != "off" for known in wanted):
             return "off"
@@ -151,7 +154,7 @@ class KnowledgeSearcher:
         return "pending" if is_behind else state
 
     async def _with_related(self, params: KnowledgeSearchParams, snapshot: _Snapshot, found: FoundFiles) -> FoundFiles:
-        """Return the hits of files with what is linked to them; a neighbour that says something else now is dropped."""
+        """Return the hits of files with their neighbours; a neighbour that changed since it was indexed is dropped."""
         terms = self._means.lexicon.query_terms(params.query)
         least = min((hit.score for hit in found.hits), default=0.0) if len(found.hits) >= params.max_results else 0.0
 
@@ -189,7 +192,7 @@ class KnowledgeSearcher:
         return Disk(self._means.open_root, partial(hash_of, self._means), snapshot.rules, packed)
 
     async def _with_entities(self, hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
-        """Return hits with what those of files belong to."""
+        """Return the hits; those of files with their entities and the titles of the front matter."""
         of_files = [hit for hit in hits if hit.source == "file"]
         if not of_files:
             return list(hits)
@@ -205,7 +208,7 @@ class KnowledgeSearcher:
         ]
 
     async def _hurry(self, snapshot: _Snapshot, files: Collection[int]) -> None:
-        """Have files that say something else by now be read again first."""
+        """Queue changed files to be read before others, and scans of the searched collections."""
         now = self._means.clock.now()
 
         def write(tx: Tx) -> None:
@@ -217,6 +220,7 @@ class KnowledgeSearcher:
             await self._means.db.jot(write)
 
     def _verify(self, snapshot: _Snapshot, most: int, terms: Sequence[str]) -> FoundFiles:
+        """Return the first `most` ranked pieces that their files still have, as hits."""
         part = snapshot.part
         hits: list[KnowledgeHit] = []
         of_content: Counter[int] = Counter()
@@ -307,7 +311,7 @@ class KnowledgeSearcher:
 
 
 def _freshness(snapshot: _Snapshot) -> Freshness:
-    """Return how new the index of the searched collections is; that of none is whole."""
+    """Return how new the index of the searched collections is; without any it is `scanned`."""
     scanned = [known.scanned_at for known in snapshot.collections]
     is_stale = snapshot.pending > 0 or any(at is None for at in scanned)
     is_live = bool(scanned) and all(known.state == "live" for known in snapshot.collections)

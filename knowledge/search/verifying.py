@@ -1,8 +1,8 @@
-"""Pieces as they stand on the disk now: nothing is shown that the file does not say at this moment.
+"""Verification of pieces on the disk: a piece is shown only where its file has it at this moment.
 
-Rule 1: a piece is read by its byte range and compared by its keyed hash; else it is looked for in the whole file.
-Rule 2: what is not found is dropped and counted, and its file is read again first.
-Rule 3: files are opened once for a search, and closed with it.
+Rule 1: a piece is read by its byte range and compared by its keyed hash; else it is searched for in the whole file.
+Rule 2: a piece that is not found is dropped, and its file is noted as stale.
+Rule 3: folders of collections are opened once for a search, and closed with it.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ from knowledge.search.outline import is_opted_out
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
 
 REREAD_BYTES = 256 * 1024
-"""A file up to this size is searched for a piece that moved within it."""
+"""The most bytes of a file that is searched for a piece that moved within it."""
 
 HashOf = Callable[[bytes], bytes]
 
 
 class ShownPiece(NamedTuple):
-    """A piece as its file says it: the text, its lines now, the headings above it, and the places of the same."""
+    """A verified piece: its text, its present lines, the headings above it, and the places that have it."""
 
     text: str
     from_line: int
@@ -37,7 +37,7 @@ class ShownPiece(NamedTuple):
 
 
 class Disk:
-    """The files of collections as they are now; a context manager."""
+    """The present files of collections, for one search; a context manager."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Disk:
         rules: CurrentRules,
         packed: Mapping[int, bytes],
     ) -> None:
-        """`packed`: the packed texts of PDF files, by the rows of their contents."""
+        """`packed` are the compressed texts of PDF files, by the rows of their contents."""
         self._open_root = open_root
         self._hash_of = hash_of
         self._rules = rules
@@ -55,7 +55,7 @@ class Disk:
         self._digests: dict[tuple[str, str], bytes] = {}
         self._roots: dict[str, SafeRoot | None] = {}
         self.stale: set[int] = set()
-        """Rows of files that say something else than what is indexed, or are left out by now."""
+        """Rows of files that changed since they were indexed, or are left out at present."""
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +74,7 @@ class Disk:
         return self._roots[path]
 
     def show(self, piece: FoundPiece, places: Sequence[ContentPlace]) -> ShownPiece | None:
-        """Return a piece as the first of its places that still says it has it; None where none does."""
+        """Return a piece as it stands in the first of its places that still has it; None where none does."""
         shown: ShownPiece | None = None
         kept: list[ContentPlace] = []
         for place in places:
@@ -99,7 +99,7 @@ class Disk:
             return None
 
     def _read_pdf(self, file: BinaryIO, piece: FoundPiece, place: ContentPlace) -> ShownPiece | None:
-        """Return a piece of a PDF whose file has not changed by a byte."""
+        """Return a piece of a PDF; None unless the file's digest is the indexed one."""
         key = (place.root, place.path)
         if key not in self._digests:
             self._digests[key] = digest_of_file(file)
@@ -112,7 +112,7 @@ class Disk:
         return ShownPiece(decode_part(said, "utf-8"), piece.from_line, piece.to_line, [], [])
 
     def _text_of(self, content: int) -> bytes | None:
-        """Return the text of a PDF, unpacked when the first of its pieces is looked at."""
+        """Return the text of a PDF, which is decompressed for the first of its pieces."""
         if content not in self._texts:
             self._texts[content] = unpack_text(self._packed.get(content))
         return self._texts[content]
@@ -136,19 +136,19 @@ class Disk:
 
 
 def _mask_piece(data: bytes, piece: FoundPiece) -> str:
-    """Return the text of a piece without its hidden parts: it says what was indexed, wherever it stands now."""
+    """Return the text of a piece with marks for its hidden parts, which lie as they were indexed even if it moved."""
     return mask_hidden(data, piece.from_byte, parts_of(piece.hidden), piece.encoding)
 
 
 def _keeps_out(file: BinaryIO, piece: FoundPiece, place: ContentPlace) -> bool:
-    """Return whether a note that changed since it was read says that it is not to be indexed."""
+    """Return whether a note that changed since it was indexed opts out in its front matter."""
     if os.fstat(file.fileno()).st_mtime_ns == place.mtime_ns:
         return False
     return is_opted_out(decode_part(read_range(file, 0, FRONT_CHARS), piece.encoding))
 
 
 def find_piece(data: bytes, size: int, text_hash: bytes, hash_of: HashOf) -> int | None:
-    """Return where in a file a piece of that size and hash begins, at the beginning of a line; None where it is not."""
+    """Return the offset of a piece of that size and hash, at the beginning of a line; None where there is none."""
     start = 0
     while 0 <= start <= len(data) - size:
         if hash_of(data[start : start + size]) == text_hash:
@@ -167,12 +167,12 @@ def digest_of_file(file: BinaryIO) -> bytes:
 
 
 def read_range(file: BinaryIO, start: int, size: int) -> bytes:
-    """Return so many bytes of a file, fewer where it ends."""
+    """Return `size` bytes of a file from `start` on, fewer where it ends."""
     file.seek(start)
     return read_up_to(file, size)
 
 
 def count_lines(data: bytes, encoding: str) -> int:
-    """Return how many lines end in a part of a file."""
+    """Return the number of line ends in a part of a file; CR LF is one."""
     text = decode_part(data, encoding)
     return text.count("\n") + text.count("\r") - text.count("\r\n")

@@ -1,4 +1,4 @@
-"""The collections that a call may see, and the part of them that it asks for."""
+"""The collections that a call may see, and the part of them that it names."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ COLLECTION = "collection:"
 
 
 class Part(NamedTuple):
-    """A part of a collection: a file, or all below a folder; the whole collection where the path is empty."""
+    """A part of the files: one file, all below a folder, a collection (the path is empty), or the files of a tag."""
 
     collection_id: str
     path: str
@@ -25,7 +25,7 @@ class Part(NamedTuple):
     """The files of a tag, by collection and path, wherever they lie."""
 
     def holds(self, collection_id: str, path: str) -> bool:
-        """Return whether a file lies in it."""
+        """Return whether a file belongs to it."""
         if self.places is not None:
             return (collection_id, path) in self.places
         is_here = not self.path or path == self.path or path.startswith(f"{self.path}/")
@@ -33,16 +33,16 @@ class Part(NamedTuple):
 
 
 class Viewpoint(Struct, frozen=True):
-    """The place from which a call sees files: its workspace, and whether it is a subagent's."""
+    """The facts that decide which files a call sees: its workspace, and whether a subagent calls."""
 
     workspace_id: str
     is_subagent: bool
 
 
 def place_of(tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext | None = None) -> Viewpoint:
-    """Return where a call is made. Raises `Refused("scope_out_of_context")` for a thread of another workspace.
+    """Return the viewpoint of a call. Raises `Refused("scope_out_of_context")` for a thread of another workspace.
 
-    `turn` is the one that asks, which says itself whether it is a subagent's: its thread may be stored nowhere.
+    A call within a turn takes it from `turn`, as the turn's thread need not be stored.
     """
     thread: TurnContext | ThreadFact | None = turn
     if turn is None and context.thread_id is not None:
@@ -55,23 +55,23 @@ def place_of(tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext 
 def visible_collections(
     tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext | None = None
 ) -> list[KnownCollection]:
-    """Return the collections of the workspace and of the user; in the thread of a subagent, of the workspace alone."""
+    """Return the collections of the workspace and of the user; for a subagent those of the workspace alone."""
     return collections_at(tx, place_of(tx, means, context, turn))
 
 
 def collections_at(tx: Tx, place: Viewpoint) -> list[KnownCollection]:
-    """Return the collections that are visible at a place."""
+    """Return the collections that are visible from a viewpoint."""
     return list_collections(tx, [place.workspace_id] if place.is_subagent else [place.workspace_id, USER])
 
 
 def part_of(entity: str) -> Part | None:
-    """Return the part that `COLLECTION:PATH` names; None for any other name."""
+    """Return the part that `COLLECTION:PATH` names; None for a text of another form."""
     collection_id, colon, path = entity.partition(":")
     return Part(collection_id, path.strip("/")) if colon and collection_id else None
 
 
 def chosen(collections: Sequence[KnownCollection], source: str | None) -> list[KnownCollection]:
-    """Return the collections that a source names: one, or all."""
+    """Return the one collection that a source `collection:ID` names, if it is among them; else all."""
     if source is None or not source.startswith(COLLECTION):
         return list(collections)
     wanted = source.removeprefix(COLLECTION)

@@ -1,4 +1,4 @@
-"""The wish of a turn that searches files, which its hooks state before the search itself is imported."""
+"""The wish of a turn that searches files; apart from the search itself, so that hooks need not import that."""
 
 from msgspec import Struct
 
@@ -6,15 +6,16 @@ from protocol.hooks import TurnContext
 
 
 class Wish(Struct, frozen=True):
-    """The wish of a turn beyond the options of a search. By default there is none: a client asks."""
+    """The demands of a turn on a search beyond its options; by default none, as for a client."""
 
     turn: TurnContext | None = None
-    """The turn that asks, by a tool or before its model is asked."""
+    """The turn that searches, by a tool or in recall."""
     recalled_only: bool = False
-    """Only collections whose files are recalled in turns."""
+    """Only collections whose files are recalled in turns are searched."""
     floor: float = 0.0
+    """The least score of a hit."""
     shown: frozenset[str] = frozenset()
-    """Addresses that are in its prompt already."""
+    """Addresses that are in the prompt already."""
 
 
 ASKED_BY_CLIENT = Wish()

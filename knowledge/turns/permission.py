@@ -1,7 +1,7 @@
-"""The part of the user's files that a turn may have; pure.
+"""The permission of a turn to recall and read the user's files; pure.
 
-Rule 1: a turn's policy speaks for files as for memory, but for its silence where durable memory is switched off: then
-files have their own switches, and the thread's mode still holds.
+Rule 1: what a turn's policy denies for memory is denied for files, too. Only a denial because durable memory is
+switched off does not count: files have switches of their own, and the thread's mode still holds.
 """
 
 from protocol.conversation.manifests import Permission, TurnPolicy
@@ -11,7 +11,7 @@ MEMORY_OFF = "memory_disabled"
 
 
 def why_no_recall(turn: TurnContext, policy: TurnPolicy | None) -> str | None:
-    """Return the code for which no file is recalled in a turn, or None."""
+    """Return the code of the reason for which no file is recalled in a turn; None where files may be."""
     if turn.memory_mode == "ignored":
         return "memory_mode"
     if turn.options.skip_recall:
@@ -22,7 +22,7 @@ def why_no_recall(turn: TurnContext, policy: TurnPolicy | None) -> str | None:
 
 
 def why_no_tools(turn: TurnContext, policy: TurnPolicy | None) -> str | None:
-    """Return the code for which a turn has no tools for files, or None."""
+    """Return the code of the reason for which a turn has no tools for files; None where it may have them."""
     if turn.mode == "chat":
         return "chat_mode"
     if turn.memory_mode == "ignored":

@@ -1,8 +1,8 @@
-"""The files part of the local plan: whether a message asks for what the user's files say; pure.
+"""The files part of the local plan: the searches for a message that asks about the user's files; pure.
 
-Rule 1: silent unless the message names a file, a page by its link, or notes, documents or code as such: recall by its
-words has looked already.
-Rule 2: a name that the message uses narrows the first search; a second one is not bound by it, for it may be no name.
+Rule 1: there are none unless the message names a file, a page by its link, or notes, documents or code as such: recall
+has searched by the message's words already.
+Rule 2: a name in the message narrows the first searches; the last one is not narrowed, as the name may be none.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _NAME = compile_late(r"[\w@~+-][\w@~+./-]{0,200}\.[A-Za-z0-9]{1,8}(?![\w/])")
 
 
 def names_in(text: str) -> list[str]:
-    """Return the names of pages and files that a message uses, in its order."""
+    """Return the names of linked pages, then of files, that a message uses."""
     linked = [found[1].strip() for found in _WIKILINK.finditer(text)]
     named = [found[0] for found in _NAME.finditer(text) if kind_of(found[0].rpartition("/")[2]) is not None]
     return list(dict.fromkeys(name for name in (*linked, *named) if name))

@@ -1,9 +1,9 @@
-"""Recall of what files say, before the model of a turn is asked: two hooks.
+"""Recall from files before the model of a turn is asked: two hooks.
 
-Rule 1: `knowledge.recall` searches by the words of the message and shows only what fits well; `knowledge.active_recall`
-carries out the plan of a turn that asks for files, and shows the best there is.
-Rule 2: every piece is read from the disk before it is shown, once, as data in a block of its own.
-Rule 3: at its deadline a hook gives what is there, and says `deadline`.
+Rule 1: `knowledge.recall` searches by the message and shows only good hits; `knowledge.active_recall` makes the
+searches of the plan of a turn that asks for files, and shows weaker hits, too.
+Rule 2: every piece is read from the disk before it is shown. It is shown once, as data in a block of its own.
+Rule 3: at its deadline a hook returns what it has found, with the reason `deadline`.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 RECALL, ACTIVE_RECALL = "knowledge.recall", "knowledge.active_recall"
 TIMEOUT_MS = 400
 MIN_TEXT_CHARS = 5
-"""Of a message that is searched for: "ok" and "thanks" would only find noise."""
+"""The least length of a message that is searched for: "ok" would only find noise."""
 MAX_QUERY_CHARS = 4096
 MAX_QUERIES = 3
 FRAME_CHARS = 700
-"""Of a block beside its texts: what stands at its head and end, and before a piece."""
+"""Characters of a block beside the texts of its pieces: its head, its end, and the line before each piece."""
 LEAST_CHARS = 100
-"""Of a piece in a small block."""
+"""The length that a piece may have even in a small block."""
 ASKED_FLOOR_PART = 0.2
-"""Of the usual floor: who asks for notes has some, so that a weak hit is likelier right."""
+"""The part of the usual floor that holds where the user asks for notes: they exist, so weak hits are likelier right."""
 SHOWN_BEGINNING = 40
-"""Characters by which a snippet is found again in its piece."""
+"""Characters of a snippet's beginning by which it is found in its piece."""
 
 Settings = Callable[[], KnowledgeSettings]
 
@@ -56,7 +56,7 @@ class _Asked(Struct, frozen=True):
 
 
 def item_of(hit: KnowledgeHit, most: int, zone: tzinfo) -> ContextItem:
-    """Return a piece of a file as the prompt shows it: from its best line on, where it is too long."""
+    """Return a piece of a file for the prompt; one longer than `most` characters begins with its best line."""
     at = hit.locations[0]
     text = hit.text.strip()
     if len(text) > most:
@@ -79,7 +79,7 @@ class _FileRecall:
         self._settings = settings
 
     async def _recall(self, given: HookInput, wishes: Sequence[_Asked]) -> HookOutput:
-        """Search in order; what one found is not shown by the next one again."""
+        """Return the hits of the searches, made in order; a hit is shown once."""
         settings = self._settings()
         found: list[KnowledgeHit] = []
         has_any = False
@@ -113,7 +113,7 @@ class _FileRecall:
         wish = Wish(turn=given.context, recalled_only=True, floor=asked.floor, shown=shown)
         try:
             snapshot, found = await self._searcher().find_files(params, wish)
-        except GatewayError:  # a name that several pages have says nothing
+        except GatewayError:  # the name is that of several pages
             return [], False
         kept: list[KnowledgeHit] = []
         left = asked.room
@@ -126,7 +126,7 @@ class _FileRecall:
         return kept, bool(snapshot.collections)
 
     def _most(self) -> int:
-        """Return how long a piece may be in the prompt."""
+        """Return the most characters of a piece in the prompt."""
         settings = self._settings()
         return min(settings.max_hit_chars, max(LEAST_CHARS, settings.prompt_chars - FRAME_CHARS))
 
@@ -153,7 +153,7 @@ class FileRecall(_FileRecall):
     context_id = "file_recall"
 
     async def __call__(self, given: HookInput) -> HookOutput:
-        """Return the pieces of files that fit the message, or why there are none."""
+        """Return a block of the pieces that fit the message, or the reason why there are none."""
         denied = why_no_recall(given.context, given.policy)
         if denied is None and len(given.text.strip()) < MIN_TEXT_CHARS:
             denied = "too_short"
@@ -170,7 +170,7 @@ class ActiveFileRecall(_FileRecall):
     context_id = "file_active"
 
     async def __call__(self, given: HookInput) -> HookOutput:
-        """Return the files' blocks that the plan asks for; none for a turn whose plan wants no files."""
+        """Return a block of the pieces that the plan asks for; nothing for a plan without files."""
         if given.plan is None or given.plan.knowledge.status == "skip" or not given.plan.knowledge.queries:
             return HookOutput()
         denied = why_no_recall(given.context, given.policy)
@@ -190,9 +190,9 @@ class ActiveFileRecall(_FileRecall):
 def recall_hooks(
     searcher: "Callable[[], KnowledgeSearcher]", settings: Settings, is_there: Callable[[], bool]
 ) -> list[Subscription]:
-    """Return the hooks of recall: `searcher` is asked for when one searches.
+    """Return the hooks of recall; `searcher` is called when one searches.
 
-    `is_there` says whether the home has a collection whose files are recalled.
+    `is_there` returns whether the home has a collection whose files are recalled.
     """
 
     def is_enabled() -> bool:

@@ -20,7 +20,7 @@ from memory.rules.visibility import ACTIVE, View, status_at
 from memory.write.idempotency import notify_after_commit
 from protocol import methods as m
 from protocol.base import Scope
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError, Refused
 from protocol.memory.values import MemoryIdParams, RecordResult
 from protocol.methods import Bound, bind
@@ -100,10 +100,7 @@ class Aging:
             ids = scope_ids_of(tx, scopes)
             view = View(frozenset(ids), ACTIVE, now, shows_regulated=False)
             found = rows.list_faded_user_records(tx, list(ids), (place[0], place[1]), now, params.limit + 1, is_faded)
-            page = found[: params.limit]
-            following = (
-                cursor_of(page[-1][0].life.fades_at or 0, page[-1][0].row) if len(found) > params.limit else None
-            )
+            page, following = cut_page(found, params.limit, lambda one: (one[0].life.fades_at or 0, one[0].row))
             shown = [at_time(one.record, now, aging) for _, one in page if is_shown(tx, one, view, self._means.scanner)]
             return PassesReviewResult(records=shown, next_cursor=following)
 

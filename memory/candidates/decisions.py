@@ -54,7 +54,7 @@ from memory.write.idempotency import notify_after_commit
 from memory.write.writing import Outcome, RecordWriter
 from protocol import methods as m
 from protocol.base import DAY_MS, Scope
-from protocol.cursors import cursor_of, place_of
+from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError, Defect, Refused
 from protocol.memory.candidates import (
     CandidateDecideParams,
@@ -127,8 +127,7 @@ class Candidates:
         def read(tx: Tx) -> CandidateListResult:
             found = [one for scope_id in scope_ids_of(tx, scopes) for one in list_candidates(tx, scope_id, values)]
             found.sort(key=lambda placed: -placed[0])
-            page = found[: params.limit]
-            following = cursor_of(page[-1][0], mark) if len(found) > params.limit else None
+            page, following = cut_page(found, params.limit, lambda one: (one[0], mark))
             shown = [one.candidate for _, one in page if not holds_number(one.candidate, self._means.scanner)]
             return CandidateListResult(candidates=shown, next_cursor=following)
 
@@ -212,9 +211,8 @@ class Candidates:
             return outcome, _require_candidate(tx, params.candidate_id, scopes)
 
         outcome, after = await self._means.db.write(approve)
-        return CandidateResult(
-            candidate=after.candidate, record=require_record(outcome)
-        )  # a refusal is stored before it is told
+        # a refusal is stored before it is raised
+        return CandidateResult(candidate=after.candidate, record=require_record(outcome))
 
     async def _close(self, params: CandidateReasonParams, event: CandidateEvent) -> CandidateResult:
         self._door.require_enabled()

@@ -282,11 +282,8 @@ class Explainer:
         told = Told("unknown", "", [*gates, *recall.gates], candidates=recall.candidates, runs=runs, budgets=budgets)
         if decisions:
             best = min(decisions, key=lambda d: list(OUTCOMES).index(d.action))
-            gates = [
-                *gates,
-                *gates_of(best),
-                *recall.gates,
-            ]  # what was kept is what one asks of a turn; then what was recalled
+            # the question about a turn is first of all what was kept; then what was recalled
+            gates = [*gates, *gates_of(best), *recall.gates]
             told = told._replace(
                 outcome=OUTCOMES[best.action], reason=best.reason_code, gates=gates, decisions=decisions
             )

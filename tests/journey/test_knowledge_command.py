@@ -139,3 +139,27 @@ def test_a_folder_that_cannot_be_a_collection_is_named_with_the_code_of_its_mist
         ["knowledge", "edges", "a.md"],
     ):
         assert (run(*empty)[0], run(*empty, "--json")[0]) == (NEGATIVE, NEGATIVE), empty
+
+
+def test_what_a_list_of_files_leaves_out_is_said_and_can_be_asked_for(tmp_path: Path) -> None:
+    folder, home, config = tmp_path / "notes", tmp_path / "home", tmp_path / "config.toml"
+    folder.mkdir()
+    for number in range(102):
+        (folder / f"{number}.md").write_text(f"# Walrus {number}\n\nAs [the first](0.md) says.\n", encoding="utf-8")
+    config.write_text(WITHOUT_MODEL, encoding="utf-8")
+
+    def run(*words: str) -> tuple[int, bool]:
+        """Return the number of lines, and whether more is told of."""
+        place = ["--home", str(home), "--config", str(config), "--workspace", "ws_here"]
+        done = subprocess.run(
+            [*console_script(), "knowledge", *words, *place], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return len(done.stdout.splitlines()), "there are more" in done.stderr
+
+    run("add", str(folder))
+    assert run("changes", "--limit", "1") == (1, True)
+    for verb in (["files", "notes"], ["entities"], ["edges", "notes:0.md"]):
+        assert run(*verb) == (100, True), verb
+        lines, is_cut = run(*verb, "--all")
+        assert (lines >= 102, is_cut) == (True, False), verb

@@ -318,9 +318,8 @@ class ProxyDen(Den):
     def child(self) -> int:
         """The process id of the gateway that the proxy spawned."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return int(
-            children[-1]
-        )  # the newest: a process that forks for this one may be there from its beginning (forked.py)
+        # the newest: a process that forks for this one may be there from its beginning (forked.py)
+        return int(children[-1])
 
     async def health(self) -> str:
         return (await fetch(self.port, "GET", "/health")).json["status"]

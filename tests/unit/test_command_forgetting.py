@@ -64,7 +64,7 @@ def test_an_erase_names_the_backups_that_may_still_hold_it(home: Path) -> None:
 def test_a_question_is_shown_beside_the_answer(monkeypatch: pytest.MonkeyPatch, said: bytes, code: int) -> None:
     kept = [remember(COFFEE), remember("The ferry leaves at ten.")]
     for module in ("commands.changes", "terminal.screen"):
-        monkeypatch.setattr(f"gateway.doors.{module}.is_asked", lambda: True)
+        monkeypatch.setattr(f"gateway.doors.{module}.can_ask", lambda: True)
     ended = run("forget", "--everything", "--scope", "user", "--json", stdin=said)
     assert ended.code == code
     assert all(one in ended.err for one in [*kept, COFFEE, "forget 2 memories?"])

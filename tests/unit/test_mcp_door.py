@@ -23,7 +23,7 @@ from gateway.doors.mcp.door import (
     agent_id_of,
     question_of,
 )
-from gateway.doors.mcp.process import ensure
+from gateway.doors.mcp.process import ensure_workspace
 from gateway.doors.mcp.prompts import read, render
 from gateway.home.repository import Project
 from gateway.home.starting import Options
@@ -74,7 +74,7 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     options = Options(home=folder / "home", config=config, clock_file=clock, log_level="error")
     try:
         async with running(options) as app:
-            await ensure(app, Project("ws_here", "here"))
+            await ensure_workspace(app, Project("ws_here", "here"))
             yield Stage(app, clock)
     finally:
         logs.close()
@@ -203,8 +203,8 @@ def test_stored_text_cannot_leave_its_block(tmp_path: Path) -> None:
 
 def test_the_brief_is_the_user_s_and_the_workspace_s_first_things_first(tmp_path: Path) -> None:
     async def story(stage: Stage) -> None:
-        await ensure(stage.app, Project("ws_other", "other"))
-        await ensure(stage.app, Project("ws_other", "renamed"))  # one that is there keeps its name
+        await ensure_workspace(stage.app, Project("ws_other", "other"))
+        await ensure_workspace(stage.app, Project("ws_other", "renamed"))  # one that is there keeps its name
         other, remember = stage.at("ws_other"), stage.app.bound["memory/remember"].call
         assert await other.brief() == "Nothing is remembered yet."
         facts: tuple[tuple[str, Any, str], ...] = (

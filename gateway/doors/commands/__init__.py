@@ -1,7 +1,7 @@
 """Every command of the command line: its name, its purpose, and the module that holds it.
 
 Rule 1: a command's module is imported when the command is run, or when the options of all commands are listed.
-Rule 2: a command calls the methods of `protocol.methods` as a client does; no rule of the houses is written here again.
+Rule 2: a command calls the methods of `protocol.methods` as a client does, and repeats none of their rules.
 """
 
 import argparse
@@ -12,12 +12,12 @@ from msgspec import Struct
 
 
 class CommandRow(Struct, frozen=True):
-    """A line of the list: the module below this package, and the command in a few words."""
+    """A row of the list of commands: the module below this package, and the purpose in a few words."""
 
     module: str
     summary: str
     is_guarded: bool = True
-    """Errors become exit codes in `gateway.cli`; other commands have their own way."""
+    """`ending.run_command` turns the command's errors into exit codes; without it the command does so itself."""
 
 
 class Command(Struct, frozen=True):
@@ -102,6 +102,6 @@ A local memory for assistants, and for you. Five commands to begin with:
 
 
 def load(name: str) -> Command:
-    """Return a command's options and work."""
+    """Import the module of a command and return the command."""
     module = import_module(f"gateway.doors.commands.{COMMANDS[name].module}")
     return module.COMMANDS[name]

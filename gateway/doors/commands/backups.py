@@ -30,21 +30,22 @@ def _backup(given: argparse.Namespace) -> int:
     require_folder_of(file)
     if find_spools(home):
         _keep_spooled(given)
-    with progress("backing up") as tell, writing(given.file):
-        manifest = write_backup(home, file, tell)
-    _tell(given, manifest, f"written: {size(file.stat().st_size)}")
+    with progress("backing up") as report, writing(given.file):
+        manifest = write_backup(home, file, report)
+    _show(given, manifest, f"written: {size(file.stat().st_size)}")
     return OK
 
 
 def _keep_spooled(given: argparse.Namespace) -> None:
-    """Have answers kept that chat proxies hold: no table of the home has them yet."""
+    """Store the answers that chat proxies hold, which no table of the home has yet; warn where that fails."""
     try:
         through_door(given, lambda door: door.app.left.deliver(takes_living=True))
     except UnusableError as error:
         say(f"answers that chat proxies hold are not in it: {plain(error.line)}", "yellow")
 
 
-def _tell(given: argparse.Namespace, manifest: Manifest, line: str, aside: Path | None = None) -> None:
+def _show(given: argparse.Namespace, manifest: Manifest, line: str, aside: Path | None = None) -> None:
+    """Show what a backup holds; `aside` is the former home that a restore moved away."""
     files = len(manifest.members)
     if given.json:
         show_json(
@@ -83,11 +84,11 @@ def _restore(given: argparse.Namespace) -> int:
     with reading(given.file), given.file.open("rb"):
         pass  # a file that cannot be read is refused before the home is touched
     try:
-        with progress("restoring") as tell:
-            manifest, aside = restore_backup(given.file, home_of(given).absolute(), tell, is_forced=given.force)
+        with progress("restoring") as report:
+            manifest, aside = restore_backup(given.file, home_of(given).absolute(), report, is_forced=given.force)
     except BadBackupError as error:
         raise Stop(DATA, str(error)) from None
-    _tell(given, manifest, "restored and checked", aside)
+    _show(given, manifest, "restored and checked", aside)
     return OK
 
 

@@ -1,7 +1,7 @@
-"""Bundles as files: the bytes that go out, and pages read again whatever a shell made of those bytes on their way.
+"""Bundles as files: they are written as bytes, and read again also where a shell changed encoding or line ends.
 
-Rule 1: a bundle goes out as the bytes that its checksum was made of, also through a console of another encoding.
-Rule 2: a file is one page after another, each whole in itself; a file that was cut off loses its last page alone.
+Rule 1: a bundle is written as the bytes that its checksum was made of, also to a console of another encoding.
+Rule 2: a file is one page after another, each a bundle of its own; a file that was cut off loses its last page alone.
 """
 
 import codecs
@@ -18,9 +18,9 @@ from protocol.bundle import BUNDLE_FORMAT
 from protocol.memory.bundles import MAX_BUNDLE_BYTES, ImportResult
 
 HEAD_BYTES = 4096
-"""A header is two hundred bytes; a first line that is longer is another format's."""
+"""Bytes in which a bundle's header ends, which has about 200; a longer first line is that of another format."""
 END_CHARS = 256
-"""A last line is a hash and two names."""
+"""The most characters of a page's last line, which is a hash and two names."""
 CHUNK_BYTES = 64 * 1024
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -33,17 +33,17 @@ def write_out(bundle: str) -> None:
 
 
 def counts_of(bundle: str) -> dict[str, int]:
-    """Return how many lines of each kind a page holds, by its own header."""
+    """Return the number of a page's lines of each kind, from its header."""
     return json.loads(bundle.split("\n", 1)[0])["counts"]
 
 
 def chunks_of(file: BinaryIO) -> Iterator[bytes]:
-    """Return the bytes of a file, its head first."""
+    """Return the bytes of a file in chunks, of which the first is its head."""
     return chain([file.read(HEAD_BYTES)], iter(lambda: file.read(CHUNK_BYTES), b""))
 
 
 def is_bundle(head: bytes) -> bool:
-    """Return whether a file that begins so is a bundle of memories."""
+    """Return whether a file with this head is a bundle of memories."""
     try:
         header = json.loads(codecs.getincrementaldecoder(_encoding_of(head))("replace").decode(head).split("\n", 1)[0])
     except (ValueError, RecursionError):
@@ -56,7 +56,7 @@ def _encoding_of(head: bytes) -> str:
 
 
 def pages_of(chunks: Iterator[bytes]) -> Iterator[str]:
-    """Yield the bundles of a file, each up to its last line. Raises `Stop`."""
+    """Yield the pages of a file; a last one may be cut off, which the import notices. Raises `Stop`."""
     page, size = list[str](), 0
     for line in _lines(chunks):
         page.append(line)
@@ -71,7 +71,7 @@ def pages_of(chunks: Iterator[bytes]) -> Iterator[str]:
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
-    """Yield lines with their original ends: a shell may have added a byte order mark and carriage returns."""
+    """Yield the lines without the byte order mark and carriage returns that a shell may have added. Raises `Stop`."""
     head = next(chunks, b"")
     rest = ""
     try:
@@ -94,7 +94,7 @@ def _is_end(line: str) -> bool:
 
 
 def count_left_outside(page: str, result: ImportResult) -> Counter[str]:
-    """Return the scopes, as `kind:key`, of the entries that an import left out because they belong elsewhere."""
+    """Count by scope, as `kind:key`, the entries of a page that an import left out because they belong elsewhere."""
     ids = {conflict.memory_id for conflict in result.conflicts if conflict.reason == "scope_out_of_context"}
     entries: Iterable[dict[str, Any]] = map(json.loads, page.rstrip("\n").split("\n") if ids else [])
     scopes = {

@@ -43,10 +43,10 @@ from protocol.base import DEFAULT_WORKSPACE
 from protocol.memory.bundles import ExportResult, ImportResult
 
 DASH = Path("-")
-"""In place of a file: stdin or stdout."""
+"""The name that stands for stdin or stdout in place of a file."""
 ZIP_START = b"PK"
 TAKERS = {"workspace": "--workspace", "agent": "--agent", "thread": "--thread"}
-"""The option that takes in entries of such a scope."""
+"""The option with which an import takes in entries of a kind of scope."""
 
 
 # -- export ------------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def _arrange_import(to: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def _home_to_try(given: argparse.Namespace) -> Generator[None]:
-    """Yield the home that is meant; where there is none yet, one that a dry run leaves no trace of."""
+    """Give a dry run without a home a temporary one, so that it leaves no trace."""
     if not given.dry_run or has_home(given):
         yield
         return
@@ -131,7 +131,7 @@ def _home_to_try(given: argparse.Namespace) -> Generator[None]:
         try:
             yield
         finally:
-            logs.close()  # some platforms remove no file that is open
+            logs.close()  # some platforms cannot remove an open file
 
 
 def _import(given: argparse.Namespace) -> int:
@@ -167,7 +167,7 @@ def _refuse_backup(path: Path, file: BinaryIO, head: bytes) -> None:
 def _import_talk(given: argparse.Namespace) -> int:
     from gateway.imports.importer import ImportOptions, Stopped, main  # noqa: PLC0415
 
-    read_configuration(given)  # the spawned gateway would start all the same
+    read_configuration(given)  # so that its errors stop the import; the spawned gateway would start all the same
     wish = ImportOptions(
         path=given.path,
         home=home_of(given),

@@ -26,7 +26,7 @@ from gateway.doors.commands.options import (
 )
 from gateway.doors.commands.sensitive import hide_sensitive, hint_named_sensitive
 from gateway.doors.terminal.exits import Stop
-from gateway.doors.terminal.screen import confirm, format_count, hint, is_asked, plain, say, show_json, show_table
+from gateway.doors.terminal.screen import can_ask, confirm, format_count, hint, plain, say, show_json, show_table
 from protocol import methods as m
 from protocol.memory.forgetting import ForgetResult, Receipt
 from protocol.memory.writes import ConfirmResult, RestoreResult, UpdateResult
@@ -87,7 +87,7 @@ class Correction(NamedTuple):
 
 
 def _is_unsaid(value: Any, content: str | None) -> bool:
-    """Return whether new words hold another value than the one that was read from the old ones."""
+    """Return whether new words lack the value that was read from the old ones."""
     return content is not None and isinstance(value, str) and value.casefold() not in content.casefold()
 
 
@@ -111,7 +111,10 @@ def _arrange_forget(to: argparse.ArgumentParser) -> None:
 
 
 def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return the parameters of the first target that exists, where no memory is named."""
+    """Return the targets that the options name, without a named memory; the first that holds anything is forgotten.
+
+    Raises `Stop`.
+    """
     if given.turn is not None:
         return [{"kind": "turn", "turn_id": given.turn}]
     if given.of_thread is not None:
@@ -125,30 +128,30 @@ def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 class ForgetPreview(NamedTuple):
-    """The extent of a forgetting: the result so far, the memories that go, and those that become active again.
-
-    `beside` are those that stay and rest on the same sentence.
-    """
+    """A forgetting, as a rehearsal or carried out."""
 
     result: ForgetResult
     records: Sequence[Record]
+    """The memories that are forgotten, as far as they are shown."""
     returned: Sequence[Record] = ()
+    """The memories that these had replaced, and that are active again."""
     beside: Sequence[Record] = ()
+    """The memories that stay, of the same sentence."""
 
     @property
     def rows(self) -> list[list[str]]:
-        """Return the memories that it takes, as they are shown: one that was named with its words."""
+        """Return a row for each forgotten memory; only the words of a single one are shown though it is sensitive."""
         is_named = len(self.records) == 1
         return [[one.memory_id, one.category, one.content if is_named else hide_sensitive(one)] for one in self.records]
 
     @property
     def is_open(self) -> bool:
-        """Return whether there is something to forget that is not forgotten yet."""
+        """Return whether it is a rehearsal that would forget something."""
         return self.result.dry_run and bool(self.result.forgotten_memory_ids or self.result.cancelled)
 
 
 async def _look(door: HomeMethods, targets: Sequence[dict[str, Any]], params: dict[str, Any]) -> ForgetResult:
-    """Return the extent of a forgetting: of several targets, the first that holds anything; `params` name it then."""
+    """Rehearse a forgetting of the first target that holds anything, and put that target into `params`."""
     would = ForgetResult(forgotten_memory_ids=[], dry_run=True)
     for target in targets:
         params["target"] = target
@@ -172,7 +175,7 @@ async def _records(door: HomeMethods, ids: Sequence[str], context: dict[str, Any
 
 
 async def _find_named_memory(door: HomeMethods, given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return the memory that is named by its id, its key or its words."""
+    """Return the target of the memory that is named by its id, key or words; none where there is no such memory."""
     words = " ".join(given.memory)
     if is_id(words):
         await reach_memory(door, words, given)
@@ -193,9 +196,9 @@ def _forget(given: argparse.Namespace) -> int:
     async def work(door: HomeMethods) -> ForgetPreview:
         would = await _look(door, await _find_named_memory(door, given) if given.memory else targets, params)
         ids = would.forgotten_memory_ids
-        is_small = len(ids) == 1 and not given.erase  # one memory that can be restored is no destruction
+        is_small = len(ids) == 1 and not given.erase  # one memory that can be restored needs no question
         is_open = given.dry_run or not (ids or would.cancelled) or not (given.yes or is_small)
-        is_shown = is_asked() or ((given.dry_run or len(ids) == 1) and not given.json)
+        is_shown = can_ask() or ((given.dry_run or len(ids) == 1) and not given.json)
         found = await _records(door, ids, params["context"]) if is_shown else []
         return ForgetPreview(would, found) if is_open else await _carry_out(door, params, found)
 
@@ -212,14 +215,14 @@ def _forget(given: argparse.Namespace) -> int:
 
 
 def _ask(wanted: ForgetPreview, *, is_erasing: bool, is_json: bool) -> None:
-    """Show the extent and go on only with a yes. Raises `Stop`."""
-    if is_asked():
+    """Show what would be forgotten, and ask. Raises `Stop` without a yes."""
+    if can_ask():
         show_table(["id", "category", "content"], wanted.rows, to=sys.stderr)
         if wanted.result.receipt is not None and not is_json:
             _show_receipt(wanted.result.receipt, is_rehearsal=True)
     verb = "erase for ever" if is_erasing else "forget"
-    told = format_count(len(wanted.result.forgotten_memory_ids), "memory", "memories")
-    confirm(f"{verb} {told}?", is_sure=False)
+    count = format_count(len(wanted.result.forgotten_memory_ids), "memory", "memories")
+    confirm(f"{verb} {count}?", is_sure=False)
 
 
 def _show_forgotten(wanted: ForgetPreview, *, is_erasing: bool) -> None:

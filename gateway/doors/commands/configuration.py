@@ -1,4 +1,4 @@
-"""Settings and their file: `settings get|set|unset`, `config init|check`."""
+"""`pioneer settings`, which shows and changes settings, and `pioneer config`, which writes and checks their file."""
 
 import argparse
 import os
@@ -36,26 +36,26 @@ def _arrange_settings(to: argparse.ArgumentParser) -> None:
 
 
 def to_file_key(key: str) -> str:
-    """Return a setting's name as the file has it."""
+    """Return the full key of a setting in the file."""
     return f"gateway.{key}"
 
 
 def setting_of(key: str) -> Setting:
-    """Return the setting of that name. Raises `Stop`."""
+    """Return the setting of a key, with or without `gateway.`. Raises `Stop` with the nearest known key."""
     import difflib  # noqa: PLC0415  # needed only where something is wrong
 
     known = {setting.key: setting for setting in settings()}
     if (found := known.get(key.removeprefix("gateway."))) is not None:
         return found
     near = difflib.get_close_matches(key.removeprefix("gateway."), known, n=1)
-    told = f"; did you mean {to_file_key(near[0])}?" if near else ""
-    raise Stop(USAGE, f"there is no setting {plain(key)!r}{told}")
+    meant = f"; did you mean {to_file_key(near[0])}?" if near else ""
+    raise Stop(USAGE, f"there is no setting {plain(key)!r}{meant}")
 
 
 def _value(setting: Setting, text: str) -> Any:
-    """Return the value that the words of the command line mean: `true`, `30`, or a text without quotes.
+    """Return the value that a word of the command line means: `true`, `30`, or a text without quotes.
 
-    Raises `Stop`.
+    Raises `Stop` for a value that the setting does not take.
     """
     try:
         return setting.parse(text)
@@ -84,7 +84,7 @@ def _settings(given: argparse.Namespace) -> int:
 
 
 def _warn_of_override(setting: Setting | None) -> None:
-    """Write on stderr that the file was changed in vain: the environment is stronger."""
+    """Write on stderr that a variable of the environment overrides the value in the file, if one does."""
     if setting is not None and (variable := to_variable(setting.key)) in os.environ:
         sys.stderr.write(f"pioneer: {variable} is set here, and stronger than the file\n")
 
@@ -97,7 +97,7 @@ def _update(setting: Setting | None, given: argparse.Namespace) -> dict[str, Any
 
 
 def _describe(result: SettingsResult, setting: Setting) -> dict[str, Any]:
-    """Return one setting for a program."""
+    """Return one setting as `settings get KEY --json` shows it."""
     origin = {"origin": result.origins[setting.key]} if result.origins is not None else {}
     return {"key": setting.key, "value": _in_force(result, setting), "default": setting.default, **origin}
 

@@ -21,13 +21,14 @@ SAYINGS = {
     "disabled": "search of conversations is switched off in the settings",
     "recall_disabled": "recall of conversations is switched off in the settings",
 }
-"""Diagnostics of a search, in plain words."""
+"""The words for diagnostics of a search."""
 
 
 async def find_said(door: HomeMethods, params: dict[str, Any]) -> ThreadSearchResult:
-    """Return the hits of a search; messages are indexed first where no gateway does it.
+    """Return the result of `episodic/search`.
 
-    A search without hits hints at messages of other projects.
+    Where messages wait for the index, or it finds nothing here and elsewhere, they are indexed first, and it searches
+    again.
     """
     result = await door.call(m.EPISODIC_SEARCH, params)
     is_pending = any(entry.code == "index_pending" for entry in result.diagnostics)
@@ -89,14 +90,14 @@ def _recall(given: argparse.Namespace) -> int:
 
 
 def show_hits(result: ThreadSearchResult) -> None:
-    """Show the hits, best first, and the reason why there are no more."""
+    """Show the hits, best first, and the time that was read from the query; without hits, the reasons."""
     show_table(
         ["when", "who", "score", "conversation", "text"],
         [[when(hit.at), hit.role, f"{hit.score:.2f}", hit.thread_id, plain(hit.snippet)] for hit in result.hits],
     )
     if result.understood is not None:
-        told = result.understood
-        hint(f"understood: {plain(told.text)} ({when(told.from_at)} to {when(told.to_at)})", "dim")
+        read = result.understood
+        hint(f"understood: {plain(read.text)} ({when(read.from_at)} to {when(read.to_at)})", "dim")
     codes = [entry.code for entry in result.diagnostics if not (result.hits and entry.code == "semantic_off")]
     if not result.hits:
         hint("; ".join(["nothing found", *(SAYINGS.get(code, words(code)) for code in codes)]))

@@ -1,12 +1,11 @@
 """A home, opened for one command: the same objects as behind JSON-RPC, called by the same method table.
 
-Rule 1: beside a running gateway this is one process more in the home, with a life of its own; it does no background
-work but what its own answer waits for. Jobs that its writes make are free once it leaves: a running gateway
-does them at once, else the next one.
-Rule 2: parameters are checked as those of any client are.
-Rule 3: without `meaning` no model is loaded: words are searched, and a new memory waits for its vector.
-Rule 4: a question takes the vectors of a home as they are; only a write or a filling makes a space, or another one than
-before.
+Rule 1: a command is a process of its own in the home, also beside a running gateway. It does only the background work
+that its answer waits for; jobs that its writes queue are done by a running gateway, or by the next one.
+Rule 2: parameters are checked like those of any client.
+Rule 3: with `meaning` "off" no model is loaded: only words are searched, and a new memory waits for its vector.
+Rule 4: a question uses the vectors that the home has; only a write or a filling makes a space, or changes the current
+one.
 """
 
 import argparse
@@ -47,24 +46,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Meaning: TypeAlias = Literal["off", "ask", "later", "write", "fill"]
-"""The part of an embedding model in a command.
+"""The use of an embedding model in a command.
 
-`off`: none. `ask`: for the question. `later`: written texts wait for another process. `write`: written texts get their
-vectors. `fill`: every model that is there fills its space.
+`off`: none. `ask`: for the vector of the question. `later`: none, and vectors of written texts are left to another
+process. `write`: written texts get their vectors. `fill`: every present model makes the missing vectors of its space.
 """
 
 NAME = "cli"
 FINDABLE: tuple[JobKind, ...] = ("index", "embed")
-"""The jobs that index words and, where a model is in memory, their meaning."""
+"""The jobs that make messages findable: by words and, where a model is loaded, by meaning."""
 LEAVE_SECONDS = 2.0
+"""The longest time in which a command takes itself off the list of the home's processes."""
 PASS_MS = 3_600_000
-"""As long as a command waits for the pass that it runs."""
+"""The longest time for which a command waits for a pass."""
 MADE_AT_ONCE = 5000
-"""Vectors that a search makes before it looks: that takes seconds with the static model."""
+"""The most vectors that a search makes before it searches; with the static model that takes seconds."""
 COMPARE_SECONDS = 5.0
-"""As long as a command compares folders of files before it answers."""
+"""The longest time for which a command compares folders with the index before it answers."""
 CATCH_UP_SECONDS = 10.0
-"""As long as a person waits for an answer; some thousand messages are indexed in that time."""
+"""The longest time for which messages are indexed before an answer; it is enough for some thousand."""
 
 
 class HomeMethods:
@@ -81,7 +81,7 @@ class HomeMethods:
 
     @cached_property
     def app(self) -> "App":
-        """Return the whole gateway; a question to memory does not wait for its import."""
+        """Return the whole gateway, which is built at first need: a question to memory does without its import."""
         from gateway.wiring import build  # noqa: PLC0415
 
         return build(self._core)
@@ -93,7 +93,7 @@ class HomeMethods:
         return await bound.call(self._client.fill(params_of(method.params, params or {})))
 
     async def facts_without_vector(self) -> int:
-        """Return the number of facts that only words find, because they have no vector in the current space."""
+        """Return the number of facts without a vector in the current space; 0 where search by meaning is off."""
         from memory.rows.vectors import coverage  # noqa: PLC0415
 
         def count(tx: Tx) -> int:
@@ -103,7 +103,7 @@ class HomeMethods:
         return await self._core.base.database.read(count) if self.embedding.state() != "off" else 0
 
     async def pieces_without_vector(self) -> int:
-        """Return how many pieces of conversations wait for a vector that this process could make."""
+        """Return the number of chunks of conversations that wait for a vector; 0 without a model in this process."""
         from thread_episodic.rows.vectors import count_waiting  # noqa: PLC0415
 
         return (
@@ -111,10 +111,9 @@ class HomeMethods:
         )
 
     async def catch_up(self) -> None:
-        """Index waiting messages for some seconds, where no living process does it.
+        """Index waiting messages for at most `CATCH_UP_SECONDS`; a second call does nothing.
 
-        Jobs of other kinds are not done: a question calls no provider and remembers nothing. A second call does
-        nothing.
+        Jobs of other kinds are not done, so that a question calls no provider and remembers nothing.
         """
         if self._has_caught_up or self._core.base.home.is_read_only:
             return
@@ -126,9 +125,9 @@ class HomeMethods:
             tasks.cancel_scope.cancel()
 
     async def compare_files(self) -> bool:
-        """Compare collections with their folders for some seconds; return whether something is left to be done.
+        """Compare collections with their folders for at most `COMPARE_SECONDS`; return whether work is left.
 
-        Where a model is in memory, pieces of files get their vectors as well, unless there are too many.
+        With a loaded model, pieces of files get their vectors, too, unless there are more than `MADE_AT_ONCE`.
         """
         from knowledge.rows.vectors import count_waiting  # noqa: PLC0415
 
@@ -155,7 +154,7 @@ class HomeMethods:
             tasks.start_soon(self.app.runner.run)
             try:
                 outcome = (await self.call(PASSES_RUN, {**params, "timeout_ms": PASS_MS})).run
-            except GatewayError as error:  # a group would wrap it
+            except GatewayError as error:  # the task group would wrap it
                 outcome = error
             tasks.cancel_scope.cancel()
         if isinstance(outcome, GatewayError):
@@ -163,7 +162,7 @@ class HomeMethods:
         return outcome
 
     async def ensure_workspace(self, workspace_id: str) -> None:
-        """Make a workspace if it is not there."""
+        """Create a workspace unless it exists, with the name of the folder's repository. Raises `GatewayError`."""
         from gateway.home.repository import workspace_of  # noqa: PLC0415
         from protocol.methods import WORKSPACE_CREATE, WORKSPACE_GET  # noqa: PLC0415
 
@@ -181,7 +180,7 @@ class HomeMethods:
         self._client.enter(workspace_id)
 
     async def hint_at(self, elsewhere: Sequence[Elsewhere], one: str = "hit", several: str = "hits") -> None:
-        """Hint at other workspaces that would have answered, with their numbers of hits."""
+        """Write on stderr which other workspaces have hits, and how many; `one` and `several` name a hit."""
         from protocol.methods import WORKSPACE_GET  # noqa: PLC0415
 
         for other in elsewhere:
@@ -193,17 +192,17 @@ class HomeMethods:
 
 
 def home_of(given: argparse.Namespace) -> Path:
-    """Return the home that is meant."""
+    """Return the home that the options name, else the default."""
     return given.home or default_root()
 
 
 def has_home(given: argparse.Namespace) -> bool:
-    """Return whether the home that is meant is there."""
+    """Return whether that home exists."""
     return (home_of(given) / "gateway.db").exists()
 
 
 def describe_no_home(given: argparse.Namespace) -> str:
-    """Return the sentence that says where no home is, and which command makes one there, if any can."""
+    """Return the sentence for a folder without a home, and the command that makes one, if one can be made there."""
     home = plain(str(home_of(given)))
     if is_foreign(home_of(given)):
         return f"{home} holds other things and is no home: name an empty or a new folder by --home or PIONEER_HOME"
@@ -211,24 +210,22 @@ def describe_no_home(given: argparse.Namespace) -> str:
 
 
 def require_home(given: argparse.Namespace) -> None:
-    """Refuse a question where there is no home: a question makes none. Raises `Stop`."""
+    """Raise `Stop` where there is no home, as a question must not make one."""
     if not has_home(given):
         if hasattr(given, "config"):
-            read_configuration(
-                given
-            )  # what is wrong with a configuration is told first, as it is where there is a home
+            read_configuration(given)  # its error comes first, as it does where there is a home
         raise Stop(NO_INPUT, describe_no_home(given))
 
 
 def config_of(given: argparse.Namespace) -> Path:
-    """Return the configuration; a named one must exist. Raises `Stop`."""
+    """Return the path of the configuration. Raises `Stop` where a named one does not exist."""
     if given.config is not None and not given.config.exists():
         raise Stop(CONFIG, f"there is no configuration file {given.config}")
     return given.config or home_of(given) / "config.toml"
 
 
 def read_configuration(given: argparse.Namespace) -> ConfigStore:
-    """Return the configuration, read without a home. Raises `Stop`."""
+    """Return the configuration, without opening the home. Raises `Stop` for a wrong value or an unknown key."""
     try:
         store = ConfigStore(config_of(given))
         store.require_known()
@@ -241,7 +238,7 @@ def read_configuration(given: argparse.Namespace) -> ConfigStore:
 async def open_given_home(
     given: argparse.Namespace, meaning: Meaning, *, makes_home: bool
 ) -> AsyncGenerator[HomeMethods]:
-    """Yield the home that the options name. Raises `Stop` and `UnusableError`."""
+    """Open the home that the options name. Raises `Stop` and `UnusableError`."""
     if not makes_home:
         require_home(given)
     config_of(given)
@@ -274,9 +271,10 @@ async def open_given_home(
 
 
 async def _take_in_models(base: Foundations, door: HomeMethods, meaning: Meaning, tasks: TaskGroup) -> None:
+    """Load the models that a command needs."""
     if meaning == "off":
         return
-    # a write or a filling concerns every house, and the whole gateway has all of them
+    # a write or a filling makes vectors for every house, so it needs the whole gateway
     embedding = door.embedding if meaning == "ask" else door.app.embedding
     embedding.apply()
     if meaning in {"ask", "write"} and await embedding.attach():
@@ -287,7 +285,7 @@ async def _take_in_models(base: Foundations, door: HomeMethods, meaning: Meaning
 
 
 async def _make_vectors(door: HomeMethods) -> None:
-    """Make the vectors of waiting facts; those that cannot be made now stay queued for a gateway."""
+    """Make the vectors of waiting facts; those that cannot be made in time stay queued for a gateway."""
     if door.embedding.get_searched_space() is not None:
         with anyio.move_on_after(CATCH_UP_SECONDS), suppress(GatewayError, PauseQueue):
             await door.app.memory.vectors.fill()
@@ -306,7 +304,10 @@ def through_door(
     *,
     makes_home: bool = False,
 ) -> T:
-    """Open the home, do the work, close it."""
+    """Open the home, return the result of `work`, and close the home. Raises `Stop`, `UnusableError`, `GatewayError`.
+
+    `makes_home` creates the home where there is none.
+    """
 
     async def run() -> T:
         async with open_given_home(given, meaning, makes_home=makes_home) as door:

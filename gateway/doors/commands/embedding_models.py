@@ -1,6 +1,6 @@
-"""`pioneer models`: the embedding model in use, the present ones, the gain of a better one, and missing vectors.
+"""`pioneer models`: the embedding models, the vectors of the home, and advice for a better search by meaning.
 
-Rule 1: only `fetch` and `index` load, fetch or make anything.
+Rule 1: without `fetch` or `index` nothing is loaded, fetched or made.
 """
 
 import argparse
@@ -34,11 +34,11 @@ GAIN = (
     "A model that reads sentences finds the needed fact among the first five for about 56 of 100 messages, "
     "the static one for 35, words alone for 20."
 )
-"""all-MiniLM-L6-v2, the static model and words on the group english_2 of `python -m benchmarks recall`."""
+"""Figures of all-MiniLM-L6-v2, the static model and words on the group english_2 of `python -m benchmarks recall`."""
 
 
 class VectorCoverage(msgspec.Struct, kw_only=True):
-    """The space that the home searches, and how much of the home has a vector of it."""
+    """The space that the home searches, and the numbers of facts and pieces, all and those with a vector in it."""
 
     model: str | None = None
     kind: SpaceKind | None = None
@@ -50,7 +50,7 @@ class VectorCoverage(msgspec.Struct, kw_only=True):
 
     @property
     def lacking(self) -> int:
-        """Return how many texts have no vector of the space."""
+        """Return the number of texts without a vector in the space."""
         return self.facts + self.pieces - self.facts_with_vector - self.pieces_with_vector
 
 
@@ -59,14 +59,14 @@ def _arrange(to: argparse.ArgumentParser) -> None:
         "what",
         nargs="?",
         choices=("fetch", "index"),
-        help="fetch: bring the model here now (network); index: make every vector that is missing",
+        help="fetch: bring the model here now (network); index: make the missing vectors of facts and conversations",
     )
     add_home(to)
     add_json(to)
 
 
 def chosen(given: argparse.Namespace) -> Choice:
-    """Return the models that the configuration allows; nothing is made or loaded. Raises `Stop`."""
+    """Return the models that the configuration and the disk offer, without loading any. Raises `Stop`."""
     return choose(read_configuration(given).config.embedding, home_of(given) / "models")
 
 
@@ -82,18 +82,22 @@ def vectors_of(tx: Tx) -> VectorCoverage:
     space = known.space if known is not None else Space(0, "", 0)
     facts, pieces = facts_with_vector(tx, space.id), chunks_with_vector(tx, space.id)
     counts = VectorCoverage(
-        facts=facts.possible, facts_with_vector=_most(facts), pieces=pieces.possible, pieces_with_vector=_most(pieces)
+        facts=facts.possible,
+        facts_with_vector=_count_present(facts),
+        pieces=pieces.possible,
+        pieces_with_vector=_count_present(pieces),
     )
     if known is None:
         return counts
     return msgspec.structs.replace(counts, model=space.model, kind=space.kind, dim=space.dim)
 
 
-def _most(coverage: Coverage) -> int:
+def _count_present(coverage: Coverage) -> int:
     return coverage.possible - coverage.lacking
 
 
 def _describe(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
+    """Return the state of models and vectors, as `--json` shows it."""
     settings, located, static = choice.settings, choice.located, choice.static
     folder = located.files.folder if located.files is not None else None
     vectors = VectorCoverage()
@@ -120,7 +124,7 @@ def _describe(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
 
 
 def advice(choice: Choice, vectors: VectorCoverage) -> list[str]:
-    """Return advice for better search by meaning, first step first."""
+    """Return the steps towards a better search by meaning, the first one first; none where all is done."""
     if not choice.settings.enabled:
         return ["switch search by meaning on: `pioneer settings set gateway.embedding.enabled true`"]
     if not choice.has_model:
@@ -149,11 +153,11 @@ def _models(given: argparse.Namespace) -> int:
         choice = chosen(given)
     if given.what == "index":
         _index(given, choice)
-    told = _describe(given, choice)
+    described = _describe(given, choice)
     if given.json:
-        show_json(told)
+        show_json(described)
     else:
-        _show(told, choice)
+        _show(described, choice)
     return OK if choice.has_model or choice.static is not None else NEGATIVE
 
 
@@ -191,14 +195,14 @@ def _fetch(choice: Choice) -> None:
     from gateway.embedding.embedder import EmbedderError  # noqa: PLC0415
 
     try:
-        with progress(f"fetching {plain(choice.settings.model)}") as tell:
-            asyncio.run(_load(choice, tell))
+        with progress(f"fetching {plain(choice.settings.model)}") as report:
+            asyncio.run(_load(choice, report))
     except EmbedderError as error:
         raise Stop(UNAVAILABLE, FAILURES.get(error.reason, error.reason.replace("_", " "))) from None
 
 
-async def _load(choice: Choice, tell: Callable[[int, int | None], None]) -> None:
-    """Fetch the model and load it once, so that a failure shows now."""
+async def _load(choice: Choice, report: Callable[[int, int | None], None]) -> None:
+    """Fetch the model and load it once, so that one that cannot be used is noticed. Raises `EmbedderError`."""
     from gateway.embedding.embedder import load  # noqa: PLC0415
 
     settings = choice.settings
@@ -208,7 +212,7 @@ async def _load(choice: Choice, tell: Callable[[int, int | None], None]) -> None
         threads=settings.threads,
         cache_dir=choice.located.cache,
         allow_download=True,
-        on_progress=tell,
+        on_progress=report,
     )
     embedder.close()
     await embedder.wait_closed()
@@ -221,12 +225,15 @@ def _index(given: argparse.Namespace, choice: Choice) -> None:
     require_home(given)
     if not choice.has_model and choice.static is None:
         raise Stop(UNAVAILABLE, "there is no embedding model: see `pioneer models`")
-    with progress("making vectors") as tell:
-        through_door(given, lambda door: _fill(door, tell), "fill")
+    with progress("making vectors") as report:
+        through_door(given, lambda door: _fill(door, report), "fill")
 
 
-async def _fill(door: HomeMethods, tell: Callable[[int, int | None], None]) -> None:
-    """Make every missing vector in the spaces of the present models; a better model's space is current afterwards."""
+async def _fill(door: HomeMethods, report: Callable[[int, int | None], None]) -> None:
+    """Make the missing vectors of facts and conversations in the spaces of all present models.
+
+    A better model's space is the current one afterwards. Raises `Stop`.
+    """
     spaces = await door.embedding.load_all()
     if not spaces:
         raise Stop(UNAVAILABLE, "no embedding model could be loaded: see `pioneer status`")
@@ -236,12 +243,12 @@ async def _fill(door: HomeMethods, tell: Callable[[int, int | None], None]) -> N
         return sum(count(tx, space.id).lacking for space in spaces for count in (facts_with_vector, chunks_with_vector))
 
     total = await app.base.database.read(lacking)
-    tell(0, total)
+    report(0, total)
 
     def on_made(count: int) -> None:
         nonlocal done
         done += count
-        tell(done, max(done, total))
+        report(done, max(done, total))
 
     door.embedding.made.connect(on_made)
     try:

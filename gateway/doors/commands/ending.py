@@ -1,7 +1,7 @@
 """The end of a command: the one place that turns its errors into a line and an exit code.
 
 Rule 1: a person never sees a traceback; a defect of the product has an incident in the log.
-Rule 2: a reader that stops, or an interruption, is no error worth a word.
+Rule 2: after a closed pipe or an interruption no message is written.
 """
 
 import argparse
@@ -23,14 +23,14 @@ from gateway.doors.terminal.screen import prepare, show_error
 from protocol.errors import GatewayError, IndexDamaged
 
 ENDINGS = {"SIGTERM": TERMINATED, "SIGHUP": HUNG_UP, "SIGBREAK": HUNG_UP}
-"""Signals that end a command, and its code then; each platform has some of them.
+"""The exit code of a command that a signal ends; each platform has some of these signals.
 
-SIGBREAK is a closed window on Windows.
+SIGBREAK is sent by a closed window on Windows.
 """
 
 
 class ProcessEnded(BaseException):
-    """A signal ends the process: half-done work is cleared away on the way out."""
+    """The end of a command by a signal, as an exception, so that half-done work is cleaned up on the way out."""
 
     def __init__(self, code: int) -> None:
         self.code = code
@@ -43,14 +43,14 @@ _AT = re.compile(r"^(.*) - at `\$\.?([^`]+)`$")
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the first error: a task group wraps it."""
+    """Return the first error of a group, however deep, or the error itself: task groups wrap what they raise."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
 
 
 def _line_of(error: BaseException) -> tuple[int, str]:
-    """Return the code and the line for anything that a command may raise."""
+    """Return the exit code and the message for anything that a command may raise; a defect gets an incident."""
     from gateway.home.starting import UnusableError  # noqa: PLC0415
 
     if isinstance(error, UnusableError):
@@ -73,8 +73,8 @@ def _line_of(error: BaseException) -> tuple[int, str]:
     return DEFECT, f"something is wrong with the program itself ({where})"
 
 
-def _hush() -> None:
-    """Drop buffered output without a word: its reader is gone."""
+def _drop_output() -> None:
+    """Send the rest of stdout to the null device, as its reader is gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -82,7 +82,7 @@ def _hush() -> None:
 
 @contextmanager
 def _ending_in_order() -> Generator[None]:
-    """Turn ending signals into an exception, so that half-done work is cleared away; ignored signals stay ignored."""
+    """Turn the signals of `ENDINGS` into an exception; those that are ignored stay ignored."""
 
     def end(number: int, _frame: object) -> NoReturn:
         raise ProcessEnded(ENDINGS[signal.Signals(number).name])
@@ -103,7 +103,7 @@ def _ending_in_order() -> Generator[None]:
 
 
 def _require_text(values: Iterable[object]) -> None:
-    """Refuse bytes of the command line that are no UTF-8, before they are used. Raises `Stop`."""
+    """Raise `Stop` where an argument was given in bytes that are no UTF-8, which Python keeps as surrogates."""
     for value in values:
         if isinstance(value, list):
             _require_text(cast("list[object]", value))
@@ -128,9 +128,9 @@ def run_command(run: Callable[[argparse.Namespace], int], given: argparse.Namesp
 
 
 def _report_error(error: BaseException, command: str, *, is_json: bool) -> int:
-    """Return the exit code of an error, and write a line about it where one is needed."""
+    """Write the message of an error, where it needs one, and return its exit code."""
     if isinstance(error, BrokenPipeError):
-        _hush()
+        _drop_output()
         return BROKEN_PIPE
     if isinstance(error, KeyboardInterrupt):
         sys.stderr.write("\n")
@@ -146,5 +146,5 @@ def _report_error(error: BaseException, command: str, *, is_json: bool) -> int:
             show_error(error, line)
         sys.stdout.flush()
     except OSError:  # the line cannot be written either
-        _hush()
+        _drop_output()
     return code

@@ -1,4 +1,4 @@
-"""Forgotten memories that can be restored: their ids, kinds and times, without their words."""
+"""The list of forgotten memories that can be restored: their ids, categories and times, without their words."""
 
 import json
 from collections.abc import Sequence

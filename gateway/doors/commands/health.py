@@ -1,7 +1,7 @@
 """`pioneer doctor` and `pioneer status`.
 
-Rule 1: without --fix the doctor only looks, and it looks at a home that no gateway could open as well.
-Rule 2: --fix only makes derived parts again, and writes a backup before anything may be lost by that.
+Rule 1: without --fix the doctor changes nothing. It also examines a home that no gateway could open.
+Rule 2: --fix only makes derived parts again, and writes a backup before a mend that could lose anything.
 """
 
 import argparse
@@ -47,7 +47,7 @@ UNTOUCHED = frozenset({"home", "key", "config", "schema", "database"})
 HARMLESS: frozenset[Mend] = frozenset(
     {"pages", "rows", "losses", "permissions", "processes", "leftovers", "tokens", "run_files", "spool"}
 )
-"""Mends after which no backup is wanted: none is written before them, because an erase would have to reach it."""
+"""Mends that lose nothing. No backup is written before them, as an erase would have to reach that, too."""
 
 
 def _arrange_doctor(to: argparse.ArgumentParser) -> None:
@@ -70,8 +70,8 @@ def _subject(given: argparse.Namespace) -> Subject:
 
 def _doctor(given: argparse.Namespace) -> int:
     subject = _subject(given)
-    with progress("looking") as tell:
-        tell(0, None)
+    with progress("looking") as report:
+        report(0, None)
         found = examine(subject)
     done: list[str] = []
     if given.fix:
@@ -83,7 +83,7 @@ def _doctor(given: argparse.Namespace) -> int:
     if given.json:
         show_json({"findings": [one._asdict() for one in found], "done": done, "worst": _worst(found)})
     else:
-        _tell(found, done, is_fixing=given.fix)
+        _show_findings(found, done, is_fixing=given.fix)
     return code_of(found)
 
 
@@ -92,14 +92,14 @@ def _worst(found: Sequence[Finding]) -> Level:
 
 
 def code_of(found: Sequence[Finding]) -> int:
-    """Return the exit code of the worst finding."""
+    """Return the exit code for the worst finding: `NEGATIVE` for a warning, that of its check for an error."""
     worst = _worst(found)
     if worst == "error":
         return next(CODES.get(one.check, UNAVAILABLE) for one in found if one.level == "error")
     return NEGATIVE if worst == "warning" else OK
 
 
-def _tell(found: Sequence[Finding], done: Sequence[str], *, is_fixing: bool) -> None:
+def _show_findings(found: Sequence[Finding], done: Sequence[str], *, is_fixing: bool) -> None:
     for line in done:
         say(f"done: {line}", "green")
     for one in found:
@@ -114,7 +114,7 @@ def _tell(found: Sequence[Finding], done: Sequence[str], *, is_fixing: bool) -> 
 
 
 def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) -> list[str]:
-    """Mend what can be mended; return the repairs in plain words."""
+    """Mend what the findings name; return a line for each mend."""
     wanted = {one.mend for one in found if one.mend is not None}
     if not wanted or not (_is_usable(found) or "rows" in wanted):
         return []
@@ -151,7 +151,7 @@ def _is_usable(found: Sequence[Finding]) -> bool:
 
 
 async def _erase_numbers(door: HomeMethods) -> str:
-    """Mark records that are not marked yet, then erase the marked ones."""
+    """Withhold the records that hold such a number, then erase all withheld ones; return a line about it."""
     await door.app.memory.repairer.run("quick")
     count = await door.app.memory.erase_withheld()
     kept = door.app.base.home.backup_names() if count else []
@@ -164,13 +164,16 @@ def _back_up(subject: Subject) -> Path:
     folder = subject.root / "backups"
     folder.mkdir(exist_ok=True, mode=0o700)
     target = folder / f"before-fix-{time.strftime('%Y%m%d-%H%M%S')}.backup"
-    with progress("backing up") as tell, writing(target):
-        write_backup(subject.root, target, tell)
+    with progress("backing up") as report, writing(target):
+        write_backup(subject.root, target, report)
     return target
 
 
 def _make_anew(subject: Subject) -> list[str]:
-    """Begin unreadable parts anew, others than derived ones with what can be read of them, and write the file anew."""
+    """Make unreadable tables anew and write the file anew; return a line for each.
+
+    Derived tables are made anew empty, the others with the rows that can be read.
+    """
     from gateway.store.pages import look_at_pages, make_anew, mend  # noqa: PLC0415
 
     damage = look_at_pages(subject.database)
@@ -198,7 +201,7 @@ def _close(subject: Subject) -> str:
 
 
 def _renew_tokens(subject: Subject) -> str:
-    """Close tokens to other users, and replace those that they may have read."""
+    """Replace the tokens that other users could read, and close the folder to them."""
     renewed = [file for door in FILES if is_open_to_others(file := token_path(subject.root, door)) and file.exists()]
     (subject.root / FOLDER).chmod(0o700)
     for file in renewed:
@@ -297,7 +300,7 @@ def _show_status(status: StatusResult) -> None:
 
 
 def _describe_jobs(count: QueueCounts) -> str:
-    """Return the counts of a kind of jobs that are not zero, each with its name; an empty text where all are."""
+    """Return the counts of jobs that are not zero, each with its state; empty where all are."""
     counts = {
         "waiting": count.queued,
         "running": count.leased,

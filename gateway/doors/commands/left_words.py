@@ -1,4 +1,4 @@
-"""The places of an erase in plain words: those that lost the words, and those that still hold them."""
+"""The receipt of an erase in plain words: the places that lost the words, and those that still hold them."""
 
 import sys
 from collections import Counter
@@ -28,7 +28,7 @@ PLACES: dict[ForgottenPlace, tuple[str, str]] = {
     "shown_line": ("recalled line of a conversation", "recalled lines of conversations"),
     "instruction": ("version of an instruction file", "versions of instruction files"),
 }
-"""One of it, and several."""
+"""The name of each place, of one and of several."""
 
 WHY: dict[LeftReason, str] = {
     "sources_kept": "you did not ask for it: --include-sources takes the words out there, too",
@@ -43,11 +43,13 @@ WHY: dict[LeftReason, str] = {
     "unreadable": "it could not be read: see `pioneer doctor`",
     "still_written": "it is still being said: forget it again when that is over",
 }
+"""The sentence for each reason for which a place still holds the words."""
 NAMED = 20
+"""The most places that are named; `--json` has the others."""
 
 
 def show_sources(receipt: Receipt, *, is_rehearsal: bool) -> None:
-    """Show the places from which the words were removed."""
+    """Show how many places of each kind the words were removed from."""
     counts: Counter[ForgottenPlace] = Counter(one.place for one in receipt.sources)
     if counts:
         named = ", ".join(f"{count} {PLACES[place][count > 1]}" for place, count in counts.items())

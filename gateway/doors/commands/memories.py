@@ -1,4 +1,4 @@
-"""Durable memory as a person reads it: search, list, show, history, stats."""
+"""The commands that read durable memory: search, list, show, history, stats."""
 
 import argparse
 import json
@@ -50,7 +50,7 @@ from protocol.record import Record
 
 
 def show_records(records: Sequence[Record], scores: Sequence[float] | None = None, to: TextIO | None = None) -> None:
-    """Write a row for each record; `scores` has theirs, in the same order."""
+    """Write a row for each record; `scores` are those of the records, in the same order."""
     columns = ["id", *(["score"] if scores is not None else []), "category", "scope", "updated", "content"]
     show_table(
         columns,
@@ -92,8 +92,8 @@ def _search(given: argparse.Namespace) -> int:
     async def work(door: HomeMethods) -> FoundMemories:
         result = await door.call(m.MEMORY_SEARCH, params)
         if not given.words and (count := await door.facts_without_vector()):
-            told = format_count(count, "fact has", "facts have")
-            sys.stderr.write(f"pioneer: {told} no vector yet, and only words find them: `pioneer models index`\n")
+            lacking = format_count(count, "fact has", "facts have")
+            sys.stderr.write(f"pioneer: {lacking} no vector yet, and only words find them: `pioneer models index`\n")
         takes_all = given.json or given.words or given.min_score is not None
         found = FoundMemories(result, result.hits if takes_all else [hit for hit in result.hits if is_fitting(hit)])
         if found.fitting:
@@ -113,7 +113,7 @@ def _search(given: argparse.Namespace) -> int:
 
 
 async def _count_withheld(door: HomeMethods, given: argparse.Namespace, params: dict[str, Any]) -> int:
-    """Return how many memories fit a question and are not shown because they are sensitive; a program is not told."""
+    """Return the number of memories that fit and are withheld as sensitive; 0 for a program, or with `--sensitive`."""
     if given.sensitive or given.json:
         return 0
     hits = (await door.call(m.MEMORY_SEARCH, params | {"include_sensitive": True, "count_elsewhere": False})).hits
@@ -121,32 +121,32 @@ async def _count_withheld(door: HomeMethods, given: argparse.Namespace, params: 
 
 
 FITTING_FLOOR = 0.01
-"""The least score of a hit by meaning alone that a person is shown.
+"""The least score of a hit by meaning alone that a person is shown; it is lower than a prompt's, which costs tokens.
 
-Lower than a prompt's, since nobody else is asked to read it. With the static model and homes of six facts it shows the
-needed one for .81 of the messages of the sets `english_4`, `english_5`, `others_5`, and something for .29 of the
-unrelated ones: .44 and .07 at a prompt's floor, .90 and .55 at half of this.
+With the static model and homes of six facts it shows the needed one for .81 of the messages of the sets `english_4`,
+`english_5`, `others_5`, and something for .29 of the unrelated ones: .44 and .07 at a prompt's floor, .90 and .55 at
+half of this.
 """
 NEAREST = 3
-"""Memories that are shown where none fits: enough to see that none does."""
+"""The number of memories that are shown where none fits, so that the person sees that none does."""
 
 
 class FoundMemories(NamedTuple):
-    """The outcome of a search: its result, the hits of it that are worth showing, and how many are withheld.
-
-    `has_words`: whether the question has a word that could be looked for.
-    """
+    """The outcome of a search."""
 
     result: SearchResult
     fitting: Sequence[Hit]
+    """The hits that are shown as fitting."""
     sensitive: int = 0
+    """The number of fitting memories that are withheld as sensitive."""
     has_words: bool = True
+    """True where the question has a word that can be searched for."""
 
 
 def is_fitting(hit: Hit) -> bool:
-    """Return whether a hit has a word of the question, or is near enough in meaning to be shown to who asks.
+    """Return whether a hit has a word of the question, or a score of `FITTING_FLOOR` by meaning alone.
 
-    The score of a hit by meaning alone falls without an end: every memory is a little like every question.
+    A search by meaning returns every memory, as each is a little like every question.
     """
     return bool(hit.matched_terms) or hit.score >= FITTING_FLOOR
 
@@ -208,7 +208,7 @@ def _list(given: argparse.Namespace) -> int:
 
 
 async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace) -> list[Elsewhere]:
-    """Return the counts, up to a page each, of other workspaces' lists; empty without this workspace's own memory."""
+    """Return the numbers of memories in other workspaces, at most `PAGE` each; none if the workspace is not listed."""
     if given.scope and "workspace" not in {scope.partition(":")[0] for scope in given.scope}:
         return []
     found = list[Elsewhere]()
@@ -309,7 +309,7 @@ def _show_whole(record: Record) -> None:
 
 
 def _strength_of(record: Record) -> str:
-    """Return the strength of a record with the factors of its standing, from which time takes."""
+    """Return the present strength of a record, and the factors of its standing, its strength without ageing."""
     from memory.rules.strength import factors_of  # noqa: PLC0415
 
     factors = factors_of(record)
@@ -343,7 +343,7 @@ def _history(given: argparse.Namespace) -> int:
 
 
 def _why_of(event: Event) -> str:
-    """Return the reason of an event; the record that replaces another one is the correction."""
+    """Return the reason of an event; for a record that was made by a correction it is `correction`."""
     is_correction = event.event == "created" and event.reason_code == "superseded_by_correction"
     return "correction" if is_correction else words(event.reason_code)
 

@@ -1,9 +1,9 @@
 """Names of memories on the command line: an id, a key, or words that only one memory has.
 
-Rule 1: words name a memory only where it alone has all of them, or has just them; else the choices are
-shown and nothing is done.
-Rule 2: an id is known from every folder: it names one memory of the home, whichever project it is of.
-Rule 3: forgotten memories are searched as well for a restore; their words are not shown.
+Rule 1: words name a memory where its content is just them, or where it alone has all of them. Else the choices are
+shown, and the command does nothing.
+Rule 2: an id is found from every folder: it names one memory of the home, whichever project that belongs to.
+Rule 3: a restore also searches forgotten memories; their words are not shown.
 """
 
 import argparse
@@ -27,12 +27,13 @@ from protocol.record import Record
 
 NOT_THERE = "there is no such memory, or it belongs to another scope, or it was forgotten (`pioneer list --forgotten`)"
 MOST = 100
-"""Hits that are compared: more than anybody chooses among."""
+"""The most hits that are compared with the words."""
 SHOWN = 10
+"""The most choices that are shown."""
 
 
 class AmbiguousError(Stop):
-    """Words that several memories have, or none has all of; `details` holds the choices for a program."""
+    """Words that several memories have, or none has all of; `details` holds the ids of the choices for a program."""
 
     def __init__(self, line: str, choices: Sequence[Record]) -> None:
         self.details = {"choices": [one.memory_id for one in choices]}
@@ -40,16 +41,16 @@ class AmbiguousError(Stop):
 
 
 def is_id(words: str) -> bool:
-    """Return whether this can only be an id."""
+    """Return whether words have the form of a memory's id."""
     return words.startswith("mem_") and " " not in words
 
 
 async def reach(
     door: HomeMethods, given: argparse.Namespace, method: Method[Any, Any], params: dict[str, Any], member: str
 ) -> bool:
-    """Go on in the workspace in which `method` answers with that member, and name it on stderr; whether there is one.
+    """Enter the workspace in which `method` answers with a `member`, name it on stderr; return whether there is one.
 
-    The id may come from an assistant at work in another project. A workspace named by an option is not left.
+    The id may come from an assistant that works in another project. A workspace that an option names is not left.
     """
 
     async def is_known() -> bool:
@@ -73,7 +74,7 @@ async def reach(
 
 
 async def reach_memory(door: HomeMethods, memory_id: str, given: argparse.Namespace) -> bool:
-    """Go on in the workspace that has the memory of this id, forgotten or not; whether there is one."""
+    """Enter the workspace that has the memory of this id, forgotten or not; return whether there is one."""
     params = {"memory_id": memory_id, "include_deleted": True, "context": context_of(given)}
     return await reach(door, given, m.MEMORY_GET, params, "record")
 
@@ -94,7 +95,7 @@ async def find_memory(door: HomeMethods, words: str, given: argparse.Namespace) 
 
 
 async def name_memory(door: HomeMethods, words: str, given: argparse.Namespace) -> str:
-    """Return the id of the memory that is meant; an id is taken as it is. Raises `Stop` where there is none."""
+    """Return the id of the memory that words name; an id is returned unchecked. Raises `Stop` where there is none."""
     if is_id(words):
         await reach_memory(door, words, given)
         return words
@@ -105,7 +106,7 @@ async def name_memory(door: HomeMethods, words: str, given: argparse.Namespace) 
 
 
 async def name_forgotten(door: HomeMethods, words: str, given: argparse.Namespace) -> str:
-    """Return the id of the forgotten memory that is meant. Raises `Stop` where there is none."""
+    """Return the id of the forgotten memory that words name; an id is returned unchecked. Raises `Stop`."""
     if is_id(words):
         await reach_memory(door, words, given)
         return words
@@ -123,7 +124,7 @@ async def name_forgotten(door: HomeMethods, words: str, given: argparse.Namespac
 
 
 async def _find_by_name(door: HomeMethods, name: str, given: argparse.Namespace) -> Record | None:
-    """By id; else by key, the workspace's first."""
+    """Return the memory of an id, else of a key in the workspace, else of a key of the user; None without any."""
     context = context_of(given)
     wanted = [{"memory_id": name}, *({"scope": scope_of(scope, given), "key": name} for scope in KEY_SCOPES)]
     for params in wanted[:1] if is_id(name) else wanted:
@@ -139,7 +140,10 @@ async def _find_by_name(door: HomeMethods, name: str, given: argparse.Namespace)
 def _choose(
     door: HomeMethods, words: str, records: Sequence[Record], show: Callable[[Sequence[Record]], None]
 ) -> Record | None:
-    """Return the one record that has just these words, or alone has all of them. Raises `AmbiguousError`."""
+    """Return the one record whose content is the words, else the one that has all of them; None without records.
+
+    Raises `AmbiguousError` after `show` was called with the choices.
+    """
     said = [one for one in records if fold_text(one.content) == fold_text(words)]
     whole = said or [one for one in records if _list_terms(door, words) <= _list_terms_of(door, one)]
     if len(whole) == 1:
@@ -165,7 +169,7 @@ def _list_terms(door: HomeMethods, words: str) -> set[str]:
 
 
 def _list_terms_of(door: HomeMethods, record: Record) -> set[str]:
-    """Return the terms that a record is found by: "Büro" by those of "Buero", too."""
+    """Return the terms by which a record is found; "Büro" has those of "Buero", too."""
     return set(door.lexicon.index_terms(_text_of(record)))
 
 

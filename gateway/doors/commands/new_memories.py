@@ -1,4 +1,4 @@
-"""New memories as a person makes them: `pioneer remember`, and the row that shows what became of it."""
+"""`pioneer remember`: a new memory in a person's own words."""
 
 import argparse
 import json
@@ -34,7 +34,7 @@ def _no_number(name: str) -> Any:
 
 
 def value_of(text: str | None) -> Any:
-    """Return a value as JSON. Raises `Stop`."""
+    """Return the value of an option that takes JSON; None without one. Raises `Stop`."""
     try:
         return None if text is None else json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
@@ -61,15 +61,18 @@ def _arrange_remember(to: argparse.ArgumentParser) -> None:
 
 
 class KeptFact(NamedTuple):
-    """The outcome of a fact, with the memory that it replaced."""
+    """The outcome of `remember`, with the memory that was replaced."""
 
     result: RememberResult
     replaced: Record | None
 
 
 def understand(text: str, workspace_id: str) -> dict[str, Any]:
-    """Return category, attribute, value and scope of a single statement, as far as rules without a model find them."""
-    # its tables of languages serve this alone
+    """Return those members of a statement, category, attribute, value and scope, that rules without a model find.
+
+    A text with several statements, or none that the rules know, has none of them.
+    """
+    # imported here, as the tables of languages that they load serve this alone
     from memory.extraction.rule_extraction import extract_statements, file_in_workspace  # noqa: PLC0415
     from memory.rules.categories import PROJECT_CATEGORIES  # noqa: PLC0415
     from memory.rules.identity import fold_text  # noqa: PLC0415
@@ -79,20 +82,19 @@ def understand(text: str, workspace_id: str) -> dict[str, Any]:
         if len(facts) == 1:
             [fact] = facts
             found: dict[str, Any] = {"category": fact.semantic.category}
-            if fold_text(text).endswith(
-                fold_text(fact.content)
-            ):  # else it says more, which must not go with what is replaced
+            # a text that says more than the fact replaces none: the rest would be lost with the replaced memory
+            if fold_text(text).endswith(fold_text(fact.content)):
                 found |= present(attribute=_attribute_of(fact.semantic), value=fact.value)
             if fact.semantic.scope_hint == "user_global" and fact.semantic.category in PROJECT_CATEGORIES:
                 found["scope"] = {"kind": "user", "key": USER_SCOPE_KEY}  # an allergy holds in every project
             return found
         if facts:
-            break  # two statements in one text are no single fact of either kind
+            break  # several statements have no category in common
     return {}
 
 
 def _attribute_of(semantic: SemanticFields) -> str | None:
-    """Return the attribute of which there is one at a time, or None of a set."""
+    """Return an attribute that has one value at a time; None for one that has several."""
     if semantic.cardinality != "single":
         return None
     return semantic.custom_attribute or semantic.attribute
@@ -154,7 +156,7 @@ def _show_kept(kept: KeptFact) -> None:
 
 
 def hint_way_back(record: Record, replaced: Record) -> None:
-    """Name the command that takes a correction back."""
+    """Write the command that undoes a correction."""
     hint(f"to undo: pioneer edit {record.memory_id} {shlex.quote(plain(replaced.content))}")
 
 

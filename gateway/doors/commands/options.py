@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their words become the contract's members."""
+"""Options that several commands share, and the members of calls that are made of them."""
 
 import argparse
 import math
@@ -16,18 +16,18 @@ from protocol.base import DEFAULT_WORKSPACE, USER_SCOPE_KEY
 from protocol.record import Category, Status
 
 MAX_INPUT_BYTES = 64 * 1024 * 1024
-"""More than any method takes, and no more than a machine has."""
+"""The most bytes that are read from stdin, which is more than any method takes."""
 
 
 def path(text: str) -> Path:
-    """Return a path of the command line. Raises for an empty one: it must not mean the working folder."""
+    """Return a path. Raises `ArgumentTypeError` for an empty one, which must not mean the working folder."""
     if not text.strip():
         raise argparse.ArgumentTypeError("a path is not empty")
     return path_of(text)
 
 
 def number(text: str) -> float:
-    """Return a number of the command line. Raises for anything else."""
+    """Return a number. Raises `ArgumentTypeError`."""
     try:
         return float(text)
     except ValueError:
@@ -35,7 +35,7 @@ def number(text: str) -> float:
 
 
 def positive(text: str) -> int:
-    """Return a whole number of the command line, from 1 on. Raises for anything else."""
+    """Return a whole number from 1 on. Raises `ArgumentTypeError`."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
     return int(text)
@@ -59,23 +59,23 @@ def add_json(to: argparse.ArgumentParser) -> None:
 
 
 def read_workspace_variable() -> str | None:
-    """Return the workspace that the environment names, if it does."""
+    """Return the workspace that the environment names; None where it names none."""
     return os.environ.get("PIONEER_WORKSPACE") or None
 
 
 HERE = "(here)"
-"""The default of --workspace until a command line is read: completion and help look for no repository."""
+"""The default of --workspace, which becomes a workspace once a command line is read: help looks for no repository."""
 
 
 def workspace_here() -> str:
-    """Return the workspace of a command that names none."""
+    """Return the workspace of a command that names none: the environment's, else that of the present repository."""
     from gateway.home.repository import workspace_of  # noqa: PLC0415
 
     return workspace_of(named=read_workspace_variable()).workspace_id
 
 
 def _workspace(text: str) -> str:
-    """Return the workspace that is named; argparse asks with the default only where none is."""
+    """Return the named workspace; argparse calls this with the default, `HERE`, where none is named."""
     return workspace_here() if text is HERE else text
 
 
@@ -103,10 +103,10 @@ def add_place(to: argparse.ArgumentParser) -> None:
 
 
 class _OfFolder(argparse.Action):
-    """The workspace of a folder, and its name."""
+    """The option `--folder`, which sets the workspace to that of a folder's repository."""
 
     def __call__(self, _parser: object, namespace: argparse.Namespace, values: Any, _option: str | None = None) -> None:
-        """Note both."""
+        """Set `workspace` and `workspace_name`. Raises `ArgumentError`."""
         from gateway.home.repository import workspace_of  # noqa: PLC0415
 
         folder: Path = values
@@ -116,16 +116,18 @@ class _OfFolder(argparse.Action):
 
 
 def add_context(to: argparse.ArgumentParser) -> None:
-    """Add the options for further scopes."""
+    """Add the options for the scopes of an agent and a conversation."""
     to.add_argument("--agent", metavar="ID", help="with the memory of this agent")
     to.add_argument("--thread", metavar="ID", help="with the memory of this conversation")
 
 
 def add_words(to: argparse.ArgumentParser) -> None:
-    """Add the option for the way of searching."""
+    """Add the option for a search by words alone."""
     way = to.add_mutually_exclusive_group()
     way.add_argument("--words", action="store_true", help="by words alone; loads no embedding model")
-    way.add_argument("--meaning", action="store_true", help=argparse.SUPPRESS)  # the default; it was none before
+    way.add_argument(
+        "--meaning", action="store_true", help=argparse.SUPPRESS
+    )  # the default; earlier versions needed it
 
 
 def add_sureness(to: argparse.ArgumentParser) -> None:
@@ -159,12 +161,12 @@ def add_filters(to: argparse.ArgumentParser) -> None:
 
 
 def present(**members: Any) -> dict[str, Any]:
-    """Return the members that were given."""
+    """Return the members that are not None."""
     return {name: value for name, value in members.items() if value is not None}
 
 
 def context_of(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the `context` of a call."""
+    """Return the member `context` of a call."""
     return present(agent_id=getattr(given, "agent", None), thread_id=getattr(given, "thread", None))
 
 
@@ -184,11 +186,11 @@ def scope_of(text: str, given: argparse.Namespace) -> dict[str, str]:
 
 
 KEY_SCOPES = ("workspace", "user")
-"""The scopes of a key where none is named, in this order: the project's own is nearer."""
+"""The scopes in which a key is looked up where none is named, in this order."""
 
 
 def scopes_of(given: argparse.Namespace) -> list[dict[str, str]] | None:
-    """Return the scopes that were named, if any. Raises `Stop`."""
+    """Return the named scopes; None without any. Raises `Stop`."""
     return [scope_of(text, given) for text in given.scope] if given.scope else None
 
 
@@ -207,8 +209,8 @@ def filters_of(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def stdin_file() -> BinaryIO:
-    """Stdin, byte by byte. Raises `Stop`."""
-    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  # it is, where a shell has closed it
+    """Return stdin as a file of bytes. Raises `Stop` where a shell has closed it."""
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise Stop(NO_INPUT, "there is nothing to read: stdin is closed")
     return sys.stdin.buffer
 
@@ -238,7 +240,10 @@ _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 
 
 def time_of(text: str | None, *, is_future: bool = False) -> int | None:
-    """Return a time: `2026-05-19`, `2026-05-19 14:30`, or a span from now such as `30d`. Raises `Stop`."""
+    """Return a time in Unix milliseconds: of `2026-05-19`, `2026-05-19 14:30`, or a span such as `30d`; None for None.
+
+    A span is counted from now, back, or forward with `is_future`. Raises `Stop`, with `is_future` also for a past time.
+    """
     if text is None:
         return None
     now = datetime.now().astimezone().timestamp()

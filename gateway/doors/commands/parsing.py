@@ -14,18 +14,18 @@ from gateway.doors.commands import COMMANDS, Command, load
 
 
 def write_usage_error(message: str, arguments: Sequence[str]) -> None:
-    """Write a usage error as JSON in place of a result, where a program asks for JSON."""
+    """Write a usage error to stdout as JSON, where the arguments ask for JSON."""
     if "--json" in arguments:
         sys.stdout.write(json.dumps({"error": {"message": message}}) + "\n")
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose usage errors end with the code that programs expect."""
+    """An argument parser whose usage errors exit with `USAGE`, and are JSON where that is asked for."""
 
     _given: Sequence[str] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Parse as the base class does; an error is written in the form that the arguments ask for."""
+        """Parse as the base class does; keep the arguments for an error."""
         self._given = args or ()
         return super().parse_known_args(args, namespace)
 
@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {message}\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Write in letters that the console has."""
+        """Write a message with a replacement for each letter that the console lacks."""
         encoding = getattr(file or sys.stderr, "encoding", None) or "utf-8"
         super()._print_message(message.encode(encoding, "replace").decode(encoding), file)
 
@@ -45,7 +45,7 @@ class CommandParser(Parser):
     """The parser of one command: an unknown argument is reported with the command's own usage."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return every argument is known, or the command line is wrong."""
+        """Parse as the base class does; exit with a usage error for an unknown argument."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -53,7 +53,10 @@ class CommandParser(Parser):
 
 
 def parser(wanted: str | None = None) -> argparse.ArgumentParser:
-    """Return the command that is wanted, with its options; or all commands, with theirs where none is wanted."""
+    """Return the parser of all commands with their options; with a known `wanted`, of that command alone.
+
+    With an unknown one it has all commands without their options.
+    """
     from gateway import __version__  # noqa: PLC0415
 
     top = Parser(
@@ -67,7 +70,7 @@ def parser(wanted: str | None = None) -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     for name, entry in COMMANDS.items():
         if wanted in COMMANDS and name != wanted:
-            continue  # nobody will see it, and each costs a fifth of a millisecond
+            continue  # it is not shown, and each costs a fifth of a millisecond
         command: Command | None = load(name) if wanted in {None, name} else None
         sub = commands.add_parser(
             name,

@@ -1,4 +1,4 @@
-"""`pioneer consolidate`, `dream`, `passes` and `pin`: maintenance of a memory, its log, and how it is undone."""
+"""`pioneer consolidate`, `dream`, `passes` and `pin`: the passes over memory, their log and undoing, and pins."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -38,8 +38,9 @@ LINES: Mapping[str, Sequence[tuple[str, str]]] = {
     ),
     "prune": (("runs", "{} old runs dropped"),),
 }
-"""The words for each count of a stage, in order; a count of nothing is not shown."""
+"""The words for each count of a stage, in order; a count of 0 is not shown."""
 NOTHING = {"scan": "nothing raw", "score": "nothing had new inputs", "cap": "nothing over"}
+"""The words for a stage whose counts are all 0."""
 
 
 def _line_of(stage: RunStage) -> str:
@@ -49,12 +50,12 @@ def _line_of(stage: RunStage) -> str:
     if stage.state == "failed":
         return f"failed: {words(stage.reason)}"
     shown = LINES.get(stage.name) or [(name, f"{{}} {words(name)}") for name in sorted(stage.counts)]
-    told = [line.format(stage.counts[name]) for name, line in shown if stage.counts.get(name)]
-    return ", ".join(told) or NOTHING.get(stage.name, "nothing")
+    parts = [line.format(stage.counts[name]) for name, line in shown if stage.counts.get(name)]
+    return ", ".join(parts) or NOTHING.get(stage.name, "nothing")
 
 
 def show_run(run: Run) -> None:
-    """Show a run stage by stage, and how it is undone."""
+    """Show the stages of a run, and the command that undoes it."""
     say(f"{run.pass_}, dry run: nothing was changed" if run.dry_run else f"{run.pass_}: {words(run.state)}")
     for stage in run.stages:
         say(f"  {stage.name:<8} {_line_of(stage)}")
@@ -103,12 +104,12 @@ def _arrange_passes(to: argparse.ArgumentParser) -> None:
     to.add_argument("run", nargs="?", metavar="RUN", help="the id of a run")
     to.add_argument("--dry-run", action="store_true", help="undo: show what would be taken back")
     choice = to.add_mutually_exclusive_group()
-    for name, told in {
+    for name, purpose in {
         "keep": "review: its lifetime begins anew",
         "archive": "review: put it out of sight",
         "forget": "review: forget it",
     }.items():
-        choice.add_argument(f"--{name}", metavar="ID|WORDS", help=told)
+        choice.add_argument(f"--{name}", metavar="ID|WORDS", help=purpose)
 
 
 def _passes(given: argparse.Namespace) -> int:

@@ -16,11 +16,11 @@ from protocol.conversation.workspaces import WorkspaceListResult
 from protocol.errors import CallerError
 
 FIRST_WORDS = 60
-"""The longest beginning of a conversation that stands for its title, in characters."""
+"""The most characters of a conversation's beginning that stand for its title."""
 
 
 def _require_subject(given: argparse.Namespace, subject: str | None, actions: Sequence[str]) -> None:
-    """Refuse a change without a named subject. Raises `Stop`."""
+    """Raise `Stop` where an option asks for a change, and no subject of it is named."""
     if subject is None and (asked := next((name for name in actions if getattr(given, name)), None)):
         raise Stop(USAGE, f"--{asked} needs the id of what is meant; the list shows it")
 
@@ -75,8 +75,8 @@ def _list_threads(given: argparse.Namespace) -> int:
             return listed
 
         result = through_door(given, work)
-    else:  # where nothing was ever kept, no conversation is; a configuration that cannot be used is told all the same
-        read_configuration(given)
+    else:
+        read_configuration(given)  # its errors are shown, also without a home
         result = ThreadListResult(threads=[], next_cursor=None)
     if given.json:
         show_json(result)
@@ -103,7 +103,7 @@ def _list_threads(given: argparse.Namespace) -> int:
 
 
 async def _read_first_words(door: HomeMethods, thread_id: str) -> str:
-    """Return how a conversation without a title begins, in quotes; empty where nothing was said in it."""
+    """Return the beginning of a conversation's first message, in quotes; empty without messages."""
     asked = {"thread_id": thread_id, "kinds": ["user_message", "agent_message"], "limit": 1}
     try:
         items = (await door.call(m.THREAD_HISTORY, asked)).items
@@ -114,7 +114,7 @@ async def _read_first_words(door: HomeMethods, thread_id: str) -> str:
 
 
 def _no_threads(given: argparse.Namespace) -> str:
-    """Hint in a sentence that there is no conversation, and how one comes in."""
+    """Return the sentence for an empty list of conversations, with the command that brings some in."""
     if not has_home(given):
         return f"there are no conversations yet; {describe_no_home(given)}"
     if given.archived:

@@ -1,8 +1,8 @@
-"""`pioneer why`: gate by gate, in plain words, why something was or was not saved or recalled.
+"""`pioneer why`: the gates by which something was or was not saved or recalled, in plain words.
 
 Rule 1: a shown reason was stored, or is computed by the code that decides; nothing is guessed.
-Rule 2: an answer covers every state: recalled now, believed before, noted by an agent, waiting as a candidate, refused,
-and the turn in which it was said.
+Rule 2: the answer to a question covers every state: recalled now, believed before, noted by an agent, proposed, said in
+a turn, and forgotten.
 """
 
 import argparse
@@ -59,7 +59,7 @@ QUESTIONS = {
     "budget": "is there room for it",
     "already_shown": "was it not shown already",
 }
-"""Each gate as the question that it asks; the answer of a gate that was passed is yes."""
+"""The question that each gate asks; a gate that was passed has answered yes."""
 
 CUTS = {
     None: "would be recalled",
@@ -67,17 +67,21 @@ CUTS = {
     "budget": "no room: others fit better",
     "already_shown": "shown already",
 }
+"""The words for the gate that stopped a hit; None for one that passed them all."""
 FORMER = ["superseded", "expired", "archived"]
 SAID_LOOKED_AT = 3
+"""The most turns that are explained."""
 CANDIDATES_SHOWN = 5
-CANDIDATES_LOOKED_AT = 2000  # `pioneer candidates` lists more
+CANDIDATES_LOOKED_AT = 2000
+"""The most candidates that are compared with the question."""
 MASKED = "[secret:"
-"""Begins the mark that stands in the place of a secret in what was said."""
-SHARED_WORDS = 0.5  # share of the question's words that a candidate must say to be meant
+"""The beginning of the mark that replaces a secret in a message."""
+SHARED_WORDS = 0.5
+"""The least share of the question's terms that a shown candidate has."""
 
 
 class Sides(NamedTuple):
-    """Everything that is known of a question."""
+    """The answers to a question, one for each state of rule 2."""
 
     recall: ExplainResult
     records: dict[str, Record]
@@ -113,7 +117,7 @@ def _why(given: argparse.Namespace) -> int:
                 "notes": sides.notes.hits,
                 "candidates": sides.candidates,
                 "said": sides.said,
-                "turns": [{"turn_id": hit.turn_id, "explanation": told} for hit, told in sides.turns],
+                "turns": [{"turn_id": hit.turn_id, "explanation": result} for hit, result in sides.turns],
             }
         )
     else:
@@ -132,7 +136,7 @@ def _why_target(given: argparse.Namespace, target: dict[str, Any]) -> int:
     if given.json:
         show_json(result)
     else:
-        _tell(result)
+        _show_explanation(result)
     return OK
 
 
@@ -140,6 +144,7 @@ def _why_target(given: argparse.Namespace, target: dict[str, Any]) -> int:
 
 
 async def _look(door: HomeMethods, given: argparse.Namespace, text: str) -> Sides:
+    """Return the answers to a question; write hints at withheld memories and at other workspaces."""
     context = context_of(given)
     recall = await door.call(m.MEMORY_EXPLAIN, {"query": text, "context": context})
     asked = {"query": text, "mode": "lexical", "context": context, "limit": 5}
@@ -175,7 +180,7 @@ async def _look(door: HomeMethods, given: argparse.Namespace, text: str) -> Side
 async def _elsewhere(
     door: HomeMethods, text: str, context: dict[str, Any], said: ThreadSearchResult
 ) -> list[Elsewhere]:
-    """Hint at other workspaces' memories and messages about it, with their counts."""
+    """Return the numbers of memories and messages together that fit in other workspaces, highest first."""
     asked = {"query": text, "context": context, "count_elsewhere": True}
     counts = Counter({one.workspace_id: one.count for one in (await door.call(m.MEMORY_SEARCH, asked)).elsewhere})
     counts.update({one.workspace_id: one.count for one in said.elsewhere})
@@ -190,7 +195,7 @@ def _first_of_turns(hits: Iterable[ThreadHit]) -> list[ThreadHit]:
 
 
 async def _candidates(door: HomeMethods, context: dict[str, Any], text: str) -> list[Candidate]:
-    """Return proposals of every state that hold at least half of the question's words."""
+    """Return the candidates of any status with most of the question's terms, at least `SHARED_WORDS` of them."""
     from retrieval.terms import SnowballLexicon  # noqa: PLC0415
 
     lexicon = SnowballLexicon()
@@ -204,10 +209,10 @@ async def _candidates(door: HomeMethods, context: dict[str, Any], text: str) -> 
     return [candidate for _, candidate in found[:CANDIDATES_SHOWN]]
 
 
-# -- telling -----------------------------------------------------------------------------------------------------------
+# -- showing -----------------------------------------------------------------------------------------------------------
 
 
-def _tell(result: ExplainResult) -> None:
+def _show_explanation(result: ExplainResult) -> None:
     say(plain(result.summary), "bold")
     _show_gates(result.gates)
     for decision in result.decisions or ([result.decision] if result.decision is not None else []):
@@ -242,7 +247,7 @@ def _show_gates(gates: Sequence[Gate]) -> None:
 
 
 def _describe_detail(gate: Gate) -> str | None:
-    """Return a gate's detail in words; that of the floor is the least score, which alone is not enough."""
+    """Return a gate's detail in words; that of the floor is the least score, beside which another condition holds."""
     if gate.gate == "floor" and gate.detail is not None:
         return f"a score of {gate.detail} at least, and not far behind the best of its scope"
     return gate.detail
@@ -274,12 +279,12 @@ def _show_turns(turns: Sequence[tuple[ThreadHit, ExplainResult]]) -> None:
     say("\nWhere it was said", "bold")
     if not turns:
         say("nowhere in this workspace, as far as it is indexed")
-    for hit, told in turns:
+    for hit, result in turns:
         say(f"{when(hit.at)}, {hit.thread_id}, {hit.turn_id}: {plain(hit.snippet)}")
-        say(f"  {plain(told.summary)}")
+        say(f"  {plain(result.summary)}")
         if MASKED in hit.text:
             say("  not kept: it holds a secret", "yellow")
-        for gate in told.gates:
+        for gate in result.gates:
             if not gate.passed:
                 say(f"  stopped by {words(gate.gate)}: {words(gate.reason_code)}")
 

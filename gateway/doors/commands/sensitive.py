@@ -1,7 +1,7 @@
-"""Sensitive memories on the command line, such as what is said of health.
+"""Sensitive memories on the command line, such as those about health.
 
-Rule 1: lists keep them back unless `--sensitive` asks for them, and say how many there are.
-Rule 2: the words of one memory that is named by its id, key or words are shown, and the hint says that lists do not.
+Rule 1: lists withhold them without `--sensitive`, and say how many there are.
+Rule 2: a memory named by its id, key or words is shown with its words, and a hint says that lists withhold them.
 """
 
 from gateway.doors.terminal.screen import format_count, hint
@@ -16,17 +16,17 @@ def is_sensitive(record: Record) -> bool:
 
 
 def hide_sensitive(record: Record) -> str:
-    """Return a record's words for a list that nobody asked for sensitive ones."""
+    """Return a record's words for a list, where those of a sensitive one are withheld."""
     return HIDDEN if is_sensitive(record) else record.content
 
 
 def hint_sensitive(count: int, option: str = "--sensitive") -> None:
-    """Hint at memories that an answer withholds because they are sensitive, if there are any."""
+    """Write how many sensitive memories an answer withholds, if there are any, and the option that shows them."""
     if count:
         hint(f"{format_count(count, 'sensitive memory', 'sensitive memories')} not shown: {option} shows more")
 
 
 def hint_named_sensitive(record: Record) -> None:
-    """Hint that a memory whose words are shown is sensitive, and where it is not shown unasked."""
+    """Write that a memory whose words are shown is sensitive, if it is, and that lists withhold it."""
     if is_sensitive(record):
         hint("sensitive: shown because you named it; `search` and `list` show it with --sensitive alone")

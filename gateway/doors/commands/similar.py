@@ -1,4 +1,4 @@
-"""`pioneer similar` and `pioneer merge`: memories that look alike, and making one of two."""
+"""`pioneer similar`, which lists pairs of memories that look alike, and `pioneer merge`, which makes one of two."""
 
 import argparse
 

@@ -1,6 +1,7 @@
 """The HTTP door's application: every request is judged, answered and logged here.
 
-Rule 1: judged in this order: host, page, token, route, verb, how many, the body's head. Then the body is read.
+Rule 1: a request is judged in this order: host, web page, token, route, verb, rate, the body's head. Then its body is
+read.
 Rule 2: whatever happens, a request is answered once; a defect by its incident's id.
 Rule 3: the log has the route's name, codes, sizes and times: no path, no header, no text.
 """
@@ -73,11 +74,11 @@ from protocol.memory.values import Context
 SERVICE = "pioneer"
 MOVED = 303
 TOKEN_SECONDS = 0.5
-"""An open event stream looks so often whether its token was replaced."""
+"""The interval at which an open event stream checks whether its token was replaced."""
 GRACE_SECONDS = 2.0
-"""Requests in flight get this long when the door closes."""
+"""The time that requests in flight have left when the door closes."""
 CONTEXT = {"workspace_id": "x-pioneer-workspace", "agent_id": "x-pioneer-agent", "time_zone": "x-pioneer-time-zone"}
-"""The headers that say what a request leaves unsaid."""
+"""Members that a request may leave out, and the header that holds the default of each."""
 
 log = Log("http")
 
@@ -101,11 +102,11 @@ class Route(NamedTuple):
     takes_body: bool = False
     door: DoorName = "http"
     max_body: int | None = None
-    """As long as a body may be; None: as the settings say."""
+    """The most bytes of a body; None for the limit of the settings."""
 
 
 class Door:
-    """The application. Called by the server for each request."""
+    """The ASGI application, which the server calls for each request."""
 
     def __init__(self, app: App, token: Token, port: int, bind: str, make_pages: MakePages | None = None) -> None:
         self._app, self._token, self._port, self._bind = app, token, port, bind
@@ -123,10 +124,12 @@ class Door:
         self.asked_at = time.monotonic()
         """The time of the last request, by the machine's clock that only advances."""
         self._access: Access | None = None
-        self._access_of: Any = None
+        self._access_settings: Any = None
+        """The settings that `_access` was made from."""
         self._routes = self._make_routes()
 
     def _make_routes(self) -> dict[str, dict[str, Route]]:
+        """Return the routes by path and verb."""
         routes = {"/rpc": {"POST": Route("/rpc", self._rpc, takes_body=True)}}
         for name, entry in self._methods.bound.items():
             if "/" in name:
@@ -174,8 +177,8 @@ class Door:
     def _access_now(self) -> Access:
         """Return the access that the settings give at present."""
         settings = self._app.base.config.config.http
-        if self._access is None or settings is not self._access_of:
-            self._access_of = settings
+        if self._access is None or settings is not self._access_settings:
+            self._access_settings = settings
             self._access = access_of(self._port, self._bind, settings.allowed_hosts, settings.allowed_origins)
         return self._access
 
@@ -224,7 +227,7 @@ class Door:
                 await anyio.sleep(self._failures.delay(time.monotonic()))
             await exchange.send(answer_of(refusal))
             return "-"
-        self._tell_rights()
+        self._report_open_token()
         if path == "/events":
             await self._serve_events(verb, headers, scope, exchange)
             return path
@@ -287,7 +290,7 @@ class Door:
         return await exchange.send(answer)
 
     async def _serve_page_events(self, exchange: Exchange) -> None:
-        """Let an open page know that memory changes."""
+        """Send an open page the names of memory's events, so that it loads itself anew."""
         if len(self._streams) >= self._app.base.config.config.http.max_streams:
             return await exchange.send(answer_of(TOO_MANY))
         wanted = WantedEvents(names_of("memory/*"))
@@ -304,12 +307,14 @@ class Door:
         status = "degraded" if self._app.health.list_degraded() or has_dark_proxy else "ok"
         return Answer(200, encode(HealthResult(status=status, service=SERVICE, version=__version__)))
 
-    def _tell_rights(self) -> None:
+    def _report_open_token(self) -> None:
+        """Report once that other users could read the token's file."""
         if self._token.was_open:
             self._token.was_open = False
             self._app.health.degrade("http", "token_was_readable")
 
     def _refuse_busy(self) -> Refusal | None:
+        """Refuse a request of a door that closes, that answers enough of them already, or that is asked too fast."""
         config = self._app.base.config.config
         if self._is_over:
             return ENDING
@@ -399,6 +404,7 @@ class Door:
                 self._leave(scope)
 
     async def _workspace_of(self, thread_id: str) -> str | None:
+        """Return a thread's workspace; None where it cannot be read."""
         get = self._methods.bound[m.THREAD_GET.name].call
         try:
             return (await get(ThreadParams(thread_id=thread_id))).thread.workspace_id
@@ -406,7 +412,7 @@ class Door:
             return None
 
     async def end(self) -> None:
-        """Say farewell to event streams, and wait for what is in flight, for at most `GRACE_SECONDS`."""
+        """End event streams with a last event, wait at most `GRACE_SECONDS` for other requests, and cancel these."""
         self._is_over = True
         for stream in list(self._streams):
             stream.end()
@@ -418,16 +424,16 @@ class Door:
             scope.cancel()
 
     def is_idle(self, seconds: float) -> bool:
-        """Return whether no request came for so long, and none is being answered."""
+        """Return whether no request came within that time, and none is being answered."""
         return not self._scopes and time.monotonic() - self.asked_at >= seconds
 
     def close(self) -> None:
-        """Take no notification any more."""
+        """Unsubscribe from notifications."""
         self._app.hub.unsubscribe(self._number)
 
 
 def _verb_of(scope: Mapping[str, Any]) -> str:
-    """Return the verb, where it is one; a log holds no text of a caller."""
+    """Return a known verb, else `-`: a log holds no text of a caller."""
     return scope["method"] if scope["method"] in {"GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT", "PATCH"} else "-"
 
 

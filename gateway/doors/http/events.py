@@ -1,10 +1,10 @@
 """Event streams: the gateway's notifications as Server-Sent Events.
 
-Rule 1: the last events are kept once, for all streams; a stream is a place among them. So a slow reader costs no
-memory, and a reader who comes back goes on where they were.
-Rule 2: what is lost is told as `pioneer/gap`, with how many events, where that is known.
-Rule 3: a record that is forgotten, or that another process changed, leaves the kept events; an erase takes the turns
-and proposals out as well, which may say its words.
+Rule 1: the newest events are kept once, for all streams; a stream holds the number of the last event that it sent. So a
+slow reader costs no memory, and a reader who comes back goes on after the last event that they had.
+Rule 2: a reader who missed events gets a `pioneer/gap` in their place, with their number where it is known.
+Rule 3: a record that is forgotten, or that another process changed, leaves the kept events; an erase also removes the
+events of turns and candidates, which may hold its words.
 """
 
 import secrets
@@ -31,26 +31,27 @@ from protocol.notifications import (
 
 KEPT_EVENTS = 1000
 COMMENT_SECONDS = 15.0
+"""The silence after which a stream sends a comment, so that nothing on the way closes it."""
 MAX_ID_CHARS = 64
 GAP = "pioneer/gap"
 BYE = b"event: bye\ndata: {}\n\n"
 COMMENT = b":\n\n"
 _KEPT_BYTES = 16 * 1024 * 1024
-"""Beyond this the oldest events go first: a thousand messages of many megabytes are not kept."""
+"""The most bytes of events kept; beyond them the oldest go, as a thousand messages may be many megabytes."""
 
 WorkspaceOf = Callable[[str], Awaitable[str | None]]
 """A function that returns a thread's workspace; None where there is no such thread."""
 
 
 class KeptEvent(NamedTuple):
-    """A notification with its place among all of this process."""
+    """A notification with its number: the events of a process are counted from 1."""
 
     number: int
     news: Announcement
 
 
 class Gap(NamedTuple):
-    """Events that a reader missed; their number where it is known, and the last one of them."""
+    """Events that a reader missed: how many, None where that is unknown, and the number of the last one."""
 
     missed: int | None
     number: int
@@ -65,7 +66,10 @@ class WantedEvents(NamedTuple):
 
 
 def names_of(types: str | None) -> Collection[str]:
-    """Return the notifications that a list of names and `group/*` means. Raises `CallerError`."""
+    """Return the names of notifications for a comma-separated list of names and `group/*`; all of them for None.
+
+    Raises `CallerError` for a part of the list that names none.
+    """
     if types is None:
         return NOTIFICATIONS.keys()
     found: set[str] = set()
@@ -118,7 +122,7 @@ class EventLog:
 
     @property
     def is_reading(self) -> bool:
-        """Return True: streams that come later may ask for what happened before."""
+        """Return True: streams that open later may ask for earlier events."""
         return True
 
     def takes(self, event: Announcement) -> bool:  # noqa: ARG002  # each stream has a filter of its own
@@ -129,12 +133,12 @@ class EventLog:
         """Keep an event, and wake the streams."""
         match event.params:
             case MemoryForgotten(memory_ids=ids):
-                self._keep([_without_words(one, lambda _, memory_id: memory_id in ids) for one in self._kept])
+                self._replace([_without_words(one, lambda _, memory_id: memory_id in ids) for one in self._kept])
             case MemoryErased(memory_ids=ids):
                 rest = [one for one in self._kept if not isinstance(one.news.params, (TurnEvent, CandidateCreated))]
-                self._keep([_without_words(one, lambda _, memory_id: memory_id in ids) for one in rest])
+                self._replace([_without_words(one, lambda _, memory_id: memory_id in ids) for one in rest])
             case MemoryInvalidated(scopes=scopes):
-                self._keep([_without_words(one, lambda scope, _: scope in scopes) for one in self._kept])
+                self._replace([_without_words(one, lambda scope, _: scope in scopes) for one in self._kept])
             case _:
                 pass
         self._last += 1
@@ -144,7 +148,8 @@ class EventLog:
             self._bytes -= len(self._kept.popleft().news.line)
         self.wake()
 
-    def _keep(self, events: Iterable[KeptEvent]) -> None:
+    def _replace(self, events: Iterable[KeptEvent]) -> None:
+        """Put these in the place of the kept events."""
         self._kept = deque(events)
         self._bytes = sum(len(one.news.line) for one in self._kept)
 
@@ -173,7 +178,7 @@ class EventLog:
         return int(digits) if is_known else None
 
     def next_after(self, number: int) -> KeptEvent | Gap | None:
-        """Return the event after a number, or the gap before it; None where there is nothing newer."""
+        """Return the first event after a number, or the gap where that one is no longer kept; None if there is none."""
         following: KeptEvent | None = None
         for event in reversed(self._kept):  # a reader who keeps up is at the end
             if event.number <= number:
@@ -186,7 +191,7 @@ class EventLog:
 
 
 def _without_words(event: KeptEvent, is_gone: Callable[[Scope, str], bool]) -> KeptEvent:
-    """Return an event about a record without the record, where that is gone."""
+    """Return the event; without its record where `is_gone(scope, memory_id)`."""
     match event.news.params:
         case MemoryChanged(memory_id=memory_id, scope=scope) as params if is_gone(scope, memory_id):
             return KeptEvent(event.number, to_announcement(event.news.method, replace(params, record=None)))
@@ -195,7 +200,7 @@ def _without_words(event: KeptEvent, is_gone: Callable[[Scope, str], bool]) -> K
 
 
 def encode_event(event_id: str, name: str, data: bytes) -> bytes:
-    """Return an event as it is sent; JSON has no line breaks of its own."""
+    """Return an event in the format of Server-Sent Events; `data` is JSON, which has no line breaks."""
     return b"id: %s\nevent: %s\ndata: %s\n\n" % (event_id.encode(), name.encode(), data)
 
 
@@ -210,12 +215,12 @@ class EventStream:
         self._is_over = False
 
     def end(self) -> None:
-        """End with a farewell."""
+        """Make `run` send the last event, `bye`, and return."""
         self._is_over = True
         self._log.wake()
 
     async def run(self, send: Callable[[bytes], Awaitable[None]]) -> None:
-        """Send what the stream asks for until `end`; `send` waits while the reader is slow."""
+        """Send the wanted events until `end`; `send` waits while the reader is slow."""
         await send(COMMENT)
         if self._is_lost:
             await send(self._gap(Gap(None, self._place)))

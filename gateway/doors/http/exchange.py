@@ -1,7 +1,7 @@
 """One request and its answer over ASGI: the body is read within its bounds, the answer sent whole.
 
-Rule 1: an answer that leaves bytes of the request unread closes the connection, after it has read on for a moment:
-a peer that is still sending would lose the answer otherwise.
+Rule 1: an answer that leaves bytes of the request unread closes the connection, but reads on for `LINGER_SECONDS`
+first: a peer that is still sending would lose the answer otherwise.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class Gone(Exception):
 
 
 def answer_of(refusal: Refusal) -> Answer:
-    """Return a refusal as it is sent."""
+    """Return a refusal as an answer."""
     return Answer(refusal.status, refusal.body(), refusal.headers)
 
 
@@ -53,7 +53,7 @@ def has_body(headers: Headers) -> bool:
 
 
 def encode_head(status: int, headers: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the beginning of an answer: `headers`, and those of every answer."""
+    """Return the ASGI event that begins an answer: its code, `headers`, and those of every answer."""
     shared = (
         ("date", formatdate(usegmt=True)),
         ("cache-control", "no-store"),
@@ -70,7 +70,7 @@ class Exchange:
         self._receive, self._send = receive, send
         self._is_read = not has_body
         self.shared: Sequence[tuple[str, str]] = ()
-        """Headers of whatever answer is sent."""
+        """Headers that are sent with any answer to this request."""
         self.status = 0
         """The code that was sent; 0 before."""
         self.taken = self.sent = 0
@@ -84,7 +84,7 @@ class Exchange:
         return not self._is_read
 
     def note_read(self) -> None:
-        """Take note that somebody else has read the body to its end."""
+        """Note that the caller has read the body to its end by itself."""
         self._is_read = True
 
     async def read(self, max_bytes: int, seconds: float) -> bytes | Refusal:
@@ -139,7 +139,7 @@ class Exchange:
                 self._is_read = message["type"] == "http.disconnect" or not message["more_body"]
 
     async def begin(self, kind: str) -> None:
-        """Begin an answer without a known length."""
+        """Send the head, with code 200, of an answer whose length is not known."""
         self.status = 200
         await self._send(encode_head(200, [("content-type", kind), *self.shared]))
 
@@ -149,10 +149,10 @@ class Exchange:
         return {"bytes_in": self.taken, "bytes_out": self.sent}
 
     async def go_on(self, part: bytes) -> None:
-        """Send a part of it; waits for a reader who is slow."""
+        """Send a part of the body that `begin` began; wait while the reader is slow."""
         await self._send({"type": "http.response.body", "body": part, "more_body": True})
         self.sent += len(part)
 
     async def finish(self) -> None:
-        """End it."""
+        """Send the end of the body that `begin` began."""
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})

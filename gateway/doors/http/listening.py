@@ -1,6 +1,6 @@
-"""The address of a door: one that it may have, a free port, or the words that say which process has it.
+"""The address of a door: whether it may have it, the socket that listens there, and the holder of a taken port.
 
-Rule 1: an address that other machines reach needs two settings.
+Rule 1: an address that other machines reach needs the two settings that `is_open_unasked` names.
 """
 
 import errno
@@ -42,7 +42,10 @@ class DoorAddress(Struct, frozen=True, kw_only=True):
 
 
 def place_of(wish: HttpOptions, settings: HttpSettings | ProxySettings, door: str = "http") -> DoorAddress:
-    """Return where the door is to listen. Raises `UnusableError` for an address that is not allowed."""
+    """Return the address to listen at: the command line's, else the settings'.
+
+    `door` is the settings' table, for the message. Raises `UnusableError` for an address that is not allowed.
+    """
     bind = wish.bind or settings.bind
     bind = "127.0.0.1" if bind == "localhost" else bind.strip("[]")
     try:
@@ -55,7 +58,7 @@ def place_of(wish: HttpOptions, settings: HttpSettings | ProxySettings, door: st
 
 
 def listen_at(place: DoorAddress, home_run: Path) -> socket.socket:
-    """Return a socket that listens at a place. Raises `UnusableError` with whoever listens there already."""
+    """Return a socket that listens at a place. Raises `UnusableError`; for a taken port it names the holder."""
     from gateway.doors.http.server import listen  # noqa: PLC0415  # uvicorn is imported when a door opens
 
     try:
@@ -69,8 +72,8 @@ def listen_at(place: DoorAddress, home_run: Path) -> socket.socket:
 
 
 def _holder(place: DoorAddress, home_run: Path) -> str:
-    """Return who listens at a place already, in words."""
-    # a tenth of a start, for those whose port is taken alone
+    """Return in words which program listens at a place already."""
+    # its import takes a tenth of a start, and only a taken port needs it
     from http.client import HTTPConnection, HTTPException  # noqa: PLC0415
 
     connection = HTTPConnection(place.bind, place.port, timeout=ASK_SECONDS)

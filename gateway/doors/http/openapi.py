@@ -1,4 +1,4 @@
-"""The routes of the door as an OpenAPI 3.1 document, made of the method table and of Sanctum's rows.
+"""The routes of the door as an OpenAPI 3.1 document, made of the method table and of the rows of `rest`.
 
 Rule 1: the same contract gives the same bytes; `schemas/openapi.json` is compared with it.
 """
@@ -35,17 +35,16 @@ HTTP_ERRORS: Mapping[int, str] = {
     503: "That cannot be done now.",
     507: "The disk is full.",
 }
-"""The errors that any request may be answered with, beside its own."""
+"""Errors that any request may be answered with."""
 OWN_ERRORS: Mapping[int, str] = {404: "It does not exist.", 409: "The state does not allow that."}
-"""The errors of some methods only."""
+"""Errors of some methods only."""
 HOST_ERRORS = (400, 403, 421)
+"""Errors that are found before the token is looked at: those of `/health`."""
 HEADERS = {
     "X-Pioneer-Workspace": "The workspace of what names none.",
     "X-Pioneer-Agent": "The agent of what names none.",
     "X-Pioneer-Time-Zone": "The IANA time zone that times of day are meant in.",
 }
-
-
 OPEN_LEVELS = 3
 """A verb of a path and a schema are on the third level of the document: each has a line of its own."""
 
@@ -57,7 +56,7 @@ def document_bytes() -> bytes:
 
 
 def _to_lines(value: Any, level: int = 0) -> str:
-    """Return JSON in which members down to the third level have lines of their own, and deeper ones none."""
+    """Return JSON in which members down to level `OPEN_LEVELS` have lines of their own, and deeper ones none."""
     if level == OPEN_LEVELS or not isinstance(value, dict) or not value:
         return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     members = sorted(cast("dict[str, Any]", value).items())
@@ -104,6 +103,7 @@ def document() -> dict[str, Any]:
 
 
 def _schemas(kinds: Iterable[Any]) -> dict[str, Any]:
+    """Return the JSON schema of each type, and of those that it refers to, by its name."""
     found = msgspec.json.schema_components(list(kinds), ref_template=TEMPLATE)[1]
     for one in found.values():
         if "description" in one:
@@ -132,7 +132,7 @@ def _errors(statuses: Iterable[int]) -> dict[str, Any]:
 
 
 def _own(name: str, summary: str, answers: Mapping[int, Any], own: Iterable[int] = ()) -> dict[str, Any]:
-    """Return an operation with the answers of every one."""
+    """Return an operation object: `answers` are schemas by code; errors are those of every request, and `own`."""
     said = {str(status): {"description": summary, "content": _content(kind)} for status, kind in answers.items()}
     return {
         "operationId": name,

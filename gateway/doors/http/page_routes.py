@@ -1,4 +1,4 @@
-"""The routes of the inspect page: which requests are its, and what is asked of them before a view runs.
+"""The routes of the inspect page, and the checks of a request before a view runs.
 
 Rule 1: these routes take no token: a one-time code opens a session, and the session's name stands in the path.
 Rule 2: the page itself is handed in as `Pages`, and is made by the first request that needs it.
@@ -50,7 +50,7 @@ class Pages(Protocol):
         ...
 
     def refuse(self) -> Answer:
-        """Return the page for whoever has no session."""
+        """Return the answer to a request without an open session."""
         ...
 
     def asset(self, name: str) -> Answer | None:
@@ -66,7 +66,7 @@ MakePages: TypeAlias = Callable[[Methods, Clock], Pages]
 
 
 def is_page(verb: str, path: str) -> bool:
-    """Return whether a request is for the page; a program asks for a code with the token, as for anything else."""
+    """Return whether a request belongs to the page; `POST /inspect`, by which a program asks for a code, does not."""
     return path.startswith((SESSION_PATH, CODE_PATH + "/")) or (path == CODE_PATH and verb != "POST")
 
 
@@ -78,7 +78,7 @@ def refuse_page_verb(verb: str, path: str) -> Refusal | None:
 
 
 def refuse_form_body(verb: str, headers: Headers) -> Refusal | None:
-    """Refuse a body by its head: it is a form, and no long one."""
+    """Refuse a body whose head says that it is no form, or longer than `MAX_FORM_BYTES`."""
     if verb != "POST":
         return None
     kinds, lengths = headers.get("content-type", ()), headers.get("content-length", ())
@@ -94,12 +94,12 @@ def split_session(path: str) -> tuple[str, str]:
 
 
 def without_data(part: bytes) -> bytes:
-    """Return a part of an event stream without what it says: a page asks for that anew, while its session lasts."""
+    """Return a part of an event stream with empty data: a page loads itself anew, which its session has to allow."""
     return _DATA.sub(b"data: {}", part)
 
 
 def code_answer(pages: Pages, body: bytes, url: str) -> Answer:
-    """Return a new code with the address that it opens. Raises `CallerError` for a body that says anything."""
+    """Return a new code with the address that it opens. Raises `CallerError` for a body that is not empty."""
     if body.strip() not in {b"", b"{}"}:
         raise CallerError.at("$", "This route takes no parameters")
     code = pages.make_code()

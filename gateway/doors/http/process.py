@@ -77,7 +77,7 @@ async def open_door(
 
 
 async def _write_run_file(app: App, place: DoorAddress) -> Path | None:
-    """Write the run file, where the home can be written; without one the door works as well."""
+    """Write the run file and return its path; None where it cannot be written, and the door works without it."""
     if app.base.home.is_read_only:
         return None
     home_id = await app.base.database.read(lambda tx: fact_of_home(tx, "home_id")) or ""
@@ -90,10 +90,10 @@ async def _write_run_file(app: App, place: DoorAddress) -> Path | None:
 async def serve(options: Options, wish: HttpOptions, make_pages: "MakePages") -> int:
     """Answer HTTP until a signal; return the exit code."""
     async with running(options) as app:
-        asked = expect_signal()  # before anybody can know that the door is open
+        signalled = expect_signal()  # before the door's address is written: a signal may follow it at once
         async with open_door(app, wish, sys.stdout, make_pages):
             gc.freeze()
-            await asked.wait()
+            await signalled.wait()
     return OK
 
 

@@ -1,6 +1,9 @@
-"""Sanctum's routes: each is a row that turns a request into calls of methods, and their results into its shapes.
+"""The routes below `/v1`: each is a row that turns a request into calls of methods, and their results into its shapes.
 
-Rule 1: a row takes checked members and returns an answer; what may be seen, kept or forgotten is decided behind it.
+They are those of Sanctum, a memory service whose clients find their routes and shapes here; the search of files is
+added to them.
+
+Rule 1: a row takes checked members and returns an answer; the methods decide what may be seen, kept or forgotten.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,12 +28,12 @@ from protocol.seams.ports import Clock
 T = TypeVar("T", bound=msgspec.Struct)
 
 SAID = frozenset({"user", "assistant"})
-"""The roles of a transcript that say something."""
+"""The roles of a transcript's messages that are kept."""
 Verb: TypeAlias = Literal["GET", "POST", "DELETE"]
 
 
 class Means(NamedTuple):
-    """Functions that rows call."""
+    """The collaborators of every row."""
 
     methods: Methods
     clock: Clock
@@ -82,7 +85,7 @@ def body_of(data: bytes) -> Any:
 
 
 async def memory_of(means: Means, asking: Asking, record: Record, score: float | None = None) -> dict[str, Any]:
-    """Return the members of a memory, as Sanctum's clients know them."""
+    """Return the members of `protocol.http.Memory` for a record."""
     return {
         "memory_id": record.memory_id,
         "path": record.path,
@@ -101,7 +104,7 @@ async def memory_of(means: Means, asking: Asking, record: Record, score: float |
 
 
 async def _first_written(means: Means, asking: Asking, record: Record) -> int:
-    """Return when a path was first written to; without one, when the record was made."""
+    """Return the time at which the record's path was first written to; without a path, that of the record."""
     if record.path is None or record.supersedes is None:
         return record.created_at
     params = {"memory_id": record.memory_id, "context": _context_of(record)}
@@ -110,12 +113,12 @@ async def _first_written(means: Means, asking: Asking, record: Record) -> int:
 
 
 def _context_of(record: Record) -> dict[str, Any]:
-    """Return a context in which a record is seen that was just seen."""
+    """Return the parameter `context` in which a record of that scope is visible."""
     return {f"{record.scope.kind}_id": record.scope.key} if record.scope.kind != "user" else {}
 
 
 def pick_given(**members: Any) -> dict[str, Any]:
-    """Return the members that were given."""
+    """Return the members that are not None."""
     return {name: value for name, value in members.items() if value is not None}
 
 
@@ -149,7 +152,7 @@ async def search(means: Means, asking: Asking, query: h.SearchQuery) -> RestRepl
 
 
 async def write(means: Means, asking: Asking, body: h.WriteBody) -> RestReply:
-    """Keep the user's wish, or an agent's note; what is refused is an error."""
+    """Keep what the user wants remembered, or an agent's note. Raises `GatewayError` for what is refused."""
     expires_at = means.clock.now() + round(body.ttl_days * DAY_MS) if body.ttl_days is not None else None
     members = pick_given(
         content=body.content,
@@ -179,12 +182,13 @@ async def write(means: Means, asking: Asking, body: h.WriteBody) -> RestReply:
 
 
 class Written(NamedTuple):
-    """The outcome of a write; `was_there`: the path, or what it says."""
+    """The outcome of a write."""
 
     record: Record
     relation: Relation
     decision: Decision
     was_there: bool
+    """The path was written to before, or its content was known."""
 
 
 async def read(means: Means, asking: Asking, query: h.ReadQuery) -> RestReply:
@@ -197,7 +201,7 @@ async def read(means: Means, asking: Asking, query: h.ReadQuery) -> RestReply:
 
 
 def front_matter(record: Record) -> dict[str, Any]:
-    """Return a record's details as a note of Sanctum has them in its front matter; what is absent has its default."""
+    """Return the front matter of a record as a note of Sanctum has it; a member that is absent has its default."""
     agent_id = source_agent_of(record.provenance)
     return pick_given(
         id=record.memory_id,
@@ -316,4 +320,4 @@ ROWS: tuple[RestRow, ...] = (
         consolidate,
     ),
 )
-"""Every route beside those of the methods: Sanctum's, and the search of files."""
+"""Every route of this module."""

@@ -1,7 +1,6 @@
 """The methods over HTTP: `POST /rpc` takes JSON-RPC, `POST /rpc/<group>/<verb>` bare parameters.
 
-Rule 1: both call the very methods that a session over pipes calls; what an HTTP client may not do to the process is the
-table `LEFT_OUT`.
+Rule 1: both call the very methods that a session over pipes calls, but for those of `LEFT_OUT`.
 Rule 2: of a batch, requests are answered one after the other, in their order.
 """
 
@@ -37,7 +36,7 @@ from protocol.methods import Bound, Method, bind
 from protocol.seams.callers import enter
 
 LEFT_OUT = frozenset({m.SHUTDOWN.name})
-"""Methods of a session that has an end; a request has none."""
+"""Methods that end a session; a request belongs to none."""
 
 R = TypeVar("R")
 
@@ -58,7 +57,7 @@ def bound_over_http(app: App) -> dict[str, Bound]:
 
 
 class Asking(NamedTuple):
-    """A request's means: what its client leaves unsaid, and the notifications that wait for its answer."""
+    """A request's caller: its client, which completes parameters, and the notifications that wait for the answer."""
 
     client: SessionClient
     deferred: Deferred
@@ -82,13 +81,13 @@ class Methods:
         return caller
 
     async def ask(self, caller: Asking, method: Method[Any, R], params: Any) -> R:
-        """Return a method's result. Raises `GatewayError`, and whatever a defect raises."""
+        """Return a method's result for parameters that are not checked yet. Raises `GatewayError`."""
         entry = self.bound[method.name]
         self._use(method, params)
         return await entry.call(self._fill(caller)(params_of(method.params, params)))
 
     def _use(self, method: Method[Any, Any] | None, params: Any) -> None:
-        """Note the thread that a request works in, for notifications of later work about it."""
+        """Mark the thread that a request works in as used by HTTP: its later notifications are sent there, too."""
         thread_id: object = cast("Mapping[str, Any]", params).get("thread_id") if isinstance(params, Mapping) else None
         if method is not None and method.ordering == "thread" and isinstance(thread_id, str):
             self._hub.use(self._number, thread_id)

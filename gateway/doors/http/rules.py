@@ -1,7 +1,7 @@
-"""The rules of the HTTP door as pure decisions: who may ask, how much, and how a refusal looks.
+"""The rules of the HTTP door as pure decisions: access, rate, queries, and the answers to what is refused.
 
 Rule 1: a decision takes plain values and returns a refusal or None; it reads no clock, no file and no socket.
-Rule 2: a refusal says nothing that the caller did not send.
+Rule 2: a refusal holds no stored text and nothing about other callers.
 """
 
 import hmac
@@ -25,12 +25,11 @@ FAILURE_DELAY = 1.0
 LOCAL_NAMES = ("127.0.0.1", "[::1]", "localhost")
 HTTP_PORT = 80
 NO_ROUTES_VERB = frozenset({"TRACE", "CONNECT"})
+NO_FORM = "The query is not encoded as a form's is"
 
 Headers: TypeAlias = Mapping[str, Sequence[str]]
 """Every value of each header, by its name in small letters."""
 
-
-NO_FORM = "The query is not encoded as a form's is"
 _LONE_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
@@ -80,7 +79,7 @@ BY_STATUS: Mapping[int, Refusal] = {431: HEAD_TOO_LARGE, 501: NOT_SUPPORTED}
 
 
 def wrong_verb(allowed: Sequence[str]) -> Refusal:
-    """Return the refusal of a verb, with those that the route has."""
+    """Return the refusal of a verb; it names those that the route answers."""
     allow = (("allow", ", ".join(sorted(allowed) or ["GET", "POST"])),)
     return Refusal(405, "wrong_verb", -32600, "This route does not answer that verb.", headers=allow)
 
@@ -109,11 +108,11 @@ STATUS_OF_REASON: Mapping[ErrorReason, int] = {
 
 
 def headers_of(error: ErrorObject) -> tuple[tuple[str, str], ...]:
-    """Return the headers of a method's error."""
+    """Return the headers that are sent with a method's error."""
     return TOO_MANY.headers if error.data.reason == "overloaded" else ()
 
 
-# -- who may ask -------------------------------------------------------------------------------------------------------
+# -- access ------------------------------------------------------------------------------------------------------------
 
 
 class Access(Struct, frozen=True):
@@ -148,13 +147,13 @@ def _has_port(name: str) -> bool:
 
 
 def refuse_head(target: bytes, headers: Headers) -> Refusal | None:
-    """Refuse a head that came in one piece and is too long; the parser refuses one that comes in parts."""
+    """Refuse a head that is too long and arrived in one piece; the parser bounds only those that arrive in several."""
     size = len(target) + sum(len(name) + len(value) + 4 for name, values in headers.items() for value in values)
     return HEAD_TOO_LARGE if size > MAX_HEAD_BYTES else None
 
 
 def refuse_host(headers: Headers, access: Access) -> Refusal | None:
-    """Refuse a request that is meant for another host: a page of a rebound name would send one."""
+    """Refuse a request for another host: after DNS rebinding a foreign web page would send one."""
     hosts = headers.get("host", ())
     if not hosts:
         return NO_HOST
@@ -171,10 +170,10 @@ def refuse_page(headers: Headers, access: Access) -> Refusal | None:
 
 
 def refuse_form(headers: Headers, access: Access) -> Refusal | None:
-    """Refuse what no page of the door itself has sent.
+    """Refuse a form that no page of the door itself has sent.
 
-    A page without a referrer sends its forms with the origin `null`; the browser says beside it where they come from,
-    which no page can.
+    Its pages send no referrer, so their forms have the origin `null`; `Sec-Fetch-Site`, which only a browser can set,
+    says beside it that they come from here.
     """
     origins = headers.get("origin", ())
     sites = [site.strip().lower() for site in headers.get("sec-fetch-site", ())]
@@ -184,12 +183,12 @@ def refuse_form(headers: Headers, access: Access) -> Refusal | None:
 
 
 def refuse_verb(verb: str, headers: Headers) -> Refusal | None:
-    """Refuse what is no request to a route: a tunnel, an echo, another protocol."""
+    """Refuse a request that no route can answer: a tunnel, an echo, a change of protocol."""
     return wrong_verb(()) if verb in NO_ROUTES_VERB or "upgrade" in headers else None
 
 
 def refuse_token(headers: Headers, token: str) -> Refusal | None:
-    """Refuse a request without the token; the time that this takes says nothing about it."""
+    """Refuse a request without the token, which is compared in constant time."""
     given = headers.get("authorization", ())
     scheme, _, secret = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     is_right = hmac.compare_digest(secret.strip().encode("utf-8", "replace"), token.encode())
@@ -197,7 +196,7 @@ def refuse_token(headers: Headers, token: str) -> Refusal | None:
 
 
 def refuse_message(headers: Headers, max_bytes: int) -> Refusal | None:
-    """Refuse a body by its head: no JSON, too long, or of two lengths."""
+    """Refuse a body whose head says that it is no JSON, is too long, or has two lengths."""
     lengths, encodings = headers.get("content-length", ()), headers.get("transfer-encoding", ())
     if lengths and encodings:
         return DOUBLE_LENGTH
@@ -232,13 +231,14 @@ def cross_origin_headers(headers: Headers, access: Access, *, is_preflight: bool
     ]
 
 
-# -- how much ----------------------------------------------------------------------------------------------------------
+# -- rate --------------------------------------------------------------------------------------------------------------
 
 
 class Rate(Struct):
-    """Requests a second: as many at once as come in two of them. Times are seconds of any clock that only advances."""
+    """A token bucket that holds the requests of two seconds. Times are seconds of any clock that only advances."""
 
     room: float = 0.0
+    """The requests that may come now; it was counted at the time `at`."""
     at: float | None = None
 
     def takes(self, now: float, per_second: int) -> bool:
@@ -253,24 +253,24 @@ class Rate(Struct):
 
 
 class Failures(Struct):
-    """Wrong tokens of the last minute."""
+    """The times of wrong tokens within `FAILURE_SECONDS`; of them only as many as `delay` counts."""
 
     times: list[float] = field(default_factory=list[float])
 
     def delay(self, now: float) -> float:
-        """Count a wrong token; return the seconds by which its answer is late."""
+        """Count a wrong token; return the seconds for which its answer is held back."""
         kept = [at for at in self.times if now - at < FAILURE_SECONDS]
         self.times = [*kept, now][-(MAX_FAILURES + 1) :]
         return FAILURE_DELAY if len(self.times) > MAX_FAILURES else 0.0
 
 
-# -- what is asked -----------------------------------------------------------------------------------------------------
+# -- queries -----------------------------------------------------------------------------------------------------------
 
 
 def members_of(query: bytes, lists: Collection[str] = (), switches: Collection[str] = ()) -> dict[str, Any]:
-    """Return the members of a query, those of `lists` as lists; a name alone of `switches` is true.
+    """Return the members of a query; those of `lists` are lists, and those of `switches` may be given without a value.
 
-    Raises `CallerError` for another one that comes twice, and for what is not encoded in UTF-8.
+    Raises `CallerError` for a member given twice that is no list, and for a query that is not URL-encoded UTF-8.
     """
     if _LONE_PERCENT.search(query):
         raise CallerError.at("$", NO_FORM)

@@ -1,7 +1,7 @@
-"""The one place that knows uvicorn and h11: connections, heads that cannot be read, and the end.
+"""The one place that knows uvicorn and h11: connections, heads that cannot be read, and the server's end.
 
-Rule 1: whatever a connection sends, it gets an answer in JSON or is closed; nothing waits for a peer without end.
-Rule 2: an open door wakes only for its connections: uvicorn's own loop, which looks ten times a second, is not used.
+Rule 1: whatever a connection sends, it gets an answer in JSON or is closed; every wait for a peer has a time limit.
+Rule 2: an open door wakes only for its connections: uvicorn's own loop, which polls ten times a second, is not used.
 Rule 3: signals, logs and access logs are the gateway's own.
 """
 
@@ -23,20 +23,20 @@ MAX_CONNECTIONS = 512
 """Half of what a process may usually open: the home's files need room beside them."""
 KEEP_ALIVE_SECONDS = 30
 CLOSE_SECONDS = 1
-"""The time for last bytes once every request was answered."""
+"""The time to send the last bytes once every request was answered."""
 SEND_BYTES = 128 * 1024
-"""Bytes that the system keeps for a reader who does not read; what such a reader misses is then soon known."""
+"""The size of a socket's send buffer: beyond it the door notices that a reader of events is slow."""
 DOUBLE_HOST = "Found multiple Host: headers"
 """h11's words for it; it refuses such a head before the door's rules see it."""
 
 
 class _Reading(h11.Connection):
-    """The reading of a connection; it remembers the headers of the newest request as they were written."""
+    """h11's parser, which keeps the headers of the newest request as they were written."""
 
     as_written: Sequence[tuple[bytes, bytes]] = ()
 
     def next_event(self) -> Any:
-        """Return the next event; there is no other request before the answer to one has gone."""
+        """Return h11's next event. A request follows another one only after that was answered."""
         event = super().next_event()
         if isinstance(event, h11.Request):
             self.as_written = event.headers.raw_items()
@@ -72,12 +72,12 @@ class DoorConnection(H11Protocol):
             self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop waiting for a head."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes in; once they hold a whole head, the time is the request's own."""
+        """Parse the bytes; once they hold a whole head, the time limits of the request count instead."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison]
             self._stop_waiting()
@@ -103,7 +103,7 @@ class DoorConnection(H11Protocol):
             self._refuse(TOO_SLOW)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's words are not for our clients
-        """Answer a head that h11 refuses, by the code that it means. uvicorn calls this in the error's `except`."""
+        """Answer a head that h11 refuses, by the code that h11 hints at. uvicorn calls this in its error's `except`."""
         fault = sys.exception()
         if str(fault) == DOUBLE_HOST:
             self._refuse(MISDIRECTED)
@@ -111,7 +111,7 @@ class DoorConnection(H11Protocol):
             self._refuse(BY_STATUS.get(getattr(fault, "error_status_hint", 400), UNREADABLE))
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Answer, where no answer has begun, and close."""
+        """Send the refusal, unless an answer has begun, and close the connection."""
         if self.cycle is not None:  # pyright: ignore[reportUnnecessaryComparison]
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -168,16 +168,16 @@ class DoorServer(Server):
         await self.serve(sockets=[self._listener])
 
     def stop(self) -> None:
-        """Begin the end."""
+        """Make `run_door` end."""
         self._stopping.set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen."""
+        """Start uvicorn's server on the listening socket."""
         await super().startup(sockets)
         self.listening.set()
 
     async def main_loop(self) -> None:
-        """Wait for the end, without a look at the clock."""
+        """Wait for `stop` without polling, then end what is open."""
         await self._stopping.wait()
         for server in self.servers:
             server.close()

@@ -1,6 +1,6 @@
-"""uvicorn's server without its command line, which the package itself imports: a fifth of what a door's start costs.
+"""uvicorn's server without its command line, whose import by the package takes a fifth of a door's start.
 
-Rule 1: code that asks the package for a name of its own file gets it: the file is then run after all.
+Rule 1: code that asks the package for a name of its `__init__.py` gets it: that file is then run after all.
 """
 
 import importlib.util
@@ -12,13 +12,13 @@ __all__ = ["STATUS_PHRASES", "Config", "H11Protocol", "Server"]
 
 PACKAGE = "uvicorn"
 OWN_NAMES = {"__version__", "__all__"}
-"""Names with underscores that the package's own file gives; others are asked for by the import system and by tools."""
+"""Names with two underscores that `__init__.py` defines; others are asked for by the import system and by tools."""
 UNRUN = "unrun spec"
-"""A name that no code asks for: the package's specification, until its own file is run."""
+"""The attribute that holds the package's specification until `__init__.py` is run; no code can ask for such a name."""
 
 
 class _Package(ModuleType):
-    """The package with its modules; its own file is run when a name of it is asked for."""
+    """The package with its modules; its `__init__.py` is run when a name of it is asked for."""
 
     def __getattr__(self, name: str) -> Any:
         is_given = name in OWN_NAMES or not name.startswith("__")

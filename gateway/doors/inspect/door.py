@@ -1,6 +1,6 @@
-"""The page's routes: each request of a session is led to a view, and what a view answers becomes HTML.
+"""The page's routes: each request of a session is passed to a view, whose outcome becomes HTML or a redirection.
 
-Rule 1: what changes something is a POST with the token of its form, checked before the view runs.
+Rule 1: a request that changes something is a POST with the token of its form, checked before the view runs.
 Rule 2: an error of a method is a page with a sentence and a way back; it never shows what the caller may not see.
 """
 
@@ -43,6 +43,7 @@ HEADERS: Final = (
 )
 """The headers of every answer of the page, beside those of every answer of the door."""
 COMMAND: Final = "pioneer inspect"
+"""The command that opens a session, for the page without one."""
 ASSETS: Final[Mapping[str, str]] = {
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
@@ -58,7 +59,7 @@ class PageRoute(NamedTuple):
     view: View
 
     def match(self, verb: str, path: str) -> tuple[str, ...] | None:
-        """Return the names in a path, if it is this route's."""
+        """Return the parts of a path that stand for `*`; None where verb or path are not this route's."""
         found = _pattern(self.path).fullmatch(path) if verb == self.verb else None
         return found.groups() if found is not None else None
 
@@ -67,7 +68,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {}
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    """Return the pattern of a route; `*` is one name."""
+    """Return the pattern of a route's path, in which `*` stands for one part; compiled once."""
     if path not in _PATTERNS:
         _PATTERNS[path] = re.compile("/".join("([^/]+)" if part == "*" else part for part in path.split("/")))
     return _PATTERNS[path]
@@ -123,7 +124,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "item": "threads",
     "turn": "threads",
 }
-"""The part of the page that a template belongs to; the others are parts of their own."""
+"""The entry of the navigation that a template belongs to; a template without a row belongs to that of its own name."""
 NAV: Final = (
     ("today", "Today"),
     ("memories", "Memories"),
@@ -154,7 +155,7 @@ class InspectPages:
         return self.sessions.find(name, time.monotonic(), hours)
 
     def open(self, query: bytes) -> Answer:
-        """Open a session with a one-time code, and lead there; 403 for a code that is not one."""
+        """Return the redirection to the session that a code opens; 403 for a code that opens none."""
         code = fields_of(query).get("code", "")
         session = self.sessions.open(code, time.monotonic()) if code else None
         if session is None:
@@ -162,12 +163,12 @@ class InspectPages:
         return Answer(303, b"", (*HEADERS, ("location", f"/i/{session.name}/today")), HTML)
 
     def refuse(self) -> Answer:
-        """Return the page for whoever has no session, with the command that opens one."""
+        """Return the answer to a request without an open session: 403, and the command that opens one."""
         page = rendering.render("closed.html", {"title": "This page is closed", "command": COMMAND, "ended": False})
         return Answer(403, page, HEADERS, HTML)
 
     def asset(self, name: str) -> Answer | None:
-        """Return a file that every page uses."""
+        """Return a file that every page uses; None where there is none of that name."""
         kind = ASSETS.get(name)
         if kind is None:
             return None
@@ -194,6 +195,8 @@ class InspectPages:
             return self._error(visit, 500, "Something is broken here.", f"The log has it as {log.incident(error)}.")
 
     def _visit(self, caller: Asking, session: PageSession) -> Visit:
+        """Return a visit without query and fields."""
+
         async def ask(method: Method[Any, R], params: Mapping[str, Any], /) -> R:
             return await self._methods.ask(caller, method, params)
 
@@ -201,6 +204,7 @@ class InspectPages:
         return Visit(session, f"/i/{session.name}/", ask, times, {}, {}, self._notices)
 
     async def _view(self, visit: Visit, request: PageRequest) -> Outcome:
+        """Return the outcome of the view whose route fits. Raises `CallerError` where none does."""
         for route in ROUTES:
             names = route.match(request.verb, request.path)
             if names is not None:
@@ -241,6 +245,6 @@ class InspectPages:
 
 
 def _describe_error(error: GatewayError) -> str:
-    """Return an error's sentence; of a parameter, what is wrong about it."""
+    """Return an error's sentence; for a wrong parameter the problem with it."""
     problem = (error.details or {}).get("problem")
     return f"{problem}." if isinstance(problem, str) else error.message

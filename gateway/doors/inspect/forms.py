@@ -1,6 +1,6 @@
-"""The bodies of the page's forms, and the addresses that a form may lead back to.
+"""The bodies of the page's forms, and the addresses that a form may lead back to; pure.
 
-Rule 1: pure. A member is a text; one that comes twice, or is not UTF-8, makes the form unreadable.
+Rule 1: a member is a text. A form in which one comes twice, or is not UTF-8, is refused.
 """
 
 import re
@@ -10,11 +10,12 @@ from urllib.parse import parse_qsl
 from protocol.errors import CallerError
 
 MAX_MEMBERS = 40
+"""The most members of a form; none of the page's own has half as many."""
 _BACK = re.compile(r"[A-Za-z0-9_-]+(?:/[A-Za-z0-9_.:%-]+)*(?:\?[A-Za-z0-9_.:%=&+-]*)?(?:#[A-Za-z0-9_.-]*)?")
 
 
 def fields_of(body: bytes) -> dict[str, str]:
-    """Return the members of a form or a query, line ends as a text has them. Raises `CallerError`."""
+    """Return the members of a form or a query, with LF for CR LF. Raises `CallerError`."""
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_MEMBERS)
     except ValueError:
@@ -26,6 +27,6 @@ def fields_of(body: bytes) -> dict[str, str]:
 
 
 def back_of(fields: Mapping[str, str], otherwise: str) -> str:
-    """Return the page of this session that a form leads back to."""
+    """Return the page that a form names to lead back to, or `otherwise` where that is no page of this session."""
     wanted = fields.get("back", "")
     return wanted if _BACK.fullmatch(wanted) and ".." not in wanted else otherwise

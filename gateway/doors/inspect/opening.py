@@ -1,7 +1,8 @@
-"""`pioneer inspect`: a one-time code for the page, at a door that is open, or at one that is opened for it.
+"""`pioneer inspect`: a one-time code for the page, from an open HTTP door, or from one that is opened for the page.
 
-Rule 1: a door of this home that listens already is asked for a code with the home's token; no other one is started.
-Rule 2: a door that is opened for the page ends when nobody has asked it for a minute.
+Rule 1: a door of this home that listens already is asked for a code, with the home's token; only without one a door is
+opened.
+Rule 2: a door that was opened for the page ends `LINGER_SECONDS` after its last request.
 """
 
 import asyncio
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
 
 ASK_SECONDS = 5.0
 LINGER_SECONDS = 60.0
-ANYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104  # such a door is reached by the machine's own name for itself
+ANYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104  # such a door is reached at the loopback address, too
 HINT = "The address opens one session, within a minute. `pioneer inspect` makes another one."
 ENDS = "The page ends a minute after its last request; Ctrl-C ends it at once."
 
 
 def _doors_of(run: Path) -> Iterator[str]:
-    """Yield the addresses of a home's living HTTP doors, as this machine reaches them; no other may see their token."""
+    """Yield host and port of a home's living HTTP doors, as this machine reaches them: only they may get the token."""
     for entry in living_doors(run, "http"):
         parts = urlsplit(entry.url)
         host = "127.0.0.1" if parts.hostname in ANYWHERE else parts.netloc.rpartition(":")[0]
@@ -46,14 +47,14 @@ def _doors_of(run: Path) -> Iterator[str]:
 
 
 def ask_for_code(address: str, token: str) -> str | None:
-    """Return the address that a door's new code opens; None where the door gives none."""
+    """Return the address of the page with a new code of a door; None where the door gives no code."""
     connection = HTTPConnection(address, timeout=ASK_SECONDS)
     with closing(connection):
         try:
             connection.request("POST", "/inspect", b"", {"Authorization": f"Bearer {token}"})
             answer = connection.getresponse()
-            told = json.loads(answer.read(65536))
-            return f"http://{address}/inspect?code={told['code']}" if answer.status == 200 else None
+            made = json.loads(answer.read(65536))
+            return f"http://{address}/inspect?code={made['code']}" if answer.status == 200 else None
         except (OSError, HTTPException, ValueError, KeyError, TypeError):
             return None
 
@@ -66,7 +67,7 @@ def _show(url: str, *, opens: bool) -> None:
 
 
 async def _wait_until_idle(door: OpenDoor) -> None:
-    while not door.is_idle(LINGER_SECONDS):  # noqa: ASYNC110  # that nothing happened is no event
+    while not door.is_idle(LINGER_SECONDS):  # noqa: ASYNC110  # there is no event to wait for: nothing happened
         await anyio.sleep(LINGER_SECONDS / 12)
 
 
@@ -78,7 +79,7 @@ async def _serve(options: Options, make_pages: "MakePages", *, opens: bool) -> i
         url = await anyio.to_thread.run_sync(ask_for_code, urlsplit(door.url).netloc, token)
         if url is None:
             raise UnusableError(NO_INPUT, "the door that was opened for the page gives no code")
-        asked = expect_signal()
+        signalled = expect_signal()
         _show(url, opens=opens)
         sys.stderr.write(f"{ENDS}\n")
         async with anyio.create_task_group() as tasks:
@@ -87,7 +88,7 @@ async def _serve(options: Options, make_pages: "MakePages", *, opens: bool) -> i
                 await wait()
                 tasks.cancel_scope.cancel()
 
-            tasks.start_soon(end_after, asked.wait)
+            tasks.start_soon(end_after, signalled.wait)
             tasks.start_soon(end_after, partial(_wait_until_idle, door))
     return OK
 

@@ -1,6 +1,6 @@
-"""Places of memory: the user, a workspace, an agent, a conversation; and the context in which a call sees each.
+"""Places of memory, which are scopes with a name for people, and the parameters by which a call reads them.
 
-Rule 1: a place is named `kind:key` in an address. Without a name all places that a person has are looked at.
+Rule 1: in an address a place is `kind:key`. Without one a page shows all places that a person has.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from protocol.memory.reads import GetResult
 from protocol.record import Record
 
 MOST_PLACES = 40
-"""Workspaces and agents that are looked at together; a person with more picks one."""
+"""The most workspaces, and the most agents, that a page reads together; a person with more picks one."""
 USER = Scope(kind="user", key=USER_SCOPE_KEY)
 KINDS = ("user", "workspace", "agent", "thread", "task")
 
@@ -28,17 +28,17 @@ class NamedPlace(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the place as an address has it."""
+        """Return the place in the form of an address."""
         return name_of(self.scope)
 
 
 def name_of(scope: Scope) -> str:
-    """Return a scope as an address has it."""
+    """Return a scope in the form of an address."""
     return "user" if scope.kind == "user" else f"{scope.kind}:{scope.key}"
 
 
 def scope_of(name: str) -> Scope:
-    """Return the scope that an address names. Raises `CallerError`."""
+    """Return the scope that a name of an address means. Raises `CallerError` for another text."""
     kind, _, key = name.partition(":")
     if kind not in KINDS or (kind != "user" and not key):
         raise CallerError.at("$.scope", "It is user, or a kind and a key as in workspace:ws_default")
@@ -46,7 +46,7 @@ def scope_of(name: str) -> Scope:
 
 
 async def context_of(visit: Visit, scope: Scope) -> dict[str, Any]:
-    """Return the context in which a call sees a scope."""
+    """Return the parameter `context` in which a scope is visible; note the label of a conversation."""
     context: dict[str, Any] = {"include_user": True}
     if scope.kind == "thread":
         try:
@@ -67,12 +67,12 @@ async def list_workspaces(visit: Visit) -> list[NamedPlace]:
 
 
 async def list_threads(visit: Visit) -> list[Thread]:
-    """Return the newest conversations, the newest first."""
+    """Return the newest hundred conversations, the newest first."""
     return (await visit.ask(m.THREAD_LIST, {"limit": 100})).threads
 
 
 async def list_places(visit: Visit, threads: Sequence[Thread] | None = None) -> list[NamedPlace]:
-    """Return the user's own place, every workspace, and the agents of the newest conversations."""
+    """Return the user's own place, the workspaces, and the agents of the newest conversations; note their labels."""
     workspaces = await list_workspaces(visit)
     threads = await list_threads(visit) if threads is None else threads
     agents = dict.fromkeys(thread.agent_id for thread in threads if thread.agent_id)
@@ -86,12 +86,12 @@ async def list_places(visit: Visit, threads: Sequence[Thread] | None = None) -> 
 
 
 async def look_up(visit: Visit, memory_id: str, context: Mapping[str, Any], **more: bool) -> GetResult:
-    """Return the answer about a record. That a person looks at it is no read, and keeps nothing from fading."""
+    """Return `memory/get` of a record. A look by a person does not count as a read, so it keeps nothing from fading."""
     return await visit.ask(m.MEMORY_GET, {"memory_id": memory_id, "context": context, "is_read": False, **more})
 
 
 async def other_record(visit: Visit, memory_id: str | None, context: Mapping[str, Any]) -> Record | None:
-    """Return a record that is named beside another; None where it is forgotten, sensitive or not there."""
+    """Return a record that another one refers to; None without one, or where it may not be shown in words."""
     if memory_id is None:
         return None
     try:
@@ -102,18 +102,21 @@ async def other_record(visit: Visit, memory_id: str | None, context: Mapping[str
 
 
 class Lookup(NamedTuple):
-    """The members by which a call reads some places."""
+    """The parameters by which one call reads some places."""
 
     context: dict[str, Any]
     scopes: list[dict[str, str]]
 
     def params(self) -> dict[str, Any]:
-        """Return them as parameters."""
+        """Return them as members of a call's parameters."""
         return {"context": self.context, "scopes": self.scopes}
 
 
 async def lookups(visit: Visit, places: Sequence[NamedPlace], wanted: str) -> list[Lookup]:
-    """Return the calls that together see a place, or all of them: the user's own goes with the first workspace."""
+    """Return the lookups that together read the wanted place, or all places.
+
+    The user's own place is read with the first workspace; every other one needs a call of its own.
+    """
     chosen = [scope_of(wanted)] if wanted else [place.scope for place in places]
     calls: list[Lookup] = []
     for scope in chosen:
@@ -130,7 +133,7 @@ def _plain(scope: Scope) -> dict[str, str]:
 
 
 class Reached(NamedTuple):
-    """A record with the context that sees it, and what was asked for beside it."""
+    """A record with the context in which it is visible, and the whole answer of `memory/get`."""
 
     record: Record
     context: dict[str, Any]
@@ -138,7 +141,10 @@ class Reached(NamedTuple):
 
 
 async def reach_memory(visit: Visit, memory_id: str) -> Reached:
-    """Return a record, forgotten or not, wherever it is. Raises `CallerError` where it is nowhere."""
+    """Return a record, also a forgotten one, from the place that the request names, else from any.
+
+    Raises `CallerError` where no place has it.
+    """
     named = visit.query.get("scope") or visit.fields.get("scope", "")
     scopes = [scope_of(named)] if named else [USER]
     for scope in scopes:

@@ -1,13 +1,13 @@
-"""The one place that knows Jinja2: templates, and how a value looks to a person.
+"""The one place that knows Jinja2: templates, and the filters that show values to a person.
 
-Rule 1: every value is escaped by the engine; a filter that makes markup makes it of escaped parts.
-Rule 2: a text keeps its letters; marks in it that no eye sees are named beside it.
+Rule 1: the engine escapes every value; a filter that returns markup escapes the parts of it.
+Rule 2: a text keeps its characters; invisible ones are named beside it.
 """
 
 import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
@@ -21,46 +21,46 @@ from gateway.doors.terminal.screen import size, words
 
 FOLDER = Path(__file__).parent
 SHOWN_CHARS = 6000
-"""Characters of one text on a page: what is longer is read part by part."""
-NAMES = 512
-"""Names that are held as an address has them: a page names each of its memories and places several times."""
+"""The most characters of a text on a page; a longer one is read part by part."""
 _HIDDEN = '<input type="hidden" name="%s" value="%s">'
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSEEN = frozenset("\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _NAMED_MARKS = (_UNSEEN - {"\u200c", "\u200d"}) | _TURNING
-"""Marks that turn or hide letters. Joiners are left out: emoji and many scripts are written with them."""
+"""Characters that are invisible or turn the direction of others. Joiners are left out, as emoji and many scripts use
+them."""
 
 
 def readable(text: str) -> str:
-    """Return a text without the control characters that a page cannot hold."""
+    """Return a text with U+FFFD for control characters and lone surrogates, which a page cannot hold."""
     if text.isprintable():
         return text
     return "".join(c if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"} else "\ufffd" for c in text)
 
 
 def marks_in(text: str) -> list[str]:
-    """Return the names of the marks in a text that no eye sees, each once."""
+    """Return the code points of the invisible characters in a text, each once, as `U+202E`."""
     if text.isascii():
         return []
     return [f"U+{ord(mark):04X}" for mark in dict.fromkeys(c for c in text if c in _NAMED_MARKS or c >= "\U000e0000")]
 
 
 def cut(text: str, most: int) -> str:
-    """Return the beginning of a text, with a mark where something was left out."""
+    """Return a text of at most `most` characters, with an ellipsis where its end was left out."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "\u2026"
 
 
 def fill(form: LiteralString, *parts: object) -> Markup:
-    """Return markup of our own with parts in the places of `%s`, escaped where they are no markup themselves.
+    """Return the markup `form` with the parts in place of its `%s`; parts that are no markup are escaped.
 
-    It takes a tenth of the time of `Markup.format`: `Markup()` and `markupsafe.escape` ask each text what it is.
+    It takes a tenth of the time of `Markup.format`, because `Markup()` and `markupsafe.escape` look up a method of each
+    part.
     """
     return str.__new__(Markup, form % tuple([one if type(one) is Markup else escape(str(one)) for one in parts]))
 
 
 def render_text(text: object, most: int = SHOWN_CHARS) -> Markup:
-    """Return a stored text as it was said: by itself, so that its direction turns nothing around it."""
+    """Return a stored text as markup: its direction turns nothing around it, and its invisible characters are named."""
     shown = cut(str(text), most)
     said = fill('<bdi dir="auto">%s</bdi>', readable(shown))
     marks = marks_in(shown)
@@ -70,7 +70,7 @@ def render_text(text: object, most: int = SHOWN_CHARS) -> Markup:
 
 
 def percent(part: float) -> int:
-    """Return a part of one as whole hundredths."""
+    """Return a number from 0 to 1 in whole percent."""
     return round(max(0.0, min(1.0, part)) * 100)
 
 
@@ -80,27 +80,23 @@ def figure(value: object) -> str:
 
 
 def path_part(name: object) -> str:
-    """Return an id as a part of a path."""
-    return _quote_part(str(name))
-
-
-_quote_part = lru_cache(NAMES)(partial(quote, safe=""))
-_quote_place = lru_cache(NAMES)(quote)
+    """Return an id percent-encoded as one part of a path."""
+    return quote(str(name), safe="")
 
 
 class PageParts:
-    """The parts that stand many times on a page, for one session: forms, links to memories, names of places.
+    """The parts that a page of one session repeats: forms, links to memories, names of places.
 
-    A macro of a template costs three times as much.
+    They are no macros of a template, as those take three times as long.
     """
 
     def __init__(self, base: str, token: Callable[[str], str], labels: Mapping[str, str]) -> None:
         self._base, self._token, self._labels = base, token, labels
 
     def hidden(self, action: str, fields: Mapping[str, object]) -> Markup:
-        """Return the hidden fields of a form that does an action; the token is that of its action."""
-        given = [part for name, one in fields.items() if one is not None for part in (name, one)]
-        return fill(_HIDDEN * (1 + len(given) // 2), "token", self._token(action), *given)
+        """Return the hidden fields of a form: its action's token, and those of `fields` that are not None."""
+        given = {"token": self._token(action), **fields}
+        return Markup("").join(fill(_HIDDEN, name, one) for name, one in given.items() if one is not None)
 
     def act(
         self,
@@ -110,25 +106,24 @@ class PageParts:
         look: str = "",
         about: str = "",
     ) -> Markup:
-        """Return a form of one button; `about` is read aloud alone."""
-        aloud = '<span class="unseen"> %s</span>' if about else "%s"
+        """Return a form of one button; `about` is for screen readers alone, `look` is the button's class."""
         return fill(
-            f'<form class="inline" method="post" action="%s%s">%s<button class="%s">%s{aloud}</button></form>',
+            '<form class="inline" method="post" action="%s%s">%s<button class="%s">%s%s</button></form>',
             self._base,
             action,
             self.hidden(action, fields),
             look,
             label,
-            about,
+            fill('<span class="unseen"> %s</span>', about) if about else "",
         )
 
     def memory_link(self, memory_id: str, scope: str, label: str, fragment: str = "") -> Markup:
-        """Return a link to a memory."""
-        place = (self._base, path_part(memory_id), _quote_place(scope), fragment)
+        """Return a link to a memory in a place."""
+        place = (self._base, path_part(memory_id), quote(scope), fragment)
         return fill('<a href="%smemories/%s?scope=%s%s">%s</a>', *place, label)
 
     def place(self, name: str) -> Markup:
-        """Return a place in the words by which the person knows it."""
+        """Return a place by its label, else by its kind and key."""
         if name == "user":
             return Markup("You")
         if name in self._labels:
@@ -138,20 +133,20 @@ class PageParts:
 
 
 class PageTimes:
-    """Times of the home as its person's clock shows them."""
+    """Times of the home, in Unix milliseconds, in a person's time zone."""
 
     def __init__(self, zone: tzinfo, now: int) -> None:
         self._zone, self._now = zone, now
 
     def local(self, at: int) -> datetime | None:
-        """Return a time in the person's zone; None for one that no calendar has."""
+        """Return a time in the person's zone; None for one that no date can express."""
         try:
             return (_EPOCH + timedelta(milliseconds=at)).astimezone(self._zone)
         except (OverflowError, OSError, ValueError):
             return None
 
     def today(self) -> date:
-        """Return the day that it is."""
+        """Return the present day."""
         return (self.local(self._now) or _EPOCH).date()
 
     def bounds(self, day: date) -> tuple[int, int]:
@@ -162,7 +157,7 @@ class PageTimes:
         return int(first.timestamp() * 1000), int(last.timestamp() * 1000)
 
     def when(self, at: int | None, form: str = "%-d %b %Y, %H:%M") -> Markup:
-        """Return a time as an element that programs can read, too."""
+        """Return a time as a `time` element, shown in the `strftime` format `form`."""
         found = self.local(at) if at is not None else None
         if found is None:
             return Markup('<span class="quiet">at no known time</span>')
@@ -170,11 +165,11 @@ class PageTimes:
         return fill('<time datetime="%s">%s</time>', found.isoformat(timespec="seconds"), shown)
 
     def clock(self, at: int) -> Markup:
-        """Return the time of a day."""
+        """Return a time as an element that shows hour and minute."""
         return self.when(at, "%H:%M")
 
     def ago(self, at: int) -> str:
-        """Return how long ago something was, in the largest unit that fits."""
+        """Return the age of a time in words, in the largest unit that fits."""
         seconds = max(0, (self._now - at) // 1000)
         for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
             if seconds >= length:
@@ -209,5 +204,5 @@ def environment() -> Environment:
 
 
 def render(template: str, values: Mapping[str, Any]) -> bytes:
-    """Return a page."""
+    """Return a template filled with values, in UTF-8."""
     return environment().get_template(template).render(values).encode("utf-8", "replace")

@@ -1,6 +1,6 @@
-"""One-time codes, and the sessions that they open. Both live in memory and end with the process.
+"""One-time codes, and the sessions that they open. Both are held in memory alone, and end with the process.
 
-Rule 1: a code opens one session, within a minute; of codes and session names only digests are compared.
+Rule 1: a code opens one session, within a minute. Codes and session names are held and compared as digests.
 Rule 2: times are seconds of any clock that only advances; nothing here reads one.
 """
 
@@ -25,14 +25,14 @@ def _digest(name: str) -> bytes:
 
 @dataclass
 class PageSession:
-    """A person at the page: the name that stands in the path, the key of the forms, and what they chose."""
+    """A session of a person: its name, which stands in the path, the key of its forms, and the person's choice."""
 
     name: str
     began: float
     used: float
     key: bytes = field(default_factory=lambda: secrets.token_bytes(TOKEN_BYTES))
     has_keys: bool = True
-    """Single keys act on the page."""
+    """True where single keys act on the page."""
 
     def form_token(self, action: str) -> str:
         """Return the token of the form that does an action."""
@@ -44,14 +44,14 @@ class PageSession:
 
 
 class PageSessions:
-    """The codes that were not used yet, and the open sessions."""
+    """The unused codes and the open sessions."""
 
     def __init__(self) -> None:
         self._codes: dict[bytes, float] = {}
         self._open: dict[bytes, PageSession] = {}
 
     def make_code(self, now: float) -> str:
-        """Return a new code; of too many, the oldest is dropped."""
+        """Return a new code; beyond `MAX_CODES` the oldest is dropped."""
         code = secrets.token_urlsafe(TOKEN_BYTES)
         self._codes[_digest(code)] = now
         while len(self._codes) > MAX_CODES:

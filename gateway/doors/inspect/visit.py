@@ -1,4 +1,4 @@
-"""One request for a page: who asks, what they ask for, and what a view answers with.
+"""One request for a page, and the outcome of a view.
 
 Rule 1: a view is an async function from a `Visit` to a `FilledTemplate` or a `Moved`; it calls methods, nothing else.
 """
@@ -17,7 +17,7 @@ from protocol.record import Category
 R = TypeVar("R")
 
 MAX_DIGITS = 15
-"""No place in a text and no time of a calendar has more digits."""
+"""The most digits of a number in a query: no offset in a text and no time in milliseconds has more."""
 
 
 class AskMethod(Protocol):
@@ -29,7 +29,7 @@ class AskMethod(Protocol):
 
 
 class PageNotice(NamedTuple):
-    """A sentence about what was just done, with the form that takes it back."""
+    """A sentence about what was just done, with the form that undoes it."""
 
     text: str
     undo: str | None = None
@@ -51,32 +51,31 @@ class Visit:
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
     notices: dict[str, PageNotice] = field(default_factory=dict[str, PageNotice])
     """The notice that each session's next page shows, by the session's name."""
-
     labels: dict[str, str] = field(default_factory=dict[str, str])
-    """The words by which the person knows a place, by the place's name; as far as the view has asked."""
+    """The words by which the person knows a place, by the place's name, for the places that the view has read."""
 
-    def tell(self, notice: PageNotice) -> None:
-        """Say on the session's next page what was done."""
+    def show_next(self, notice: PageNotice) -> None:
+        """Show a notice on the session's next page."""
         self.notices[self.session.name] = notice
 
     def whole_number(self, name: str) -> int | None:
-        """Return a member of the query as a whole number from 0; None where it is missing or is none."""
+        """Return a member of the query as a number from 0; None where it is missing or no such number."""
         text = self.query.get(name, "")
         return int(text) if len(text) <= MAX_DIGITS and text.isascii() and text.isdigit() else None
 
     def require_field(self, name: str) -> str:
-        """Return a member of the form. Raises `CallerError` where it is missing."""
+        """Return a member of the form without blanks at its ends. Raises `CallerError` where it is missing or empty."""
         if not self.fields.get(name, "").strip():
             raise CallerError.at(f"$.{name}", "This must be filled in")
         return self.fields[name].strip()
 
     def once(self) -> str:
-        """Return a name for a form, so that sending it twice does its work once."""
+        """Return a new idempotency key for a form, so that sending it twice does its work once."""
         return f"page-{secrets.token_hex(12)}"
 
 
 class FilledTemplate(NamedTuple):
-    """A page: its template, its title, what the template shows, and its code."""
+    """A page: its template, its title, the template's values, and its HTTP code."""
 
     template: str
     title: str
@@ -85,7 +84,7 @@ class FilledTemplate(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """Another page of the session, to be shown instead."""
+    """A redirection to another page of the session."""
 
     to: str
 

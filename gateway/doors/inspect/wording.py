@@ -1,6 +1,6 @@
 """Codes of the contract in words for a person: gates, reasons, doors and events.
 
-Rule 1: data only. A code without a row is shown as it is called, with blanks.
+Rule 1: data only. A code without a row is shown with blanks for its underscores.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ GATES: Final[Mapping[GateName, str]] = {
     "budget": "There was room for it",
     "already_shown": "It was not in the prompt already",
 }
-"""Each gate as the condition that it asks for."""
+"""The condition of each gate, as a sentence."""
 LEFT_OUT: Final[Mapping[GateName, str]] = {
     "scope_active": "Its place is not in use here.",
     "status": "It is not believed any more.",
@@ -91,7 +91,7 @@ REASONS: Final[Mapping[str, str]] = {
     "erased": "It was erased to the last byte.",
     "expired": "Its time is over.",
 }
-"""Reasons as sentences; what is rare keeps the name of its code."""
+"""Reasons as sentences, without rare ones."""
 
 DOORS: Final[Mapping[DoorName, str]] = {
     "stdio": "an app",
@@ -145,20 +145,18 @@ ENDS: Final[Mapping[str, str]] = {
     "invalid_params": "Something in the form is not right.",
     "storage_full": "The disk is full.",
 }
-"""Headings of errors."""
-
-
+"""The headings of error pages, by the error's reason."""
 ASKED = "You asked for it to be kept."
 
 
 def reason_of(code: str | None, source: SourceKind | None) -> str:
-    """Return why a record was kept, as a sentence: what was asked for needs no other reason."""
+    """Return the reason for which a record was kept, as a sentence; that the user asked for it is one."""
     is_asked = code == "active_created" and source == "explicit_user_request"
     return ASKED if is_asked else reason_sentence(code)
 
 
 def reason_sentence(code: str | None) -> str:
-    """Return a reason as a sentence."""
+    """Return a reason as a sentence; empty without one."""
     if not code:
         return ""
     return REASONS.get(code) or f"{code.replace('_', ' ').capitalize()}."

@@ -1,6 +1,6 @@
-"""The tools of `pioneer mcp --admin`: upkeep of memory, which a client without that flag is neither shown nor allowed.
+"""The tools of `pioneer mcp --admin`: upkeep of memory. Without that flag they are neither listed nor callable.
 
-Rule 1: each is a method of the wire in the door's workspace; the answer is that method's result.
+Rule 1: each calls one method of the contract, in the door's workspace, and answers with that method's result.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ ADMIN_ANSWERS: Mapping[str, type[Wire]] = {
     "memory_passes": PassesListResult,
     "memory_links": LinksResult,
 }
-"""The shape of each answer; and the tools in the order in which they are listed."""
+"""The type of each tool's answer; tools are listed in this order."""
 
 
 def admin_tools(bound: Mapping[str, Bound]) -> dict[str, ToolCall]:

@@ -1,7 +1,8 @@
-"""Answers of the tools: their shape in the contract, and a short text that a model reads as data.
+"""Answers of the tools: their types, and a short text of each that a model reads as data.
 
 Rule 1: stored text stands in a block that it cannot leave; the gateway's own words stand outside.
 Rule 2: pure; the same answer gives the same text.
+Rule 3: the docstrings of types stand in the tools' output schemas, which clients read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +21,11 @@ from protocol.shown import ContextItem
 from protocol.thread_episodic import IndexedRole, SearchStatus, Understood
 from protocol.tools import MAX_RESULT_CHARS
 
-MAX_WHOLE_CHARS = 6000  # of one record, as `memory_get` gives it
+MAX_WHOLE_CHARS = 6000
+"""The most characters of the one record that `memory_get` returns."""
 
 Nonce: TypeAlias = Callable[[str], str]
-"""A block's mark, made from its text: the same answer has the same mark, and stored text cannot foresee it."""
+"""A function from a block's text to its mark: the same answer has the same mark, and stored text cannot foresee it."""
 
 
 AnyJson: TypeAlias = Annotated[
@@ -249,7 +251,7 @@ ANSWERS: Mapping[str, type[Wire]] = {
     "knowledge_search": KnowledgeSearchAnswer,
     "knowledge_read": KnowledgeReadAnswer,
 }
-"""The shape of each tool's answer; and the tools of this door, in the order in which they are listed."""
+"""The type of each tool's answer; tools are listed in this order."""
 
 WHY_REJECTED: Mapping[str, str] = {
     "assistant_inference": (
@@ -268,6 +270,7 @@ WHY_REJECTED: Mapping[str, str] = {
     "suppressed_by_rejection": "the user rejected or forgot it before",
     "memory_write_disabled": "memory may not be changed here",
 }
+"""The words for a reason for which a fact was not kept; a reason without a row is named by its code alone."""
 
 HOW_KEPT: Mapping[str, str] = {
     "superseded_by_correction": "Kept, in place of what was remembered before",
@@ -277,75 +280,74 @@ HOW_KEPT: Mapping[str, str] = {
 
 
 class ClientView(NamedTuple):
-    """The view of one client: the form in which texts are shown to it."""
+    """The rendering of stored text for one client: each function returns a block, or an empty text without rows."""
 
     nonce: Nonce
     zone: tzinfo
 
-    def day(self, at: int) -> str:
-        """Return the day of a time."""
+    def format_day(self, at: int) -> str:
+        """Return the day of a time, in Unix milliseconds, as an ISO date in the client's zone."""
         return datetime.fromtimestamp(at / 1000, self.zone).date().isoformat()
 
-    def block(self, domain: BlockDomain, items: Sequence[ContextItem], max_item_chars: int) -> str:
-        """Return the items as data; empty if there are none."""
-        said = "\n".join(f"{item.ref.id} {item.text}" for item in items)
-        shown = render_block(
-            domain, items, nonce=self.nonce(said), max_chars=MAX_RESULT_CHARS, max_item_chars=max_item_chars
+    def _render(self, domain: BlockDomain, items: Sequence[ContextItem], max_item_chars: int) -> str:
+        text = "\n".join(f"{item.ref.id} {item.text}" for item in items)
+        block = render_block(
+            domain, items, nonce=self.nonce(text), max_chars=MAX_RESULT_CHARS, max_item_chars=max_item_chars
         )
-        return shown.text if shown is not None else ""
+        return block.text if block is not None else ""
 
-    def memories(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 400) -> str:
-        """Return remembered facts as data."""
-        return self.block("memory", [self._memory(row) for row in rows], max_item_chars)
+    def render_memories(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 400) -> str:
+        """Return a block of remembered facts."""
+        return self._render("memory", [self._memory_item(row) for row in rows], max_item_chars)
 
-    def _memory(self, row: Mapping[str, Any]) -> ContextItem:
-        labels = {"scope": row["scope"], "category": row["category"], "at": self.day(row["updated_at"])}
+    def _memory_item(self, row: Mapping[str, Any]) -> ContextItem:
+        labels = {"scope": row["scope"], "category": row["category"], "at": self.format_day(row["updated_at"])}
         if row["voice"] == "machine":
             labels["voice"] = NOTE_LABEL
         return ContextItem(ref=SourceRef(kind="memory", id=row["memory_id"]), text=row["content"], labels=labels)
 
     def render_quotations(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 400) -> str:
-        """Return quotations as data."""
+        """Return a block of quotations from conversations."""
         items = [
             ContextItem(
                 ref=SourceRef(kind="thread", id=row["uri"]),
                 text=row["text"],
-                labels={"role": row["role"], "at": self.day(row["at"])},
+                labels={"role": row["role"], "at": self.format_day(row["at"])},
             )
             for row in rows
         ]
-        return self.block("thread", items, max_item_chars)
+        return self._render("thread", items, max_item_chars)
 
     def render_hits(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 360) -> str:
-        """Return the hits of files, conversation and memory, as data."""
-        return self.block("knowledge", [self._to_context_item(row) for row in rows], max_item_chars)
+        """Return a block of hits in files, conversations and memory."""
+        return self._render("knowledge", [self._hit_item(row) for row in rows], max_item_chars)
 
-    def _to_context_item(self, row: Mapping[str, Any]) -> ContextItem:
+    def _hit_item(self, row: Mapping[str, Any]) -> ContextItem:
         labels = {row["source"]: row["address"]}
         if row["heading"]:
             labels[""] = " > ".join(row["heading"])
-        labels["changed"] = self.day(row["at"])
+        labels["changed"] = self.format_day(row["at"])
         return ContextItem(ref=SourceRef(kind="file", id=row["address"]), text=row["snippet"], labels=labels)
 
-    def lines(self, data: Mapping[str, Any]) -> str:
-        """Return lines of a file, as data."""
+    def render_lines(self, data: Mapping[str, Any]) -> str:
+        """Return a block of a file's lines, from the answer of `knowledge_read`."""
         place = f"{data['collection_id']}:{data['path']} L{data['from_line']}-L{data['to_line']}"
         item = ContextItem(ref=SourceRef(kind="file", id=place), text=data["text"], labels={"file": place})
-        return self.block("knowledge", [item], MAX_RESULT_CHARS)
+        return self._render("knowledge", [item], MAX_RESULT_CHARS)
 
 
 def _search(data: Mapping[str, Any], view: ClientView) -> str:
-    return view.memories(data["hits"]) or "Nothing is remembered about that."
+    return view.render_memories(data["hits"]) or "Nothing is remembered about that."
 
 
 def _list(data: Mapping[str, Any], view: ClientView) -> str:
     more = f"\n\nMore: cursor {data['next_cursor']}" if data["next_cursor"] else ""
-    return (view.memories(data["records"]) or "Nothing is remembered.") + more
+    return (view.render_memories(data["records"]) or "Nothing is remembered.") + more
 
 
 def _get(data: Mapping[str, Any], view: ClientView) -> str:
     found = data["record"]
-    return view.memories([found], MAX_WHOLE_CHARS) if found is not None else "There is no such memory."
+    return view.render_memories([found], MAX_WHOLE_CHARS) if found is not None else "There is no such memory."
 
 
 def _remember(data: Mapping[str, Any], _view: ClientView) -> str:
@@ -383,7 +385,8 @@ def _forget(data: Mapping[str, Any], _view: ClientView) -> str:
 def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:
     why = f" ({', '.join(data['diagnostics'])})" if data["diagnostics"] else ""
     read = data["understood"]
-    when = f"Read as {read['text']}: {view.day(read['from_at'])} to {view.day(read['to_at'])}.\n\n" if read else ""
+    days = f"{view.format_day(read['from_at'])} to {view.format_day(read['to_at'])}" if read else ""
+    when = f"Read as {read['text']}: {days}.\n\n" if read else ""
     return when + (view.render_quotations(data["hits"]) or f"Nothing was found in earlier conversation{why}.")
 
 
@@ -406,11 +409,11 @@ def _knowledge_read(data: Mapping[str, Any], view: ClientView) -> str:
     if data["state"] == "gone":
         lines = f"That file has {data['total_lines']} lines, and not those."
         return lines if data["total_lines"] else "That file is not there any more."
-    told = {"moved": "It stands at other lines now. ", "changed": "The file says something else there now. "}
+    states = {"moved": "It stands at other lines now. ", "changed": "The file says something else there now. "}
     cut = f"{data['cut_chars']} characters of the last line are left out. " if data["cut_chars"] else ""
     more = f"It goes on at line {data['next_line']} of {data['total_lines']}." if data["next_line"] else ""
-    said = f"{told.get(data['state'], '')}{cut}{more}".strip()
-    return "\n\n".join(part for part in (view.lines(data), said) if part)
+    remarks = f"{states.get(data['state'], '')}{cut}{more}".strip()
+    return "\n\n".join(part for part in (view.render_lines(data), remarks) if part)
 
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {

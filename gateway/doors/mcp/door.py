@@ -1,10 +1,10 @@
 """The door of MCP: the tools of a turn, called without one.
 
-Rule 1: a call is judged by the very code that judges it in a turn. There is no message of the user here, so a model's
-word is a note of its own, unless the user's own words are known: they took the prompt `remember`, or said yes to a
-question that showed them the words whole.
+Rule 1: a call is judged by the very code that judges it in a turn. There is no message of the user here. So what a
+model wants remembered becomes a note of its own, unless the user took the prompt `remember`, whose words are theirs, or
+said yes to a question that showed them the whole text.
 Rule 2: scopes are the user's and one workspace's; other scopes do not exist here.
-Rule 3: whatever happens, a call is answered; a defect is answered by its incident's id.
+Rule 3: every call is answered; a defect is answered with the id of its incident in the log.
 """
 
 import re
@@ -43,10 +43,12 @@ MAX_SAVES = 5
 MAX_ASKED_CHARS = 2000
 """A user agrees only to a text that they saw whole; the door does not ask about longer ones."""
 MAX_CLIENT_NAME = 60
+"""The most characters of a client's name in its id."""
 CONFIRMATION_NEEDED = "confirmation_needed"
 
 BRIEF_RECORDS = 100
 BRIEF_ITEM_CHARS = 280
+"""The most characters of one record in the brief."""
 EMPTY_BRIEF = "Nothing is remembered yet."
 
 log = Log("mcp")
@@ -54,15 +56,15 @@ log = Log("mcp")
 T = TypeVar("T")
 
 Ask: TypeAlias = Callable[[str], Awaitable[bool | None]]
-"""A function that asks the user a question: yes, no, or None where the user cannot be asked."""
+"""A function that asks the user a question. Returns their yes or no, or None where they cannot be asked."""
 
 
 class Interruption(Exception):
-    """A question that cannot be answered within the call: the client asks its user and calls again."""
+    """A question that ends the call: the client has to ask its user, and to call again with the answer."""
 
 
 class Caller(NamedTuple):
-    """The caller: the client's own name, and the way to ask its user."""
+    """The client that calls: its name, and the way to ask its user."""
 
     name: str | None
     ask: Ask
@@ -82,21 +84,23 @@ class ToolAnswer(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """The user's words to be remembered, their end of validity, and the number of facts that they may still keep."""
+    """The user's words in a prompt, which allow some calls for a while."""
 
     text: str = ""
     until: int = 0
-    saves: int = 0
+    """The last millisecond at which they hold."""
+    calls: int = 0
+    """The calls that they still allow."""
 
 
 def agent_id_of(client_name: str | None) -> str:
-    """Return the id under which a client's doings are noted, apart from every agent of an app."""
+    """Return the agent id of a client's calls; its prefix keeps it apart from the agents of apps."""
     slug = re.sub(r"[^a-z0-9._-]+", "-", (client_name or "").casefold()).strip("-")[:MAX_CLIENT_NAME]
     return f"mcp:{slug}" if slug else "mcp"
 
 
 def turn_uri(thread_id: str, number: int, start: int = 0) -> str:
-    """Return the resource of a turn, from a place in it on."""
+    """Return the address of the resource that holds a turn, from its character `start` on."""
     begins = f"?from={start}" if start else ""
     return f"memory://thread/{quote(thread_id, safe='')}/turn/{number}{begins}"
 
@@ -111,11 +115,11 @@ class McpDoor:
         self._time_zone = time_zone
         self._workspace_id = workspace_id
         self._view = view
-        self._conversation = app.base.ids.new("mcp")  # ties together what came of one client's session
+        self._conversation = app.base.ids.new("mcp")  # the thread id of all calls of one client's session
         self._admin = word_complaints(admin_tools(app.bound)) if is_admin else {}
         self.answers: Mapping[str, type[Wire]] = {**ANSWERS, **(ADMIN_ANSWERS if is_admin else {})}
-        """The shape of each offered tool's answer, in the order in which they are listed."""
-        self._words = _Words()
+        """The type of each offered tool's answer; tools are listed in this order."""
+        self._wanted = _Words()
         self._unwanted = _Words()
 
     # -- tools -----------------------------------------------------------------------------------------------------
@@ -130,12 +134,13 @@ class McpDoor:
             return await self._answer(name, await run(name, arguments, caller))
         except Interruption:
             raise
-        except GatewayError as error:  # the places of hits are no part of the tool's own answer
+        except GatewayError as error:  # from `_locate_hits`: a tool's own failure is a reply
             return ToolAnswer(f"{error.reason}: {error.message}", None, error.reason)
         except Exception as error:  # noqa: BLE001  # the boundary: a model gets an answer, never a traceback
             return ToolAnswer(f"internal: {REASONS['internal'].message} ({log.incident(error)})", None, "internal")
 
     async def _answer(self, name: str, reply: ToolReply) -> ToolAnswer:
+        """Return a tool's reply in the type that its output schema promises, and as a text."""
         if not reply.ok:
             failed = reply.error or ToolFailure(code="internal", message=REASONS["internal"].message)
             return ToolAnswer(f"{failed.code}: {failed.message}", None, failed.code)
@@ -147,12 +152,15 @@ class McpDoor:
         return ToolAnswer(text, plain)
 
     async def _locate_hits(self, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the hits, each with the number of its turn and the page of it that holds the hit."""
+        """Return the hits, each with the number of its turn and the address of the page that holds it.
+
+        A hit whose turn was deleted meanwhile is left out.
+        """
         numbers = await self._app.episodic.turns.numbers(hit["thread_id"] for hit in hits)
         placed: list[dict[str, Any]] = []
         texts: dict[tuple[str, int], list[str]] = {}  # several hits may be of one turn
         for hit in hits:
-            with suppress(KeyError, CallerError):  # it was deleted this moment
+            with suppress(KeyError, CallerError):  # its turn was deleted this moment
                 turn = hit["thread_id"], numbers[hit["turn_id"]]
                 if turn not in texts:
                     texts[turn] = [to_block_text(message.text) for message in await self._messages(*turn)]
@@ -162,8 +170,8 @@ class McpDoor:
     async def _messages(self, thread_id: str, number: int) -> list[ShownMessage]:
         return await self._app.episodic.turns.read(self._workspace_id, thread_id, number)
 
-    def turn(self, client_name: str | None) -> TurnContext:
-        """Return the context of a call: a conversation of the user's own, whose words are not kept."""
+    def make_turn(self, client_name: str | None) -> TurnContext:
+        """Return the turn that a call is judged in: one of the user's own conversation, of which nothing is stored."""
         return TurnContext(
             workspace_id=self._workspace_id,
             thread_id=self._conversation,
@@ -190,9 +198,10 @@ class McpDoor:
         agreed: bool = False,
         may_note: bool = False,
     ) -> ToolReply:
-        turn = self.turn(caller.name)
-        asked = Intents(forget=bool(words)) if name == "memory_forget" else Intents(remember=bool(words))
-        policy = turn_policy(turn, asked)
+        """Call a tool; `words` are the user's own, `agreed` is their yes, `may_note` lets it keep a model's note."""
+        turn = self.make_turn(caller.name)
+        intents = Intents(forget=bool(words)) if name == "memory_forget" else Intents(remember=bool(words))
+        policy = turn_policy(turn, intents)
         context = ToolContext(
             turn=turn, policy=policy, user_text=words, call_id=turn.turn_id, agreed=agreed, may_note=may_note
         )
@@ -202,21 +211,21 @@ class McpDoor:
         return msgspec.structs.replace(reply, data={**reply.data, "why": f"pioneer why {turn.turn_id}"})
 
     async def _read(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
-        """Run a tool that changes nothing and return its reply, or a failure at the deadline."""
+        """Call a tool that changes nothing. Raises `Unavailable` at the deadline."""
         return await self._in_time(self._run(name, arguments, caller))
 
     async def _in_time(self, work: Awaitable[T]) -> T:
-        """Wait for something that is only read. Raises `Unavailable` at the deadline."""
-        patience = self._app.base.config.config.recall.deadline_ms.mcp
+        """Return the result of work that only reads. Raises `Unavailable` at the deadline."""
+        deadline_ms = self._app.base.config.config.recall.deadline_ms.mcp
         try:
-            with anyio.fail_after(patience / 1000):
+            with anyio.fail_after(deadline_ms / 1000):
                 return await work
         except TimeoutError:
-            message = f"Nothing was found within {patience} ms (`gateway.recall.deadline_ms.mcp`). Try again."
+            message = f"Nothing was found within {deadline_ms} ms (`gateway.recall.deadline_ms.mcp`). Try again."
             raise Unavailable(message=message) from None
 
     async def _remember(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
-        """Propose a fact with the user's own known words; ask the user only where nothing but their yes is missing.
+        """Propose a fact with the words of the prompt; ask the user where only their yes is missing.
 
         Where they cannot be asked, the fact becomes a note of the client's own.
         """
@@ -235,20 +244,20 @@ class McpDoor:
         return await self._run(name, arguments, caller, agreed=True) if said else _decline(reply)
 
     async def _propose(self, name: str, arguments: dict[str, Any], caller: Caller, *, may_note: bool) -> ToolReply:
-        """Propose a fact with the words of the prompt, and count the facts that they kept."""
-        words = self._words_now()
+        """Propose a fact with the words of the prompt, and count it where they kept it."""
+        words = self._text_of(self._wanted)
         reply = await self._run(name, arguments, caller, words, may_note=may_note)
         if words and reply.ok and reply.data["status"] in {"saved", "duplicate"}:
-            self._words = self._words._replace(saves=self._words.saves - 1)
+            self._wanted = self._wanted._replace(calls=self._wanted.calls - 1)
         return reply
 
     async def _forget(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
-        """Forget a memory by the words of the prompt, which stand for one, or by the user's yes to the shown memory."""
+        """Forget a memory by the words of the prompt, which allow one, or by the user's yes to the shown memory."""
         if caller.consent is False:
             return _build_declined_reply()
         if caller.consent:
             return await self._run(name, arguments, caller, agreed=True)
-        words = self._unwanted.text if self._stands(self._unwanted) else ""
+        words = self._text_of(self._unwanted)
         reply = await self._run(name, arguments, caller, words)
         if not reply.ok or reply.data["status"] != CONFIRMATION_NEEDED:
             if words and reply.ok:
@@ -262,44 +271,42 @@ class McpDoor:
 
     async def _question_of(self, memory_id: str, caller: Caller) -> str | None:
         """Return the question to the user before a memory is forgotten; None where it cannot be shown whole."""
-        turn = self.turn(caller.name)
+        turn = self.make_turn(caller.name)
         record = (await self._app.memory.turns.get_in_turn(turn, GetParams(memory_id=memory_id))).record
         seen = UNSEEN.sub("", record.content) if record is not None else ""
         return f"Forget this?\n\n{seen}" if 0 < len(seen) <= MAX_ASKED_CHARS else None
 
     # -- the user's own words --------------------------------------------------------------------------------------
 
-    def note_wish(self, words: str) -> None:
-        """Note that the user asked, in these words, to remember something."""
-        self._words = _Words(words, self._app.base.clock.now() + WORDS_MS, MAX_SAVES)
+    def note_wanted(self, words: str) -> None:
+        """Let the words in which the user asked to remember something hold for the next calls of `memory_remember`."""
+        self._wanted = _Words(words, self._app.base.clock.now() + WORDS_MS, MAX_SAVES)
 
     def note_unwanted(self, words: str) -> None:
-        """Note that the user asked, in these words, to forget something."""
+        """Let the words in which the user asked to forget something hold for the next call of `memory_forget`."""
         self._unwanted = _Words(words, self._app.base.clock.now() + WORDS_MS, 1)
 
-    def _words_now(self) -> str:
-        return self._words.text if self._stands(self._words) else ""
-
-    def _stands(self, words: _Words) -> bool:
-        return words.saves > 0 and self._app.base.clock.now() <= words.until
+    def _text_of(self, words: _Words) -> str:
+        """Return the words; empty where they do not hold any more."""
+        return words.text if words.calls > 0 and self._app.base.clock.now() <= words.until else ""
 
     # -- resources -------------------------------------------------------------------------------------------------
 
     async def brief(self) -> str:
-        """Return the brief for a session's beginning, as data."""
+        """Return a block of the records to know when a session begins. Raises `Unavailable`."""
         memory = self._app.base.config.config.memory
         if not (memory.enabled and memory.tools_enabled):
             raise Unavailable("memory_disabled")
         ordered = order_brief(await self._in_time(self._list_unfaded()))
         rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]
-        return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
+        return self._view.render_memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
 
     async def _list_unfaded(self) -> list[Record]:
         """Return the most important records of the user that have not faded, most important first."""
         found, cursor = list[Record](), None
         while len(found) < BRIEF_RECORDS:
             params = ListParams(order="importance", limit=BRIEF_RECORDS, voices=["user"], cursor=cursor)
-            page = await self._app.memory.turns.list_in_turn(self.turn(None), params)
+            page = await self._app.memory.turns.list_in_turn(self.make_turn(None), params)
             found += [record for record in page.records if not record.faded]
             cursor = page.next_cursor
             if cursor is None:
@@ -307,7 +314,7 @@ class McpDoor:
         return found[:BRIEF_RECORDS]
 
     async def render_turn(self, thread_id: str, number: int, start: int = 0) -> str:
-        """Return the text of a turn, as data, from a place on.
+        """Return a block of a turn's messages from character `start` on, and the address of the next page.
 
         Raises `CallerError` for a turn that may not be shown.
         """
@@ -325,7 +332,7 @@ class McpDoor:
 
 
 def _decline(reply: ToolReply) -> ToolReply:
-    """Return the answer to a proposal that its user declined, with the command that tells how it was judged before."""
+    """Return the reply to a proposal that the user declined, with the command that shows how it was judged before."""
     why = reply.data.get("why") if reply.ok else None
     return ToolReply(ok=True, data={"status": "rejected", "reason_code": "no_memory_requested", "why": why})
 

@@ -1,7 +1,7 @@
-"""A turn read page by page: as much of its messages as a block holds, and where the next page begins.
+"""Pages of a turn: as much of its messages as a block holds, and the place where the next page begins.
 
-Rule 1: pure. A place is a number of characters of the turn as it is shown, its messages one after another; the same
-turn has the same places.
+Rule 1: pure. A place is an offset in the shown texts of the turn's messages, one after another; the same turn has the
+same places.
 Rule 2: room that short messages leave goes to long ones; every cut has a mark.
 """
 
@@ -11,26 +11,28 @@ from typing import NamedTuple
 from promt.render import ELLIPSIS, plain
 
 ROOM = 7500
-"""Characters of a page: a block has 8000 in all, and its frame takes less than 400."""
+"""Characters of a page: a block holds 8000, `MAX_RESULT_CHARS`, and its frame takes less than 400."""
 ROW_CHARS = 160
-"""The room of a message's own line beside its text: its id, its role and its day."""
+"""Characters that a message takes beside its text: its id, its role and its day."""
 LEAST_PIECE = 200
-"""A shorter beginning of a message is of no use; it waits for the next page."""
+"""The least characters of a message that is cut; where fewer fit, it begins on the next page."""
 LEAD = 400
-"""Characters before a place that was found, so that it is read in its context."""
+"""Characters before a found quotation that are shown with it, so that it is read in its context."""
 LINE_BREAK = " ⏎ "
-_LEAST_CUT = 0.6  # a cut goes back to a blank only in the last two fifths of a piece
+_LEAST_CUT = 0.6
+"""The least part of the room that a cut at a blank may use; else the cut is in the middle of a word."""
 
 
 class Piece(NamedTuple):
-    """Some characters of a message."""
+    """The characters of one message on a page."""
 
     message: int
+    """The message's index among those of the turn."""
     text: str
 
 
 class ShownPage(NamedTuple):
-    """A page: its text, its end, and the length of the whole."""
+    """A page: its pieces, the place of its end, and the length of the turn."""
 
     pieces: list[Piece]
     end: int
@@ -38,12 +40,12 @@ class ShownPage(NamedTuple):
 
 
 def to_block_text(text: str) -> str:
-    """Return a message's text as a block has it."""
+    """Return a message's text on one line, as a block shows it."""
     return plain(text, line_break=LINE_BREAK)
 
 
 def page_of(texts: Sequence[str], start: int) -> ShownPage:
-    """Return the page that begins at a place. The texts are as they are shown."""
+    """Return the page that begins at a place; `texts` are those of `to_block_text`. It is empty behind the end."""
     pieces: list[Piece] = []
     room, before, end = ROOM, 0, start
     for message, text in enumerate(texts):
@@ -64,7 +66,7 @@ def page_of(texts: Sequence[str], start: int) -> ShownPage:
 
 
 def _cut(text: str, room: int) -> str:
-    """As much of the text as fits, to a blank where one is near."""
+    """Return as much of the text as fits, up to a blank where one is near the end of the room."""
     if len(text) <= room:
         return text
     blank = text.rfind(" ", 0, room)
@@ -72,13 +74,16 @@ def _cut(text: str, room: int) -> str:
 
 
 def place_of(texts: Sequence[str], quotation: str) -> int:
-    """Return the start of the page that holds a quotation, also a shortened one; 0 where no later page does."""
-    told = max((to_block_text(part).strip(f"{LINE_BREAK} ") for part in quotation.split(ELLIPSIS)), key=len)
+    """Return the place of the page that holds a quotation; 0 where the first page does, or none.
+
+    A quotation with an ellipsis is found by its longest part.
+    """
+    longest = max((to_block_text(part).strip(f"{LINE_BREAK} ") for part in quotation.split(ELLIPSIS)), key=len)
     before = 0
     for text in texts:
-        found = text.find(told)
+        found = text.find(longest)
         if found >= 0:
             place = before + found
-            return 0 if page_of(texts, 0).end >= place + len(told) else max(0, place - LEAD)
+            return 0 if page_of(texts, 0).end >= place + len(longest) else max(0, place - LEAD)
         before += len(text)
     return 0

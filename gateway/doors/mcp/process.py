@@ -1,6 +1,6 @@
 """`pioneer mcp`: one process for one MCP client, on a home that other processes may serve at the same time.
 
-Rule 1: standard output is claimed before anything heavy is imported; a library that prints prints to stderr.
+Rule 1: standard output is claimed before anything heavy is imported; what a library prints goes to stderr.
 Rule 2: the workspace is the one that is named, else the configuration's, else that of the launch folder's repository,
 else the default.
 """
@@ -36,18 +36,19 @@ HINT = (
     "by `uv tool install --reinstall .` or `pipx install --force .`"
 )
 SDK = frozenset({"mcp", "mcp_types", "pydantic"})
+"""Packages whose absence means that the SDK is missing; that of any other one is a defect."""
 
 
 class McpOptions(Struct, frozen=True, kw_only=True):
-    """The command line's options for the workspace."""
+    """The command line's options for this door."""
 
     workspace_id: str | None = None
     folder: Path | None = None
     is_admin: bool = False
 
 
-async def ensure(app: App, project: Project) -> None:
-    """Make the workspace if it is not there; one that is keeps its name."""
+async def ensure_workspace(app: App, project: Project) -> None:
+    """Create the workspace unless it exists, or the home can only be read. Raises `GatewayError`."""
     get, create = (app.bound[method.name].call for method in (methods.WORKSPACE_GET, methods.WORKSPACE_CREATE))
     try:
         await get(WorkspaceParams(workspace_id=project.workspace_id))
@@ -57,7 +58,7 @@ async def ensure(app: App, project: Project) -> None:
         except Refused:  # another process made it this moment, under another name
             await get(WorkspaceParams(workspace_id=project.workspace_id))
         except Unavailable as failure:
-            if refusal_of(failure) is None:  # else the home can at least be read
+            if refusal_of(failure) is None:  # a home that takes nothing in can be read all the same
                 raise
 
 
@@ -72,7 +73,7 @@ async def serve(options: Options, wish: McpOptions, pipes: Pipes) -> int:
         config, key, zone = app.base.config.config, app.base.key, system_zone()
         project = workspace_of(wish.folder, named=wish.workspace_id or config.mcp.workspace_id)
         try:
-            await ensure(app, project)
+            await ensure_workspace(app, project)
         except GatewayError as error:
             return _write_line(UNAVAILABLE, error.message)
         app.spawner.spawn(app.embedding.warm, "warm")

@@ -1,8 +1,8 @@
 """Resources that a client reads without a tool, and prompts with which its user begins a message.
 
-Rule 1: a prompt is taken by the user: that is what the protocol makes it for. The words given to `remember` and
-`forget` are theirs.
-Rule 2: an unknown address, and one of something that may not be shown, are not found alike.
+Rule 1: MCP has prompts for the user to take, not the model. So the words given to `remember` and `forget` are the
+user's own.
+Rule 2: an unknown address and one of something that may not be shown have the same answer: not found.
 """
 
 import re
@@ -18,7 +18,8 @@ from promt import load
 from promt.render import UNSEEN
 from protocol.errors import CallerError, GatewayError, Unavailable
 
-MAX_WORDS = 4096  # as long as a search may be
+MAX_ARGUMENT_CHARS = 4096
+"""The most characters of an argument: those of a search's query."""
 BRIEF_URI = "memory://brief"
 
 _RECORD = re.compile(r"memory://record/(?P<id>[^/?#]{1,400})\Z")
@@ -33,7 +34,7 @@ _PLACE = re.compile(r"\{(words|found)\}")
 
 
 class Template(NamedTuple):
-    """A family of resources."""
+    """Resources whose addresses fit one RFC 6570 template."""
 
     uri: str
     name: str
@@ -112,7 +113,7 @@ async def _lines_of(door: McpDoor, file: re.Match[str], caller: Caller) -> str:
 
 
 async def _render_recall(door: McpDoor, words: str, caller: Caller) -> str:
-    """Return both searches side by side: where one is late or fails, the other is there."""
+    """Return the texts of both searches, which run side by side: where one is late or fails, the other is shown."""
     found: dict[str, str] = dict.fromkeys(("memory_search", "thread_search"), "")
 
     async def search(name: str) -> None:
@@ -140,7 +141,7 @@ _FINDERS: Mapping[str, Callable[[McpDoor, str, Caller], Awaitable[str]]] = {
 async def render(door: McpDoor, name: str, arguments: Mapping[str, str], caller: Caller) -> str:
     """Return a prompt's message.
 
-    Raises `CallerError` for a prompt or an argument that does not exist, or is missing.
+    Raises `CallerError` for an unknown prompt, and for an argument that is unknown, missing or too long.
     """
     offer = PROMPTS.get(name)
     if offer is None:
@@ -148,7 +149,7 @@ async def render(door: McpDoor, name: str, arguments: Mapping[str, str], caller:
     words = _words_of(offer, arguments)
     found = await _FINDERS[name](door, words, caller) if name in _FINDERS else ""
     if name == "remember":
-        door.note_wish(words)
+        door.note_wanted(words)
     elif name == "forget":
         door.note_unwanted(words)
     given = {"words": words, "found": found}
@@ -156,6 +157,7 @@ async def render(door: McpDoor, name: str, arguments: Mapping[str, str], caller:
 
 
 def _words_of(offer: Offer, arguments: Mapping[str, str]) -> str:
+    """Return the value of a prompt's argument; empty for a prompt without one. Raises `CallerError`."""
     wanted = offer.argument.name if offer.argument is not None else None
     for name in arguments:
         if name != wanted:
@@ -163,6 +165,6 @@ def _words_of(offer: Offer, arguments: Mapping[str, str]) -> str:
     if wanted is None:
         return ""
     words = UNSEEN.sub("", arguments.get(wanted, "")).strip()
-    if not words or len(words) > MAX_WORDS:
-        raise CallerError.at(f"$.arguments.{wanted}", f"Give 1 to {MAX_WORDS} characters")
+    if not words or len(words) > MAX_ARGUMENT_CHARS:
+        raise CallerError.at(f"$.arguments.{wanted}", f"Give 1 to {MAX_ARGUMENT_CHARS} characters")
     return words

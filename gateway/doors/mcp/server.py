@@ -1,7 +1,8 @@
-"""The official SDK's server in front of the door: the offered tools, and the way of each request to the door and back.
+"""The official SDK's server in front of the door: the lists of what is offered, and a handler for each request.
 
-Rule 1: the SDK knows the protocol's revisions; this module only differs in the way a user is asked.
-Rule 2: lists are constant and in one order, so that a client may keep them.
+Rule 1: the SDK handles the protocol's revisions; this module tells them apart only where it asks the user, and in the
+code of a missing resource.
+Rule 2: lists are constant and in one order, so that a client may cache them.
 """
 
 import json
@@ -27,10 +28,12 @@ from protocol.errors import CallerError, GatewayError
 from protocol.tools import tool_spec, whole_schema
 
 NAME = "pioneer"
-LISTS_MS = 3_600_000  # a list changes with the version only, and a version with the process
+LISTS_MS = 3_600_000
+"""The time for which clients may cache lists: they change with the version alone."""
 QUESTION = "keep"
+"""The name of the one member of the form in which the user is asked."""
 RESOURCE_NOT_FOUND = -32002
-"""The code of revisions with a handshake; newer ones answer invalid parameters."""
+"""The error code of revisions with a handshake; in newer ones it is that of invalid parameters."""
 
 TITLES: Mapping[str, str] = {
     "memory_search": "Search memory",
@@ -63,7 +66,7 @@ ANNOTATIONS: Mapping[str, types.ToolAnnotations] = {
 
 Context = ServerRequestContext[Any, Any]
 Digest = Callable[[str], str]
-"""A keyed hash of the home."""
+"""A hash of a text with a key of the home."""
 
 
 def _tool(name: str) -> types.Tool:
@@ -105,7 +108,7 @@ PROMPTS = [_prompt(name, offer) for name, offer in prompts.PROMPTS.items()]
 
 
 class _AskFirst(Interruption):
-    """The client has to ask its user and to call again."""
+    """The question for which a client of a newer revision ends the call: it asks its user and calls again."""
 
     def __init__(self, question: str) -> None:
         self.question = question
@@ -126,12 +129,12 @@ def _is_yes(result: types.ElicitResult) -> bool:
 
 def _can_be_asked(context: Context) -> bool:
     capabilities = context.session.client_capabilities
-    asked = capabilities.elicitation if capabilities is not None else None
-    return asked is not None and (asked.form is not None or asked.url is None)  # older revisions write `{}` for a form
+    ways = capabilities.elicitation if capabilities is not None else None
+    return ways is not None and (ways.form is not None or ways.url is None)  # older revisions write `{}` for a form
 
 
 def _caller(context: Context, consent: bool | None = None) -> Caller:  # noqa: FBT001  # the user's yes or no
-    """Return the caller, with the way in which this revision asks its user."""
+    """Return the caller, with the way in which its revision asks the user; `consent` is an answer given before."""
     params = context.session.client_params
     is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
@@ -152,7 +155,7 @@ def _caller(context: Context, consent: bool | None = None) -> Caller:  # noqa: F
 
 
 def _error(error: GatewayError, context: Context, **data: str) -> MCPError:
-    """Return a refusal as an error of the protocol."""
+    """Return an error of the gateway as one of MCP; `data` names the resource that was asked for."""
     is_caller = isinstance(error, CallerError)
     code = types.INVALID_PARAMS if is_caller else types.INTERNAL_ERROR
     if data and is_caller and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
@@ -202,7 +205,10 @@ class Handlers:
 
     @staticmethod
     def _consent(params: types.CallToolRequestParams, state: str) -> bool | None:
-        """Return the user's answer to the question about this call; an answer without the door's mark is ignored."""
+        """Return the user's answer to the question about this very call; None where they were not asked.
+
+        Raises `MCPError` for a state that belongs to another call.
+        """
         if params.request_state is None:
             return None
         if params.request_state != state:

@@ -1,9 +1,8 @@
 """The SDK's two streams over the claimed pipes: lines in, lines out.
 
-Rule 1: standard output carries protocol only; the door's reader and writer can neither hang the end of the process nor
-tear a line.
-Rule 2: requests in flight at the end of input are answered, for a moment.
-Rule 3: a line that is no message is answered as JSON-RPC demands, and costs no memory however long it is.
+Rule 1: standard output carries protocol only; reader and writer neither keep the process from ending nor tear a line.
+Rule 2: requests in flight at the end of input have `GRACE_SECONDS` to be answered.
+Rule 3: a line that is no message is answered as JSON-RPC demands; one that is too long is never held whole.
 """
 
 import anyio
@@ -21,7 +20,7 @@ from protocol.errors import CallerError
 
 
 class McpTransport:
-    """Messages between the pipes and the SDK."""
+    """Carries messages between the pipes and the SDK."""
 
     def __init__(self, reader: PipeReader, writer: PipeWriter, *, max_message_bytes: int, max_in_flight: int) -> None:
         self._reader = reader
@@ -30,18 +29,18 @@ class McpTransport:
         self._max_in_flight = max_in_flight
         self._pending: set[RequestId] = set()
         self._settled = anyio.Event()
-        self._waiting = anyio.CancelScope()
+        self._reading = anyio.CancelScope()
         self._is_over = False
 
     def stop(self) -> None:
         """Read no further line; requests in flight get their grace."""
         self._is_over = True
-        self._waiting.cancel()
+        self._reading.cancel()
 
     async def read_into(self, incoming: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
         """Hand messages over until the end of input or `stop`; then wait a moment for the answers, and close."""
         async with incoming:
-            with self._waiting:
+            with self._reading:
                 while not self._is_over and (chunk := await self._reader.receive()):
                     for frame in self._lines.feed(chunk):
                         await self._hand_over(frame, incoming)
@@ -78,11 +77,11 @@ class McpTransport:
     async def write_from(self, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
         """Write the SDK's messages until there are no more."""
         async with outgoing:
-            async for said in outgoing:
-                line = said.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+            async for reply in outgoing:
+                line = reply.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
                 self._writer.send(line)
-                if isinstance(said.message, (JSONRPCResponse, JSONRPCError)):
-                    self._settle(said.message.id)
+                if isinstance(reply.message, (JSONRPCResponse, JSONRPCError)):
+                    self._settle(reply.message.id)
                 await self._writer.wait_writable()
 
 

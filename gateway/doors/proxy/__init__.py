@@ -1,9 +1,9 @@
-"""The chat proxy: `pioneer proxy`. Programs that know no memory reach it by one changed address.
+"""The chat proxy: `pioneer proxy`. A program that knows nothing of memory uses it once its model's address is changed.
 
-dialects/  how requests and answers are read, one pure module for each of the three
+dialects/  the readers of requests and answers, one pure module for each of three dialects
 
-Rule 1: memory never delays or breaks a chat: the proxy is a process of its own that speaks to a spawned `pioneer serve`
-within a deadline, and goes on without it.
-Rule 2: what is passed on is the client's bytes; memory is inserted at places of them, and nothing else is written anew.
-Rule 3: an answer goes on chunk by chunk as it comes, and is read after its last byte.
+Rule 1: memory never delays a chat beyond a deadline and never breaks one: the proxy is a process of its own, which asks
+a spawned `pioneer serve` and goes on without its answer.
+Rule 2: the client's own bytes are passed on; what memory adds is inserted between them.
+Rule 3: an answer is passed on chunk by chunk as it comes; memory reads it beside that.
 """

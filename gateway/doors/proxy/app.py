@@ -1,7 +1,7 @@
-"""The chat proxy's application: every request is judged, passed on, and told to memory.
+"""The chat proxy's application: every request is judged, prepared by memory, passed on, and its answer is kept.
 
-Rule 1: judged in this order: host, page, head, token, upgrade, length, hop, upstream, path.
-Rule 2: errors of an upstream are the upstream's; ours have the form of the dialect.
+Rule 1: a request is judged in this order: host, web page, head, token, upgrade, length, hop, upstream, path.
+Rule 2: an upstream's error is passed on; the proxy's own have the form of the dialect.
 Rule 3: the log has the route's name, codes, sizes and times: no token, no path, no header, no text.
 """
 
@@ -51,15 +51,16 @@ from protocol.http import HealthResult
 from protocol.settings import Dialect, ProxySettings
 
 MAX_READ_BYTES = 64 * 1024 * 1024
-"""A longer body goes on as it is, without memory."""
+"""The most bytes of a body that memory reads; a longer one is passed on without memory."""
 FIRST_FAILURE = 300
+"""The lowest HTTP code of an answer that has failed."""
 SERVICE = "pioneer"
 
 log = Log("proxy")
 
 
 class OwnError(NamedTuple):
-    """An answer of ours."""
+    """An error answer of the proxy itself."""
 
     status: int
     code: str
@@ -79,7 +80,7 @@ NOT_FOUND = OwnError(404, "not_found", "There is no such path or upstream.")
 
 
 class Stalled(Exception):
-    """The client pauses too long in the middle of its request."""
+    """The client paused too long in the middle of its request."""
 
 
 class ProxyMeans(NamedTuple):
@@ -87,17 +88,19 @@ class ProxyMeans(NamedTuple):
 
     settings: Callable[[], ProxySettings]
     refresh: Callable[[], object]
-    """Has changed settings read; once for a request."""
+    """Reads changed settings; called once for a request."""
     token: Token
     internal: Token
+    """The token by which the home's own gateway says that a request is its own; memory leaves such a request alone."""
     capturing: Capturing
     home_id: Callable[[], str]
     is_dark: Callable[[], bool]
     changed: Callable[[], None]
+    """Called after an answer was kept, or could not be."""
 
 
 class _Asked(NamedTuple):
-    """A request on its way."""
+    """A judged request."""
 
     verb: str
     query: bytes
@@ -108,36 +111,40 @@ class _Asked(NamedTuple):
 
 
 class _Keeping:
-    """The answer of a captured request, which is kept once."""
+    """The keeping of the answer to a captured request, which happens once."""
 
     def __init__(self, capture: Capture, tee: Tee, keep: Callable[[Capture, Tee, Status], asyncio.Event]) -> None:
         self._capture, self.tee, self._keep = capture, tee, keep
         self._written: asyncio.Event | None = None
 
     def begin(self, status: Status) -> asyncio.Event:
-        """Have it kept as one that ended so, unless that has begun; return what is set once it is written."""
+        """Begin to keep the answer, which ended with `status`, unless that has begun.
+
+        Returns the event that is set once the answer outlives this process.
+        """
         if self._written is None:
             self._written = self._keep(self._capture, self.tee, status)
         return self._written
 
 
 class ProxyDoor:
-    """The application. Called by the server for each request."""
+    """The ASGI application, which the server calls for each request."""
 
     def __init__(self, means: ProxyMeans, port: int, bind: str) -> None:
         self._means, self._port, self._bind = means, port, bind
         self._upstreams = Upstreams()
         self._failures = Failures()
         self._access: Access | None = None
-        self._access_of: Any = None
+        self._access_hosts: Any = None
+        """The setting `allowed_hosts` that `_access` was made from."""
         self._open: set[anyio.CancelScope] = set()
         self._settled = anyio.Event()
         self._keeping: set[asyncio.Task[None]] = set()
 
     def _access_now(self) -> Access:
         settings = self._means.settings()
-        if self._access is None or settings.allowed_hosts is not self._access_of:
-            self._access_of = settings.allowed_hosts
+        if self._access is None or settings.allowed_hosts is not self._access_hosts:
+            self._access_hosts = settings.allowed_hosts
             self._access = access_of(self._port, self._bind, settings.allowed_hosts, ())
         return self._access
 
@@ -200,7 +207,7 @@ class ProxyDoor:
             return "-"
 
     async def _serve(self, asked: _Asked, exchange: Exchange, receive: Any, send: Any) -> str:
-        """Pass a request on, with what memory knows where it is understood; return its route's name."""
+        """Pass a request on, with blocks of memory where its dialect is understood; return its route's name."""
         headers, address = asked.headers, asked.address
         language = LANGUAGES.get(address.path) if asked.verb == "POST" else None
         is_own = is_right(_first(headers, INTERNAL), self._means.internal.current()) if INTERNAL in headers else False
@@ -245,7 +252,10 @@ class ProxyDoor:
         *,
         is_understood: bool,
     ) -> None:
-        """Send a request on and its answer back, chunk by chunk, while the client is there."""
+        """Send a request to its upstream and the answer back, chunk by chunk, until the client leaves.
+
+        `is_understood` asks for an answer that is not compressed, which memory can read.
+        """
         upstream, capture = asked.upstream, recalled.capture if recalled is not None else None
         headers = request_headers(
             asked.raw,
@@ -297,9 +307,9 @@ class ProxyDoor:
     async def _send_back(
         self, answering: Answering, exchange: Exchange, send: Any, own: Sequence[Header], keeping: "_Keeping | None"
     ) -> None:
-        """Send an answer back, each chunk when it comes, and its end once it is kept.
+        """Send an answer back, each chunk when it comes; its last bytes wait until it is kept.
 
-        Raises `Broken`, so that the client's side breaks, too.
+        Raises `Broken` where the upstream breaks off, so that the client's connection breaks, too.
         """
         status: Status = "succeeded" if answering.status < FIRST_FAILURE else "provider_failure"
         left = answering.size
@@ -308,7 +318,7 @@ class ProxyDoor:
             await send({"type": "http.response.start", "status": answering.status, "headers": headers})
             async for chunk in answering.chunks():
                 left = left - len(chunk) if left is not None else None
-                if keeping is not None and left == 0:  # with these bytes the client has all
+                if keeping is not None and left == 0:  # with these bytes the client has the whole answer
                     keeping.tee.add(chunk)
                     await self._wait_until_written(keeping.begin(status))
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
@@ -323,6 +333,7 @@ class ProxyDoor:
                 await answering.close()
 
     def _own_headers(self, recalled: RecalledRequest | None, *, is_stream: bool) -> list[Header]:
+        """Return the headers that the proxy adds to an answer."""
         found: list[Header] = [(b"x-accel-buffering", b"no")] if is_stream else []
         if recalled is None or not self._means.settings().response_headers:
             return found
@@ -331,12 +342,12 @@ class ProxyDoor:
         return [*found, (b"x-pioneer-turn", turn_id.encode())] if turn_id is not None else found
 
     async def _wait_until_written(self, written: asyncio.Event) -> None:
-        """Wait for an answer's line as long as a request waits for memory: an answer that has come whole is kept."""
+        """Wait until an answer is kept, at most as long as a request waits for memory, also if the client leaves."""
         with anyio.move_on_after(self._means.settings().recall_deadline_ms / 1000, shield=True):
             await written.wait()
 
     def _keep(self, capture: Capture, tee: Tee, status: Status) -> asyncio.Event:
-        """Have an answer kept; return what is set once that outlives this process, or cannot be."""
+        """Begin to keep an answer; return the event that is set once it outlives this process, or cannot be kept."""
         written = asyncio.Event()
         task = asyncio.create_task(self._means.capturing.finish(capture, tee, status, written.set))
         self._keeping.add(task)
@@ -351,7 +362,7 @@ class ProxyDoor:
         self._means.changed()
 
     async def end(self) -> None:
-        """Let streams run on for as long as the settings say; then hang up."""
+        """Wait `drain_seconds` for open requests; then cancel them."""
         with anyio.move_on_after(self._means.settings().drain_seconds):
             while self._open:
                 self._settled = anyio.Event()
@@ -360,7 +371,7 @@ class ProxyDoor:
             scope.cancel()
 
     async def close(self) -> None:
-        """Wait for what is being kept, and hang up on upstreams."""
+        """Wait until every answer is kept, and close the connections to upstreams."""
         if self._keeping:
             await asyncio.wait(set(self._keeping))
         await self._upstreams.close()
@@ -375,7 +386,7 @@ async def _send(exchange: Exchange, dialect: Dialect, refused: OwnError) -> None
 
 
 async def _read(parts: AsyncIterator[bytes]) -> bytes | AsyncIterator[bytes]:
-    """Return a body; one that is too long to be read as what has come and what follows."""
+    """Return a whole body; for one beyond `MAX_READ_BYTES` its parts, read and unread ones."""
     read: list[bytes] = []
     size = 0
     async for part in parts:
@@ -394,10 +405,10 @@ async def _chain(read: Sequence[bytes], rest: AsyncIterator[bytes]) -> AsyncIter
 
 
 async def _parts_of(receive: Any, exchange: Exchange, seconds: float) -> AsyncIterator[bytes]:
-    """Yield a body as it comes.
+    """Yield the parts of a body as they come.
 
-    Raises `Gone` where the client leaves before its end, and `Stalled` where it pauses for so long: half a request is
-    none, and its upstream is left, too.
+    Raises `Gone` where the client leaves before the end, and `Stalled` where it pauses for `seconds`. Either breaks the
+    connection to the upstream, which must not take half a request for a whole one.
     """
     while exchange.has_more:
         try:

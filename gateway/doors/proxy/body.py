@@ -1,6 +1,6 @@
-"""A JSON body by the places of its parts, so that something is inserted and every other byte stays the client's.
+"""The byte ranges of the parts of a JSON body, so that text can be inserted and every other byte stays the client's.
 
-Rule 1: pure; a body that is no JSON, or has a member twice, has no places.
+Rule 1: pure; a body that is no JSON, or has a member twice, is refused.
 """
 
 import re
@@ -18,15 +18,14 @@ _OBJECTS = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 _TEXT = msgspec.json.Decoder(str)
 _KEY = re.compile(rb'[ \t\n\r]*[{,][ \t\n\r]*(?:"([^"\\]*)"|("(?:[^"\\]|\\.)*"))[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
-"""The name before a value of an object, as it is or with escapes."""
+"""The name before a value of an object: group 1 without escapes, group 2 with escapes and quotes."""
 _BEFORE = re.compile(rb"[ \t\n\r]*[\[,][ \t\n\r]*")
 _CLOSE = re.compile(rb"[ \t\n\r]*[{]?[ \t\n\r]*}")
-
-
+"""The end of an object; an empty one begins here, too."""
 MAX_PARTS = 20_000
-"""Values of one list or object that are read; no conversation has as many messages."""
+"""The most values of a list or object that is read; no conversation has as many messages."""
 MAX_COMMAS = 500_000
-"""Commas of a body that is read. More than any model takes in has fewer; reading that many parts takes a second."""
+"""The most commas of a body that is read; no model takes in as many parts, and to read them takes a second."""
 
 
 class UnreadableError(Exception):
@@ -34,7 +33,7 @@ class UnreadableError(Exception):
 
 
 class Edit(NamedTuple):
-    """Bytes that take the place of a range of a body; an empty range only inserts."""
+    """Bytes that replace a range of a body; with an empty range they are inserted."""
 
     start: int
     end: int
@@ -42,16 +41,16 @@ class Edit(NamedTuple):
 
 
 def members(body: bytes) -> dict[str, slice]:
-    """Return the places of the values of a body, which is an object, by name. Raises `UnreadableError`."""
+    """Return by name the ranges of the values of a body, which is an object. Raises `UnreadableError`."""
     if len(body) > MAX_COMMAS and body.count(b",") > MAX_COMMAS:
         raise UnreadableError
     return _places_of(body, 0, _decode(body, _MEMBERS))[0]
 
 
 def objects(body: bytes, span: slice) -> list[tuple[slice, dict[str, slice]]]:
-    """Return the places of a list's values, all of which are objects, and those of each one's values.
+    """Return the ranges of a list's values, which are objects, each with those of its own values by name.
 
-    Raises `UnreadableError`.
+    Raises `UnreadableError`, also for a list with other values.
     """
     at = span.start
     found: list[tuple[slice, dict[str, slice]]] = []
@@ -63,7 +62,7 @@ def objects(body: bytes, span: slice) -> list[tuple[slice, dict[str, slice]]]:
 
 
 def _begin_after(body: bytes, at: int) -> int:
-    """Return where the next value of a list begins."""
+    """Return the offset at which the next value of a list begins. Raises `UnreadableError`."""
     before = _BEFORE.match(body, at)
     if before is None:
         raise UnreadableError
@@ -71,7 +70,10 @@ def _begin_after(body: bytes, at: int) -> int:
 
 
 def _places_of(body: bytes, at: int, table: dict[str, msgspec.Raw]) -> tuple[dict[str, slice], int]:
-    """Return the places of the values of an object that begins at a place, and its end; empties the table."""
+    """Return by name the ranges of the values of an object that begins at `at`, and the offset of its end.
+
+    `table` is the decoded object; it is emptied. Raises `UnreadableError`.
+    """
     if len(table) > MAX_PARTS:
         raise UnreadableError
     found: dict[str, slice] = {}
@@ -85,18 +87,18 @@ def _places_of(body: bytes, at: int, table: dict[str, msgspec.Raw]) -> tuple[dic
         if raw is None:
             raise UnreadableError
         start, value = key.end(), bytes(raw)
-        if not body.startswith(value, start):  # the table has the last value of a name that stands there twice
+        if not body.startswith(value, start):  # the name stands there twice, and the table has its last value
             raise UnreadableError
         at = start + len(value)
         found[name] = slice(start, at)
     close = _CLOSE.match(body, at)
-    if close is None:  # a name stands there twice
+    if close is None:  # a name stands there twice, so that the table was empty too early
         raise UnreadableError
     return found, close.end()
 
 
 def elements(body: bytes, span: slice) -> list[slice]:
-    """Return the places of a list's values. Raises `UnreadableError`."""
+    """Return the ranges of a list's values. Raises `UnreadableError`."""
     at = span.start
     found: list[slice] = []
     for raw in _decode(body[span], _ELEMENTS):
@@ -127,7 +129,7 @@ def is_list(body: bytes, span: slice) -> bool:
 
 
 def text_at(body: bytes, span: slice | None) -> str:
-    """Return a text; empty for any other value. Raises `UnreadableError`."""
+    """Return the text at a range; empty without a range, or for a value that is no text. Raises `UnreadableError`."""
     if span is None:
         return ""
     raw = body[span]
@@ -140,12 +142,12 @@ def text_at(body: bytes, span: slice | None) -> str:
 
 
 def escape_for_json(text: str) -> bytes:
-    """Return a text as it stands between quotes of JSON."""
+    """Return a text escaped for JSON, without the quotes around it."""
     return encode(text)[1:-1]
 
 
 def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
-    """Return the body with edits, which do not overlap; those of one place stand in their order."""
+    """Return the body with edits, which must not overlap; those at one offset are made in their order."""
     parts: list[bytes] = []
     place = 0
     for edit in sorted(edits, key=lambda one: one.start):

@@ -1,7 +1,7 @@
-"""The work of memory on one proxied request: read it, prepare it within the deadline, report its answer.
+"""The work of memory on one proxied request: read it, insert blocks of memory within the deadline, keep its answer.
 
-Rule 1: a request that cannot be read, or is a program's own, goes on as it is; nothing of it is kept.
-Rule 2: what did not come in time is taken back: the turn is kept as one that nothing was shown in.
+Rule 1: a request that cannot be read, or that a program makes for itself, is passed on as it is; nothing of it is kept.
+Rule 2: a turn whose blocks were not there in time is kept as one in which nothing was shown.
 """
 
 import re
@@ -32,19 +32,20 @@ MAX_TOOL_EVENTS = 256
 MAX_CLIENT_CHARS = 64
 MAX_LABEL_CHARS = 256
 NAMED_ANSWER = "previous_response_id"
+"""The member of a request that names the answer it goes on from, in place of the messages before."""
 MAX_CALLED = 64
-"""Answers that call tools whose conversations are held; the oldest is forgotten first."""
+"""The most answers with calls of tools whose conversations are held; the oldest is dropped first."""
 MAX_ROUNDS = 1000
-"""Turns in loops of tools whose tokens are summed; the oldest is forgotten first."""
+"""The most turns with calls of tools whose tokens are summed; the oldest is dropped first."""
 UTILITY_CHARS = 400
-"""Of a message's or a system part's beginning that is compared with the marks of a program's own requests."""
+"""Characters of a message's or system text's beginning in which marks of a program's own requests are searched for."""
 
 Said: TypeAlias = Literal["recalled", "empty", "late", "down", "off", "skipped"]
 Status: TypeAlias = Literal["succeeded", "failed", "provider_failure", "interrupted"]
 
 
 class RecalledRequest(NamedTuple):
-    """The request as it goes on: its body, and what memory did."""
+    """The request to be passed on: its body, and what memory did."""
 
     body: bytes
     said: Said
@@ -54,39 +55,41 @@ class RecalledRequest(NamedTuple):
 
 
 class Capture(NamedTuple):
-    """A message on its way through, to be finished with its answer."""
+    """A captured message, to be stored with its answer."""
 
     language: Language
     request: ChatRequest
     params: dict[str, Any]
     upstream: Upstream
     said_hash: bytes
-    """Of the conversation, to which the answer is added."""
+    """The chain's hash up to the request's last message; the answer's hash is made of it."""
     turn_id: str | None = None
     reason: Literal["late", "down"] | None = None
-    """The reason why it went on without what memory would have given it."""
+    """The reason for which it was passed on without blocks of memory."""
     called: Sequence[str] = ()
-    """Tools that were called in earlier requests of the turn, which this one does not hold."""
+    """Tools that were called in earlier requests of the turn and that this one does not hold."""
 
 
 class Before(NamedTuple):
-    """The conversation before the first message of a request, which names an answer in its place."""
+    """The conversation before a request that names an answer in place of earlier messages."""
 
     links: Sequence[dict[str, str]] = ()
     said_hash: bytes = START
     user_index: int | None = None
-    """The place of the user's message among the links, where its turn goes on."""
+    """The index among the links of the user's message whose turn goes on."""
     user_text: str = ""
     called: Sequence[str] = ()
 
 
 class Asked(NamedTuple):
-    """The message of the user that a request is about: the parameters that say so, and where a request's begin."""
+    """The user's message that a request is about."""
 
     params: dict[str, Any]
+    """The parameters of `capture/prepare` that describe it."""
     offset: int
-    """The place in the request of the first message of the chain; below zero where the request names an answer."""
+    """The index in the request of the chain's first message; below zero where the request names an answer."""
     said_hash: bytes
+    """The chain's hash up to the request's last message."""
 
 
 class Capturing:
@@ -95,15 +98,16 @@ class Capturing:
     def __init__(self, child: Child, spool: Spool, settings: Callable[[], ProxySettings]) -> None:
         self._child, self._spool, self._settings = child, spool, settings
         self._streaming: set[str] = set()
-        """Turns whose answers are under way."""
+        """Turns whose answers are being passed on."""
         self._rounds: dict[str, Usage] = {}
+        """The tokens of open turns so far."""
         self._called: dict[str, Before] = {}
-        """Conversations up to answers that call tools, by the names of those."""
+        """By the name of an answer that calls tools, the conversation up to its end."""
         self.usage = Usage()
         self.last_turn_at: int | None = None
 
     def mode_of(self, headers: Mapping[str, Sequence[str]]) -> str:
-        """Return how memory is used in a request: a header's mode, one that is misspelt counts as `ignored`."""
+        """Return the memory mode of a request: that of its header (a misspelt one is `ignored`), else the setting."""
         given = next((value.strip().lower() for value in headers.get("x-pioneer-memory", ()) if value.strip()), None)
         if given is None:
             return self._settings().memory_mode
@@ -119,8 +123,8 @@ class Capturing:
         *,
         is_oauth: bool,
     ) -> RecalledRequest:
-        """Return a request as it goes on, within the deadline of the settings."""
-        due = time.monotonic() + self._settings().recall_deadline_ms / 1000  # what reading takes is waited for, too
+        """Return the request to be passed on, within the deadline of the settings."""
+        due = time.monotonic() + self._settings().recall_deadline_ms / 1000  # reading the request counts, too
         mode = self.mode_of(headers)
         names = _names_of(headers, address)
         if mode == "ignored" or not _is_understood(headers, names):
@@ -157,7 +161,7 @@ class Capturing:
     async def _ask(
         self, params: dict[str, Any], due: float
     ) -> tuple[dict[str, Any] | None, Literal["late", "down"] | None]:
-        """Return the blocks that memory gives until a time of the monotonic clock, or the reason why it gives none."""
+        """Return the answer of `capture/prepare`, or the reason without one; `due` is a time of the monotonic clock."""
         first = self._spool.wait_until_delivered
         try:
             found = await self._child.ask("capture/prepare", params, due - time.monotonic(), first)
@@ -168,7 +172,7 @@ class Capturing:
                 and turn["turn_id"] in self._streaming
                 and params["user_index"] == len(params["chain"]) - 1
             )
-            if is_other:  # the very same message is being answered: this is another conversation that begins alike
+            if is_other:  # that turn is being answered, so this is another conversation with the same beginning
                 source = params["source"] = {**params["source"], "thread_id": f"thr_{secrets.token_hex(12)}"}
                 again = params | {"source": source}
                 found = await self._child.ask("capture/prepare", again, due - time.monotonic())
@@ -181,6 +185,7 @@ class Capturing:
     def _is_utility(
         self, request: ChatRequest, words: str, marks: Sequence[str], headers: Mapping[str, Sequence[str]]
     ) -> bool:
+        """Return whether a program makes a request for itself, such as one for a title, by its role or its marks."""
         if _role(headers) == "task":
             return True
         texts = (words, *request.system_texts)
@@ -193,48 +198,48 @@ class Capturing:
         headers: Mapping[str, Sequence[str]],
         names: Mapping[str, str | None],
         client: str,
-        told: Sequence[str],
+        session_marks: Sequence[str],
     ) -> dict[str, str]:
-        """Return where a message comes from."""
+        """Return the parameter `source` of a captured message."""
         name = client if client != UNKNOWN else (_one(headers, "user-agent") or UNKNOWN)[:MAX_CLIENT_CHARS]
         source = {
             "door": "proxy",
             "client": name,
             "role": _role(headers),
-            "session_id": _session(told, headers, request.names),
+            "session_id": _session(session_marks, headers, request.names),
             **names,
         }
         return {key: value for key, value in source.items() if value}
 
     def _before(self, name: str | None) -> Before:
-        """Return what was said before a request, by the name of the answer that it goes on from."""
+        """Return the conversation before a request, given the name of the answer that it goes on from, if any."""
         if not name:
             return Before()
         said_hash = begin_at(name)
         return self._called.get(name) or Before([{"role": "assistant", "hash": said_hash.hex()}], said_hash)
 
     def _ask_about(self, request: ChatRequest, before: Before) -> Asked | None:
-        """Return what a request is about; None where no person said anything."""
+        """Return the user's message that a request is about; None where no person said anything."""
         said = [one.said for one in request.messages]
         hashes = follow_all(before.said_hash, said)
         links = [*before.links, *_links(said, hashes)]
         user, words = before.user_index, before.user_text
         if request.user_index is not None:
             user, words = len(before.links) + request.user_index, request.messages[request.user_index].words
-        told = without_blocks(words)[:MAX_TEXT_CHARS].replace("\0", "")
-        if user is None or not told.strip():
+        text = without_blocks(words)[:MAX_TEXT_CHARS].replace("\0", "")
+        if user is None or not text.strip():
             return None
         first = max(0, min(user, len(links) - MAX_CHAIN))
         params = {
             "chain": links[first:][:MAX_CHAIN],
             "user_index": user - first,
-            "user_text": told,
+            "user_text": text,
             "placement": self._settings().placement,
         }
         return Asked(params, first - len(before.links), [before.said_hash, *hashes][-1])
 
     def _edits(self, request: ChatRequest, asked: Asked, found: dict[str, Any], *, is_oauth: bool) -> list[Edit]:
-        """Return the edits that bring the brief and the blocks in; what a named answer holds already has them."""
+        """Return the edits that insert the brief and the blocks; messages before a named answer have theirs already."""
         placement = asked.params["placement"]
         user = asked.offset + asked.params["user_index"]
         brief: str | None = found["brief"]
@@ -260,7 +265,7 @@ class Capturing:
     async def finish(self, capture: Capture, tee: Tee, status: Status, note_written: Callable[[], None]) -> None:
         """Keep an answer; one that ends in calls of tools leaves its turn open for the next request.
 
-        `note_written` is called once it outlives this process.
+        `note_written` is called once the answer outlives this process.
         """
         finish = self._finish_of(capture, tee.answer(), status)
         if finish is not None:
@@ -300,7 +305,7 @@ class Capturing:
         return finish
 
     def _note_called(self, capture: Capture, answer: ChatAnswer) -> None:
-        """Note what was said up to an answer that calls tools: the next request may name it in the place of that."""
+        """Hold the conversation up to an answer that calls tools: the next request may name that answer instead."""
         if not answer.name:
             return
         hashes = follow_all(capture.said_hash, answer.messages)
@@ -316,6 +321,7 @@ class Capturing:
         )
 
     def _count(self, turn_id: str | None, usage: Usage | None) -> None:
+        """Add an answer's tokens to those of the process and of its turn."""
         if usage is not None:
             self.usage = _sum(self.usage, usage)
             if turn_id is not None:
@@ -324,7 +330,7 @@ class Capturing:
                 self._rounds[turn_id] = _sum(self._rounds.get(turn_id, Usage()), usage)
 
     def _events(self, capture: Capture, answer: ChatAnswer) -> list[dict[str, str]]:
-        """Return the calls of tools since the user's words, by name."""
+        """Return the names of the tools called since the user's message, as `tool_events`."""
         called = [name for name in self._tools_of(capture, answer) if name]
         return [{"name": name[:MAX_LABEL_CHARS].replace("\0", "")} for name in called][-MAX_TOOL_EVENTS:]
 
@@ -336,13 +342,13 @@ class Capturing:
 
 
 def _describe_upstream(upstream: Upstream, model: str) -> dict[str, str | None]:
-    """Return where a request goes, as a turn keeps it."""
+    """Return the member `upstream` of a turn."""
     label = model[:MAX_LABEL_CHARS].replace("\0", "")
     return {"name": upstream.name, "dialect": upstream.settings.dialect, "model": label or None}
 
 
 def _links(said: Sequence[ChainMessage], hashes: Sequence[bytes]) -> list[dict[str, str]]:
-    """Return messages with the hash up to each, as they go over the wire."""
+    """Return messages as links of the chain: the role of each, and the hash up to it."""
     return [
         {"role": one.role if one.role in {"user", "assistant"} else "tool", "hash": digest.hex()}
         for one, digest in zip(said, hashes, strict=True)
@@ -358,7 +364,7 @@ def _role(headers: Mapping[str, Sequence[str]]) -> str:
 
 
 def _names_of(headers: Mapping[str, Sequence[str]], address: ProxyAddress) -> dict[str, str | None]:
-    """Return what a request is told to belong to; a header wins over the address."""
+    """Return the workspace, agent and thread that a request names; a header wins over the address."""
     return {
         "workspace_id": _one(headers, "x-pioneer-workspace") or address.workspace_id,
         "agent_id": _one(headers, "x-pioneer-agent") or address.agent_id,
@@ -367,13 +373,13 @@ def _names_of(headers: Mapping[str, Sequence[str]], address: ProxyAddress) -> di
 
 
 def _is_understood(headers: Mapping[str, Sequence[str]], names: Mapping[str, str | None]) -> bool:
-    """Return whether a request says whose it is in words that are known: a misspelt subagent is no main one."""
+    """Return whether role and ids of a request are valid: a subagent with a misspelt role must not count as `main`."""
     return _role(headers) in ROLES and all(name is None or _ID.fullmatch(name) for name in names.values())
 
 
-def _session(told: Sequence[str], headers: Mapping[str, Sequence[str]], names: Mapping[str, str]) -> str | None:
-    """Return a program's name of the conversation, by the first of its marks that is there."""
-    for mark in (*told, "member:conversation"):
+def _session(marks: Sequence[str], headers: Mapping[str, Sequence[str]], names: Mapping[str, str]) -> str | None:
+    """Return a program's own id of the conversation, from the first header or member of its marks that is there."""
+    for mark in (*marks, "member:conversation"):
         kind, _, name = mark.partition(":")
         found = _one(headers, name) if kind == "header" else names.get(name)
         if found:

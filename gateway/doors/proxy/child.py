@@ -1,8 +1,9 @@
-"""The spawned `pioneer serve` that keeps what passes through: asked within a deadline, begun anew when it ends.
+"""The spawned `pioneer serve` that has the memory: it is asked within a deadline, and started again when it ends.
 
-Rule 1: whatever becomes of it, no request waits longer than its deadline; after three misses hardly at all, until an
-answer comes in time again.
-Rule 2: a child that cannot begin, or has ended, is begun again after half a second, doubling up to half a minute.
+Rule 1: no request waits longer than its deadline for it; after `MISSES` late answers only `SHORT_SECONDS`, until an
+answer comes again.
+Rule 2: a child that cannot start, or has ended, is started again after `FIRST_PAUSE`, which doubles up to
+`LONGEST_PAUSE`.
 """
 
 import asyncio
@@ -21,13 +22,15 @@ LONGEST_PAUSE = 30.0
 MISSES = 3
 SHORT_SECONDS = 0.025
 WARNING_SECONDS = 60.0
+"""The time between two warnings in the log."""
 BEGIN_SECONDS = 60.0
+"""The time that a child has for its first answer."""
 
 REFUSED = frozenset({"storage_full", "storage_read_only", "unavailable", "home_locked"})
-"""Reasons for which a home takes nothing in."""
+"""Reasons for which a home stores nothing."""
 
 FIRST_QUESTION = "What was said before?"
-"""Asked once, for what a first recall loads: a model and the words of languages take longer than a deadline."""
+"""A question asked once, so that the child loads what recall needs, which takes longer than a deadline."""
 HELLO = {"protocol_version": PROTOCOL_VERSION, "client": {"name": "pioneer-proxy", "version": __version__}}
 
 ChildState: TypeAlias = Literal["live", "dark"]
@@ -40,7 +43,7 @@ class Late(Exception):
 
 
 class Down(Exception):
-    """There is no child that could answer."""
+    """No child runs that could answer."""
 
 
 class Child:
@@ -50,26 +53,27 @@ class Child:
         self._command, self._changed = command, changed
         self._client: GatewayClient | None = None
         self._begun: GatewayClient | None = None
-        """The process, from its beginning on."""
+        """The child's process from its start on, also before it has answered."""
         self._misses = 0
         self._refuses = False
-        """The home takes nothing in: its disk is full, or it may only be read."""
+        """The home stores nothing: its disk is full, or it may only be read."""
         self._warned_at = -WARNING_SECONDS
         self._unwarned = 0
         self.begun = asyncio.Event()
-        """The first attempt to begin has succeeded or failed."""
+        """The first attempt to start a child has succeeded or failed."""
         self.live = asyncio.Event()
+        """A child runs that has answered."""
         self.home_id = ""
         self.late = 0
-        """Requests that went on without an answer."""
+        """The number of requests that got no answer."""
 
     @property
     def state(self) -> ChildState:
-        """Return whether it answers: one that let three requests wait in vain, or that refuses, counts as dark."""
+        """Return `dark` where no child runs, the last `MISSES` answers were late, or the home stores nothing."""
         return "live" if self._client is not None and self._misses < MISSES and not self._refuses else "dark"
 
     async def run(self) -> None:
-        """Keep a child until cancelled."""
+        """Keep a child running until cancelled."""
         pause = FIRST_PAUSE
         try:
             while True:
@@ -85,7 +89,7 @@ class Child:
                     await client.close()
 
     async def _live_once(self) -> None:
-        """Begin a child and return when it has ended; one that is cancelled stays to be closed."""
+        """Start a child and return when it has ended; after a cancellation the caller closes it."""
         try:
             client = self._begun = await GatewayClient.start(self._command)
         except OSError:
@@ -99,7 +103,7 @@ class Child:
             self.live.set()
             self._changed()
             self.begun.set()
-            with contextlib.suppress(CallFailed):  # memory may be switched off
+            with contextlib.suppress(CallFailed):  # refused where memory is switched off
                 await client.request("memory/explain", {"query": FIRST_QUESTION})
             await client.wait()
         except (CallFailed, ConnectionClosed, TimeoutError):
@@ -113,9 +117,9 @@ class Child:
     async def ask(
         self, method: str, params: Any, seconds: float, first: Callable[[], Awaitable[None]] | None = None
     ) -> Any:
-        """Return an answer within a deadline, in which `first` is waited for, too.
+        """Return an answer within `seconds`, in which `first` is awaited before the request is sent.
 
-        Raises `Late`, `Down`, and `CallFailed` for an error.
+        Raises `Late`, `Down`, and `CallFailed` for an error of the method.
         """
         client = self._client
         if client is None:
@@ -126,7 +130,7 @@ class Child:
         call.add_done_callback(self._mark_answered)
         done, _ = await asyncio.wait({call}, timeout=seconds if self._misses < MISSES else min(seconds, SHORT_SECONDS))
         if not done:
-            if not sent.is_set():  # told later than the answer, it would be another message
+            if not sent.is_set():  # sent after its answer was kept, it would count as another message
                 call.cancel()
             self._misses += 1
             self._miss()
@@ -156,20 +160,20 @@ class Child:
         return await client.request(method, params)
 
     def _mark_answered(self, call: "asyncio.Future[Any]") -> None:
-        """Note an answer, in time or late: whoever answers is not hung."""
+        """Note that a call was answered, in time or late."""
         if call.cancelled() or isinstance(call.exception(), ConnectionClosed):
             return
-        self._hear(call.exception())
+        self._note_answer(call.exception())
 
-    def _hear(self, error: BaseException | None) -> None:
-        """Note an answer: whoever answers is not hung, and says whether the home takes in what it is given."""
+    def _note_answer(self, error: BaseException | None) -> None:
+        """Note an answer: the child is not hung, and its error says whether the home stores anything."""
         before, self._misses = self.state, 0
         self._refuses = isinstance(error, CallFailed) and error.reason in REFUSED
         if self.state != before:
             self._changed()
 
     async def deliver(self, method: str, params: Any) -> Any:
-        """Return an answer, however long it takes. Raises `Down`, and `CallFailed` for an error."""
+        """Return an answer, without a deadline. Raises `Down`, and `CallFailed` for an error of the method."""
         client = self._client
         if client is None:
             raise Down
@@ -177,20 +181,21 @@ class Child:
             found = await client.request(method, params)
         except ConnectionClosed:
             if client is self._client:
-                self.live.clear()  # the task that notices its end waits for who asks again at once
+                self.live.clear()  # at once, or a caller that tries again would keep `_live_once` from running
             raise Down from None
         except CallFailed as failed:
-            self._hear(failed)
+            self._note_answer(failed)
             raise
-        self._hear(None)
+        self._note_answer(None)
         return found
 
     def _miss(self) -> None:
+        """Count a request without an answer."""
         self.late += 1
         self.warn("memory_missed")
 
     def warn(self, event: str) -> None:
-        """Log at most one warning a minute, with the count of what it stands for."""
+        """Log at most one warning within `WARNING_SECONDS`, with the number of events that it stands for."""
         self._unwarned += 1
         now = time.monotonic()
         if now - self._warned_at >= WARNING_SECONDS:

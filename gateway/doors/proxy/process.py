@@ -1,7 +1,7 @@
 """`pioneer proxy`: the process, its child, its run file.
 
-Rule 1: the proxy starts where the home cannot be opened: requests go on without memory until it can.
-Rule 2: the run file says where it listens and whether memory answers, and is gone when it ends.
+Rule 1: the proxy also starts where the child cannot open the home: requests go on without memory until it can.
+Rule 2: the run file holds the proxy's address and whether memory answers; it is removed at the end.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ log = logs.Log("proxy")
 BEGIN_SECONDS = 15.0
 """The longest wait for memory: for its first answer at the start, for the delivery of the spool at the end."""
 WRITE_SECONDS = 1.0
-"""Between two writes of the run file."""
+"""The time between two writes of the run file, unless the child's state changes."""
 
 
 def child_command(options: Options, home: Path) -> list[str]:
@@ -65,11 +65,11 @@ class _Proxy:
 
     def __init__(self, options: Options, home: Home, config: ConfigStore, owner: str) -> None:
         self.home, self.config, self.owner = home, config, owner
-        self.child = Child(child_command(options, home.root), self.note_turn)
+        self.child = Child(child_command(options, home.root), self.note_child)
         self.spool = Spool(home.root, owner, self.child)
         self.capturing = Capturing(self.child, self.spool, self.settings)
         self.place = DoorAddress(bind="127.0.0.1", port=0)
-        self._news, self._turned = asyncio.Event(), asyncio.Event()
+        self._changed, self._child_changed = asyncio.Event(), asyncio.Event()
         self._writing = asyncio.Lock()
 
     def settings(self) -> ProxySettings:
@@ -77,13 +77,13 @@ class _Proxy:
         return self.config.config.proxy
 
     def note_change(self) -> None:
-        """Have the run file written soon."""
-        self._news.set()
+        """Have the run file written within `WRITE_SECONDS`."""
+        self._changed.set()
 
-    def note_turn(self) -> None:
-        """Have the run file written at once: memory answers, or does so no more."""
-        self._turned.set()
-        self._news.set()
+    def note_child(self) -> None:
+        """Have the run file written at once, as the child's state changed."""
+        self._child_changed.set()
+        self._changed.set()
 
     def entry(self) -> RunFile:
         """Return the contents of the run file."""
@@ -99,19 +99,19 @@ class _Proxy:
             usage=self.capturing.usage,
         )
 
-    async def tell(self) -> None:
-        """Write the run file when something changed, until cancelled."""
+    async def keep_run_file(self) -> None:
+        """Write the run file after changes, until cancelled."""
         while True:
-            await self._news.wait()
+            await self._changed.wait()
             await self.write()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(WRITE_SECONDS):
-                    await self._turned.wait()
+                    await self._child_changed.wait()
 
     async def write(self) -> None:
-        """Write the run file as things are now."""
-        self._news.clear()
-        self._turned.clear()
+        """Write the run file with the present state."""
+        self._changed.clear()
+        self._child_changed.clear()
         async with self._writing:
             with contextlib.suppress(OSError):
                 await anyio.to_thread.run_sync(write_run_file, self.home.run, "proxy", self.entry())
@@ -119,12 +119,13 @@ class _Proxy:
 
 @asynccontextmanager
 async def _open_proxy(options: Options, wish: HttpOptions) -> AsyncGenerator[tuple[_Proxy, DoorServer, ProxyDoor]]:
+    """Yield a proxy that listens but does not run yet. Raises `UnusableError`."""
     os.umask(0o077)
     with raising_unusable():
         home = Home(options.home)
         config = ConfigStore(options.config or home.root / "config.toml", is_named=options.config is not None)
         logs.configure(home.logs, options.log_level, lambda text: text, uses_stderr=options.uses_stderr)
-        for one in config.unknown_keys:  # its child says so of the home; what is the proxy's own is said here
+        for one in config.unknown_keys:  # the child reports them as the home's state, the proxy in its own log
             more = {"key": one.key, "nearest": one.nearest, "line": one.line}
             log.warning("config_degraded", reason="unknown_key", **more)
         token, internal = Token(token_path(home.root, "proxy")), Token(home.root / FOLDER / INTERNAL)
@@ -161,18 +162,18 @@ async def _open_proxy(options: Options, wish: HttpOptions) -> AsyncGenerator[tup
 async def serve(options: Options, wish: HttpOptions) -> int:
     """Pass requests on until a signal; return the exit code."""
     async with _open_proxy(options, wish) as (proxy, server, door):
-        asked = asyncio.create_task(wait_for_signal())
+        signalled = asyncio.create_task(wait_for_signal())
         async with asyncio.TaskGroup() as tasks:
-            works = [tasks.create_task(work()) for work in (proxy.child.run, proxy.spool.run, proxy.tell)]
+            works = [tasks.create_task(work()) for work in (proxy.child.run, proxy.spool.run, proxy.keep_run_file)]
             serving = tasks.create_task(server.run_door())
             await server.listening.wait()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(BEGIN_SECONDS):
                     await proxy.child.begun.wait()
-            await proxy.write()  # whoever reads the line finds the file
+            await proxy.write()  # before the line, so that a program that reads the line finds the file
             sys.stdout.write(f"pioneer proxy: {proxy.place.url}, capture: {proxy.child.state}\n")
             sys.stdout.flush()
-            await asked
+            await signalled
             server.stop()
             await serving
             await door.close()

@@ -1,7 +1,8 @@
-"""The route of a request: its address is taken apart, its upstream found, its headers made. Pure.
+"""The route of a request: the parts of its address, its upstream, and the headers that are passed on; pure.
 
-Rule 1: the client's credential wins; ours takes the place of one that is absent, or the word `pioneer`.
-Rule 2: no header of ours reaches a vendor; a loopback upstream learns which homes a request went through.
+Rule 1: the client's credential wins; the configured key is used where there is none, or where it is the word `pioneer`.
+Rule 2: no header of the gateway reaches a vendor. An upstream on this machine gets the homes that a request went
+through, so that a loop is noticed.
 """
 
 import hmac
@@ -20,12 +21,12 @@ LANGUAGES: Mapping[str, tuple[Language, Dialect]] = {
     "/v1/responses": ("responses", "openai"),
     "/v1/messages": ("messages", "anthropic"),
 }
-"""The routes that are understood."""
+"""The paths whose requests memory understands, with language and dialect."""
 USUAL: Mapping[str, UpstreamSettings] = {
     "openai": UpstreamSettings(dialect="openai", base_url="https://api.openai.com/v1"),
     "anthropic": UpstreamSettings(dialect="anthropic", base_url="https://api.anthropic.com"),
 }
-"""Upstreams where none is configured."""
+"""The upstreams that are used where none is configured."""
 HOP_BY_HOP = frozenset(
     {
         b"connection",
@@ -45,16 +46,16 @@ OWN_PREFIX = b"x-pioneer-"
 HOP = b"x-pioneer-hop"
 LENGTH = b"Content-Length"
 PLAIN = (b"Accept-Encoding", b"identity")
-"""Has an answer come as text, in the place of the client's own header."""
+"""The header, in place of the client's own, that asks for an answer without compression."""
 INTERNAL = "x-pioneer-internal"
 OUR_WORD = "pioneer"
+"""The placeholder for a key, as some programs refuse an empty one."""
 OAUTH = "bearer sk-ant-oat"
+"""The beginning of a subscription's credential."""
 _PATH = re.compile(
     r"(?:/t/(?P<token>[A-Za-z0-9_-]+))?(?:/u/(?P<upstream>[^/]+))?(?:/w/(?P<workspace>[^/]+))?(?:/a/(?P<agent>[^/]+))?"
     r"(?P<path>/.*)"
 )
-
-
 _DOTS = re.compile(r"(?:^|[/\\])\.{1,2}(?:[/\\]|$)")
 _BELOW = "/v1/"
 
@@ -70,12 +71,12 @@ class ProxyAddress(NamedTuple):
 
     @property
     def is_served(self) -> bool:
-        """Return whether the path stays below `/v1/`, however an upstream reads its dots."""
+        """Return whether the path is below `/v1/` and has no dots by which it could leave that."""
         return self.path.startswith(_BELOW) and not _DOTS.search(unquote(self.path))
 
 
 def read_address(raw_path: str) -> ProxyAddress:
-    """Return the parts of a path."""
+    """Return the parts of a path; of one in another form, the path alone."""
     found = _PATH.fullmatch(raw_path)
     if found is None:
         return ProxyAddress(None, None, None, None, raw_path)
@@ -83,7 +84,7 @@ def read_address(raw_path: str) -> ProxyAddress:
 
 
 def is_right(given: str | None, token: str) -> bool:
-    """Return whether a token is the right one; the time that this takes says nothing about it."""
+    """Return whether a token is the right one; they are compared in constant time."""
     return hmac.compare_digest((given or "").encode("utf-8", "replace"), token.encode())
 
 
@@ -99,7 +100,7 @@ class Upstream(NamedTuple):
         return is_loopback(self.settings.base_url)
 
     def url(self, path: str, query: bytes) -> str:
-        """Return the address of a vendor's path there."""
+        """Return the address of a vendor's path at this upstream; a base URL of `openai` includes `/v1`."""
         below = path.removeprefix("/v1") if self.settings.dialect == "openai" else path
         return self.settings.base_url.rstrip("/") + below + (f"?{query.decode('ascii')}" if query else "")
 
@@ -107,7 +108,10 @@ class Upstream(NamedTuple):
 def find_upstream(
     address: ProxyAddress, names: frozenset[str], configured: Mapping[str, UpstreamSettings]
 ) -> Upstream | None:
-    """Return the upstream of a request, whose headers are `names`; None where there is none of that name."""
+    """Return the upstream of a request with headers of these names; None where the address names an unknown one.
+
+    Without a name in the address it is the default of the request's dialect, or the first one.
+    """
     known = configured or USUAL
     if address.upstream is not None:
         named = known.get(address.upstream) or USUAL.get(address.upstream)
@@ -122,7 +126,10 @@ def find_upstream(
 def request_headers(
     headers: Sequence[Header], upstream: Upstream, key: str | None, *, home_id: str, is_understood: bool
 ) -> list[Header]:
-    """Return the headers of the request that goes on, in the client's order and spelling."""
+    """Return the headers of the request that is passed on, in the client's order and spelling.
+
+    `key` is the configured one; `is_understood` asks for an answer without compression.
+    """
     dropped = HOP_BY_HOP | _find_connection_headers(headers)
     kept = [
         (name, PLAIN[1] if is_understood and small == PLAIN[0].lower() else value)
@@ -139,7 +146,7 @@ def request_headers(
 
 
 def with_length(headers: Sequence[Header], size: int) -> list[Header]:
-    """Return headers with the length of a body, in its place where there is one."""
+    """Return headers with the length of a body, in place of the given length or at the end."""
     length = str(size).encode()
     made = [(name, length if name.lower() == LENGTH.lower() else value) for name, value in headers]
     return made if _holds(made, LENGTH) else [*made, (LENGTH, length)]
@@ -150,11 +157,13 @@ def _holds(headers: Sequence[Header], wanted: bytes) -> bool:
 
 
 def _find_connection_headers(headers: Sequence[Header]) -> frozenset[bytes]:
-    told = [value for name, value in headers if name.lower() == b"connection"]
-    return frozenset(part.strip().lower() for value in told for part in value.split(b","))
+    """Return the names of headers that `Connection` lists as meant for this hop alone."""
+    values = [value for name, value in headers if name.lower() == b"connection"]
+    return frozenset(part.strip().lower() for value in values for part in value.split(b","))
 
 
 def _with_key(headers: list[Header], dialect: Dialect, key: str | None) -> list[Header]:
+    """Return headers with the key in place of the client's credential, unless that is a real one."""
     given = {name.lower(): value.decode("latin-1").strip() for name, value in headers}
     held = [given.get(b"authorization", ""), given.get(b"x-api-key", "")]
     real = [one for one in held if one.lower().removeprefix("bearer").strip() not in {"", OUR_WORD}]
@@ -169,7 +178,7 @@ def _with_key(headers: list[Header], dialect: Dialect, key: str | None) -> list[
 
 
 def response_headers(headers: Sequence[Header]) -> list[Header]:
-    """Return the headers of an answer that goes back, in their order."""
+    """Return the headers of an upstream's answer that are passed back, in their order."""
     dropped = (HOP_BY_HOP - {b"host"}) | _find_connection_headers(headers)
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
@@ -181,7 +190,7 @@ def has_hop(headers: Mapping[str, Sequence[str]], home_id: str) -> bool:
 
 
 def is_oauth(headers: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether a request has a subscription's token, whose system text is judged."""
+    """Return whether a request has a subscription's token; its vendor checks the system text, which stays as it is."""
     return any(value.lower().startswith(OAUTH) for value in headers.get("authorization", ()))
 
 

@@ -1,10 +1,11 @@
-"""The spool: answers on disk until memory has them. A file of lines, and a worker that delivers them.
+"""The spool: a file that holds answers until memory has them, and a worker that delivers them.
 
-Rule 1: a line is on disk before it is delivered, and leaves the file when memory has it. Delivered twice, it is kept
-once.
-Rule 2: lines are delivered in their order, so that a conversation stays in order. What an ended proxy left, the spawned
-gateway delivers at its start.
-Rule 3: lines that a gateway took before it forgot something are not delivered any more: it has done so.
+Rule 1: an answer is on disk before it is delivered. Once all are delivered the file is removed. One that is delivered
+twice is kept once.
+Rule 2: answers are delivered in their order, so that a conversation stays in order. Those that an ended proxy left, the
+spawned gateway takes at its start.
+Rule 3: a gateway that forgets something takes the waiting answers first; their file is gone then, and they are not
+delivered again.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ log = Log("proxy")
 
 
 class _Waiting(NamedTuple):
-    """A finish that waits, and the number of the file that holds its line; None where none could be written."""
+    """The parameters of a waiting `capture/finish`, and the number of the file with its line; None without a file."""
 
     finish: dict[str, Any]
     file: int | None
@@ -45,13 +46,13 @@ class Spool:
 
     @property
     def count(self) -> int:
-        """Return how many lines wait."""
+        """Return the number of answers that wait."""
         return len(self._waiting)
 
     async def add(self, finish: dict[str, Any], note_written: Callable[[], None]) -> None:
-        """Have a finish on disk, then deliver it; where it cannot be stored it is delivered all the same.
+        """Write a finish to the disk, then queue its delivery, also where it cannot be written.
 
-        `note_written` is called once its line outlives this process.
+        `note_written` is called once its line outlives this process. Beyond `MAX_BYTES` the finish is dropped.
         """
         line = line_of(finish)
         if self._own.size + len(line) > MAX_BYTES:
@@ -76,7 +77,7 @@ class Spool:
         await self._settled.wait()
 
     async def run(self) -> None:
-        """Deliver until cancelled."""
+        """Deliver what waits, until cancelled."""
         while True:
             if not self._waiting:
                 self._news.clear()
@@ -99,6 +100,6 @@ class Spool:
             self._waiting.popleft()
 
     def _settle(self) -> None:
-        """Everything was delivered: the file goes."""
+        """Remove the file, as everything was delivered, and let `wait_until_delivered` return."""
         self._settled.set()
         self._own.remove()

@@ -1,9 +1,9 @@
-"""An answer that is read for memory while it is passed on.
+"""The reading of an answer for memory while it is passed on.
 
-Rule 1: a chunk is only put aside when it comes; a short answer is read once its last byte has gone.
-Rule 2: of a long one the words are held once, and the rest goes as it is read.
-Rule 3: one that was packed though nobody asked for it is unpacked for memory alone; what cannot be is kept without its
-words.
+Rule 1: a chunk is only put aside when it comes; a short answer is read after its last byte.
+Rule 2: a long answer is read as it comes: its words are held once, and the rest is dropped.
+Rule 3: an answer that is compressed although the request did not allow it is decompressed for memory alone. One that
+cannot be is kept without its words.
 """
 
 import zlib
@@ -16,15 +16,15 @@ from gateway.doors.proxy.route import Language
 
 DIALECTS: Mapping[Language, Any] = {"chat": openai_chat, "responses": openai_responses, "messages": anthropic_messages}
 ASIDE_BYTES = 64 * 1024
-"""Chunks of so many bytes are read at once: 400 usual ones, in about a millisecond."""
+"""Bytes that are put aside before they are read at once: 400 usual chunks, in about a millisecond."""
 MOST_UNPACKED = 64 * 1024 * 1024
-"""Bytes of a packed answer that are read; a few may say that they are without end."""
+"""The most bytes of a decompressed answer: a few compressed ones may stand for any number."""
 PACKED: Mapping[bytes, int] = {b"gzip": zlib.MAX_WBITS | 16, b"x-gzip": zlib.MAX_WBITS | 16, b"deflate": zlib.MAX_WBITS}
-"""Encodings that are unpacked, with the window that zlib takes for them."""
+"""Encodings that are decompressed, with the parameter `wbits` of zlib for each."""
 
 
 class Tee:
-    """The bytes of an answer, on their way to memory."""
+    """The reader of one answer's bytes."""
 
     def __init__(self, language: Language) -> None:
         self._language: Language = language
@@ -37,7 +37,7 @@ class Tee:
         self._is_unreadable = False
 
     def begin(self, *, is_stream: bool, encoding: bytes = b"") -> None:
-        """Read what comes as events where it is a stream, and as one piece else."""
+        """Set the form of the bytes that follow: events or one JSON value, and their encoding."""
         if is_stream:
             self._events = EventReader()
         if encoding in PACKED:
@@ -45,7 +45,7 @@ class Tee:
         self._is_unreadable = encoding not in {*PACKED, b"", b"identity"}
 
     def add(self, chunk: bytes) -> None:
-        """Put a chunk aside, or read what has come so far."""
+        """Put a chunk aside; read events once `ASIDE_BYTES` have come."""
         data = self._unpack(chunk)
         self._aside.append(data)
         self._size += len(data)
@@ -71,7 +71,7 @@ class Tee:
             self._streamed.take(event)
 
     def answer(self) -> ChatAnswer:
-        """Return the answer, as far as it came; nothing of it is held any more."""
+        """Return the answer, as far as it came, and drop its bytes."""
         if self._is_unreadable:
             self._aside = []
             return ChatAnswer(is_whole=True)

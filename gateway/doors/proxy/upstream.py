@@ -1,7 +1,7 @@
-"""The one place that knows httpx2: requests to models, sent as they are, and answers as they come.
+"""The one place that knows httpx2: it sends requests to models, and returns the bytes of answers as they come.
 
 Rule 1: nothing is added to a request; no redirect is followed, and no credential is read from a file.
-Rule 2: a proxy of the environment holds for other machines only.
+Rule 2: the proxy that the environment names is used for other machines only.
 """
 
 import ssl
@@ -15,7 +15,6 @@ from gateway.doors.proxy.route import Header, Upstream
 CONNECTIONS = 512
 STREAM = b"text/event-stream"
 
-
 Body: TypeAlias = bytes | AsyncIterator[bytes] | None
 
 
@@ -24,7 +23,7 @@ class Unreachable(Exception):
 
 
 class TimedOut(Exception):
-    """The upstream said nothing in time."""
+    """The upstream sent nothing in time."""
 
 
 class Broken(Exception):
@@ -46,15 +45,15 @@ class Answering:
 
     @property
     def encoding(self) -> bytes:
-        """Return how the answer is packed; nothing for one that is as it is."""
-        told = [value for name, value in self.headers if name.lower() == b"content-encoding"]
-        return b", ".join(told).strip().lower()
+        """Return the content encodings in small letters; empty for an answer without one."""
+        values = [value for name, value in self.headers if name.lower() == b"content-encoding"]
+        return b", ".join(values).strip().lower()
 
     @property
     def size(self) -> int | None:
-        """Return how many bytes the answer has; None where its end comes by itself."""
-        told = [value for name, value in self.headers if name.lower() == b"content-length"]
-        return int(told[0]) if told and told[0].isdigit() else None
+        """Return the length of the body in bytes; None where the head does not give it."""
+        values = [value for name, value in self.headers if name.lower() == b"content-length"]
+        return int(values[0]) if values and values[0].isdigit() else None
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the bytes as they come from the network. Raises `Broken`."""
@@ -66,7 +65,7 @@ class Answering:
             raise Broken from None
 
     async def close(self) -> None:
-        """Give the connection back, or hang up on what has not ended."""
+        """Return the connection to the pool, or close it where the answer has not ended."""
         await self._response.aclose()
 
 
@@ -114,7 +113,7 @@ class Upstreams:
         return Answering(response)
 
     async def close(self) -> None:
-        """Hang up on everybody."""
+        """Close every connection."""
         await self._here.aclose()
         if self._away is not None:
             await self._away.aclose()

@@ -44,11 +44,11 @@ OF_REASON: Mapping[ErrorReason, int] = {
     "overloaded": TRY_AGAIN,
     "internal": DEFECT,
 }
-"""The exit code of each error of the contract; for every other one: unavailable."""
+"""The exit code of each error of the contract, by its reason; of a reason without a row it is `UNAVAILABLE`."""
 
 
 class Stop(Exception):
-    """A command cannot go on: an exit code, and a line for a person."""
+    """The end of a command that cannot go on: its exit code, and the line that a person reads."""
 
     def __init__(self, code: int, line: str) -> None:
         self.code = code
@@ -72,17 +72,17 @@ UNWRITABLE = frozenset(
         errno.EINVAL,
     }
 )
-"""No room, no permission, or no such place: a person can change that; any other failure is the disk's."""
+"""Errors that a person can mend: no room, no permission, no such place. Any other one is `IO_ERROR`, a failing disk."""
 
 
 def describe_os_error(error: OSError) -> str:
-    """Return the system's message without the path that it may name."""
+    """Return the system's message alone; `str(error)` would add the path."""
     return error.strerror or type(error).__name__
 
 
 @contextmanager
 def writing(path: Path) -> Generator[None]:
-    """Write a file that the command line names. Raises `Stop` with its name."""
+    """Turn an `OSError` of the block, which writes a file that the command line names, into a `Stop` with its name."""
     try:
         yield
     except OSError as error:
@@ -91,7 +91,7 @@ def writing(path: Path) -> Generator[None]:
 
 
 def require_folder_of(file: Path) -> None:
-    """Raise `Stop` where a file is to be written into a folder that is not there: a slip of the pen makes none."""
+    """Raise `Stop` where the folder of a file to be written does not exist: a mistyped path creates no folders."""
     folder = file.absolute().parent
     if not folder.is_dir():
         raise Stop(CANNOT_WRITE, f"{file} cannot be written: there is no folder {folder}")
@@ -99,7 +99,7 @@ def require_folder_of(file: Path) -> None:
 
 @contextmanager
 def reading(path: Path) -> Generator[None]:
-    """Read a file that the command line names. Raises `Stop` with its name."""
+    """Turn an `OSError` of the block, which reads a file that the command line names, into a `Stop` with its name."""
     try:
         yield
     except OSError as error:
@@ -110,23 +110,23 @@ def reading(path: Path) -> Generator[None]:
 def check_folder(path: Path) -> str:
     """Return the absolute path of a folder that the command line names. Raises `Stop` with its name if it is none."""
     if not path.is_dir():
-        told = f"{path} is a file; a folder is wanted" if path.exists() else f"there is no such folder: {path}"
-        raise Stop(NO_INPUT, told)
+        line = f"{path} is a file; a folder is wanted" if path.exists() else f"there is no such folder: {path}"
+        raise Stop(NO_INPUT, line)
     return str(path.absolute())
 
 
 def code_of_system(error: OSError) -> int:
-    """Return the exit code for an error of the system where no file of the command line is known to be its place."""
+    """Return the exit code for an `OSError` that no file of the command line is known to have caused."""
     return CANNOT_WRITE if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS} else IO_ERROR
 
 
 def code_of(error: GatewayError) -> int:
-    """Return the exit code for an error of the contract; a failing store has another one than a busy one."""
+    """Return the exit code for an error of the contract; `IO_ERROR` where the database's disk fails."""
     if getattr(error, "trouble", None) in {"io_error", "database_moved"}:
         return IO_ERROR
     return code_for(error.reason, UNAVAILABLE)
 
 
 def code_for(reason: str | None, otherwise: int) -> int:
-    """Return the exit code for a reason of the contract."""
+    """Return the exit code for a reason of the contract; `otherwise` for one without a row."""
     return OF_REASON.get(cast("ErrorReason", reason), otherwise)

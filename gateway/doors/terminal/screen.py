@@ -28,9 +28,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def prepare(*, is_json: bool) -> None:
-    """Let every letter through: JSON is UTF-8, and a console that lacks a letter shows its number.
+    """Make stdout and stderr writable for any text: JSON is UTF-8, and a console shows the code of a letter it lacks.
 
-    A stream that the shell has closed goes nowhere.
+    A stream that the shell has closed is replaced by the null device.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -43,24 +43,24 @@ def prepare(*, is_json: bool) -> None:
 
 
 def is_rich(stream: TextIO | None = None) -> bool:
-    """Return whether a terminal reads (of stdout, where no other stream is named) that can show more than lines."""
+    """Return whether a stream, stdout by default, is a terminal that can show colours and tables."""
     return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
 
 
 def plain(text: str) -> str:
-    """Return a text on one line that no terminal stumbles over."""
+    """Return a text on one line, with U+FFFD for whatever is not printable."""
     return "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
 
 
 def readable(text: str) -> str:
-    """Return a text with its lines that no terminal stumbles over."""
+    """Return a text with its line breaks and tabs, and with U+FFFD for whatever else is not printable."""
     return "\n".join(
         "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in line) for line in text.split("\n")
     )
 
 
 def when(at: int | None) -> str:
-    """Return a time as the user's clock has it."""
+    """Return a time, in Unix milliseconds, as date and minute in the machine's time zone; empty for None."""
     if at is None:
         return ""
     try:
@@ -70,7 +70,7 @@ def when(at: int | None) -> str:
 
 
 def size(count: int, byte: str = "B") -> str:
-    """Return a number of bytes for a person; `byte` is the unit of the small ones."""
+    """Return a number of bytes with its unit; `byte` names the unit below 1 KiB."""
     amount = float(count)
     for unit in (byte, "KiB", "MiB", "GiB"):
         if amount < 1024:
@@ -80,12 +80,12 @@ def size(count: int, byte: str = "B") -> str:
 
 
 def format_count(count: int, one: str, several: str) -> str:
-    """Return a number with its noun, or with the words that follow it."""
+    """Return a number and the words that follow it: `one` after 1, else `several`."""
     return f"{count} {one if count == 1 else several}"
 
 
 def words(code: str | None) -> str:
-    """Return a code of the contract as a person reads it."""
+    """Return a code of the contract with blanks for its underscores; empty for None."""
     return (code or "").replace("_", " ")
 
 
@@ -95,34 +95,31 @@ def show_json(value: Any) -> None:
 
 
 def show_error(error: BaseException, line: str) -> None:
-    """Write an error as the JSON document in place of a result."""
+    """Write an error as the JSON document in place of a result; `line` describes one that is none of the contract."""
     details: dict[str, Any] = getattr(error, "details", None) or {}
-    told: dict[str, Any] = {"message": line} | details
-    found: Any = error.on_the_wire() if isinstance(error, GatewayError) else told
-    show_json({"error": found})
+    described: Any = error.on_the_wire() if isinstance(error, GatewayError) else {"message": line} | details
+    show_json({"error": described})
 
 
 def say(line: str = "", style: str | None = None) -> None:
-    """Write a line; in colour on a terminal."""
-    if style is None or not is_rich() or "NO_COLOR" in os.environ:
-        sys.stdout.write(line + "\n")
-        return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    Console(highlight=False).print(Text(line, style), soft_wrap=True)
+    """Write a line to stdout; in the style, as rich names it, where a terminal reads."""
+    _write_line(sys.stdout, line, style)
 
 
 def hint(line: str, style: str | None = None) -> None:
-    """Write a hint for a person on stderr, after the answer."""
+    """Write a hint for a person to stderr, after the answer; in the style, where a terminal reads."""
     sys.stdout.flush()
-    if style is None or not is_rich(sys.stderr) or "NO_COLOR" in os.environ:
-        sys.stderr.write(line + "\n")
+    _write_line(sys.stderr, line, style)
+
+
+def _write_line(stream: TextIO, line: str, style: str | None) -> None:
+    if style is None or not is_rich(stream) or "NO_COLOR" in os.environ:
+        stream.write(line + "\n")
         return
     from rich.console import Console  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    Console(stderr=True, highlight=False).print(Text(line, style), soft_wrap=True)
+    Console(file=stream, highlight=False).print(Text(line, style), soft_wrap=True)
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], to: TextIO | None = None) -> None:
@@ -140,7 +137,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], to: TextIO
 
 
 def draw(console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Show rows of cleaned cells."""
+    """Draw rows of printable cells in the shape that the console's width has room for."""
     from rich.cells import cell_len  # noqa: PLC0415
 
     natural = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
@@ -177,11 +174,11 @@ def _draw_stack(console: "Console", columns: Sequence[str], row: Sequence[str]) 
     for name, cell in named[1:]:
         if not cell or name in tables.WIDE:
             continue
-        said = Text.assemble((f"{name} ", "dim"), cell)
-        if line.cell_len + tables.GAP + said.cell_len > console.width:
+        part = Text.assemble((f"{name} ", "dim"), cell)
+        if line.cell_len + tables.GAP + part.cell_len > console.width:
             console.print(line, soft_wrap=True)
             line = Text(" " * (tables.INDENT - tables.GAP))
-        line.append(" " * tables.GAP).append_text(said)
+        line.append(" " * tables.GAP).append_text(part)
     console.print(line, soft_wrap=True)
     for name, cell in named[1:]:
         if cell and name in tables.WIDE:
@@ -189,27 +186,27 @@ def _draw_stack(console: "Console", columns: Sequence[str], row: Sequence[str]) 
 
 
 def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
-    """Write names and values, one pair a line."""
+    """Write names and values, one pair a line, the values in one column; a pair without a value is left out."""
     listed = [(name, plain(value)) for name, value in pairs if value]
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
         say(f"{name:<{width}}  {value}")
 
 
-def is_asked() -> bool:
-    """Return whether a person can be asked."""
-    # a shell may close it
+def can_ask() -> bool:
+    """Return whether a person can answer a question: stdin is a terminal."""
+    # stdin is None where the shell has closed it
     return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Go on only with the user's yes; not to be called in an event loop, which would keep Ctrl-C to itself.
+    """Ask the user, unless `is_sure`. Raises `Stop` where nobody can be asked, or the answer is not yes.
 
-    Raises `Stop`.
+    Not to be called in an event loop, which would keep Ctrl-C to itself.
     """
     if is_sure:
         return
-    if not is_asked():
+    if not can_ask():
         raise Stop(USAGE, "nobody can be asked here; say --yes to go on")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()

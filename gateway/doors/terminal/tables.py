@@ -1,4 +1,4 @@
-"""The layout of a table for a terminal of any width; `screen` draws it.
+"""The layout of a table for a terminal of any width; `screen` draws it. Widths are in cells of the terminal.
 
 Rule 1: no cell is ever cut: an id that is shown can be copied.
 Rule 2: where there is no room, columns that help least are left out; where that is not enough, each row is a line of
@@ -15,22 +15,24 @@ WIDE = frozenset({"content", "text", "meaning", "why", "title", "question", "nam
 SPARE = ("updated", "made", "scope", "workspace")
 """Columns that are left out first, in this order: `--json`, `show` and a wider terminal have them."""
 LEAST = 30
-"""Narrower columns of sentences are hard to read."""
+"""The least width of a column of sentences; a narrower one is hard to read."""
 GAP = 2
+"""Blanks between columns."""
 INDENT = 4
+"""Blanks before the long cells of a stacked row."""
 
 Shape: TypeAlias = Literal["table", "stack"]
 
 
 class Layout(Struct, frozen=True):
-    """The layout of rows: their shape, and for a table the columns' places with their widths."""
+    """The layout of rows: their shape, and for a table the width of each shown column by its index."""
 
     shape: Shape
     widths: dict[int, int]
 
 
 def layout_of(columns: Sequence[str], natural: Sequence[int], room: int) -> Layout:
-    """Return the layout for columns that would like to be so wide."""
+    """Return the layout for a terminal of width `room`; `natural` is the width of each column's longest cell."""
     shown = list(range(len(columns)))
     leaving = [place for name in SPARE for place in shown if columns[place] == name]
     while True:
@@ -44,7 +46,7 @@ def layout_of(columns: Sequence[str], natural: Sequence[int], room: int) -> Layo
 
 
 def _share_room(widths: dict[int, int], natural: Sequence[int], left: int) -> dict[int, int]:
-    """Return the columns' widths with the remaining room, given in order and in fair shares to those that need it."""
+    """Return the widths with the room that is left added to them, in order and in fair shares where it is needed."""
     wanting = [place for place, width in widths.items() if width < natural[place]]
     for number, place in enumerate(wanting):
         more = min(natural[place] - widths[place], left // (len(wanting) - number))

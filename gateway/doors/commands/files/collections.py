@@ -1,6 +1,6 @@
-"""The verbs of `pioneer knowledge` that arrange which folders are searched.
+"""The verbs of `pioneer knowledge` for collections: add, list, status, scan, retry, update, remove.
 
-Rule 1: what changes a collection compares its files before it answers, as far as a few seconds reach.
+Rule 1: a verb that changes a collection compares its folder before it answers, for at most `COMPARE_SECONDS`.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from typing import Any
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands.door import HomeMethods, config_of, has_home, home_of, through_door
 from gateway.doors.commands.options import present
+from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.exits import check_folder
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
@@ -23,12 +24,12 @@ SWITCHES = ("follow_gitignore", "watch", "recall", "enrich")
 
 
 def to_option_name(name: str) -> str:
-    """Return the option that a member of parameters has."""
+    """Return the option for a member of parameters."""
     return f"--{name.replace('_', '-')}"
 
 
 def add_choices(to: argparse.ArgumentParser) -> None:
-    """Add the options that a collection is made and changed with."""
+    """Add the options that `add` and `update` share."""
     to.add_argument("--name", metavar="NAME", help="what it is called")
     for name in COLLECTION_CHOICES:
         to.add_argument(f"--{name}", action="append", metavar="PATTERN", help="as in a .gitignore; repeatable")
@@ -43,7 +44,7 @@ def _choices(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) -> None:
-    """Write a result as JSON where that is asked for, else as lines for a person."""
+    """Write a result as JSON with `--json`, else call `lines` with it."""
     if given.json:
         show_json(result)
     else:
@@ -51,7 +52,7 @@ def show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) -
 
 
 def add_collection(given: argparse.Namespace) -> int:
-    """Have a folder indexed, or show what would be."""
+    """Have a folder indexed, or with `--dry-run` show its preview."""
     params = {
         "path": check_folder(given.path),
         "dry_run": given.dry_run,
@@ -78,12 +79,13 @@ def add_collection(given: argparse.Namespace) -> int:
 
 @contextmanager
 def _previewing_home(given: argparse.Namespace) -> Generator[None]:
-    """Let a preview have a home of its own for its time where there is none: it makes no other."""
+    """Give a preview without a home a temporary one, so that it makes none."""
     if not given.dry_run or has_home(given):
         yield
         return
     home = home_of(given).absolute()
-    above = next(folder for folder in home.parents if folder.is_dir())  # where the same folders are refused
+    # Beside the real home, because the same roots are then refused.
+    above = next(folder for folder in home.parents if folder.is_dir())
     config = config_of(given)
     with TemporaryDirectory(prefix=".pioneer-preview-", dir=above) as folder:
         given.home, given.config = Path(folder), config if config.exists() else None
@@ -95,10 +97,10 @@ def _show_added(result: CollectionAddResult) -> None:
         _show_preview(result.preview)
         return
     files = result.collection.files
-    told = f"{_files(files.indexed + files.partial)} indexed"
+    state = f"{_files(files.indexed + files.partial)} indexed"
     if files.pending or result.collection.scanned_at is None:
-        told = f"indexing {_files(files.pending)} in the background; `pioneer knowledge status` tells how far it is"
-    say(f"{result.collection.collection_id}\t{told}", "green")
+        state = f"indexing {_files(files.pending)} in the background; `pioneer knowledge status` tells how far it is"
+    say(f"{result.collection.collection_id}\t{state}", "green")
     named = result.collection.collection_id
     if files.skipped:
         hint(f"skipped: {_counts(files.skipped)}; `pioneer knowledge why {named}:PATH` tells of one why")
@@ -115,13 +117,13 @@ def _files(number: int) -> str:
 
 
 def _size(size: int) -> str:
-    """Return a number of bytes for a person."""
+    """Return a number of bytes with a decimal unit, as file managers show it."""
     units = (("MB", 1_000_000), ("kB", 1000))
     return next((f"{size / one:.1f} {unit}" for unit, one in units if size >= one), f"{size} bytes")
 
 
 def _counts(counted: Mapping[str, int]) -> str:
-    """Return counts by their names, the largest first."""
+    """Return counts with their names in one line, the largest first."""
     ordered = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
     return ", ".join(f"{name} {_count(count)}" for name, count in ordered) or "none"
 
@@ -135,11 +137,11 @@ def _show_preview(preview: Preview) -> None:
 
 
 def list_collections(given: argparse.Namespace) -> int:
-    """List the collections; the code is negative where there is none."""
+    """List the collections; the exit code is `NEGATIVE` where there is none."""
 
     async def work(door: HomeMethods) -> list[Collection]:
-        page = await door.call(m.COLLECTIONS_LIST, {"workspace_id": given.workspace, "limit": 100})
-        return page.collections
+        asked = {"workspace_id": given.workspace}
+        return (await collect_pages(door, m.COLLECTIONS_LIST, asked, "collections", None)).collections
 
     found = through_door(given, work)
     show(given, {"collections": found}, lambda _: _show_collections(found))
@@ -165,7 +167,7 @@ def _show_collections(found: list[Collection]) -> None:
 
 
 def show_status(given: argparse.Namespace) -> int:
-    """List the collections with what waits; the code is negative where there is none."""
+    """Show the state of each collection; the exit code is `NEGATIVE` where there is none."""
 
     async def work(door: HomeMethods) -> Any:
         return await door.call(m.KNOWLEDGE_STATUS, {"workspace_id": given.workspace})
@@ -181,7 +183,7 @@ def scan_collection(given: argparse.Namespace) -> int:
 
 
 def retry_files(given: argparse.Namespace) -> int:
-    """Read failed files again; the code is negative where none is due."""
+    """Have failed files read again; the exit code is `NEGATIVE` where there are none."""
 
     async def work(door: HomeMethods) -> Any:
         return await door.call(m.KNOWLEDGE_RETRY, present(file_id=given.file_id, collection_id=given.collection))
@@ -198,7 +200,7 @@ def update_collection(given: argparse.Namespace) -> int:
 
 
 def _compare(given: argparse.Namespace, method: m.Method[Any, Any], choices: Mapping[str, Any]) -> int:
-    """Ask for something of a collection, compare its folder at once, and show it."""
+    """Call a method of a collection, compare its folder at once, and show the collection."""
 
     async def work(door: HomeMethods) -> Any:
         await door.call(method, {"collection_id": given.collection, **choices})
@@ -211,12 +213,12 @@ def _compare(given: argparse.Namespace, method: m.Method[Any, Any], choices: Map
 
 
 def remove_collection(given: argparse.Namespace) -> int:
-    """Forget a collection; its folder stays."""
+    """Remove a collection from the index; its folder stays."""
 
     async def work(door: HomeMethods) -> Any:
         return await door.call(m.COLLECTIONS_REMOVE, {"collection_id": given.collection})
 
     receipt = through_door(given, work).receipt
-    told = f"removed {receipt.files} files and {receipt.chunks} pieces of the index; the folder is as it was"
-    show(given, {"receipt": receipt}, lambda _: say(told if receipt.complete else f"{told}; its log is not empty yet"))
+    line = f"removed {receipt.files} files and {receipt.chunks} pieces of the index; the folder is as it was"
+    show(given, {"receipt": receipt}, lambda _: say(line if receipt.complete else f"{line}; its log is not empty yet"))
     return OK

@@ -1,4 +1,4 @@
-"""`pioneer instructions` and `pioneer agents`: what steers a turn beside memory."""
+"""`pioneer instructions` and `pioneer agents`: the instruction files and agents that steer turns."""
 
 import argparse
 from pathlib import Path
@@ -76,7 +76,7 @@ def _switch(given: argparse.Namespace) -> int:
 
 
 def _show_preview(result: InstructionsPreviewResult) -> None:
-    """Show the text as a turn is given it, and on stderr what is to be known of it."""
+    """Show the text that a turn is given, and on stderr the problems, the cuts and the budget."""
     if result.text:
         say(readable(result.text.removesuffix("\n")))
     for file in result.files:

@@ -1,7 +1,7 @@
-"""`pioneer knowledge`: folders whose files are searched; what is found in them, and why something is not.
+"""`pioneer knowledge`: the verbs that search, read, list and explain files, and the table of all verbs.
 
 Rule 1: the options of a search are made of the members of the method's own parameters.
-Rule 2: a search compares the folders first, for a few seconds, so that it does not answer from yesterday.
+Rule 2: a search compares the folders with the index first, for at most `COMPARE_SECONDS`, so that it finds new files.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from gateway.doors.commands.files.collections import (
     update_collection,
 )
 from gateway.doors.commands.options import add_place, path, present, text_of
-from gateway.doors.commands.paging import collect_pages
+from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, limit_of
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.base import Elsewhere
@@ -38,18 +38,16 @@ from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchArgs, Knowledg
 MOST_HITS = 50
 SHORT = {"topics": "--topic", "include_related": "--related"}
 """Shorter names of options that are typed often, beside their own."""
-
-
 MEANING = {
     "folder": "a folder, whose files are judged one by one; `pioneer knowledge files COLLECTION` lists them",
     "no_reader": "no reader; the extra `pdf` of this package reads PDF files",
     "broken": "broken, or not what its suffix says",
 }
-"""Reasons that need more than their name."""
+"""The words for reasons whose code says too little."""
 
 
 def search_options() -> Mapping[str, dict[str, Any]]:
-    """Return the options of a search by their names: those of the method, except its query."""
+    """Return the arguments of `add_argument` for each member of a search but its query."""
     kinds: Mapping[type, dict[str, Any]] = {int: {"type": int}, float: {"type": float}, str: {}}
     options: dict[str, dict[str, Any]] = {}
     for member in msgspec.structs.fields(KnowledgeSearchArgs):
@@ -67,10 +65,13 @@ def search_options() -> Mapping[str, dict[str, Any]]:
 
 
 def _show_rows(given: argparse.Namespace, result: Any, head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Show the rows of a result, or say that there are none; return the exit code."""
+    """Show the rows of a result, and say where there are none or more of them; return the exit code."""
     show(given, result, lambda _: show_table(head, rows))
-    if not rows and not given.json:
-        hint("nothing found")
+    if not given.json:
+        if not rows:
+            hint("nothing found")
+        if result.next_cursor is not None:
+            hint(MORE)
     return OK if rows else NEGATIVE
 
 
@@ -92,7 +93,7 @@ def _search(given: argparse.Namespace) -> int:
 
 
 async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace, params: Mapping[str, Any]) -> list[Elsewhere]:
-    """Return the hits that other workspaces have for a search, up to those of one answer, by number."""
+    """Return the numbers of hits, at most `MOST_HITS` each, that other workspaces have for a search, highest first."""
     found = list[Elsewhere]()
     for other in (await collect_pages(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
         if other.workspace_id == given.workspace:
@@ -100,7 +101,7 @@ async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace, params:
         there = {**params, "max_results": MOST_HITS, "context": {"workspace_id": other.workspace_id}}
         try:
             hits = (await door.call(m.KNOWLEDGE_SEARCH, there)).hits
-        except CallerError:  # several there have the name that `entity` says
+        except CallerError:  # the name in `entity` is that of several there
             continue
         if hits:
             found.append(Elsewhere(workspace_id=other.workspace_id, count=len(hits)))
@@ -185,29 +186,21 @@ def _why(given: argparse.Namespace) -> int:
 def _files(given: argparse.Namespace) -> int:
     params = {
         "collection_id": given.collection,
-        "limit": 100,
         **present(prefix=given.prefix, states=given.states, kinds=given.kinds),
     }
-
-    async def work(door: HomeMethods) -> Any:
-        return await door.call(m.KNOWLEDGE_FILES, params)
-
-    result = through_door(given, work)
+    result = through_door(given, lambda door: collect_pages(door, m.KNOWLEDGE_FILES, params, "files", limit_of(given)))
     rows = [[one.state, words(one.reason or ""), str(one.lines), plain(one.path)] for one in result.files]
     return _show_rows(given, result, ["state", "reason", "lines", "file"], rows)
 
 
 def _entities(given: argparse.Namespace) -> int:
     params = {
-        "limit": 100,
         "context": {"workspace_id": given.workspace},
         **present(query=given.query, kinds=given.kinds, collection_id=given.collection),
     }
-
-    async def work(door: HomeMethods) -> Any:
-        return await door.call(m.KNOWLEDGE_ENTITIES, params)
-
-    result = through_door(given, work)
+    result = through_door(
+        given, lambda door: collect_pages(door, m.KNOWLEDGE_ENTITIES, params, "entities", limit_of(given))
+    )
     rows = [
         [plain(one.name), words(one.kind), str(one.files), plain(one.path or ""), plain(", ".join(one.aliases))]
         for one in result.entities
@@ -218,23 +211,16 @@ def _entities(given: argparse.Namespace) -> int:
 def _edges(given: argparse.Namespace) -> int:
     params = {
         "entity": given.entity,
-        "limit": 100,
         "context": {"workspace_id": given.workspace},
         **present(direction=given.direction, kinds=given.kinds, min_strength=given.min_strength),
     }
 
     async def work(door: HomeMethods) -> tuple[EdgesResult, Mapping[str, str]]:
-        found = await door.call(m.KNOWLEDGE_EDGES, params)
-        named: dict[str, str] = {}
-        cursor = None
-        while found.edges:
-            asked = {"limit": 100, "context": {"workspace_id": given.workspace}, **present(cursor=cursor)}
-            page = await door.call(m.KNOWLEDGE_ENTITIES, asked)
-            named |= {one.entity_id: one.path or one.name for one in page.entities}
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        return found, named
+        found = await collect_pages(door, m.KNOWLEDGE_EDGES, params, "edges", limit_of(given))
+        if not found.edges:
+            return found, {}
+        known = await collect_pages(door, m.KNOWLEDGE_ENTITIES, {"context": params["context"]}, "entities", None)
+        return found, {one.entity_id: one.path or one.name for one in known.entities}
 
     result, named = through_door(given, work)
 
@@ -258,12 +244,10 @@ def _edges(given: argparse.Namespace) -> int:
 
 
 def _changes(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> Any:
-        return await door.call(
-            m.KNOWLEDGE_CHANGES, {"limit": 100, **present(collection_id=given.collection, since_at=given.since_at)}
-        )
-
-    result = through_door(given, work)
+    params = present(collection_id=given.collection, since_at=given.since_at)
+    result = through_door(
+        given, lambda door: collect_pages(door, m.KNOWLEDGE_CHANGES, params, "events", limit_of(given))
+    )
     rows = [[when(one.at), words(one.event), one.collection_id, plain(one.path or "")] for one in result.events]
     return _show_rows(given, result, ["when", "what", "collection", "file"], rows)
 
@@ -336,6 +320,8 @@ def _arrange(to: argparse.ArgumentParser) -> None:
     parsers["edges"].add_argument("entity", metavar="ENTITY", help="a name, COLLECTION:PATH, or an id")
     parsers["edges"].add_argument("--direction", choices=("out", "in", "both"), help="default: both")
     parsers["edges"].add_argument("--min-strength", dest="min_strength", type=float, metavar="0..1")
+    for verb in ("files", "entities", "edges", "changes"):
+        add_limit(parsers[verb], PAGE)
     for verb in ("files", "entities", "edges"):
         parsers[verb].add_argument(
             "--kind", "--kinds", dest="kinds", action="append", metavar="KIND", help="only of this kind; repeatable"

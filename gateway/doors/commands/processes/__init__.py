@@ -1,1 +1,1 @@
-"""Commands that start a process that goes on, and what is needed to keep one open."""
+"""Commands that start a long-lived process, and those for its token and its service unit."""

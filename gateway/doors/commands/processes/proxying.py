@@ -1,4 +1,4 @@
-"""`pioneer proxy`, and `pioneer proxy url`: the lines that a program is given to go through it."""
+"""`pioneer proxy`, and `pioneer proxy url`, which prints the lines that lead a program through the proxy."""
 
 import argparse
 import re
@@ -22,14 +22,16 @@ CURSOR = (
 
 
 class ProgramAddress(NamedTuple):
-    """The address that a program is given; below it lies `/v1/…`."""
+    """The proxy's address for a program."""
 
     base: str
+    """The address above `/v1/…`."""
     is_anthropic_away: bool
+    """The upstream of Anthropic's dialect is not Anthropic's own."""
 
     @property
     def openai(self) -> str:
-        """Return it as programs of OpenAI's dialect take it."""
+        """Return the base URL for programs of OpenAI's dialect."""
         return f"{self.base}/v1"
 
 
@@ -53,7 +55,7 @@ def _codex(at: ProgramAddress) -> list[str]:
 
 
 NAMED = frozenset({"aider", "open-webui", "librechat", "cline", "continue", "llm"})
-"""Programs whose requests name the vendor's SDK or nothing: their address says whose they are."""
+"""Programs whose requests do not name them: their address does."""
 LINES: Mapping[str, Callable[[ProgramAddress], list[str]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
@@ -66,7 +68,7 @@ LINES: Mapping[str, Callable[[ProgramAddress], list[str]]] = {
     "continue": lambda at: ["# config.yaml, of a model", "provider: openai", f"apiBase: {at.openai}"],
     "llm": lambda at: ["# extra-openai-models.yaml", f'api_base: "{at.openai}"'],
 }
-"""The lines of each program."""
+"""The lines of each program's configuration."""
 
 
 def _arrange(to: argparse.ArgumentParser) -> None:
@@ -85,7 +87,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.action == "url":
         from gateway.doors.commands.ending import run_command  # noqa: PLC0415
 
-        return run_command(_url, given)  # it ends like any command; the process beside it does not
+        return run_command(_url, given)  # unlike the proxy itself, which has exit codes of its own
     from gateway.doors.http.listening import HttpOptions  # noqa: PLC0415
     from gateway.doors.proxy.process import main  # noqa: PLC0415
 

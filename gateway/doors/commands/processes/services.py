@@ -1,6 +1,6 @@
-"""`pioneer token` and `pioneer service`: what a door that listens on a port needs beside it.
+"""`pioneer token` and `pioneer service`: the token of a door that listens on a port, and the unit that keeps it open.
 
-Rule 1: nothing is installed: a unit is written to the standard output, and the user puts it where it belongs.
+Rule 1: nothing is installed: a unit is written to stdout, and the user puts it where it belongs.
 """
 
 import argparse
@@ -45,13 +45,13 @@ def _token(given: argparse.Namespace) -> int:
 
 
 def _quote_for_systemd(text: str) -> str:
-    """Return an argument as systemd reads it back: quoted, without specifiers and variables."""
+    """Return a text quoted for a systemd unit, with its `%` escaped; in `ExecStart` a `$` has to be doubled, too."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'
 
 
 def systemd_unit(door: str, command: Sequence[str], home: Path) -> str:
-    """Return a unit for the user's own systemd."""
+    """Return a unit for the user's instance of systemd, which may write to the home alone."""
     words = " ".join(_quote_for_systemd(word).replace("$", "$$") for word in command)
     return f"""\
 [Unit]
@@ -71,7 +71,7 @@ WantedBy=default.target
 
 
 def launchd_agent(door: str, command: Sequence[str], _home: Path) -> str:
-    """Return an agent of launchd."""
+    """Return the property list of an agent for launchd."""
     agent = {
         "Label": f"pioneer-gateway.{door}",
         "ProgramArguments": list(command),
@@ -82,7 +82,7 @@ def launchd_agent(door: str, command: Sequence[str], _home: Path) -> str:
 
 
 def windows_task(door: str, command: Sequence[str], _home: Path) -> str:
-    """Return a task of Windows' Task Scheduler, which begins when the user signs in."""
+    """Return the XML of a task for Windows' Task Scheduler, which starts when the user signs in."""
     program, *arguments = command
     quoted = " ".join(f'"{word}"' for word in arguments)
     task = Template(Path(__file__).with_name("windows_task.xml").read_text(encoding="utf-8"))
@@ -94,7 +94,7 @@ UNITS: Mapping[str, Callable[[str, Sequence[str], Path], str]] = {
     "launchd": launchd_agent,
     "windows": windows_task,
 }
-"""The unit of each system's own keeper of services."""
+"""The function that writes the unit of each service manager."""
 
 
 def _arrange_service(to: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Commands that are programs of their own: serve, mcp, demo, replay, schemas; and the shells' completion."""
+"""The commands serve, http, inspect, mcp, demo, replay and schemas, and the completion of shells."""
 
 import argparse
 import os
@@ -22,8 +22,8 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def _greet(name: str, client: str) -> None:
-    """Hint on stderr at what the process waits for, where a person started it at a terminal."""
-    # a shell may close it
+    """Write on stderr what the process waits for, where a person started it at a terminal."""
+    # stdin is None where the shell has closed it
     if sys.stdin is not None and sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
         sys.stderr.write(
             f"pioneer {name} waits here for messages of {client}, which starts it itself. Ctrl-D ends it.\n"
@@ -31,7 +31,7 @@ def _greet(name: str, client: str) -> None:
 
 
 def arrange_process(to: argparse.ArgumentParser, log_level: str) -> None:
-    """Add the options of every process that a home is opened by."""
+    """Add the options of a process that opens a home."""
     add_home(to)
     to.add_argument(
         "--clock-file",
@@ -43,7 +43,7 @@ def arrange_process(to: argparse.ArgumentParser, log_level: str) -> None:
 
 
 def options_of(given: argparse.Namespace) -> "Options":
-    """Return the options that were given to a process."""
+    """Return the options of `arrange_process`, with the default home."""
     from gateway.home.folder import default_root  # noqa: PLC0415
     from gateway.home.starting import Options  # noqa: PLC0415
 
@@ -163,7 +163,7 @@ def _replay(given: argparse.Namespace) -> int:
 
 
 def own_tree() -> Path | None:
-    """Return the source tree of the running program, never the working folder; None where it was installed."""
+    """Return the source tree that the program runs from, whatever the working folder; None where it was installed."""
     root = Path(__file__).resolve().parents[4]
     return root if (root / "pyproject.toml").is_file() else None
 

@@ -1,1 +1,1 @@
-"""The views of the inspect page: each asks methods and says which template shows the answers."""
+"""The views of the inspect page: each calls methods, and returns the template that shows the answers."""

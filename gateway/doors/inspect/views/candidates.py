@@ -1,4 +1,4 @@
-"""Candidates: what was proposed and waits for a person, what it speaks against, and the decisions."""
+"""Candidates: those that wait for a person, the memories that they contradict, and the decisions."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,6 @@ from gateway.doors.inspect.views.memories import address_of
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import reason_sentence
 from protocol import methods as m
-from protocol.base import Scope
 from protocol.errors import CallerError
 from protocol.memory.values import Candidate, CandidateStatus
 from protocol.record import Record
@@ -19,7 +18,7 @@ STATUSES: tuple[str, ...] = CandidateStatus.__args__
 
 
 class ShownCandidate(NamedTuple):
-    """A candidate, why it waits, and the memory that it contradicts."""
+    """A candidate, its place, the reason why it waits, and the memory that it contradicts."""
 
     candidate: Candidate
     place: str
@@ -49,30 +48,30 @@ async def _build_shown_candidate(visit: Visit, candidate: Candidate) -> ShownCan
     return ShownCandidate(candidate, name_of(candidate.scope), reason_sentence(candidate.reason_code), contested)
 
 
-async def _decide(visit: Visit, candidate_id: str, method: Any, **more: Any) -> tuple[Record | None, Scope]:
+async def _decide(visit: Visit, candidate_id: str, method: Any, **more: Any) -> Record | None:
+    """Call a method that decides on a candidate, in the scope that the form names; return the record that it made."""
     scope = scope_of(visit.fields.get("scope") or "user")
     params = {"candidate_id": candidate_id, "context": await context_of(visit, scope), **more}
-    return (await visit.ask(method, params)).record, scope
+    return (await visit.ask(method, params)).record
 
 
 async def approve(visit: Visit, candidate_id: str) -> Outcome:
     """Make a memory of a candidate."""
-    record, _ = await _decide(visit, candidate_id, m.CANDIDATES_APPROVE)
-    return _finish_approval(visit, record)
+    return _finish_approval(visit, await _decide(visit, candidate_id, m.CANDIDATES_APPROVE))
 
 
 async def edit_and_approve(visit: Visit, candidate_id: str) -> Outcome:
     """Make a memory of a candidate in the person's own words."""
-    record, _ = await _decide(visit, candidate_id, m.CANDIDATES_EDIT, content=visit.require_field("content"))
-    return _finish_approval(visit, record)
+    content = visit.require_field("content")
+    return _finish_approval(visit, await _decide(visit, candidate_id, m.CANDIDATES_EDIT, content=content))
 
 
 def _finish_approval(visit: Visit, record: Record | None) -> Outcome:
     if record is None:
-        visit.tell(PageNotice("Approved."))
+        visit.show_next(PageNotice("Approved."))
         return Moved("candidates")
     fields = {"scope": name_of(record.scope)}
-    visit.tell(
+    visit.show_next(
         PageNotice("Approved: this is remembered now.", f"memories/{path_part(record.memory_id)}/forget", fields)
     )
     return Moved(back_of(visit.fields, address_of(record.memory_id, record.scope)))
@@ -81,12 +80,12 @@ def _finish_approval(visit: Visit, record: Record | None) -> Outcome:
 async def reject(visit: Visit, candidate_id: str) -> Outcome:
     """Refuse a candidate."""
     await _decide(visit, candidate_id, m.CANDIDATES_REJECT)
-    visit.tell(PageNotice("Rejected. It will not be proposed again in these words."))
+    visit.show_next(PageNotice("Rejected. It will not be proposed again in these words."))
     return Moved(back_of(visit.fields, "candidates"))
 
 
 async def never(visit: Visit, candidate_id: str) -> Outcome:
     """Refuse a candidate and all that says the same."""
     await _decide(visit, candidate_id, m.CANDIDATES_SUPPRESS)
-    visit.tell(PageNotice("Never again: this and what says the same will not be proposed."))
+    visit.show_next(PageNotice("Never again: this and what says the same will not be proposed."))
     return Moved(back_of(visit.fields, "candidates"))

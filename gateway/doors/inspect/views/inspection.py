@@ -1,4 +1,4 @@
-"""The rest of the page: why a question finds what it finds, how the gateway is, and the page's own help."""
+"""The explanation of a question, the health of the gateway with its repairs, and the page's own help."""
 
 from typing import Any
 
@@ -11,10 +11,11 @@ from protocol.passes import PassName
 
 MOST_CANDIDATES = 20
 PASS_MS = 60_000
+"""The time for which a pass may run while the person waits."""
 
 
 async def why(visit: Visit) -> Outcome:
-    """Show what a question would recall, what it nearly would, and the gate that kept that out."""
+    """Show the memories that a question would recall, and the near misses, each with the gate that stopped it."""
     question, wanted = visit.query.get("q", "").strip(), visit.query.get("scope", "")
     threads = await list_threads(visit)
     places = await list_places(visit, threads)
@@ -22,7 +23,7 @@ async def why(visit: Visit) -> Outcome:
         "places": places,
         "wanted": wanted,
         "question": question,
-        "told": None,
+        "explained": None,
         "texts": {},
         "left_out": LEFT_OUT,
     }
@@ -32,13 +33,13 @@ async def why(visit: Visit) -> Outcome:
     here += [place.name for place in places if place.scope.kind == "workspace"]
     chosen = wanted or (here[0] if here else "user")
     (call,) = await lookups(visit, places, chosen)
-    told = await visit.ask(m.MEMORY_EXPLAIN, {"query": question, "context": call.context})
+    explained = await visit.ask(m.MEMORY_EXPLAIN, {"query": question, "context": call.context})
     asked = {"query": question, "context": call.context, "limit": MOST_CANDIDATES}
     hits = (await visit.ask(m.MEMORY_SEARCH, asked)).hits
     values |= {
-        "told": told,
+        "explained": explained,
         "wanted": chosen,
-        "checks": [(GATES.get(gate.gate, gate.gate), gate) for gate in told.gates],
+        "checks": [(GATES.get(gate.gate, gate.gate), gate) for gate in explained.gates],
         "texts": {hit.record.memory_id: hit for hit in hits},
         "names": {hit.record.memory_id: name_of(hit.record.scope) for hit in hits},
     }
@@ -46,7 +47,7 @@ async def why(visit: Visit) -> Outcome:
 
 
 async def health(visit: Visit) -> Outcome:
-    """Show what works, what waits and what failed."""
+    """Show the state of the gateway, the work that waits, and the jobs that failed."""
     return FilledTemplate("health.html", "Health", await _health(visit))
 
 
@@ -55,7 +56,6 @@ async def _health(visit: Visit) -> dict[str, Any]:
     index = await visit.ask(m.EPISODIC_STATUS, {})
     dead = (await visit.ask(m.EPISODIC_JOBS, {"status": "dead", "limit": 20})).jobs
     passes = await visit.ask(m.PASSES_LIST, {})
-    runs = (await visit.ask(m.PASSES_RUNS, {"limit": 5})).runs
     waiting = {
         name: one for name, one in status.queues.items() if one.queued or one.leased or one.retry_wait or one.dead
     }
@@ -65,7 +65,6 @@ async def _health(visit: Visit) -> dict[str, Any]:
         "index": index,
         "dead": dead,
         "passes": passes,
-        "runs": runs,
         "tried": None,
     }
 
@@ -74,12 +73,12 @@ async def retry(visit: Visit) -> Outcome:
     """Make a dead job runnable again, or all of them."""
     job_id = visit.fields.get("job_id", "")
     result = await visit.ask(m.EPISODIC_RETRY, {"job_id": job_id} if job_id else {"all_dead": True})
-    visit.tell(PageNotice(f"Queued again: {result.requeued}."))
+    visit.show_next(PageNotice(f"Queued again: {result.requeued}."))
     return Moved("health")
 
 
 async def run_pass(visit: Visit) -> Outcome:
-    """Show what a pass would do; with `real`, have it done."""
+    """Rehearse a pass and show its stages; with `real`, run it."""
     name = visit.require_field("pass")
     if name not in PassName.__args__:
         raise CallerError.at("$.pass", "There is no such pass")
@@ -88,24 +87,24 @@ async def run_pass(visit: Visit) -> Outcome:
     if not is_real:
         return FilledTemplate("health.html", f"What {name} would do", {**await _health(visit), "tried": run})
     undo = "health/undo" if run.changes and run.reversible_until else None
-    visit.tell(PageNotice(f"{name.capitalize()} ran: {run.changes} changes.", undo, {"run_id": run.run_id}))
+    visit.show_next(PageNotice(f"{name.capitalize()} ran: {run.changes} changes.", undo, {"run_id": run.run_id}))
     return Moved("health")
 
 
 async def undo_pass(visit: Visit) -> Outcome:
     """Take back what a run of a pass changed."""
     result = await visit.ask(m.PASSES_UNDO, {"run_id": visit.require_field("run_id")})
-    visit.tell(PageNotice(f"Taken back: {result.undone} changes."))
+    visit.show_next(PageNotice(f"Taken back: {result.undone} changes."))
     return Moved("health")
 
 
 async def help_page(_visit: Visit) -> Outcome:
-    """Show which keys act, and the switch for all of them."""
+    """Show the keys and words of the page, and the switch for the keys."""
     return FilledTemplate("help.html", "Help", {})
 
 
 async def switch_keys(visit: Visit) -> Outcome:
     """Switch single keys on or off for this session."""
     visit.session.has_keys = visit.fields.get("keys") == "on"
-    visit.tell(PageNotice("Keys are on." if visit.session.has_keys else "Keys are off."))
+    visit.show_next(PageNotice("Keys are on." if visit.session.has_keys else "Keys are off."))
     return Moved("help")

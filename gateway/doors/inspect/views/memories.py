@@ -1,4 +1,4 @@
-"""Memories: a list and a search, one memory with everything that is known of it, and the forms that make a new one."""
+"""Memories: a list and a search, one memory with its reasons and history, and the form that makes a new one."""
 
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -17,8 +17,9 @@ from protocol.record import Kind, Record
 
 PAGE = 20
 MOST_FOUND = 40
+"""The most forgotten memories on a page."""
 LOOKED_PAGES = 5
-"""Pages of changes that one look for what was forgotten reads in each place."""
+"""Pages of changes that are read in each place for one page of forgotten memories."""
 STATUSES: tuple[str, ...] = ("active", "superseded", "archived", "expired", "deleted")
 STATUS_WORDS = {"active": "believed", "superseded": "replaced", "archived": "put aside", "deleted": "forgotten"}
 KINDS: tuple[str, ...] = Kind.__args__
@@ -26,7 +27,7 @@ FILTERS = ("q", "scope", "category", "kind", "status")
 
 
 class Listed(NamedTuple):
-    """A memory in a list; of a search, with its score."""
+    """A memory in a list; score and snippet are those of a search."""
 
     record: Record
     place: str
@@ -59,7 +60,7 @@ async def memories(visit: Visit) -> Outcome:
 
 
 async def _find_memories(visit: Visit, calls: list[Any], chosen: dict[str, str]) -> dict[str, Any]:
-    """Return the memories that a page shows, and where the next page begins."""
+    """Return the template's values for memories that are not forgotten: `listed`, `next` (a query) and `more`."""
     asked: dict[str, Any] = {"limit": PAGE, "include_sensitive": True}
     asked |= {many: [chosen[one]] for one, many in (("category", "categories"), ("kind", "kinds")) if one in chosen}
     asked["statuses"] = [chosen.get("status", "active")]
@@ -90,10 +91,10 @@ def _of_hit(hit: Hit) -> Listed:
 
 
 async def _forgotten(visit: Visit, calls: list[Any]) -> dict[str, Any]:
-    """Return forgotten records that can be restored, newest first, and where the look further back begins.
+    """Return the template's values for forgotten memories that can be restored: `forgotten`, newest first, and `next`.
 
-    Places have no common cursor, so a look goes on by time: nothing is shown that is older than what each place was
-    looked through for.
+    Places have no common cursor, so the next page begins at a time: this page shows none older than the time up to
+    which every place was read.
     """
     until = visit.query.get("until", "")
     found: dict[str | None, MemoryChange] = {}
@@ -122,7 +123,7 @@ async def _forgotten(visit: Visit, calls: list[Any]) -> dict[str, Any]:
 
 
 async def remember(visit: Visit) -> Outcome:
-    """Keep what the person wrote."""
+    """Make a memory of the person's words."""
     scope = scope_of(visit.fields.get("scope") or "user")
     result = await visit.ask(
         m.MEMORY_REMEMBER,
@@ -137,12 +138,12 @@ async def remember(visit: Visit) -> Outcome:
     memory_id = result.record.memory_id
     text = "Remembered." if result.created else "This was known already."
     undo = f"memories/{path_part(memory_id)}/forget" if result.created else None
-    visit.tell(PageNotice(text, undo, {"scope": name_of(scope)}))
+    visit.show_next(PageNotice(text, undo, {"scope": name_of(scope)}))
     return Moved(address_of(memory_id, scope))
 
 
 def address_of(memory_id: str, scope: Scope) -> str:
-    """Return the page of a memory."""
+    """Return the address of a memory's page, below the session's."""
     return f"memories/{path_part(memory_id)}?{urlencode({'scope': name_of(scope)})}"
 
 
@@ -150,7 +151,7 @@ def address_of(memory_id: str, scope: Scope) -> str:
 
 
 async def memory(visit: Visit, memory_id: str) -> Outcome:
-    """Show a memory: what it says, why it was kept, what it rests on, what happened to it, who was shown it."""
+    """Show a memory with its reason, its quotes, its versions, its history, and the turns that it was shown in."""
     reached = await reach_memory(visit, memory_id)
     record, context = reached.record, reached.context
     is_hidden = record.status == "deleted" or record.sensitivity == "regulated"
@@ -192,13 +193,13 @@ async def memory(visit: Visit, memory_id: str) -> Outcome:
 
 
 def _names(history: list[Event], memory_id: str) -> dict[str, str]:
-    """Return a label for each record of a chain, relative to the one that is shown."""
+    """Return a label for each record of a history: the shown one is `this one`, others are numbered versions."""
     others = dict.fromkeys(one.memory_id for one in history if one.memory_id != memory_id)
     return {memory_id: "this one"} | {other: f"version {number}" for number, other in enumerate(others, 1)}
 
 
 def number_of(text: str, member: str) -> float:
-    """Return a number of a form. Raises `CallerError`."""
+    """Return the number in a member of a form. Raises `CallerError` for another text."""
     try:
         return float(text)
     except ValueError:

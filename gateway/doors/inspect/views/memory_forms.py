@@ -1,6 +1,6 @@
 """The forms of one memory: edit, forget, erase, restore, confirm.
 
-Rule 1: a form says which version of the memory it was made from. One that is stale changes nothing: both versions are
+Rule 1: a form names the version of the memory that it was made from. A stale one changes nothing: both versions are
 shown, and the person decides.
 """
 
@@ -19,6 +19,7 @@ from protocol.memory.forgetting import Receipt
 from protocol.record import Record
 
 MOST_VERSIONS = 20
+"""The most later versions that are followed from a stale one."""
 
 
 async def edit_form(visit: Visit, memory_id: str) -> Outcome:
@@ -71,7 +72,7 @@ async def edit(visit: Visit, memory_id: str) -> Outcome:
         return await _both_versions(visit, await reach_memory(visit, memory_id), content)
     fields = {"scope": name_of(updated.scope), "expected_updated_at": str(updated.updated_at)}
     undo = f"memories/{path_part(updated.memory_id)}/forget" if updated.memory_id != memory_id else None
-    visit.tell(PageNotice("Saved. The version before is kept." if undo else "Saved.", undo, fields))
+    visit.show_next(PageNotice("Saved. The version before is kept." if undo else "Saved.", undo, fields))
     return Moved(address_of(updated.memory_id, updated.scope))
 
 
@@ -80,7 +81,7 @@ def _tags(text: str) -> list[str]:
 
 
 async def _newest(visit: Visit, reached: Reached) -> Record:
-    """Return the record that stands in the place of one by now."""
+    """Return the present version of a record."""
     record = reached.record
     for _ in range(MOST_VERSIONS):
         if record.superseded_by is None:
@@ -99,7 +100,7 @@ async def _both_versions(visit: Visit, reached: Reached, content: str) -> Outcom
 
 
 async def _stale(visit: Visit, reached: Reached, action: str, label: str) -> Outcome | None:
-    """Return the page that shows what changed since a form was made; None where nothing did."""
+    """Return the page of both versions for a form whose memory changed since; None where it did not."""
     expected = visit.fields.get("expected_updated_at", "")
     if not expected or expected == str(reached.record.updated_at):
         return None
@@ -115,7 +116,7 @@ async def _stale(visit: Visit, reached: Reached, action: str, label: str) -> Out
 
 
 async def forget(visit: Visit, memory_id: str) -> Outcome:
-    """Forget a memory, restorably, and say how that is undone; what it had replaced is believed again."""
+    """Forget a memory, and restore the one that it had replaced; the notice can undo the forgetting."""
     reached = await reach_memory(visit, memory_id)
     record = reached.record
     if (stale := await _stale(visit, reached, "forget", "Forget it all the same")) is not None:
@@ -127,24 +128,26 @@ async def forget(visit: Visit, memory_id: str) -> Outcome:
         former = await bring_back(visit, record.supersedes, reached.context)
         text = "Forgotten. What it had replaced is believed again." if former is not None else text
     undo = f"memories/{path_part(memory_id)}/restore" if result.forgotten_memory_ids else None
-    visit.tell(PageNotice(text, undo, {"scope": name_of(record.scope)}, "Bring it back"))
+    visit.show_next(PageNotice(text, undo, {"scope": name_of(record.scope)}, "Bring it back"))
     return Moved(back_of(visit.fields, address_of(memory_id, record.scope)))
 
 
 async def restore(visit: Visit, memory_id: str) -> Outcome:
-    """Have a memory believed again. What stands in its place by now is replaced by it, if that is its later version."""
+    """Restore a memory. It replaces its own later version, if that is believed at present."""
     reached = await reach_memory(visit, memory_id)
     record, context = reached.record, reached.context
     await visit.ask(m.MEMORY_RESTORE, {"memory_id": memory_id, "context": context})
-    visit.tell(PageNotice("Brought back.", f"memories/{path_part(memory_id)}/forget", {"scope": name_of(record.scope)}))
+    visit.show_next(
+        PageNotice("Brought back.", f"memories/{path_part(memory_id)}/forget", {"scope": name_of(record.scope)})
+    )
     return Moved(back_of(visit.fields, address_of(memory_id, record.scope)))
 
 
 async def confirm(visit: Visit, memory_id: str) -> Outcome:
-    """Take an agent's note for the person's own word."""
+    """Confirm an agent's note as the person's own word."""
     reached = await reach_memory(visit, memory_id)
     record = (await visit.ask(m.MEMORY_CONFIRM, {"memory_id": memory_id, "context": reached.context})).record
-    visit.tell(PageNotice("This counts as your own word from now on."))
+    visit.show_next(PageNotice("This counts as your own word from now on."))
     return Moved(address_of(record.memory_id, record.scope))
 
 
@@ -152,7 +155,7 @@ async def confirm(visit: Visit, memory_id: str) -> Outcome:
 
 
 async def ask_erase(visit: Visit, memory_id: str) -> Outcome:
-    """Show what an erase would take, and ask."""
+    """Rehearse an erase, show the receipt, and ask."""
     reached = await reach_memory(visit, memory_id)
     with_sources = "sources" in visit.query
     receipt = await _erase(visit, reached, with_sources=with_sources, is_dry=True)

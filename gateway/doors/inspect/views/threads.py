@@ -1,4 +1,4 @@
-"""Conversations: what was said, what of it is searched, what was put before a model; and each turn by its phases."""
+"""Conversations: their messages, the state of these in search, the memories shown to models; and turns by phases."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -17,14 +17,14 @@ from protocol.gateway import HookRun
 
 PAGE = 20
 MESSAGE_CHARS = 1600
-"""Characters of a message in its conversation."""
+"""The most characters of a message in its conversation; the rest is on a page of its own."""
 MOST_RUNS = 100
 MOST_TEXTS = 20
-"""Memories of one page that are shown in their words; the others by their ids."""
+"""The most memories of a page that are shown in their words; others by their ids."""
 
 
 class ShownMemory(NamedTuple):
-    """A memory that stood in a prompt, as it reads now."""
+    """The present words of a memory that stood in a prompt, and its place."""
 
     place: str
     content: str
@@ -122,7 +122,7 @@ async def _build_shown_turn(visit: Visit, turn_id: str, items: list[Item]) -> Sh
 
 
 async def _texts(visit: Visit, memory_ids: Sequence[str], context: Mapping[str, Any]) -> dict[str, ShownMemory]:
-    """Return the memories among some that may be shown in words, by id."""
+    """Return by id those of some memories that may be shown in words."""
     wanted = list(dict.fromkeys(memory_ids))[:MOST_TEXTS]
     found = [await other_record(visit, memory_id, context) for memory_id in wanted]
     return {one.memory_id: ShownMemory(name_of(one.scope), one.content) for one in found if one is not None}
@@ -142,7 +142,7 @@ async def item(visit: Visit, turn_id: str, item_id: str) -> Outcome:
 
 
 async def turn(visit: Visit, turn_id: str) -> Outcome:
-    """Show a turn by its phases: which hooks ran and how long, what was recalled, what it cost."""
+    """Show a turn: its hooks by phase with their times, its recall, and its tokens."""
     found = (await visit.ask(m.TURN_GET, {"turn_id": turn_id})).turn
     runs = (await visit.ask(m.HOOKS_RUNS, {"turn_id": turn_id, "limit": MOST_RUNS})).runs
     context = {"workspace_id": found.workspace_id, "thread_id": found.thread_id, "include_user": True}
@@ -179,7 +179,7 @@ def _phases(runs: list[HookRun]) -> list[tuple[str, list[HookRun]]]:
 async def rename(visit: Visit, thread_id: str) -> Outcome:
     """Give a conversation another name."""
     await visit.ask(m.THREAD_UPDATE, {"thread_id": thread_id, "name": visit.require_field("name")})
-    visit.tell(PageNotice("Renamed."))
+    visit.show_next(PageNotice("Renamed."))
     return Moved(f"threads/{path_part(thread_id)}")
 
 
@@ -187,23 +187,23 @@ async def archive(visit: Visit, thread_id: str) -> Outcome:
     """Put a conversation into the archive, or take it out."""
     is_archived = visit.fields.get("archived") == "1"
     await visit.ask(m.THREAD_UPDATE, {"thread_id": thread_id, "archived": is_archived})
-    visit.tell(PageNotice("Archived." if is_archived else "Taken out of the archive."))
+    visit.show_next(PageNotice("Archived." if is_archived else "Taken out of the archive."))
     return Moved(f"threads/{path_part(thread_id)}")
 
 
 async def exclude(visit: Visit, thread_id: str) -> Outcome:
-    """Let a message never be recalled again."""
+    """Exclude a message from recall."""
     result = await visit.ask(m.EPISODIC_EXCLUDE, {"item_id": visit.require_field("item")})
     fields = {"item": visit.require_field("item")}
     text = f"Excluded from recall: {_passages(result.excluded)}."
-    visit.tell(PageNotice(text, f"threads/{path_part(thread_id)}/include", fields))
+    visit.show_next(PageNotice(text, f"threads/{path_part(thread_id)}/include", fields))
     return Moved(back_of(visit.fields, f"threads/{path_part(thread_id)}"))
 
 
 async def include(visit: Visit, thread_id: str) -> Outcome:
-    """Let a message be recalled again."""
+    """Allow a message to be recalled again."""
     result = await visit.ask(m.EPISODIC_UNEXCLUDE, {"item_id": visit.require_field("item")})
-    visit.tell(PageNotice(f"May be recalled again: {_passages(result.excluded)}."))
+    visit.show_next(PageNotice(f"May be recalled again: {_passages(result.excluded)}."))
     return Moved(back_of(visit.fields, f"threads/{path_part(thread_id)}"))
 
 
@@ -223,5 +223,5 @@ async def ask_delete(visit: Visit, thread_id: str) -> Outcome:
 async def delete(visit: Visit, thread_id: str) -> Outcome:
     """Delete a conversation with its messages and their index."""
     await visit.ask(m.THREAD_DELETE, {"thread_id": thread_id})
-    visit.tell(PageNotice("The conversation is deleted, with its messages and what was indexed of them."))
+    visit.show_next(PageNotice("The conversation is deleted, with its messages and what was indexed of them."))
     return Moved("threads")

@@ -1,4 +1,4 @@
-"""A day: what was learned, replaced, forgotten and proposed, by who it came from; and the undoing of a conversation."""
+"""A day: the changes of memory, grouped by client and conversation; and the undoing of all changes of one of these."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -18,12 +18,13 @@ from protocol.record import Record
 
 PAGE = 20
 MOST_UNDONE = 200
+"""Changes of one conversation in a place after which no further page is read."""
 MOST_LOOKED = 10
-"""Pages of changes that are looked through for those of one conversation, in each place."""
+"""Pages of changes that are read in each place for those of one conversation."""
 
 
 class ShownChange(NamedTuple):
-    """A change with what it replaced, the form that takes it back, and the reason in words."""
+    """A change with the record that it replaced, the action that undoes it, and the reason in words."""
 
     change: MemoryChange
     label: str
@@ -44,7 +45,7 @@ class ChangeGroup(NamedTuple):
 
 
 def undo_action(change: MemoryChange) -> str | None:
-    """Return the page's action that makes the undoing call of a change; None where there is nothing to undo."""
+    """Return the action of the page that undoes a change; None where it cannot be undone."""
     if change.undo is None:
         return None
     if change.undo.method == m.MEMORY_FORGET.name:
@@ -55,7 +56,7 @@ def undo_action(change: MemoryChange) -> str | None:
 
 
 def source_of(change: MemoryChange) -> str:
-    """Return who a change came from, in words."""
+    """Return the client of a change and its door, in words."""
     door, client = change.origin.door, change.origin.client
     if door is None:
         return client or "The gateway itself"
@@ -122,9 +123,9 @@ def _day_of(visit: Visit, wanted: str) -> date:
 
 
 async def _changes(visit: Visit, calls: Sequence[Lookup], until: int) -> list[MemoryChange]:
-    """Return the newest changes of the places before a moment, newest first: more than a page, where there are so many.
+    """Return the newest changes of the places before a moment, newest first, a few more than a page in each place.
 
-    Those of a day come with the last one of an earlier day, unless they fill the page.
+    So the changes of a day come with the newest one of an earlier day, unless they fill the page.
     """
     asked = {"since_at": 0, "until_at": max(0, until), "limit": PAGE + 5}
     found: list[MemoryChange] = []
@@ -134,7 +135,7 @@ async def _changes(visit: Visit, calls: Sequence[Lookup], until: int) -> list[Me
 
 
 def _page_of(found: Sequence[MemoryChange]) -> list[MemoryChange]:
-    """Return a page; what happened in one moment is not cut apart, for the next page begins before that moment."""
+    """Return the first page; changes of one millisecond stay together, as the next page begins before it."""
     page = list(found[:PAGE])
     return [*page, *(one for one in found[PAGE:] if page and one.at == page[-1].at)]
 
@@ -179,7 +180,7 @@ async def _build_shown_change(visit: Visit, change: MemoryChange) -> ShownChange
 
 
 async def ask_undo_all(visit: Visit) -> Outcome:
-    """Show what would be taken back, before it is."""
+    """Show the changes that would be undone, and ask."""
     day, thread_id = _day_of(visit, visit.query.get("day", "")), visit.query.get("thread", "")
     found, is_cut = await _of_thread(visit, day, thread_id)
     return FilledTemplate(
@@ -198,22 +199,22 @@ async def ask_undo_all(visit: Visit) -> Outcome:
 
 
 async def undo_all(visit: Visit) -> Outcome:
-    """Take back what a conversation changed in a day, the newest first."""
+    """Undo the changes of a conversation in a day, the newest first."""
     day = _day_of(visit, visit.require_field("day"))
     found, _ = await _of_thread(visit, day, visit.require_field("thread"))
     done, kept = 0, 0
     for change in found:
         try:
             done += await take_back(visit, change)
-        except GatewayError:  # it was changed since, or is gone: the others go on
+        except GatewayError:  # it was changed since, or is gone
             kept += 1
     text = f"{done} taken back." + (f" {kept} had changed meanwhile and stayed as they are." if kept else "")
-    visit.tell(PageNotice(text))
+    visit.show_next(PageNotice(text))
     return Moved(f"today?day={day.isoformat()}")
 
 
 async def take_back(visit: Visit, change: MemoryChange) -> int:
-    """Make the call that undoes a change; return 1. What the record had replaced is believed again."""
+    """Undo a change, and restore the record that it had replaced; return the number of undone changes, 0 or 1."""
     if change.undo is None:
         return 0
     context = await context_of(visit, change.scope)
@@ -224,7 +225,7 @@ async def take_back(visit: Visit, change: MemoryChange) -> int:
 
 
 async def bring_back(visit: Visit, memory_id: str, context: dict[str, Any]) -> Record | None:
-    """Have a record believed again that had been replaced; return it, or None where there is nothing to bring back."""
+    """Restore a record that had been replaced; return it, also where it is believed already, else None."""
     found = (await look_up(visit, memory_id, context)).record
     if found is not None and found.status == "superseded":
         return (await visit.ask(m.MEMORY_RESTORE, {"memory_id": memory_id, "context": context})).record
@@ -232,10 +233,7 @@ async def bring_back(visit: Visit, memory_id: str, context: dict[str, Any]) -> R
 
 
 async def _of_thread(visit: Visit, day: date, thread_id: str) -> tuple[list[MemoryChange], bool]:
-    """Return the changes of the day that a conversation caused and that can be undone, newest first.
-
-    With them comes whether the day has changes that were not looked at.
-    """
+    """Return the undoable changes of a conversation in a day, newest first, and whether some were not looked at."""
     begin, end = visit.times.bounds(day)
     found: list[MemoryChange] = []
     is_cut = False

@@ -1,4 +1,4 @@
-"""`/v1/messages`."""
+"""The dialect of Anthropic's `/v1/messages`."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _SESSION = re.compile(r"session_(?:id\W{1,8})?([0-9a-fA-F-]{36})")
 
 
 def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
-    """Return a request. Raises `UnreadableError`."""
+    """Return a request; `wrappers` are those of its program (`strip_wrappers`). Raises `UnreadableError`."""
     top = members(body)
     system = top.get("system")
     system_texts = system_texts_at(body, system)
@@ -45,25 +45,26 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
 
 
 def _names(body: bytes, top: dict[str, slice]) -> dict[str, str]:
-    told = text_of(table_of(value_at(body, top["metadata"])).get("user_id")) if "metadata" in top else ""
-    session = _SESSION.search(told)
+    """Return the session's id where the user id of the metadata holds one."""
+    user_id = text_of(table_of(value_at(body, top["metadata"])).get("user_id")) if "metadata" in top else ""
+    session = _SESSION.search(user_id)
     return {"session": session[1]} if session is not None else {}
 
 
 class _Block(NamedTuple):
-    """A part of an answer that is coming."""
+    """A content block of an answer that streams."""
 
     begun: dict[str, Any]
     text: LongText
     arguments: list[str]
 
     def wish(self) -> ToolWish:
-        """Return the call of a tool that it is."""
+        """Return the call of a tool that the block holds."""
         return ToolWish(text_of(self.begun.get("name")), "".join(self.arguments) or self.begun.get("input"))
 
 
 class MessagesStream:
-    """An answer that comes in events. Satisfies `AnswerReader`."""
+    """An answer that streams. Satisfies `AnswerReader`."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
@@ -89,8 +90,8 @@ class MessagesStream:
             block.text.add(text_of(delta.get("text")))
             block.arguments.append(text_of(delta.get("partial_json")))
         elif kind == "message_delta":
-            told = table_of(event.get("usage"))
-            self._usage |= {name: value for name, value in told.items() if value is not None}
+            usage = table_of(event.get("usage"))
+            self._usage |= {name: value for name, value in usage.items() if value is not None}
             self._is_whole = bool(table_of(event.get("delta")).get("stop_reason"))
 
     def answer(self) -> ChatAnswer:
@@ -104,7 +105,7 @@ class MessagesStream:
 
 
 def fold(data: bytes) -> ChatAnswer:
-    """Return an answer that came in one piece."""
+    """Return an answer that came whole."""
     whole = table_of(value_at(data, slice(0, len(data))))
     parts = [table_of(one) for one in list_of(whole.get("content"))]
     texts = [text_of(one.get("text")) for one in parts if one.get("type") == "text"]
@@ -114,13 +115,14 @@ def fold(data: bytes) -> ChatAnswer:
     return ChatAnswer(join_kept_words(texts), messages, usage, bool(whole.get("stop_reason")), model=model)
 
 
-def _usage(told: dict[str, Any]) -> Usage | None:
-    if not told:
+def _usage(given: dict[str, Any]) -> Usage | None:
+    """Return the tokens; those of the input include cached ones, which the dialect counts apart."""
+    if not given:
         return None
-    cached = count_of(told.get("cache_read_input_tokens"))
+    cached = count_of(given.get("cache_read_input_tokens"))
     return Usage(
-        input_tokens=count_of(told.get("input_tokens")) + cached + count_of(told.get("cache_creation_input_tokens")),
-        output_tokens=count_of(told.get("output_tokens")),
+        input_tokens=count_of(given.get("input_tokens")) + cached + count_of(given.get("cache_creation_input_tokens")),
+        output_tokens=count_of(given.get("output_tokens")),
         cached_tokens=cached,
     )
 

@@ -1,4 +1,4 @@
-"""`/v1/chat/completions`."""
+"""The dialect of OpenAI's `/v1/chat/completions`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ SYSTEM = frozenset({"system", "developer"})
 
 
 def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
-    """Return a request. Raises `UnreadableError`."""
+    """Return a request; `wrappers` are those of its program (`strip_wrappers`). Raises `UnreadableError`."""
     top = members(body)
     found: list[ReadMessage] = []
     system: InsertPoint | None = None
@@ -65,12 +65,12 @@ def _wishes(calls: Any) -> list[ToolWish]:
 
 
 class ChatStream:
-    """An answer that comes in events. Satisfies `AnswerReader`."""
+    """An answer that streams; of several choices the first one. Satisfies `AnswerReader`."""
 
     def __init__(self) -> None:
         self._text = LongText()
         self._calls: dict[int, tuple[list[str], list[str]]] = {}
-        """Parts of the name and of the arguments of each call, by its place."""
+        """Parts of the name and of the arguments of each call of a tool, by its index."""
         self._usage: Any = None
         self._ended = ""
         self._model = ""
@@ -103,7 +103,7 @@ class ChatStream:
 
 
 def fold(data: bytes) -> ChatAnswer:
-    """Return an answer that came in one piece."""
+    """Return an answer that came whole."""
     whole = table_of(value_at(data, slice(0, len(data))))
     choices = list_of(whole.get("choices"))
     message = table_of(table_of(choices[0]).get("message")) if choices else {}
@@ -114,13 +114,13 @@ def fold(data: bytes) -> ChatAnswer:
 
 
 def _usage(value: Any) -> Usage | None:
-    told = table_of(value)
-    if not told:
+    given = table_of(value)
+    if not given:
         return None
-    details = table_of(told.get("prompt_tokens_details"))
+    details = table_of(given.get("prompt_tokens_details"))
     return Usage(
-        input_tokens=count_of(told.get("prompt_tokens")),
-        output_tokens=count_of(told.get("completion_tokens")),
+        input_tokens=count_of(given.get("prompt_tokens")),
+        output_tokens=count_of(given.get("completion_tokens")),
         cached_tokens=count_of(details.get("cached_tokens")),
     )
 

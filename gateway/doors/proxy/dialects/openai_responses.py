@@ -1,4 +1,4 @@
-"""`/v1/responses`."""
+"""The dialect of OpenAI's `/v1/responses`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +25,7 @@ CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 
 
 def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
-    """Return a request. Raises `UnreadableError`."""
+    """Return a request; `wrappers` are those of its program (`strip_wrappers`). Raises `UnreadableError`."""
     top = members(body)
     found: list[ReadMessage] = []
     system_texts = system_texts_at(body, top.get("instructions"))
@@ -45,7 +45,7 @@ def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
 
 
 def _conversation(body: bytes, top: dict[str, slice]) -> dict[str, str]:
-    """Return the name of the conversation that a request belongs to, which is a text or an object with an id."""
+    """Return the id of the conversation that a request names, as a text or in an object."""
     given = value_at(body, top["conversation"]) if "conversation" in top else None
     name = text_of(given) or text_of(table_of(given).get("id"))
     return {"conversation": name} if name else {}
@@ -59,7 +59,7 @@ def _system(body: bytes, top: dict[str, slice]) -> InsertPoint | None:
 
 
 def _item(body: bytes, place: slice, inside: dict[str, slice], wrappers: Sequence[str]) -> ReadMessage | list[str]:
-    """Return an item of the input, or the texts of one that is of the system."""
+    """Return the message that an item of the input is, or the texts of a system item; reasoning has none."""
     kind = text_at(body, inside.get("type")) or "message"
     role = text_at(body, inside.get("role"))
     if kind == "message":
@@ -81,7 +81,7 @@ def _wish(call: dict[str, Any], kind: str) -> ToolWish:
 
 
 class ResponsesStream:
-    """An answer that comes in events, and as a whole at its end. Satisfies `AnswerReader`."""
+    """An answer that streams, and is repeated whole by its last event. Satisfies `AnswerReader`."""
 
     def __init__(self) -> None:
         self._text = LongText()
@@ -96,7 +96,7 @@ class ResponsesStream:
             self._text.add(text_of(event.get("delta")))
         elif kind == "response.output_item.done":
             self._items.append(event.get("item"))
-            self._text = LongText()  # the item has it
+            self._text = LongText()  # the item has its text
         elif kind == "response.created":
             self._model = text_of(table_of(event.get("response")).get("model"))
         elif kind in {"response.completed", "response.incomplete"}:
@@ -114,7 +114,7 @@ class ResponsesStream:
 
 
 def fold(data: bytes) -> ChatAnswer:
-    """Return an answer that came in one piece."""
+    """Return an answer that came whole."""
     return _answer(table_of(value_at(data, slice(0, len(data)))), is_whole=True)
 
 
@@ -129,15 +129,15 @@ def _answer(response: dict[str, Any], *, is_whole: bool) -> ChatAnswer:
             messages.append(ChainMessage("assistant", [part.strip() for part in parts]))
         elif kind in CALLS:
             messages.append(ChainMessage("assistant", (), [_wish(item, str(kind))]))
-    told = table_of(response.get("usage"))
+    given = table_of(response.get("usage"))
     usage = Usage(
-        input_tokens=count_of(told.get("input_tokens")),
-        output_tokens=count_of(told.get("output_tokens")),
-        cached_tokens=count_of(table_of(told.get("input_tokens_details")).get("cached_tokens")),
+        input_tokens=count_of(given.get("input_tokens")),
+        output_tokens=count_of(given.get("output_tokens")),
+        cached_tokens=count_of(table_of(given.get("input_tokens_details")).get("cached_tokens")),
     )
     name, is_whole = text_of(response.get("id")), is_whole and bool(messages)
     model = text_of(response.get("model"))
-    return ChatAnswer(join_kept_words(texts), messages, usage if told else None, is_whole, name, model)
+    return ChatAnswer(join_kept_words(texts), messages, usage if given else None, is_whole, name, model)
 
 
 def begin_answer() -> ResponsesStream:

@@ -1,4 +1,4 @@
-"""The content of a message, which all three dialects have in two forms: a text, or a list of parts."""
+"""The content of a message, which in all three dialects is a text or a list of parts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,18 +15,24 @@ REASONING = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 
 class ReadContent(Struct, frozen=True):
-    """The parts of a content: texts without wrappers, words of a person and the place before them, calls, digests."""
+    """The parts of a content."""
 
     texts: Sequence[str] = ()
+    """The texts without the wrappers of the program."""
     words: str = ""
+    """The texts together: the words of a person, in a message of the user."""
     tools: Sequence[ToolWish] = ()
+    """The calls of tools."""
     others: Sequence[bytes] = ()
+    """Digests of all other parts but reasoning, such as pictures and results of tools."""
     point: InsertPoint | None = None
+    """The place before the first text."""
     is_of_tools: bool = False
+    """It holds results of tools and no words."""
 
 
 def read_content(body: bytes, span: slice | None, wrappers: Sequence[str], part: str = "text") -> ReadContent:
-    """Return the texts, calls and digests of a content; `part` is the type of an inserted text.
+    """Return the parts of a content; `part` is the type of a part that is inserted as a text.
 
     Raises `UnreadableError`.
     """
@@ -59,14 +65,14 @@ def read_content(body: bytes, span: slice | None, wrappers: Sequence[str], part:
 
 
 def member_point(body: bytes, members: Mapping[str, slice], name: str) -> InsertPoint:
-    """Return the place of a new first member of a body."""
+    """Return the place at which a new first member `name` of a body may be inserted."""
     first = min((span.start for span in members.values()), default=0)
     at = body.rfind(b"{", 0, first) + 1
     return InsertPoint("member", at, at, f'"{name}":%s')
 
 
 def system_point(body: bytes, span: slice | None, part: str = "text") -> InsertPoint | None:
-    """Return the place behind a system text, or of an empty one; None where its form is another.
+    """Return the place behind a system text, or that of an empty one; None where it is neither text nor list.
 
     Raises `UnreadableError`.
     """
@@ -86,7 +92,7 @@ def system_point(body: bytes, span: slice | None, part: str = "text") -> InsertP
 
 
 def system_texts_at(body: bytes, span: slice | None) -> list[str]:
-    """Return the parts of a system text. Raises `UnreadableError`."""
+    """Return the texts of a system text's parts. Raises `UnreadableError`."""
     if span is None:
         return []
     if is_text(body, span):
@@ -96,6 +102,6 @@ def system_texts_at(body: bytes, span: slice | None) -> list[str]:
 
 
 def names_in(body: bytes, members: Mapping[str, slice], names: Sequence[str]) -> dict[str, str]:
-    """Return those of some members that are texts. Raises `UnreadableError`."""
+    """Return those of the named members of a body that are texts and not empty. Raises `UnreadableError`."""
     found: dict[str, Any] = {name: text_at(body, members[name]) for name in names if name in members}
     return {name: text for name, text in found.items() if text}

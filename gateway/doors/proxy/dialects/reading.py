@@ -1,7 +1,7 @@
-"""The shape of a dialect: how it reads requests and answers, and where memory is inserted into a request.
+"""The types that all dialects read requests and answers into, and the places at which memory is inserted; pure.
 
-Rule 1: pure; a place is an offset of the client's own bytes.
-Rule 2: words of a person are what is left of a message without the wrappers that its program puts there.
+Rule 1: a place is an offset in the client's own bytes.
+Rule 2: the words of a person are a user message's text without the wrappers that the program puts into it.
 """
 
 import re
@@ -26,7 +26,7 @@ Form: TypeAlias = Literal[
 PASSING = frozenset(
     {"cache_control", "id", "call_id", "tool_use_id", "status", "signature", "encrypted_content", "citations"}
 )
-"""Members that say nothing of what was said, and that programs change between requests."""
+"""Members of messages that programs change between requests, so that digests leave them out."""
 
 
 class InsertPoint(Struct, frozen=True):
@@ -57,20 +57,24 @@ class InsertPoint(Struct, frozen=True):
 
 
 class ReadMessage(Struct, frozen=True):
-    """A message of a request: how it counts, the words of a person in it, and the place before those."""
+    """A message of a request."""
 
     said: ChainMessage
+    """The message as a link of the conversation's chain."""
     words: str = ""
+    """The words of a person in it."""
     point: InsertPoint | None = None
+    """The place before those words."""
 
 
 class ChatRequest(Struct, frozen=True):
-    """A request as a dialect reads it; without `system`, nothing can stand with the system text."""
+    """A request as a dialect reads it."""
 
     messages: Sequence[ReadMessage]
     system_texts: Sequence[str]
-    """Its parts, each as it begins."""
+    """The texts of the system's parts."""
     system: InsertPoint | None
+    """The place for a text beside the system's; None where there is none."""
     names: Mapping[str, str] = {}
     """Members that name the conversation."""
     model: str = ""
@@ -86,23 +90,24 @@ class ChatAnswer(NamedTuple):
     """An answer as a dialect reads it."""
 
     text: str = ""
-    """Its words as they are kept."""
+    """The words that are kept."""
     messages: Sequence[ChainMessage] = ()
-    """The messages by which it will stand in the next request."""
+    """The messages by which the next request will repeat it."""
     usage: Usage | None = None
     is_whole: bool = False
+    """The answer came to its end."""
     name: str = ""
-    """The name by which a request may go on from it, in the place of all that was said."""
+    """The id by which a request may go on from it, without repeating what was said."""
     model: str = ""
 
     @property
     def called(self) -> list[str]:
-        """Return the names of the tools that it ends in calls of: the turn goes on."""
+        """Return the names of the tools that it calls; with any the turn goes on."""
         return [wish.name for message in self.messages for wish in message.tools]
 
 
 def join_kept_words(texts: Iterable[str]) -> str:
-    """Return the texts of an answer as they are kept: without blocks of ours, and cut."""
+    """Return the texts of an answer joined, without the gateway's blocks, and cut to `MAX_TEXT_CHARS`."""
     return "\n\n".join(filter(None, map(without_blocks, texts)))[:MAX_TEXT_CHARS]
 
 
@@ -114,16 +119,18 @@ class AnswerReader(Protocol):
         ...
 
     def answer(self) -> ChatAnswer:
-        """Return the answer, as far as it came; nothing is taken in after that."""
+        """Return the answer, as far as it came; `take` must not be called after it."""
         ...
 
 
 _BLANKS = re.compile(rb"[\t-\r\x1c-\x20]*")
+"""The ASCII characters that `str.strip` takes from the ends of a text."""
 _LOOKED_BYTES = 4096
+"""Bytes of an end that are searched for blanks at once."""
 
 
 class LongText:
-    """A text that grows, and is held once."""
+    """A text that grows; its bytes are held once, however long it gets."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -133,13 +140,13 @@ class LongText:
         self._data += text.encode("utf-8", "surrogatepass")
 
     def read_kept(self) -> str:
-        """Return as much of it as is kept, or all of one that holds a block of ours."""
+        """Return its first `MAX_TEXT_CHARS`, or all of a text that may hold a block of the gateway."""
         is_plain = self._data.isascii() and b"</" not in self._data
         with memoryview(self._data) as whole, whole[: MAX_TEXT_CHARS if is_plain else len(whole)] as kept:
             return str(kept, "utf-8", "surrogatepass")
 
     def take_stripped(self) -> str | bytearray:
-        """Return the whole without blanks at its ends, in ASCII as it is held; the text is empty after that."""
+        """Return the whole without blanks at its ends, in ASCII as a `bytearray`; the text is empty after that."""
         data, self._data = self._data, bytearray()
         if not data.isascii():
             return data.decode("utf-8", "surrogatepass").strip()
@@ -155,22 +162,20 @@ class LongText:
 
 
 _ENDS = re.compile(rb"\r?\n\r?\n")
-"""Ends of events in a stream."""
-
-
+"""The ends of events in a stream."""
 TAIL = "..."
-"""Begins a wrapper that is no tag: the words with which a program's text behind the user's begins."""
+"""The prefix of a wrapper that is no tag: a program's text behind the user's begins with the rest of it."""
 
 
 @cache
 def _wrapper(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return the pattern of the tags among some wrappers, opening and closing ones."""
+    """Return the pattern of the opening and closing tags among some wrappers."""
     tags = "|".join(re.escape(name) for name in names if not name.startswith(TAIL))
     return re.compile(rf"<(?P<end>/?)(?P<name>{tags})(?:\s[^<>]*)?>" if tags else "(?!)")
 
 
 def strip_wrappers(text: str, wrappers: Sequence[str]) -> str:
-    """Return a text without what its program wrapped into it, or set behind it."""
+    """Return a text without the tagged parts that its program put into it, and without its text behind the user's."""
     if not wrappers:
         return text
     if "<" in text:
@@ -182,7 +187,7 @@ def strip_wrappers(text: str, wrappers: Sequence[str]) -> str:
 
 
 def without_passing(value: Any) -> Any:
-    """Return a value of JSON without members that programs change."""
+    """Return a JSON value without the members of `PASSING`, at any depth."""
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
         return {name: without_passing(one) for name, one in table.items() if name not in PASSING}
@@ -190,12 +195,12 @@ def without_passing(value: Any) -> Any:
 
 
 def digest_of_value(value: Any) -> bytes:
-    """Return the digest of what is no text."""
+    """Return the digest of a part that is no text, without the members of `PASSING`."""
     return digest_of(encode_sorted(without_passing(value)))
 
 
 def value_at(body: bytes, span: slice) -> Any:
-    """Return a value; None for one that cannot be read."""
+    """Return the JSON value at a range; None for one that cannot be read."""
     try:
         return msgspec.json.decode(body[span])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -203,13 +208,13 @@ def value_at(body: bytes, span: slice) -> Any:
 
 
 class EventReader:
-    """The JSON of a stream's events, as it comes in parts of any size."""
+    """The reader of Server-Sent Events, whose bytes come in parts of any size."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def read(self, data: bytes) -> Iterator[dict[str, Any]]:
-        """Yield the events that end in a part."""
+        """Yield the JSON objects of the events that end in a part."""
         looked = max(0, len(self._rest) - 3)  # an end of four bytes may have begun
         self._rest += data
         start = 0
@@ -220,7 +225,7 @@ class EventReader:
         del self._rest[:start]
 
     def end(self) -> Iterator[dict[str, Any]]:
-        """Yield the event that the stream ended in the middle of, where it can be read."""
+        """Yield the last event of a stream that ended without its empty line, if it can be read."""
         rest, self._rest = self._rest, bytearray()
         if (event := _event_of(rest)) is not None:
             yield event
@@ -236,5 +241,5 @@ def _event_of(block: bytearray) -> dict[str, Any] | None:
 
 
 def count_of(value: Any) -> int:
-    """Return a count of JSON; 0 for anything else."""
+    """Return a JSON value that is a number from 0; 0 for any other."""
     return value if isinstance(value, int) and value >= 0 else 0
