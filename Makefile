@@ -11,6 +11,9 @@ STAMP := $(VENV)/.stamp
 TYPESCRIPT := clients/typescript
 CODE := gateway agent memory thread_episodic knowledge retrieval promt protocol
 CHECKED := $(CODE) tests benchmarks examples clients
+# What can be of another type on another system: the shell, and the modules of houses that import one of Python's that differs between systems.
+SYSTEMS := asyncio|ctypes|errno|locale|mmap|multiprocessing|os|pathlib|select|shutil|signal|socket|ssl|stat|subprocess|sys|tempfile|time|urllib|zipfile
+DIFFERING = gateway clients $(shell grep -rlE --include='*.py' '^ *(import|from) ($(SYSTEMS))[. ,]|^ *import ($(SYSTEMS))$$' $(filter-out gateway,$(CODE)))
 
 .PHONY: help setup programs demo test check journeys campaign lint bench bench-quick schemas clients format picture page-pictures lock clean
 
@@ -69,7 +72,7 @@ lint: setup ## format, lint, types, import rules, generated files
 	@$(BIN)/ruff format --check $(CHECKED)
 	@$(BIN)/ruff check $(CHECKED)
 	@echo "types on Linux, Darwin and Windows, and those of tests, benchmarks and examples"
-	@printf '%s\n' '--pythonplatform Linux' '--pythonplatform Darwin' '--pythonplatform Windows' '--project tests/pyrightconfig.json' \
+	@printf '%s\n' '--project tests/pyrightconfig.json' '--pythonplatform Linux' '--pythonplatform Darwin $(DIFFERING)' '--pythonplatform Windows $(DIFFERING)' \
 	| xargs -P 2 -L 1 $(BIN)/basedpyright
 	@if test -e $(TYPESCRIPT)/node_modules/.stamp; then echo "types of TypeScript"; npm run --silent --prefix $(TYPESCRIPT) check; fi
 	@$(BIN)/lint-imports

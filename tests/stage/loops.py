@@ -41,11 +41,14 @@ def loops_of(item: pytest.Item) -> tuple[str, ...]:
     return loops
 
 
-def matrix(rows: Iterable[str], in_check: Container[str]) -> list[Any]:
-    """Return parameters for `parametrize`: those rows are looked at before a merge, all others by campaigns, which take a
-    part of them below full size."""
-    campaign = (pytest.mark.loop("campaign"), pytest.mark.matrix)
-    return [pytest.param(row, marks=pytest.mark.loop("check") if row in in_check else campaign) for row in rows]
+def matrix(rows: Iterable[Any], in_check: Container[Any]) -> list[Any]:
+    """Return parameters for `parametrize`, a tuple being several of them: those rows are looked at before a merge, all
+    others by campaigns, which take a part of them below full size."""
+    check, campaign = pytest.mark.loop("check"), (pytest.mark.loop("campaign"), pytest.mark.matrix)
+    return [
+        pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=check if row in in_check else campaign)
+        for row in rows
+    ]
 
 
 def drawn(rows: Sequence[T]) -> list[T]:
