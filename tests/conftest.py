@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from forked import FOLLOW, followed_by_pattern, fork_commands
+from forked import FOLLOW, followed_by_pattern, fork_commands, usual_config
 from hypothesis import HealthCheck, settings
 from loops import LOOPS, SEED, drawn, loops_of, may_hold
 
@@ -64,7 +64,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     stash = item.config.stash
     stash[_is_cold] = item.get_closest_marker("cold") is not None
     if _follow not in stash:
-        told = os.environ.get(FOLLOW)
+        told = os.environ.get(FOLLOW) or (usual_config() if item.config.getoption("follow") else None)
         stash[_follow] = None if told is None else followed_by_pattern(told)
     config = stash[_follow]
     if config is not None and item.get_closest_marker("followed") is not None:
@@ -76,6 +76,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     told = "; ".join(f"{name}: {what}" for name, what in LOOPS.items())
     parser.addoption("--loop", choices=list(LOOPS), help=f"run the tests of one loop ({told})")
+    parser.addoption("--follow", action="store_true", help="have coverage count the processes of followed tests alone")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -153,6 +153,13 @@ def fork_commands(
     popen._execute_child = execute
 
 
+def usual_config() -> str:
+    """Return the value of FOLLOW that coverage would set in a process that it counts: the project's own settings."""
+    told = coverage.Coverage().config
+    told.data_file = str(Path(told.data_file).resolve())
+    return told.serialize()
+
+
 def followed_by_pattern(config: str) -> str:
     """Return the value of FOLLOW for a process to be followed: the same files by patterns instead of packages. By those
     each process would list all that it did not run; the tests' own process has listed them, and that is enough."""
