@@ -20,7 +20,7 @@ from damages import (
     sql,
 )
 from loops import matrix
-from spawned import Den, drain, hello, journey, run_to_end
+from spawned import Den, clean_environment, drain, hello, journey, run_to_end
 from tiny_model import make_tiny_model
 
 from gateway.care.damage_checks import RESTORE
@@ -81,7 +81,7 @@ class Told(NamedTuple):
 
 def doctor(den: Den, *options: str) -> Told:
     place = ["--home", str(den.home), "--config", str(den.config)]
-    ended = run_to_end([*console_script(), "doctor", "--json", *place, *options])
+    ended = run_to_end([*console_script(), "doctor", "--json", *place, *options], env=clean_environment())
     assert ended.returncode in {0, 1}, ended.stderr
     return Told(ended.returncode, json.loads(ended.stdout)["findings"])
 
