@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from coverage.config import CoverageConfig
+from forked import followed_by_pattern, usual_config
+from house_tree import HOUSES
 from loops import LOOPS, LOOPS_OF_FOLDER, SEED, TESTS, drawn, loops_of, matrix, may_hold
 
 ROOT = TESTS.parent
@@ -82,3 +85,13 @@ def test_a_campaign_draws_rows_by_its_seed_and_all_of_them_at_full_size(monkeypa
     assert len(drawn_by(1, 4)) == 26
     assert {row for seed in range(40) for row in drawn_by(seed, 4)} == {*rows}
     assert drawn([]) == []
+
+
+def test_a_followed_process_is_counted_by_the_projects_settings_wherever_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = CoverageConfig.deserialize(followed_by_pattern(usual_config()))
+    assert (told.data_file, told.parallel, told.branch) == (str(ROOT / ".coverage"), True, True)
+    assert {*(told.run_include or ())} == {str(ROOT / house / "*") for house in HOUSES}
+    assert not told.source_pkgs
