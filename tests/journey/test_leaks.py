@@ -3,6 +3,7 @@
 A method or tool without a row fails, and so does an id that a method takes and no row gives.
 """
 
+import asyncio
 import json
 import re
 import secrets
@@ -121,47 +122,39 @@ async def open_turn(client, t):
     await client.request("turn/tool_call", reveal)
 
 
+async def settle(folder):
+    """Make a home with ten tenants; what their things are called."""
+    async with Den(folder, scripted=True).client("ws_host") as client:
+        tenants = [await settle_tenant(client, n, folder) for n in range(TENANTS)]
+        await drain(client)
+        for tenant in tenants:
+            (file,) = (await client.request("knowledge/files", {"collection_id": tenant["collection"]}))["files"]
+            tenant["file"] = file["file_id"]
+        jobs = (await client.request("thread_episodic/jobs", {"limit": 100}))["jobs"]
+        for tenant in tenants:
+            tenant["job"] = next((job["job_id"] for job in jobs if job["thread_id"] == tenant["thread"]), "job_gone")
+        return tenants
+
+
 @pytest.fixture(scope="module")
 def settled(tmp_path_factory):
-    """A home with ten tenants, and what their things are called."""
+    """The folder of such a home, and its tenants."""
     folder = tmp_path_factory.mktemp("settled")
-    tenants = []
-
-    @journey
-    async def story():
-        async with Den(folder, scripted=True).client("ws_host") as client:
-            tenants.extend([await settle_tenant(client, n, folder) for n in range(TENANTS)])
-            await drain(client)
-            for tenant in tenants:
-                (file,) = (await client.request("knowledge/files", {"collection_id": tenant["collection"]}))["files"]
-                tenant["file"] = file["file_id"]
-            jobs = (await client.request("thread_episodic/jobs", {"limit": 100}))["jobs"]
-            for tenant in tenants:
-                tenant["job"] = next(
-                    (job["job_id"] for job in jobs if job["thread_id"] == tenant["thread"]), "job_gone"
-                )
-
-    story()
-    return folder, tenants
+    return folder, asyncio.run(settle(folder))
 
 
-@pytest.fixture
-def world(settled, tmp_path):
+@asynccontextmanager
+async def world(settled, folder):
     """A gateway over a copy of that home, in which each tenant has an open turn."""
-    folder, tenants = settled
-
-    @asynccontextmanager
-    async def opened():
-        den = Den(tmp_path, scripted=True)
-        shutil.copytree(folder / "home", den.home)
-        async with await den.spawn() as client:
-            methods = (await hello(client, "ws_host"))["capabilities"]["methods"]
-            for tenant in tenants:
-                await open_turn(client, tenant)
-            await drain(client)
-            yield client, methods, tenants
-
-    return opened
+    home, tenants = settled
+    den = Den(folder, scripted=True)
+    shutil.copytree(home / "home", den.home)
+    async with await den.spawn() as client:
+        methods = (await hello(client, "ws_host"))["capabilities"]["methods"]
+        for tenant in tenants:
+            await open_turn(client, tenant)
+        await drain(client)
+        yield client, methods, tenants
 
 
 def filled(value: Any, names: Mapping[str, str]) -> Any:
@@ -248,8 +241,8 @@ async def holdings(client, tenant):
 
 @pytest.mark.loop("test")
 @journey
-async def test_in_the_context_of_one_tenant_another_does_not_exist(world):
-    async with world() as (client, methods, tenants):
+async def test_in_the_context_of_one_tenant_another_does_not_exist(settled, tmp_path):
+    async with world(settled, tmp_path) as (client, methods, tenants):
         a, b = tenants[A], tenants[B]
         before = await holdings(client, b)
         assert len(before[4]) == 4
@@ -271,8 +264,8 @@ async def test_in_the_context_of_one_tenant_another_does_not_exist(world):
 
 
 @journey
-async def test_the_tools_of_one_tenants_turn_do_not_reach_another(world):
-    async with world() as (client, _, tenants):
+async def test_the_tools_of_one_tenants_turn_do_not_reach_another(settled, tmp_path):
+    async with world(settled, tmp_path) as (client, _, tenants):
         a, b = tenants[A], tenants[B]
         before = await holdings(client, b)
         leaks, oracles = [], []
@@ -305,8 +298,8 @@ async def test_the_tools_of_one_tenants_turn_do_not_reach_another(world):
 
 
 @journey
-async def test_what_names_a_thing_brings_nothing_of_any_other(world):
-    async with world() as (client, methods, tenants):
+async def test_what_names_a_thing_brings_nothing_of_any_other(settled, tmp_path):
+    async with world(settled, tmp_path) as (client, methods, tenants):
         leaks = []
         victim = TENANTS - 1
         others = [await holdings(client, tenant) for tenant in tenants[:victim]]
@@ -320,9 +313,9 @@ async def test_what_names_a_thing_brings_nothing_of_any_other(world):
 
 
 @journey
-async def test_a_turn_recalls_and_tells_of_its_own_workspace_only(world, tmp_path):
+async def test_a_turn_recalls_and_tells_of_its_own_workspace_only(settled, tmp_path):
     """The whole prompt of a turn, and every notification: the tenants' texts differ in nothing but their canary."""
-    async with world() as (client, _, tenants):
+    async with world(settled, tmp_path) as (client, _, tenants):
         for n in (A, B):
             since = len(client.received)
             asked = {"thread_id": tenants[n]["new_thread"], "input": TEXT}
@@ -342,8 +335,8 @@ async def test_a_turn_recalls_and_tells_of_its_own_workspace_only(world, tmp_pat
 
 
 @journey
-async def test_a_child_thread_does_not_open_its_parents_workspace(world):
-    async with world() as (client, _, tenants):
+async def test_a_child_thread_does_not_open_its_parents_workspace(settled, tmp_path):
+    async with world(settled, tmp_path) as (client, _, tenants):
         child = {
             "thread_id": "child",
             "workspace_id": tenants[A]["workspace"],
@@ -369,9 +362,9 @@ READS = {
 
 
 @journey
-async def test_to_its_owner_everything_is_shown(world):
+async def test_to_its_owner_everything_is_shown(settled, tmp_path):
     """The control of this matrix: the same rows, called by the tenant whose names they give, show its canary."""
-    async with world() as (client, methods, tenants):
+    async with world(settled, tmp_path) as (client, methods, tenants):
         b = tenants[B]
         silent = []
         for row in (row for row in ROWS if row.kind == "scoped" and row.method in READS & set(methods)):
