@@ -1,6 +1,7 @@
 """The ground of every test, however the tests were started."""
 
 import os
+import random
 import shutil
 import signal
 import sys
@@ -8,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from forked import FOLLOW, followed_by_pattern, fork_commands
+from forked import FOLLOW, followed_by_pattern, fork_commands, usual_config
 from hypothesis import HealthCheck, settings
-from loops import LOOPS, loops_of, may_hold
+from loops import LOOPS, SEED, drawn, loops_of, may_hold
 
 from gateway.wire.client import console_script
 
@@ -45,6 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
     The other loops wait for the disk that a person has.
     """
     fork_commands(console_script()[0], lambda: config.stash.get(_is_cold, False))
+    if config.getoption("loop") == "campaign":  # before there are workers: all of them draw the same
+        os.environ.setdefault(SEED, str(random.randrange(1 << 32)))
     is_there = config.getoption("loop") == "test" and os.access(MEMORY, os.W_OK)
     if is_there and shutil.disk_usage(MEMORY).free >= ROOM:
         tempfile.tempdir = os.environ["TMPDIR"] = str(MEMORY)
@@ -61,7 +64,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     stash = item.config.stash
     stash[_is_cold] = item.get_closest_marker("cold") is not None
     if _follow not in stash:
-        told = os.environ.get(FOLLOW)
+        told = os.environ.get(FOLLOW) or (usual_config() if item.config.getoption("follow") else None)
         stash[_follow] = None if told is None else followed_by_pattern(told)
     config = stash[_follow]
     if config is not None and item.get_closest_marker("followed") is not None:
@@ -73,6 +76,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     told = "; ".join(f"{name}: {what}" for name, what in LOOPS.items())
     parser.addoption("--loop", choices=list(LOOPS), help=f"run the tests of one loop ({told})")
+    parser.addoption("--follow", action="store_true", help="have coverage count the processes of followed tests alone")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -82,7 +86,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     wanted = config.getoption("loop")
-    others = [item for item in items if wanted not in (*loops_of(item), None)]
-    if others:
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if wanted in loops_of(item)]
+    kept = [item for item in items if wanted in (*loops_of(item), None)]
+    if wanted == "campaign":
+        rows = [item for item in kept if item.get_closest_marker("matrix") is not None]
+        left_out = {*rows} - {*drawn(rows)}
+        kept = [item for item in kept if item not in left_out]
+    config.hook.pytest_deselected(items=[*({*items} - {*kept})])
+    items[:] = kept
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.getoption("loop") == "campaign":
+        terminalreporter.write_line(f"{SEED}={os.environ[SEED]} draws the same rows of matrices")

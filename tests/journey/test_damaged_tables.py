@@ -125,6 +125,7 @@ def doctor(den: Den, *more: str) -> tuple[int, str]:
 
 
 @pytest.mark.loop("campaign")  # minutes
+@pytest.mark.matrix
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("table", TABLES)
 def test_the_rest_of_a_damaged_table_stays_in_use(prepared: Path, tmp_path: Path, table: str, way: str) -> None:

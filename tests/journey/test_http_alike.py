@@ -12,7 +12,7 @@ from typing import Any
 from http_stage import HttpDen
 from leak_rows import ROWS
 from spawned import Den, hello, journey
-from test_leaks import A, B, foreign, outcome, params_of, plain, world
+from test_leaks import A, B, foreign, outcome, params_of, plain, settle, world
 
 from gateway.doors.http.rules import STATUS_OF_REASON
 
@@ -54,7 +54,8 @@ def shape(method: str, came: dict[str, Any], names: dict[str, str]) -> Any:
 
 @journey
 async def test_http_statement_08_alike_and_fenced(tmp_path):
-    async with world(tmp_path / "first") as (_, methods, tenants):
+    settled = tmp_path / "settled", await settle(tmp_path / "settled")
+    async with world(settled, tmp_path / "first") as (_, methods, tenants):
         pass
     folders = [tmp_path / name for name in ("pipes", "rpc", "bare")]
     for folder in folders:

@@ -3,11 +3,13 @@ going on."""
 
 import contextlib
 from collections.abc import Awaitable, Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from killed import WHEN, KillPlace, When
+from loops import matrix
 from spawned import drain, every, hello, journey, refusal, remember
 from test_forgetting import holding, needle
 from timed_den import TimedDen
@@ -93,7 +95,7 @@ async def look_at_workspace(den: TimedDen, word: str) -> str:
     return seen
 
 
-@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("when", matrix(WHEN, in_check={WHEN[0]}))
 @journey
 async def test_a_workspace_is_deleted_whole_or_not_at_all_or_it_is_told_and_ends(tmp_path: Path, when: When) -> None:
     seen, number, is_killed = [], 0, True
@@ -115,8 +117,10 @@ async def furnish_thread(client: GatewayClient, word: str) -> None:
     await client.request("thread/import", asked)
 
 
-@pytest.mark.parametrize("mode", ["ignored", "normal"])
-@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize(
+    ("when", "mode"),
+    matrix(product(WHEN, ["ignored", "normal"]), in_check={(WHEN[0], "ignored"), (WHEN[1], "normal")}),
+)
 @journey
 async def test_a_thread_is_ignored_or_shown_again_whole_or_not_at_all(tmp_path: Path, when: When, mode: str) -> None:
     """Its mode and its index agree, whichever write of the request is the last of the process."""

@@ -3,9 +3,11 @@
 A method or tool without a row fails, and so does an id that a method takes and no row gives.
 """
 
+import asyncio
 import json
 import re
 import secrets
+import shutil
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -102,6 +104,11 @@ async def settle_tenant(client, n, folder):
     for kind in ("thread", "agent", "task"):
         there = {"context": {**context, f"{kind}_id": t[kind]}, "scope": {"kind": kind, "key": t[kind]}}
         assert (await client.request("memory/write", {**proposed, **there}))["candidate"] is not None
+    return t
+
+
+async def open_turn(client, t):
+    """A turn of the tenant that goes on, with all tools."""
     await client.request(
         "turn/prepare",
         {"thread_id": t["open_thread"], "turn_id": t["open_turn"], "input": [{"type": "text", "text": "Hello"}]},
@@ -113,14 +120,11 @@ async def settle_tenant(client, n, folder):
         "arguments": {"domains": ["memory", "artifact", "agent", "knowledge"], "reason": "x"},
     }
     await client.request("turn/tool_call", reveal)
-    return t
 
 
-@asynccontextmanager
-async def world(folder):
-    """A gateway with ten tenants, and what their things are called."""
-    async with await Den(folder, scripted=True).spawn() as client:
-        methods = (await hello(client, "ws_host"))["capabilities"]["methods"]
+async def settle(folder):
+    """Make a home with ten tenants; what their things are called."""
+    async with Den(folder, scripted=True).client("ws_host") as client:
         tenants = [await settle_tenant(client, n, folder) for n in range(TENANTS)]
         await drain(client)
         for tenant in tenants:
@@ -129,6 +133,27 @@ async def world(folder):
         jobs = (await client.request("thread_episodic/jobs", {"limit": 100}))["jobs"]
         for tenant in tenants:
             tenant["job"] = next((job["job_id"] for job in jobs if job["thread_id"] == tenant["thread"]), "job_gone")
+        return tenants
+
+
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory):
+    """The folder of such a home, and its tenants."""
+    folder = tmp_path_factory.mktemp("settled")
+    return folder, asyncio.run(settle(folder))
+
+
+@asynccontextmanager
+async def world(settled, folder):
+    """A gateway over a copy of that home, in which each tenant has an open turn."""
+    home, tenants = settled
+    den = Den(folder, scripted=True)
+    shutil.copytree(home / "home", den.home)
+    async with await den.spawn() as client:
+        methods = (await hello(client, "ws_host"))["capabilities"]["methods"]
+        for tenant in tenants:
+            await open_turn(client, tenant)
+        await drain(client)
         yield client, methods, tenants
 
 
@@ -216,8 +241,8 @@ async def holdings(client, tenant):
 
 @pytest.mark.loop("test")
 @journey
-async def test_in_the_context_of_one_tenant_another_does_not_exist(tmp_path):
-    async with world(tmp_path) as (client, methods, tenants):
+async def test_in_the_context_of_one_tenant_another_does_not_exist(settled, tmp_path):
+    async with world(settled, tmp_path) as (client, methods, tenants):
         a, b = tenants[A], tenants[B]
         before = await holdings(client, b)
         assert len(before[4]) == 4
@@ -239,8 +264,8 @@ async def test_in_the_context_of_one_tenant_another_does_not_exist(tmp_path):
 
 
 @journey
-async def test_the_tools_of_one_tenants_turn_do_not_reach_another(tmp_path):
-    async with world(tmp_path) as (client, _, tenants):
+async def test_the_tools_of_one_tenants_turn_do_not_reach_another(settled, tmp_path):
+    async with world(settled, tmp_path) as (client, _, tenants):
         a, b = tenants[A], tenants[B]
         before = await holdings(client, b)
         leaks, oracles = [], []
@@ -273,8 +298,8 @@ async def test_the_tools_of_one_tenants_turn_do_not_reach_another(tmp_path):
 
 
 @journey
-async def test_what_names_a_thing_brings_nothing_of_any_other(tmp_path):
-    async with world(tmp_path) as (client, methods, tenants):
+async def test_what_names_a_thing_brings_nothing_of_any_other(settled, tmp_path):
+    async with world(settled, tmp_path) as (client, methods, tenants):
         leaks = []
         victim = TENANTS - 1
         others = [await holdings(client, tenant) for tenant in tenants[:victim]]
@@ -288,9 +313,9 @@ async def test_what_names_a_thing_brings_nothing_of_any_other(tmp_path):
 
 
 @journey
-async def test_a_turn_recalls_and_tells_of_its_own_workspace_only(tmp_path):
+async def test_a_turn_recalls_and_tells_of_its_own_workspace_only(settled, tmp_path):
     """The whole prompt of a turn, and every notification: the tenants' texts differ in nothing but their canary."""
-    async with world(tmp_path) as (client, _, tenants):
+    async with world(settled, tmp_path) as (client, _, tenants):
         for n in (A, B):
             since = len(client.received)
             asked = {"thread_id": tenants[n]["new_thread"], "input": TEXT}
@@ -310,8 +335,8 @@ async def test_a_turn_recalls_and_tells_of_its_own_workspace_only(tmp_path):
 
 
 @journey
-async def test_a_child_thread_does_not_open_its_parents_workspace(tmp_path):
-    async with world(tmp_path) as (client, _, tenants):
+async def test_a_child_thread_does_not_open_its_parents_workspace(settled, tmp_path):
+    async with world(settled, tmp_path) as (client, _, tenants):
         child = {
             "thread_id": "child",
             "workspace_id": tenants[A]["workspace"],
@@ -337,9 +362,9 @@ READS = {
 
 
 @journey
-async def test_to_its_owner_everything_is_shown(tmp_path):
+async def test_to_its_owner_everything_is_shown(settled, tmp_path):
     """The control of this matrix: the same rows, called by the tenant whose names they give, show its canary."""
-    async with world(tmp_path) as (client, methods, tenants):
+    async with world(settled, tmp_path) as (client, methods, tenants):
         b = tenants[B]
         silent = []
         for row in (row for row in ROWS if row.kind == "scoped" and row.method in READS & set(methods)):

@@ -75,6 +75,7 @@ LOADED = (
 )
 """The modules that processes import for their first answers; all others come with them. What the import of a module runs
 is counted in the tests' own process, so modules that no test imports there are left to the processes that need them."""
+ROOT = Path(__file__).resolve().parents[2]
 JUDGED = "I prefer window seats, and my dentist is in Hamburg since 3 May 2024."
 """Words that the rules read: what they compile and parse is the same for all that is read later."""
 ASK_BYTES = 1 << 20
@@ -151,6 +152,13 @@ def fork_commands(
         )
 
     popen._execute_child = execute
+
+
+def usual_config() -> str:
+    """Return the value of FOLLOW that coverage would set in a process that it counts: the project's own settings."""
+    told = coverage.Coverage(config_file=str(ROOT / "pyproject.toml")).config
+    told.data_file = str(ROOT / told.data_file)  # wherever the process stands
+    return told.serialize()
 
 
 def followed_by_pattern(config: str) -> str:

@@ -1,8 +1,15 @@
 """The loop of work that runs a test: this is the one place that says it."""
 
+import os
+import random
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
+from sizes import size
+
+T = TypeVar("T")
 
 LOOPS = {
     "test": "what a person runs after every change",
@@ -19,6 +26,8 @@ LOOPS_OF_FOLDER = {
 }
 """The loops of a test that no `@pytest.mark.loop(...)` of its own or of its module names. A journey through a door is
 marked for `test`, a unit that takes seconds for `check`, and a test that has a size for a campaign, too."""
+SEED = "PIONEER_SEED"
+"""The variable whose number is the chance of a campaign: it draws the same rows of matrices, and cuts power at the same places, again."""
 TESTS = Path(__file__).resolve().parents[1]
 
 
@@ -32,9 +41,27 @@ def loops_of(item: pytest.Item) -> tuple[str, ...]:
     return loops
 
 
+def matrix(rows: Iterable[Any], in_check: Container[Any]) -> list[Any]:
+    """Return parameters for `parametrize`, a tuple being several of them: those rows are looked at before a merge, all
+    others by campaigns, which take a part of them below full size."""
+    check, campaign = pytest.mark.loop("check"), (pytest.mark.loop("campaign"), pytest.mark.matrix)
+    return [
+        pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=check if row in in_check else campaign)
+        for row in rows
+    ]
+
+
+def drawn(rows: Sequence[T]) -> list[T]:
+    """Return the rows of matrices that a campaign looks at, in their order: all at full size, else so many of them by
+    chance; PIONEER_SEED draws the same."""
+    chance = random.Random(os.environ.get(SEED))  # no secret
+    wanted = -(-len(rows) // size("matrix_stride"))
+    return [rows[place] for place in sorted(chance.sample(range(len(rows)), wanted))]
+
+
 def may_hold(module: Path, loop: str | None) -> bool:
     """Return whether a file may hold a test of a loop: it lies in one of its folders, or marks a test of its own."""
     folder = module.relative_to(TESTS).parts[0] if module.is_relative_to(TESTS) and module != TESTS else None
     if loop is None or module.suffix != ".py" or loop in LOOPS_OF_FOLDER.get(folder or "", (loop,)):
         return True
-    return "mark.loop(" in module.read_text(encoding="utf-8")
+    return any(told in module.read_text(encoding="utf-8") for told in ("mark.loop(", "matrix("))

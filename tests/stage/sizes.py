@@ -12,6 +12,7 @@ SIZES = {
     "jobs":               (  240,    600,  5_000),
     "cuts":               (1_500,  1_500, 20_000),
     "fault_stride":       (    8,      2,      1),
+    "matrix_stride":      (    8,      4,      1),
     "damage_rounds":      (    2,     10,    200),
     "operations":         (2_000, 10_000, 10_000),
     "records":            (20_000, 20_000, 20_000),

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 from interleaving import Await, Interleaving, awaits_in_the_code, loaded_modules
+from loops import matrix
 from spawned import SCRIPTED
 
 from agent.capture import ingest
@@ -383,15 +384,16 @@ def play(house: House, work: Work, forget: Callable[[House], Awaitable[None]], a
 
 OF_PROJECTS = [forget_scope, delete_workspace]
 """What reaches a workspace's facts otherwise than the user's own."""
-CASES = [
-    *((work, forget, False) for work in WORKS for forget in FORGETS),
-    *((work, forget, True) for work in (*WORKS, *NOTES) for forget in OF_PROJECTS),
-]
+MET = ((WORKS, FORGETS, False), ((*WORKS, *NOTES), OF_PROJECTS, True))
+"""Which works meet which forgettings, of facts of the user and of a workspace."""
+CASES = [(work, forget, is_of) for works, forgets, is_of in MET for work in works for forget in forgets]
+IN_CHECK = {(work, forgets[n % len(forgets)], is_of) for works, forgets, is_of in MET for n, work in enumerate(works)}
+"""Each work once, and each forgetting."""
 
 
 @pytest.mark.parametrize(
     ("work", "forget", "is_of_project"),
-    CASES,
+    matrix(CASES, in_check=IN_CHECK),
     ids=lambda one: one.__name__ if callable(one) else "project" if one else "user",
 )
 def test_nothing_is_kept_of_what_is_forgotten_meanwhile(

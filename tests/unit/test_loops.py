@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loops import LOOPS, LOOPS_OF_FOLDER, TESTS, loops_of
+from coverage.config import CoverageConfig
+from forked import followed_by_pattern, usual_config
+from house_tree import HOUSES
+from loops import LOOPS, LOOPS_OF_FOLDER, SEED, TESTS, drawn, loops_of, matrix, may_hold
 
 ROOT = TESTS.parent
 
@@ -54,3 +57,41 @@ def test_a_test_is_in_the_loops_of_its_mark_else_of_its_folder() -> None:
     for lost in (told("elsewhere"), told("unit", "slow"), told("unit", "test", "never")):
         with pytest.raises(pytest.UsageError, match="in no loop"):
             loops_of(lost)
+
+
+def test_every_row_of_a_matrix_is_in_one_loop() -> None:
+    rows = matrix(["zeros", "noise", "dropped"], in_check={"noise"})
+    assert [(row.values, {mark.args for mark in row.marks if mark.name == "loop"}) for row in rows] == [
+        (("zeros",), {("campaign",)}),
+        (("noise",), {("check",)}),
+        (("dropped",), {("campaign",)}),
+    ]
+    assert ["matrix" in {mark.name for mark in row.marks} for row in rows] == [True, False, True]
+    holders = [path for path in TESTS.rglob("test_*.py") if "import matrix" in path.read_text(encoding="utf-8")]
+    assert holders
+    assert all(may_hold(path, loop) for path in holders for loop in ("check", "campaign"))
+
+
+def test_a_campaign_draws_rows_by_its_seed_and_all_of_them_at_full_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = range(101)
+
+    def drawn_by(seed: int, stride: int) -> list[int]:
+        monkeypatch.setenv(SEED, str(seed))
+        monkeypatch.setenv("PIONEER_MATRIX_STRIDE", str(stride))
+        return drawn(rows)
+
+    assert drawn_by(1, 1) == [*rows]
+    assert drawn_by(1, 4) == drawn_by(1, 4) == sorted({*drawn_by(1, 4)})
+    assert len(drawn_by(1, 4)) == 26
+    assert {row for seed in range(40) for row in drawn_by(seed, 4)} == {*rows}
+    assert drawn([]) == []
+
+
+def test_a_followed_process_is_counted_by_the_projects_settings_wherever_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = CoverageConfig.deserialize(followed_by_pattern(usual_config()))
+    assert (told.data_file, told.parallel, told.branch) == (str(ROOT / ".coverage"), True, True)
+    assert {*(told.run_include or ())} == {str(ROOT / house / "*") for house in HOUSES}
+    assert not told.source_pkgs

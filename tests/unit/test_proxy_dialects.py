@@ -29,9 +29,10 @@ from protocol.capture.chain import START, ChainMessage, ToolWish, follow_all, wi
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
+"""Small: a place is where it is beside one neighbour as beside twenty, and most of the time went into drawing them."""
 
 
 @given(table=st.dictionaries(st.text(), VALUES), indent=st.sampled_from([None, 1, "\t"]), is_ascii=st.booleans())
@@ -59,7 +60,8 @@ def test_what_is_no_object_or_has_a_member_twice_has_no_places(body: bytes) -> N
 
 
 @given(
-    tables=st.lists(st.dictionaries(st.text(st.characters(codec="utf-8")), VALUES)), indent=st.sampled_from([None, 1])
+    tables=st.lists(st.dictionaries(st.text(st.characters(codec="utf-8")), VALUES, max_size=4), max_size=4),
+    indent=st.sampled_from([None, 1]),
 )
 def test_objects_of_a_list_are_where_their_bytes_are(tables: list[dict[str, Any]], indent: Any) -> None:
     body = b" " + json.dumps({"list": tables}, indent=indent).encode()
