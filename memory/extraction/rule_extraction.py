@@ -26,12 +26,10 @@ from promt.own_words import mask_material
 from promt.patterns import compile_late
 from promt.render import shorten
 from protocol.base import DEFAULT_WORKSPACE
-from protocol.memory.facts import Fact, FactEvidence
+from protocol.memory.facts import MAX_FACT_CHARS, MAX_FACT_QUOTE_CHARS, Fact, FactEvidence
 from protocol.memory.values import Durability, ScopeHint, SemanticFields, SensitivityHint
 from protocol.record import Category
 
-MAX_QUOTE_CHARS = 500
-MAX_CONTENT_CHARS = 800
 MAX_ITEM_CHARS = 20_000  # what people state about themselves is not found further down
 MAX_SENTENCE_CHARS = 1500  # a longer "sentence" is no prose
 MAX_STATEMENTS = 4  # of one sentence: "My name is Anna, I live in Graz and I'm vegan"
@@ -256,10 +254,10 @@ def _fact(item_id: str, sentence: str, found: ClauseStatement) -> Fact:
     if found.about is not None:
         meaning = msgspec.structs.replace(meaning, custom_attribute=f"favourite {found.about}", cardinality="single")
     return Fact(
-        content=shorten(words[:1].upper() + words[1:], MAX_CONTENT_CHARS),
+        content=shorten(words[:1].upper() + words[1:], MAX_FACT_CHARS),
         value=found.value if found.kind in _WITH_VALUE or found.kind == "language" else None,
         semantic=meaning,
-        evidence=FactEvidence(quote=sentence[:MAX_QUOTE_CHARS], item_id=item_id),
+        evidence=FactEvidence(quote=sentence[:MAX_FACT_QUOTE_CHARS], item_id=item_id),
     )
 
 

@@ -15,7 +15,7 @@ from memory.rules.obligations import Ask, find_ask, find_ask_of_name
 from protocol.base import Scope
 from protocol.memory.values import Evidence, SemanticFields
 from protocol.memory.writes import NoteParams, RememberParams
-from protocol.record import Actor, Provenance
+from protocol.record import MAX_QUOTE_CHARS, Actor, Provenance
 
 IN_USER_SCOPE: Final = Ask("user_scope", "a note is not kept with what is the user's own: give a workspace or an agent")
 
@@ -71,7 +71,8 @@ def _note(
     members: Mapping[str, Any],
 ) -> Proposed:
     provenance = msgspec.structs.replace(place, source_kind=NOTE_SOURCE, created_by=author)
-    said = Evidence(quote=content[:2000], thread_id=place.thread_id, turn_id=place.turn_id, source_kind=NOTE_SOURCE)
+    quote = content[:MAX_QUOTE_CHARS]
+    said = Evidence(quote=quote, thread_id=place.thread_id, turn_id=place.turn_id, source_kind=NOTE_SOURCE)
     semantic = msgspec.structs.replace(semantic, subject="current_agent")  # a key that no word of the user has
     proposed = Proposed(
         semantic=semantic,

@@ -25,12 +25,10 @@ from protocol.hooks import TurnContext
 from protocol.memory.facts import Fact, FactEvidence
 from protocol.memory.values import MAX_METADATA_BYTES, MAX_VALUE_BYTES, Evidence, ReasonCode, SemanticFields
 from protocol.memory.writes import RememberParams, UpdateParams, WriteParams
-from protocol.record import MAX_CONTENT_BYTES, Actor, Provenance, details_of
+from protocol.record import MAX_CONTENT_BYTES, MAX_QUOTE_CHARS, Actor, Provenance, details_of
 from protocol.seams.ports import Lexicon
 
 EXTRACTOR = Actor(kind="extractor")
-MAX_QUOTE_CHARS = 2000
-"""The most that a piece of evidence quotes, as on the wire."""
 RULES = Actor(kind="extractor", id="rules")
 """The finder of facts without a model: the rules that read explicit statements."""
 

@@ -16,12 +16,11 @@ from msgspec import Struct
 
 from promt.documents import small_talk
 from promt.language.reader import either
+from protocol.memory.facts import MAX_FACT_CHARS
 from protocol.memory.values import ReasonCode
 
 NOBODY = "nobody"
 """Names the rule for what says something of a "he" or "it" that it does not name."""
-MAX_FACT_CHARS = 800
-"""The bound that the extractor is told; what is longer is a summary, or a text that was pasted."""
 
 STEM_CHARS = 5
 """Words that begin alike are taken for one another: "congratulates" is said of "congrats"."""
