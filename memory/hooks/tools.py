@@ -19,7 +19,7 @@ from memory.hooks.policy import FORGET, POLICY_FAILED, READ_TOOLS, REMEMBER, USE
 from memory.ports_hooks import MemoryForTurns
 from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.notes import how_to_confirm, is_note, may_note
-from memory.rules.quotes import Claim, as_said_category, bear_out_wish
+from memory.rules.quotes import Claim, as_said_category, find_support_of_wish
 from promt.intents import find_unsaved
 from promt.render import UNSEEN, shorten
 from protocol.conversation.host_turns import ToolFailure, ToolReply
@@ -247,16 +247,18 @@ class MemoryTools:
         return ToolReply(ok=True, data=data)
 
     async def _remember(self, context: ToolContext, args: MemoryRememberArgs) -> ToolReply:
-        borne = None
+        supported = None
         if not context.agreed and context.policy.remember.reason_code == USER_ASKED and not _is_too_wide(args):
             claim = Claim(args.content, args.value, args.category, args.quote or "")
-            borne = await anyio.to_thread.run_sync(bear_out_wish, claim, context.user_text, self._service.lexicon)
-        explicit = context.agreed or borne is not None
-        if borne is not None:
-            is_bare = borne.is_as_said or find_unsaved(context.user_text)  # a name may be of what is not to be kept
+            supported = await anyio.to_thread.run_sync(
+                find_support_of_wish, claim, context.user_text, self._service.lexicon
+            )
+        explicit = context.agreed or supported is not None
+        if supported is not None:
+            is_bare = supported.is_as_said or find_unsaved(context.user_text)  # a name may be of what is not to be kept
             key = None if is_bare else args.key
-            category = as_said_category(args.category, borne)
-            args = replace(args, content=borne.content, value=borne.value, key=key, category=category)
+            category = as_said_category(args.category, supported)
+            args = replace(args, content=supported.content, value=supported.value, key=key, category=category)
         provenance = Provenance(
             source_kind="explicit_user_request" if explicit else "assistant_inference",
             thread_id=context.turn.thread_id,
@@ -271,12 +273,12 @@ class MemoryTools:
             value=args.value,
             provenance=provenance,
         )
-        said = borne.sentence if borne is not None else None
+        said = supported.sentence if supported is not None else None
         is_note = not explicit and may_note(self._settings().memory.agent_notes, is_door=context.may_note)
         result = await self._service.remember_in_turn(
             context.turn, params, explicit=explicit, said=said, is_note=is_note
         )
-        return ToolReply(ok=True, data=_build_answer(result, is_as_said=borne is not None and borne.is_as_said))
+        return ToolReply(ok=True, data=_build_answer(result, is_as_said=supported is not None and supported.is_as_said))
 
     async def _forget(self, context: ToolContext, args: MemoryForgetArgs) -> ToolReply:
         wanted = GetParams(memory_id=args.memory_id, scope=args.scope, key=args.key)

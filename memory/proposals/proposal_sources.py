@@ -17,7 +17,15 @@ from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.identity import SINGLE_ATTRIBUTES, key_part
 from memory.rules.obligations import find_ask_of_name
 from memory.rules.paths import require_path
-from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, find_sentence, fold_quote, near_sentence
+from memory.rules.quotes import (
+    Claim,
+    SupportedClaim,
+    as_said_category,
+    find_sentence,
+    find_support,
+    fold_quote,
+    near_sentence,
+)
 from memory.rules.sensitivity import clean
 from promt.intents import detect, find_unsaved
 from protocol.errors import CallerError
@@ -130,20 +138,20 @@ def from_fact(
     A fact found by a rule is in the user's words already.
     """
     item_id = _item_with(fact.evidence, user_items)
-    borne = _as_found(fact) if is_by_rule else _borne(fact, user_items.get(item_id or "", ""), lexicon)
+    supported = _as_found(fact) if is_by_rule else _find_support(fact, user_items.get(item_id or "", ""), lexicon)
     evidence = Evidence(
         quote=fact.evidence.quote, thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id or "itm_none"
     )
     refused: ReasonCode | None = None if policy_allows else "no_memory_requested"
     refused = refused or forbidden_in(turn) or ("malformed_fact" if is_malformed(fact) else None)
     semantic, content, value, sentence = fact.semantic, fact.content, fact.value, fact.evidence.quote
-    if isinstance(borne, Borne):
-        content, value, sentence = borne.content, borne.value, borne.sentence
-        semantic = _without_claims(semantic, borne) if borne.is_picked else semantic
+    if isinstance(supported, SupportedClaim):
+        content, value, sentence = supported.content, supported.value, supported.sentence
+        semantic = _without_claims(semantic, supported) if supported.is_picked else semantic
         semantic = semantic if is_by_rule else _without_orders(semantic, user_items.get(item_id or "", ""))
-        evidence = replace(evidence, quote=borne.quote)
+        evidence = replace(evidence, quote=supported.quote)
     else:
-        refused = refused or borne
+        refused = refused or supported
     is_asked = is_by_rule or corrects(sentence) or detect(user_items.get(item_id or "", "")).remember
     if semantic.intent == "explicit_store" and not is_asked:
         semantic = replace(semantic, intent="implicit_candidate")
@@ -170,9 +178,9 @@ def from_fact(
     )
 
 
-def _without_claims(semantic: SemanticFields, borne: Borne) -> SemanticFields:
+def _without_claims(semantic: SemanticFields, supported: SupportedClaim) -> SemanticFields:
     """The fields of a fact without what its proposer added: a category that is obeyed, names, a key."""
-    category = as_said_category(semantic.category, borne)
+    category = as_said_category(semantic.category, supported)
     return replace(
         semantic, category=category, attribute="custom", custom_attribute=None, subject_key=None, cardinality=None
     )
@@ -190,13 +198,13 @@ def _without_orders(semantic: SemanticFields, text: str) -> SemanticFields:
     return replace(semantic, **{name: "custom" if name == "attribute" else None for name in dropped})
 
 
-def _as_found(fact: Fact) -> Borne:
-    return Borne(fact.content, fact.value, fact.evidence.quote, fact.evidence.quote)
+def _as_found(fact: Fact) -> SupportedClaim:
+    return SupportedClaim(fact.content, fact.value, fact.evidence.quote, fact.evidence.quote)
 
 
-def _borne(fact: Fact, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
+def _find_support(fact: Fact, text: str, lexicon: Lexicon) -> SupportedClaim | ReasonCode:
     claim = Claim(fact.content, fact.value, fact.semantic.category, fact.evidence.quote)
-    return bear_out(claim, text, lexicon)
+    return find_support(claim, text, lexicon)
 
 
 def _item_with(evidence: FactEvidence, user_items: Mapping[str, str]) -> str | None:

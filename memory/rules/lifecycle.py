@@ -1,4 +1,4 @@
-"""The lives of a record and of a candidate as tables.
+"""The state machines of a record and of a candidate as transition tables.
 
 Rule 1: pure. Every change of a status is a row of `RECORDS` or `CANDIDATES`.
 
@@ -62,4 +62,4 @@ RESTORED_TO: Mapping[Status, RecordEvent] = {
     "expired": "restore_expired",
     "archived": "restore_archived",
 }
-"""The event that makes a forgotten record again what it was."""
+"""The event that gives a forgotten record the status back that it had."""

@@ -1,6 +1,6 @@
-"""Plans a write: from a proposal and what is known.
+"""Plans a write, given a proposal and the rows that it meets.
 
-Rule 1: pure; the pipeline gathers, this decides, the store applies.
+Rule 1: pure; `memory/write/` gathers, this decides, `memory/rows/` applies.
 Rule 2: the gates come first, in the order of `_gates`; a proposal that passes them is compared, then weighed.
 """
 
@@ -18,7 +18,7 @@ from protocol.memory.values import Action, Decision, Factor, ReasonCode, Relatio
 from protocol.record import SourceKind
 
 Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
-"""The speaker of what supports a fact, as far as the service could verify it."""
+"""The speaker of the words that support a fact, as far as the gateway could verify it."""
 
 ORIGINS: dict[SourceKind, Origin] = {
     "explicit_user_request": "user",
@@ -50,11 +50,11 @@ class KnownRecord(Struct, frozen=True):
     is_restated: bool = False
     """An extractor or a person says that it is the same in other words."""
     is_note: bool = False
-    """It is an agent's note: what the user says makes it theirs."""
+    """It is an agent's note: once the user says the same, it is theirs."""
 
 
 class Refined(Struct, frozen=True):
-    """An active record of which the proposal says all, and a detail more."""
+    """An active record whose words the proposal repeats, with a detail more."""
 
     memory_id: str
     detail: str
@@ -95,7 +95,7 @@ class ProposalSituation(Struct, frozen=True):
     refined: Refined | None = None
     is_note: bool = False
     ask: Ask | None = None
-    """The wish that a note holds, and may not."""
+    """The way in which a note asks something of its reader, which it may not."""
     is_forgotten: bool = False
 
 
@@ -110,13 +110,15 @@ class WritePlan(NamedTuple):
     contest: str | None = None
     uncontest: str | None = None
     promote: str | None = None
+    """The candidate that becomes the record."""
     remember_turn: bool = False
+    """The turn counts as one in which this was said."""
     adopts: bool = False
     """The record that it is merged into was an agent's note, and is the user's from now on."""
 
 
 def _gates(s: ProposalSituation) -> tuple[ReasonCode, list[Factor]] | None:
-    """The first gate that the proposal does not pass, or None."""
+    """Return the reason and the factors of the first gate that the proposal does not pass; None if it passes all."""
     secrets = secret_factors(s.secret_kinds)
     gates: list[tuple[bool, ReasonCode, list[Factor]]] = [
         (s.is_own_block, "own_context_block", [_fact("own_block", "it is text that the gateway itself injected")]),
@@ -220,7 +222,10 @@ def _plan_note(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
 
 
 def _plan_merge(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
-    """The same is believed already: its evidence grows, a doubt about it is settled, and what it corrects gives way."""
+    """Plan for a proposal whose words are believed already.
+
+    The record's evidence grows, a doubt about it is settled, and a record that the proposal corrects gives way.
+    """
     uncontest = known.memory_id if known.is_contested else None
     promote = s.pending.candidate_id if s.pending is not None and s.is_approval else None
     met: ReasonCode = "near_duplicate" if known.is_restated else "duplicate_active"
@@ -240,13 +245,16 @@ def _more_precise(s: ProposalSituation, known: Refined, verdict: AdmissionScore)
     if plan.action != "activate":
         return plan if plan.relation == "duplicate" else plan._replace(relation="compatible_update")
     why = "it says all of what was known, and adds this"
-    told = Factor(name="detail", value=known.detail, weight=0.0, contribution=0.0, why=why)
-    decision = _build_decision(verdict, "supersede", "made_more_precise", [told])
+    detail = Factor(name="detail", value=known.detail, weight=0.0, contribution=0.0, why=why)
+    decision = _build_decision(verdict, "supersede", "made_more_precise", [detail])
     return plan._replace(action="supersede", relation="compatible_update", decision=decision, supersede=known.memory_id)
 
 
 def _contradiction(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
-    """Something else is believed: nothing is overwritten silently, a second statement of the user resolves it."""
+    """Plan for a proposal against which another value is believed.
+
+    Nothing is overwritten silently: it waits as a candidate, and a second statement of the user resolves it.
+    """
     if verdict.bucket == "low" and not s.is_explicit:
         return WritePlan("reject", "contradiction", _build_decision(verdict, "reject", "low_score"), remember_turn=True)
     if s.pending is not None and s.proposal.turns > 1 and s.proactive_enabled and not s.wants_candidate:
