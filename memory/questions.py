@@ -10,7 +10,7 @@ import msgspec
 
 from memory.doorway import Doorway
 from memory.ports import Collaborators
-from memory.proposals.file_places import place_of
+from memory.proposals.file_places import file_place_of
 from memory.read.changes import ChangeReader
 from memory.read.explain import Explainer, explain_recall
 from memory.read.gate import RecordGate
@@ -191,7 +191,7 @@ class MemoryQuestions:
 def _source_of(tx: Tx, target: ExplainTarget) -> FilePlace | None:
     """Return the place in a file that an explained memory was taken from; None where it was not."""
     stored = get_record(tx, target.id) if target.kind == "memory" else None
-    return place_of(stored.record.provenance, stored.record.content) if stored is not None else None
+    return file_place_of(stored.record.provenance, stored.record.content) if stored is not None else None
 
 
 def build_questions(means: Collaborators) -> MemoryQuestions:

@@ -23,9 +23,9 @@ from memory.forget.deleted_scopes import DeletedScopes
 from memory.forget.erasing import ForgottenRecords
 from memory.parts import build_parts
 from memory.ports import Collaborators
-from memory.proposals.file_places import place_of, require_whole
+from memory.proposals.file_places import file_place_of, require_whole
 from memory.proposals.proposal import Proposed
-from memory.proposals.proposal_sources import check_bounds, explicit_wish, from_write, quoting
+from memory.proposals.proposal_sources import check_bounds, explicit_wish, from_write, quote_file
 from memory.questions import MemoryQuestions
 from memory.repair import RecordRepairer
 from memory.rows.notices import changes_after
@@ -115,11 +115,11 @@ class MemoryService:
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
         wish = explicit_wish(params, provenance, place.workspace_id)
         require_whole(provenance)
-        source = place_of(provenance, params.content)
+        source = file_place_of(provenance, params.content)
         if source is not None:
             files = self._means.files
             is_there = files is not None and await files.stands_there(source, params.context)
-            wish = quoting(wish, is_there=is_there)
+            wish = quote_file(wish, is_there=is_there)
         proposed = await self.vectors.add_vector(msgspec.structs.replace(wish, began=place.began))
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         outcome = await write_once(self._means, params.idempotency_key, ["remember", params], place.workspace_id, write)

@@ -16,8 +16,8 @@ from memory.proposals.forgotten_sources import (
     Mark,
     cancel_runs,
     is_forgotten_since,
+    mark_of_place,
     note_forgotten,
-    place_of,
 )
 from memory.rows.forgetting import read_generation, records_in
 from memory.rows.records import records_of
@@ -60,7 +60,7 @@ class DeletedScopes:
         scope = Scope(kind="thread", key=thread_id)
         marks = [Mark("thread", thread_id), Mark("scope", str(scope))]
         if (thread := self._means.read_thread(tx, thread_id)) is not None:
-            marks.append(place_of(thread.workspace_id, thread_id))
+            marks.append(mark_of_place(thread.workspace_id, thread_id))
         note_forgotten(tx, self._means, marks)
         return cancel_runs(tx, self._means, lambda run: run.thread_id == thread_id)
 

@@ -18,7 +18,7 @@ import msgspec
 from memory.forget.erasing import ForgottenRecords, RecordEraser, finish_later
 from memory.forget.sources import Sources
 from memory.ports import Collaborators
-from memory.proposals.file_places import place_of
+from memory.proposals.file_places import file_place_of
 from memory.proposals.forgotten_sources import Mark, cancel_in_scope, cancel_runs, marks_of_words, note_forgotten
 from memory.read.vectors import RecordVectors
 from memory.rows.candidates import candidates_in, erase_candidate, forget_candidate, lift_doubt, show_again
@@ -199,7 +199,7 @@ class Forgetter:
         taken_from = [
             place
             for stored in found
-            if (place := place_of(stored.record.provenance, stored.record.content)) is not None
+            if (place := file_place_of(stored.record.provenance, stored.record.content)) is not None
         ]
         return ForgottenRecords(result, notices, said, taken_from)
 
