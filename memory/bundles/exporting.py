@@ -42,7 +42,7 @@ from protocol.seams.ports import KeyedHash, SecretScanner, Tx, key_id
 Entries = Iterator[tuple[int, BundleEntry]]
 
 _PROPOSAL: Final = msgspec.json.Decoder(BundledProposal)
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 def key_hash(keyed: KeyedHash, scope: Scope, key: str) -> bytes:

@@ -19,7 +19,7 @@ BATCH = 100
 
 _ACTOR: Final = msgspec.json.Decoder(Actor)
 _FACTORS: Final = msgspec.json.Decoder(list[BundledFactor])
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 class StoredTombstone(Struct, frozen=True):

@@ -31,7 +31,7 @@ MOST_EDGES = 50
 _ACTOR: Final = msgspec.json.Decoder(Actor)
 _ENTITIES: Final = msgspec.json.Decoder(list[EnrichedEntity])
 _TOPICS: Final = msgspec.json.Decoder(list[str])
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]:

@@ -119,7 +119,7 @@ JSONS: Final[Mapping[str, _Json]] = {
     for name, kind in _KINDS.items()
     if not _is_text(kind) and _OF_SQLITE.isdisjoint(options_of(kind))
 }
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 _FLAGS = frozenset({"is_single", *(name for name, kind in _KINDS.items() if kind is bool)})
 _NUMBERS = frozenset(name for name, kind in _KINDS.items() if kind is float)
 
@@ -220,6 +220,11 @@ _hidden = itemgetter(
 def to_column(value: Any) -> str:
     """JSON text for a column."""
     return encode_sorted(value).decode()
+
+
+def to_csv(names: Iterable[object] | None) -> str | None:
+    """Return names between commas, for a membership test in SQL; None, which lets everything through, for None."""
+    return f",{','.join(map(str, names))}," if names is not None else None
 
 
 def texts_of_details(source: RecordDetails) -> Iterator[str]:

@@ -30,7 +30,7 @@ _STEPS: Final[Mapping[RecordEvent, EventName]] = {
 }
 """The name of an event in a record's history."""
 _VALUE: Final = msgspec.json.Decoder()
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 def set_status(

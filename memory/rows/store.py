@@ -32,7 +32,7 @@ from protocol.seams.callers import encode_caller
 from protocol.seams.ports import Lexicon, Row, Tx
 
 _FACTORS: Final = msgspec.json.Decoder(list[Factor])
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 def seal(tx: Tx, memory_id: str) -> None:
