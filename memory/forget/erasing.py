@@ -25,7 +25,7 @@ from memory.rows.notices import Notice, note_change
 from memory.rows.records import earlier_values
 from memory.rows.store import Change, Stored, add_event
 from memory.rows.tombstones import pending_erases, settle_erases
-from memory.rules.identity import value_text
+from memory.rules.identity import key_hash_of, value_text
 from memory.write.idempotency import notify_after_commit
 from protocol.errors import Unavailable
 from protocol.memory.forgetting import ForgetResult, LeftFile, LeftPlace, Receipt, SourceItem, SourcePlace
@@ -108,7 +108,7 @@ class RecordEraser:
 
     def _erase_one(self, tx: Tx, stored: Stored, *, leaves_tombstone: bool) -> Counter[str]:
         means, record, now = self._means, stored.record, self._means.clock.now()
-        key_hash = means.keyed.digest("key", f"{record.scope}\n{record.key}") if leaves_tombstone else None
+        key_hash = key_hash_of(record.scope, record.key, means.keyed) if leaves_tombstone else None
         removed = erase_record(tx, stored, key_hash, now)
         add_event(tx, record.memory_id, now, Change("erased", Actor(kind="system"), None, "deleted", None))
         note_change(tx, means, stored.scope_id)

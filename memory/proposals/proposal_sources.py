@@ -109,7 +109,7 @@ def quote_file(wish: Proposed, *, is_there: bool) -> Proposed:
     return replace(wish, evidence=[replace(one, source_kind="explicit_user_request") for one in wish.evidence])
 
 
-def _is_explicit(semantic: SemanticFields) -> bool:
+def is_explicit_wish(semantic: SemanticFields) -> bool:
     """Return whether a proposal claims to be a wish of the user, in so many words."""
     return semantic.intent == "explicit_store" and semantic.explicitness == "explicit"
 
@@ -166,7 +166,7 @@ def from_fact(
         same_as=None if is_by_rule else fact.same_as,
         heard="\n".join(user_items.values()),
         forbidden=refused,
-        is_explicit=_is_explicit(semantic),
+        is_explicit=is_explicit_wish(semantic),
         owner=turn.origin,
         retold=None if is_by_rule else sentence,
         provenance=Provenance(
@@ -263,7 +263,7 @@ def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
         value=params.value,
         alias=params.key,
         evidence=params.evidence,
-        is_explicit=_is_explicit(params.semantic),
+        is_explicit=is_explicit_wish(params.semantic),
         disposition=params.disposition,
         confidence=params.confidence,
         provenance=provenance,

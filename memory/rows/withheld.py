@@ -12,8 +12,9 @@ from memory.ports import Collaborators
 from memory.rows.store import SQL, Change, Stored, add_event, get_record, scope_ids_of, seal, to_column, to_stored
 from memory.rules.identity import value_text
 from memory.rules.sensitivity import NUMBER_KINDS
-from memory.rules.visibility import KEPT, WITHHELD, View, is_visible
+from memory.rules.visibility import KEPT, WITHHELD, View, is_visible, status_at
 from protocol.base import Scope
+from protocol.errors import CallerError, Refused
 from protocol.memory.values import Candidate
 from protocol.record import Actor, Record
 from protocol.seams.ports import SecretScanner, Tx
@@ -54,6 +55,19 @@ def find_kept(tx: Tx, means: Collaborators, memory_id: str, scopes: Sequence[Sco
     stored = get_record(tx, memory_id)
     view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, means.clock.now(), shows_regulated=True)
     return stored if stored is not None and is_shown(tx, stored, view, means.scanner) else None
+
+
+def require_active(tx: Tx, means: Collaborators, memory_id: str, scopes: Sequence[Scope], otherwise: str) -> Stored:
+    """Return a record of the scopes that is active at this moment.
+
+    Raises `CallerError("not_found")`, and `Refused("conflict")` with the sentence `otherwise`.
+    """
+    found = find_kept(tx, means, memory_id, scopes)
+    if found is None:
+        raise CallerError.missing("memory")
+    if status_at(found.record, means.clock.now()) != "active":
+        raise Refused("conflict", otherwise)
+    return found
 
 
 def note_looked_through(tx: Tx) -> None:

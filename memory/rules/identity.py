@@ -151,6 +151,11 @@ def text_hash_of(scope: Scope, content: str, keyed: KeyedHash) -> bytes:
     return keyed.digest("text", f"{scope.kind}:{scope.key}\n{_words(content)}")
 
 
+def key_hash_of(scope: Scope, key: str, keyed: KeyedHash) -> bytes:
+    """Return the hash of a key in a scope that a tombstone keeps."""
+    return keyed.digest("key", f"{scope}\n{key}")
+
+
 def _identity(
     scope: Scope, base: str, named: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
 ) -> FactIdentity:
