@@ -33,13 +33,13 @@ from memory.rows.decisions import Decided, add_decision, decisions_of_candidate
 from memory.rows.evidence import recount_evidence
 from memory.rows.notices import Notice, build_changed_notice, note_change
 from memory.rows.record_columns import to_csv
+from memory.rows.records import current_record
 from memory.rows.store import (
     Change,
     StoredCandidate,
     add_event,
     earlier_turns,
     get_candidate,
-    get_record,
     note_turns,
     scope_ids_of,
 )
@@ -56,7 +56,7 @@ from memory.write.writing import Outcome, RecordWriter
 from protocol import methods as m
 from protocol.base import DAY_MS, Scope
 from protocol.cursors import cursor_of
-from protocol.errors import CallerError, Defect, Refused
+from protocol.errors import CallerError, Refused
 from protocol.memory.candidates import (
     CandidateDecideParams,
     CandidateEditParams,
@@ -69,7 +69,7 @@ from protocol.memory.candidates import (
 )
 from protocol.memory.values import Action, Decision, Factor, ReasonCode
 from protocol.methods import Bound, bind
-from protocol.record import Actor, Record
+from protocol.record import Actor
 from protocol.seams.ports import Tx
 from protocol.seams.transitions import after
 
@@ -313,7 +313,7 @@ class Candidates:
         self._log_merge(tx, found, params, "duplicate_active")
         lifted = lift_doubt(tx, found.candidate.contested_memory_id, USER_ACTOR, now)
         others = [] if found.candidate.contested_memory_id == memory_id else lifted
-        return [*others, build_changed_notice(_record(tx, memory_id), "updated", "duplicate_active")]
+        return [*others, build_changed_notice(current_record(tx, target), "updated", "duplicate_active")]
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
@@ -401,10 +401,3 @@ def _require_waiting(tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> Stor
 def _require_one_scope(scope: Scope, other: Scope, path: str) -> None:
     if scope != other:
         raise CallerError.at(path, "It is of another scope; nothing is merged across scopes")
-
-
-def _record(tx: Tx, memory_id: str) -> Record:
-    stored = get_record(tx, memory_id)
-    if stored is None:
-        raise Defect
-    return stored.record
