@@ -67,7 +67,7 @@ WHERE record.id IN (
 ORDER BY fingerprint = :fingerprint DESC, record.id LIMIT 1
 
 -- name: met_by_identity
--- 1 for each kind of row that shares a key, fingerprint or words: active record, record, candidate, tombstone, repetition.
+-- Return 1 for each kind of row that shares a key, fingerprint or words: active record, record, candidate, tombstone, repetition.
 SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'active' AND key = :key)
         OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'active' AND alias IS NOT NULL AND alias = :alias),
     EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint)
@@ -79,7 +79,7 @@ SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'act
     EXISTS (SELECT 1 FROM repetition WHERE scope_id = :scope_id AND text_hash IN (:text_hash, :fingerprint))
 
 -- name: is_suppressed
--- 1 if the same was forgotten, erased, or rejected by a person.
+-- Return 1 if the same was forgotten, erased, or rejected by a person.
 SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'deleted')
     OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'deleted')
     OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND text_hash = :text_hash)
@@ -188,7 +188,7 @@ SELECT key FROM scope WHERE kind = 'workspace' AND active > 0 ORDER BY id DESC L
 SELECT active FROM scope WHERE id = :scope_id
 
 -- name: holds_active
--- 1 if a scope has an active record, by the records themselves: a damaged count hides nothing.
+-- Return 1 if a scope has an active record, by the records themselves: a damaged count hides nothing.
 SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'active')
 
 -- name: seal_record
@@ -326,7 +326,7 @@ WHERE merged.scope_id = :scope_id AND merged.text_hash = :text_hash AND merged.s
 LIMIT 1
 
 -- name: was_merged
--- 1 if a record was last superseded because a person merged it.
+-- Return 1 if a record was last superseded because a person merged it.
 SELECT reason_code = 'near_duplicate' FROM memory_event WHERE memory_id = :memory_id AND event = 'superseded' ORDER BY id DESC LIMIT 1
 
 -- name: quotes_of_record
@@ -546,7 +546,7 @@ INSERT INTO evidence (memory_id, candidate_id, quote, source_kind, thread_id, tu
 VALUES (:memory_id, :candidate_id, :quote, :source_kind, :thread_id, :turn_id, :item_id, :at, {vouched_new_evidence})
 
 -- name: has_evidence
--- 1 if the same words of the same message support a record or candidate already.
+-- Return 1 if the same words of the same message support a record or candidate already.
 SELECT 1 FROM evidence WHERE (memory_id = :memory_id OR candidate_id = :candidate_id) AND quote = :quote AND item_id IS :item_id AND turn_id IS :turn_id LIMIT 1
 
 -- name: note_repetition
@@ -609,7 +609,7 @@ SELECT status, count(*) FROM candidate WHERE scope_id = :scope_id GROUP BY statu
 INSERT INTO memory_event (memory_id, at, event, actor, reason_code, from_status, to_status, caller) VALUES (:memory_id, :at, :event, :actor, :reason_code, :from_status, :to_status, :caller)
 
 -- name: events_between
--- Steps of the histories of records in some scopes before a place, newest first; a supersession is only a step of the newer record, a merge one of the merged.
+-- History of records in some scopes before a place, newest first; a record whose successor names it is not shown as superseded.
 SELECT event.at, event.id, event.memory_id, event.event, event.reason_code, event.caller, scope.id, scope.kind, scope.key
 FROM memory_event AS event LEFT JOIN record ON record.memory_id = event.memory_id
   LEFT JOIN tombstone ON tombstone.memory_id = event.memory_id
@@ -753,7 +753,7 @@ SELECT (SELECT count(*) FROM record) - (SELECT count(*) FROM record WHERE status
   (SELECT count(*) FROM memory_vec WHERE space_id = :space)
 
 -- name: has_pending
--- 1 if any record waits for its vector.
+-- Return 1 if any record waits for its vector.
 SELECT EXISTS (SELECT 1 FROM record WHERE index_state <> 'indexed' AND index_state = 'pending')
 
 -- name: without_vector
@@ -835,7 +835,7 @@ VALUES (:memory_id, :scope_id, :fingerprint, :text_hash, :key_hash, :erased_at, 
 SELECT 1 FROM tombstone WHERE memory_id = :memory_id
 
 -- name: is_forgotten
--- 1 if words were forgotten here, or, of a record, rejected since its creation; a tombstone of a bundle counts for entries older than it.
+-- Return 1 if words were forgotten here, or, of a record, rejected since its creation; an imported tombstone counts for older entries.
 SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'deleted')
     OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'deleted')
     OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND (key_id IS NULL OR erased_at >= :created_at))
