@@ -60,7 +60,7 @@ class Cap(Struct, frozen=True):
     """The setting with the number."""
     kinds: Sequence[Kind]
     most: int
-    """How many are archived at a time."""
+    """The most records that are archived at a time."""
 
 
 CAPS: tuple[Cap, ...] = (

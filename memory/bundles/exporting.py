@@ -141,7 +141,7 @@ class ExportCursor(NamedTuple):
     """The place in `_PHASES`."""
     row: int = 0
     attached: int = 0
-    """How many events, decisions and pieces of evidence of the row were exported before."""
+    """The number of events, decisions and pieces of evidence of the row that were exported before."""
 
 
 def _lines(walk: _Walk, place: ExportCursor) -> Iterator[tuple[ExportCursor, BundleEntry, bytes]]:

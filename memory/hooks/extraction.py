@@ -49,9 +49,9 @@ class _Found(Struct, frozen=True):
 
     facts: list[Fact]
     malformed: int
-    """How many more were not well formed."""
+    """The number of further facts that are not well formed."""
     too_many: int
-    """How many more there were than `MAX_FACTS`."""
+    """The number of well-formed facts beyond `MAX_FACTS`."""
     is_by_rule: bool = False
     """Rules found them in the user's own words."""
 

@@ -61,7 +61,7 @@ class _Turn:
     asked: set[str] = field(default_factory=set[str])
     """The records that the user was asked about in this turn."""
     forgotten: int = 0
-    """How many records were forgotten by this turn's wish."""
+    """The number of records that were forgotten by the wish of this turn."""
 
 
 class ForgetConsent:

@@ -65,7 +65,7 @@ class Recall(NamedTuple):
     is_partial: bool = False
     """A scope is missing because it failed or came too late."""
     candidates: int = 0
-    """How many records were considered, at most `NEAR_MISSES`."""
+    """The number of records that were considered, at most `NEAR_MISSES`."""
 
 
 class ScopeHits(Struct, frozen=True):

@@ -62,13 +62,13 @@ from memory.rows.store import (
 )
 from memory.rules.admission import Proposal
 from memory.rules.identity import identify
-from memory.rules.notes import is_note
 from memory.rules.repeats import repeats
 from memory.rules.scopes import USER, default_of
-from memory.rules.write_plan import KnownCandidate, KnownRecord, ProposalSituation, Refined, WritePlan, plan_write
+from memory.rules.write_plan import ProposalSituation, WritePlan, plan_write
 from memory.write.adopting import adopt, may_adopt, replace_notes
 from memory.write.filing import still_active, take_path
 from memory.write.heard import HeardInTurn
+from memory.write.met_rows import MetRows, to_known_candidate, to_known_record
 from memory.write.refining import find_refined
 from promt.intents import detect
 from promt.render import carries_own_block
@@ -92,27 +92,6 @@ class Outcome(Struct, frozen=True):
     created: bool
     """A record was made by it."""
     notices: list[Notice]
-
-
-class _Known(Struct, frozen=True):
-    """The stored rows that a proposal meets, each None where there is none."""
-
-    duplicate: Stored | None
-    """The active record that says the same."""
-    same_key: Stored | None
-    """The active record of its key."""
-    pending: StoredCandidate | None
-    """The candidate that it approves, else the one that says the same."""
-    superseded: Stored | None
-    """The record that it names to supersede."""
-    restated: Stored | None
-    """The record that it says the same as in other words."""
-    refined: Refined | None
-    """The record that it adds a detail to."""
-    turns: set[str]
-    """The turns in which the same was said before."""
-    is_suppressed: bool
-    """The same was forgotten, erased or rejected in its scope."""
 
 
 class RecordWriter:
@@ -192,7 +171,7 @@ class _Write:
             return None  # the user asks to keep it, whoever said it first
         return "not_own_words" if repeats(said, heard.texts) else None
 
-    def _meet(self) -> _Known:
+    def _meet(self) -> MetRows:
         """Settle the proposal's key, and return the rows that it meets.
 
         Raises `CallerError` or `Refused("conflict")` for a record to supersede that it may not.
@@ -226,7 +205,7 @@ class _Write:
         said_before = self._identity.text_hash, self._identity.fingerprint
         turns = earlier_turns(tx, scope_id, *said_before) if met.repetition else set[str]()
         was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
-        return _Known(duplicate, same_key, pending, superseded, restated, refined, turns, was_unwanted)
+        return MetRows(duplicate, same_key, pending, superseded, restated, refined, turns, was_unwanted)
 
     def _is_unwanted_beside(self) -> bool:
         """Return whether the same was forgotten or rejected in another active scope, or in the user's.
@@ -251,7 +230,7 @@ class _Write:
             return None
         return same_key if same_key.record.value == self._p.value else None
 
-    def _meet_by_note(self) -> _Known:
+    def _meet_by_note(self) -> MetRows:
         """Return the rows that an agent's note meets: the record of the same words, and the one at its path.
 
         A note changes no other row.
@@ -261,7 +240,7 @@ class _Write:
         superseded = find_superseded(self._tx, self._p, self._scope, self._active)
         if said is not None and superseded is not None and said.row == superseded.row:
             superseded = None
-        return _Known(said, None, None, superseded, None, None, set[str](), is_unwanted)
+        return MetRows(said, None, None, superseded, None, None, set[str](), is_unwanted)
 
     def _live(self, found: Stored | None) -> Stored | None:
         """Return a record if it is active at this moment, else None."""
@@ -278,7 +257,7 @@ class _Write:
         known = self._meet_by_note() if p.is_note else self._meet()
         self._meets_candidate = known.pending is not None
         is_explicit = p.is_explicit and checked.origin == "user"
-        duplicate = _to_known_record(known.duplicate) or _to_known_record(known.restated, is_restated=True)
+        duplicate = to_known_record(known.duplicate) or to_known_record(known.restated, is_restated=True)
         may_be_unwanted = duplicate is None and not is_explicit  # else no gate asks whether it was forgotten
         proposal = Proposal(
             explicitness=p.semantic.explicitness,
@@ -303,9 +282,9 @@ class _Write:
             quote_failed=checked.has_failed_quote,
             owner=checked.owner,
             duplicate=duplicate,
-            same_key=_to_known_record(known.same_key),
+            same_key=to_known_record(known.same_key),
             refined=known.refined,
-            pending=_to_known_candidate(known.pending),
+            pending=to_known_candidate(known.pending),
             is_suppressed=may_be_unwanted and (known.is_suppressed or self._is_unwanted_beside()),
             supersedes=known.superseded.record.memory_id if known.superseded else None,
             proactive_enabled=settings.proactive_writes_enabled,
@@ -493,13 +472,3 @@ class _Write:
         if stored is None:
             raise Defect
         return stored
-
-
-def _to_known_record(found: Stored | None, *, is_restated: bool = False) -> KnownRecord | None:
-    record = found.record if found is not None else None
-    return KnownRecord(record.memory_id, record.contested, is_restated, is_note(record)) if record is not None else None
-
-
-def _to_known_candidate(found: StoredCandidate | None) -> KnownCandidate | None:
-    one = found.candidate if found is not None else None
-    return KnownCandidate(one.candidate_id, one.contested_memory_id) if one is not None else None
