@@ -65,7 +65,7 @@ USER_ACTOR = Actor(kind="user")
 
 
 class MemoryService:
-    """Everything that the wire, jobs and other houses may ask of durable memory."""
+    """Everything that the wire, jobs and other houses may call of durable memory."""
 
     def __init__(self, means: Collaborators) -> None:
         parts = build_parts(means)

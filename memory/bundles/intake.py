@@ -148,6 +148,7 @@ class Intake:
             self._attach(entry, memory_id=entry.memory_id)
 
     def _situation_of_record(self, entry: BundleRecord, prepared: PreparedEntry) -> EntrySituation:
+        """Return what this home has of a record; without an active scope, or with a problem, no row is read."""
         nothing = EntrySituation(entry.scope in self._scopes, prepared.problem, None, False, False, None, None)
         if not nothing.is_scope_active or prepared.identity is None:
             return nothing
@@ -175,6 +176,7 @@ class Intake:
         )
 
     def _twin_of_record(self, entry: BundleRecord, found: Stored) -> Twin:
+        """Compare an entry with the record that this home has under its id."""
         ours = bare_record(found, self._now)
         bare: dict[str, Any] = {"events": [], "decisions": [], "evidence": [], **DATED_APART}
         status = status_at(entry, self._now)
@@ -244,6 +246,7 @@ class Intake:
             self._attach(entry, candidate_id=entry.candidate_id)
 
     def _situation_of_candidate(self, entry: BundleCandidate, prepared: PreparedEntry) -> EntrySituation:
+        """Return what this home has of a candidate, as `_situation_of_record` does of a record."""
         nothing = EntrySituation(entry.scope in self._scopes, prepared.problem, None, False, False, None, None)
         if not nothing.is_scope_active or prepared.identity is None:
             return nothing
@@ -266,6 +269,7 @@ class Intake:
         )
 
     def _twin_of_candidate(self, entry: BundleCandidate) -> Twin | None:
+        """Compare an entry with the candidate that this home has under its id; None where it has none."""
         found = get_any_candidate(self._tx, entry.candidate_id)
         if found is None:
             return None
@@ -354,6 +358,7 @@ class Intake:
         return is_forgotten(self._tx, self._means, Lesson(entry.scope, hashes, places, self._began, is_decided=True))
 
     def _take_tombstone(self, entry: BundleTombstone) -> None:
+        """Store a tombstone of the bundle, unless the record is forgotten here already, or lives here."""
         found = get_record(self._tx, entry.memory_id)
         living = found if found is not None and found.record.status != "deleted" else None
         verdict = plan_tombstone(

@@ -198,6 +198,7 @@ class Candidates:
         return found
 
     async def _approve(self, params: CandidateReasonParams, edit: CandidateEditParams | None) -> CandidateResult:
+        """Write a candidate as its approver's explicit wish, in the words of `edit` where that is given."""
         self._door.require_enabled()
         scopes, workspace_id, began = await self._door.place(params.context, writes=True)
 
@@ -214,6 +215,7 @@ class Candidates:
         return CandidateResult(candidate=decided.candidate, record=require_record(outcome))
 
     async def _close(self, params: CandidateReasonParams, event: CandidateEvent) -> CandidateResult:
+        """End a candidate without a record; to suppress it ends every other one with its words, too."""
         self._door.require_enabled()
         scopes = (await self._door.place(params.context)).scopes
 

@@ -51,6 +51,7 @@ class Merger:
         return MergeResult(record=require_record(outcome), merged_memory_id=outcome.result.superseded_memory_id)
 
     def _merge(self, tx: Tx, *, params: MergeParams, scopes: Sequence[Scope], workspace_id: str) -> Outcome:
+        """Write the words of the record that stays as a wish that supersedes the other one."""
         merged, into = (
             require_active(tx, self._means, memory_id, scopes, "Only active memories can be merged.")
             for memory_id in (params.memory_id, params.into_memory_id)

@@ -128,6 +128,7 @@ class Forgetter:
         return [s for s in found if s is not None and (is_visible(s.seen, view) or _is_hidden_there(s, view))]
 
     def _find_target_ids(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[str]:
+        """Return the ids of the records that a target names, whether the caller may see them or not."""
         target = params.target
         if isinstance(target, ForgetById):
             return [target.memory_id]
@@ -165,6 +166,7 @@ class Forgetter:
     def _forget(
         self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], actor: Actor, found: Sequence[Stored]
     ) -> ForgottenRecords:
+        """Forget or erase these records, with the quotes, candidates and open runs that the target reaches."""
         is_erase = params.mode == "erase"
         ids = [stored.record.memory_id for stored in found]
         notices: list[Notice] = []
@@ -281,6 +283,7 @@ class Forgetter:
         actor: Actor,
         notices: list[Notice],
     ) -> int:
+        """Remove a source's quotes from records and candidates that stay; return how many, and add the notices."""
         now, removed = self._means.clock.now(), 0
         for quoting in holders_of_quotes(tx, source):
             memory_id, candidate_id = quoting

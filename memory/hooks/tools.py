@@ -252,6 +252,7 @@ class MemoryTools:
         return ToolReply(ok=True, data=data)
 
     async def _remember(self, context: ToolContext, args: MemoryRememberArgs) -> ToolReply:
+        """Write a fact: the user's wish as far as their words support it, else a note or a mere proposal."""
         supported = None
         if not context.agreed and context.policy.remember.reason_code == USER_ASKED and not _is_too_wide(args):
             claim = Claim(args.content, args.value, args.category, args.quote or "")
@@ -287,6 +288,7 @@ class MemoryTools:
         return ToolReply(ok=True, data=_build_answer(result, is_as_said=supported is not None and supported.is_as_said))
 
     async def _forget(self, context: ToolContext, args: MemoryForgetArgs) -> ToolReply:
+        """Forget a record that the user means, else answer that their confirmation is needed."""
         wanted = GetParams(memory_id=args.memory_id, scope=args.scope, key=args.key)
         if args.memory_id is None and (args.scope is None or args.key is None):
             raise CallerError.at("$", "Give `memory_id`, or `scope` and `key`")

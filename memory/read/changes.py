@@ -87,6 +87,7 @@ class ChangeReader:
     def _page(
         self, tx: Tx, params: MemoryChangesParams, scopes: Sequence[Scope], places: Sequence[int]
     ) -> MemoryChangesResult:
+        """Merge events and candidates after their places into one page; its cursor holds a place of each."""
         ids, limit = scope_ids_of(tx, scopes), params.limit + 1
         event_at, event_row, candidate_at, candidate_row = places
         events = events_between(tx, ids, ChangeTime(params.since_at, event_at, event_row), limit)
@@ -106,6 +107,7 @@ class ChangeReader:
         return MemoryChangesResult(changes=changes, next_cursor=following)
 
     def _of_event(self, tx: Tx, event: RecordEvent, view: View) -> MemoryChange:
+        """Return the change of a record's event, with the record as it is now where a view shows it."""
         stored = get_record(tx, event.memory_id)
         shown = SHOWN_AS[event.event]
         if shown == "learned" and stored is not None and stored.record.supersedes is not None:
@@ -138,6 +140,7 @@ class ChangeReader:
         return NUMBER if is_number else None
 
     def _of_candidate(self, tx: Tx, placed: PlacedCandidate) -> list[MemoryChange]:
+        """Return the change of a proposed candidate; none where it holds a number of a kind that is never kept."""
         candidate, turn_id = placed.found.candidate, placed.found.turn_id
         if holds_number(candidate, self._means.scanner):
             return []

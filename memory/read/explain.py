@@ -223,6 +223,7 @@ class Explainer:
         return View(frozenset(scope_ids_of(tx, scopes)), ALL, self._means.clock.now(), shows_regulated=True)
 
     def _memory(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Explanation:
+        """Explain a record: the gates of the decision that made it, then those that it passes to be shown."""
         stored = get_record(tx, memory_id)
         view = self._view(tx, scopes)
         if stored is None or stored.scope_id not in view.scope_ids:
@@ -271,6 +272,7 @@ class Explainer:
         return Explanation(outcome, reason or found.candidate.reason_code, gates, decisions, runs=runs, missing=missing)
 
     def _turn(self, tx: Tx, turn_id: str, scopes: Sequence[Scope]) -> Explanation:
+        """Explain a turn: by its best decision, else by the gate that stopped extraction; and by its recall."""
         trace = self._means.read_turn(tx, turn_id)
         if trace is None and turn_id.startswith(f"{CALL_PREFIX}_"):
             return self._call(tx, turn_id, scopes)
@@ -352,6 +354,7 @@ class Explainer:
         return gates, stopped
 
     def _run(self, tx: Tx, run_id: str, scopes: Sequence[Scope]) -> Explanation:
+        """Explain a hook's run: by its best decision, by the turn's recall, or by its own diagnostic."""
         run = self._means.read_run(tx, run_id)
         trace = self._means.read_turn(tx, run.turn_id) if run is not None else None
         if run is None or trace is None or Scope(kind="workspace", key=trace.turn.workspace_id) not in scopes:

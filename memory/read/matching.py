@@ -89,7 +89,11 @@ def agents_asked(filters: Filters, scopes: Mapping[int, Scope]) -> dict[str, str
 
 
 class RecordFinder:
-    """Finds and ranks candidates within one snapshot and one view."""
+    """Finds and ranks candidates within one snapshot and one view.
+
+    `scopes` are the searched ones by row. `is_looked_through`: the full-text index is in doubt, so that words are found
+    in the records' kept terms.
+    """
 
     def __init__(
         self,

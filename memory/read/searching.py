@@ -106,7 +106,7 @@ class RecordSearcher:
             params.query, params.mode, SEARCH_PATIENCE, params.time_zone, is_routed=params.kinds is None
         )
         floor = SEARCH_FLOOR if params.min_score is None else params.min_score
-        wanted = WantedHits(params.limit + 1, begin, matches)  # one more tells of a next page
+        wanted = WantedHits(params.limit + 1, begin, matches)  # one more shows that there is a next page
         ranking = await self.rank(question, params, scopes, wanted)
         hits = [found for found in ranking.found if found.hit.score >= floor]
         page = [found.hit for found in hits[: params.limit]]

@@ -159,6 +159,7 @@ def key_hash_of(scope: Scope, key: str, keyed: KeyedHash) -> bytes:
 def _identity(
     scope: Scope, base: str, named: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
 ) -> FactIdentity:
+    """Return the identity of words and value under a key without the member's part; `named` is the folded alias."""
     words = _words(content)
     said = words if value is None else fold_text(value_text(content, value))
     text_hash = text_hash_of(scope, content, keyed)

@@ -106,15 +106,15 @@ def find_added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str |
         return date
     old, new = (" ".join(normalize("NFKC", text).split()).rstrip(" .!;。！") for text in (old, new))
     said, tokens = [m[0].casefold() for m in _TOKEN.finditer(old)], list(_TOKEN.finditer(new))
-    told = [m[0].casefold() for m in tokens]
-    if not said or len(told) <= len(said) or _is_closed(said, old):
+    said_now = [m[0].casefold() for m in tokens]
+    if not said or len(said_now) <= len(said) or _is_closed(said, old):
         return None
-    first = next((n for n, pair in enumerate(zip(said, told, strict=False)) if pair[0] != pair[1]), len(said))
-    rest = len(said) - first
-    if rest and told[-rest:] != said[first:]:
+    first = next((n for n, pair in enumerate(zip(said, said_now, strict=False)) if pair[0] != pair[1]), len(said))
+    rest = len(said) - first  # the old words behind the detail
+    if rest and said_now[-rest:] != said[first:]:
         return None
     start = tokens[first - 1].end() if first else 0
-    end = tokens[len(told) - rest].start() if rest else len(new)
+    end = tokens[len(said_now) - rest].start() if rest else len(new)
     run = new[start:end].rstrip(" ,") if rest else new[start:end]
     place = _Place(said[:first], said[first:], is_one_slot)
     kinds = [kind.name for kind in _DETAILS if kind.form.fullmatch(run)]

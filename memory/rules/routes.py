@@ -15,7 +15,7 @@ from promt.time_words import TimeRange, fold
 from protocol.record import Kind, RouteKind
 
 WITHIN = 1.5
-"""The factor of a record that tells of the time asked for."""
+"""The factor of a record of the time asked for."""
 HAPPENED: frozenset[Kind] = frozenset({"episodic", "session_summary"})
 _FITTING = 1.25
 _OTHER = 0.8
@@ -34,7 +34,7 @@ class QueryRoute(NamedTuple):
         return self.from_at is not None and self.from_at <= at <= (self.to_at or self.from_at)
 
     def is_within(self, kind: Kind, valid_from: int | None, created_at: int) -> bool:
-        """Return whether a record tells of the time that the question names.
+        """Return whether a record is of the time that the question names.
 
         A record's time is its `valid_from`, else its creation where it is of a kind in `HAPPENED`.
         """
@@ -42,7 +42,7 @@ class QueryRoute(NamedTuple):
         return at is not None and self.covers(at)
 
     def factor(self, kind: Kind, valid_from: int | None, created_at: int) -> float:
-        """Return the factor of a record's odds, by its kind and the time that it tells of."""
+        """Return the factor of a record's odds, by its kind and its time."""
         if self.kind == "temporal":
             within = WITHIN if self.is_within(kind, valid_from, created_at) else 1.0
             return within * (_FITTING if kind in HAPPENED else _OTHER)

@@ -166,6 +166,10 @@ def plan_write(s: ProposalSituation) -> WritePlan:
 
 
 def _fate(s: ProposalSituation) -> WritePlan:
+    """Return the plan of the first case that holds: a gate, a note, a merge, a supersession, a detail, a contradiction.
+
+    In no other case the proposal is novel.
+    """
     contradicts = s.same_key is not None and s.duplicate is None and s.refined is None
     verdict = assess(s.proposal._replace(contradicts=contradicts and not s.is_explicit))
     stopped = _gates(s)
@@ -270,6 +274,7 @@ def _contradiction(s: ProposalSituation, known: KnownRecord, verdict: AdmissionS
 
 
 def _novel(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
+    """Plan for a proposal that meets no record: by the user's wish or its score a record, a candidate, or nothing."""
     relation: Relation = "novel"
     promote = s.pending.candidate_id if s.pending else None
     if s.wants_candidate and (s.is_explicit or verdict.bucket != "low"):
@@ -295,6 +300,7 @@ def _novel(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
 
 
 def _candidate(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
+    """Plan to let a proposal wait: as a new candidate, or as evidence of the one that says the same."""
     if s.pending is not None:
         decision = _build_decision(verdict, "candidate", "duplicate_candidate")
         return WritePlan("candidate", "duplicate", decision, merge_into=s.pending.candidate_id, remember_turn=True)

@@ -95,7 +95,7 @@ def answer_of(outcome: Outcome) -> dict[str, Any]:
 
 
 def replay_answer(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
-    """Return the outcome that a kept answer tells of, with its record and candidate as they are now.
+    """Return the outcome of a kept answer, with its record and candidate as they are now.
 
     A record that was forgotten since is left out.
     """
