@@ -73,30 +73,42 @@ class ProposalSituation(Struct, frozen=True):
     proposal: Proposal
     origin: Origin
     is_explicit: bool
+    """The user asked for it, and the words are theirs."""
     is_own_block: bool
+    """Its content is text that the gateway injected into a prompt."""
     secret_kinds: Sequence[str]
     is_regulated: bool
     intent_forbids: bool
+    """Its proposer declares that the user wants nothing kept, or something forgotten."""
     write_forbidden: ReasonCode | None
+    """The reason for which its door or its turn refuses it."""
     has_scope: bool
+    """An active scope fits it."""
     quote_failed: bool
+    """It has quotes of messages, and none of them stands there."""
     owner: Literal["user", "task", "system"]
+    """The owner of the thread in which it was said."""
     duplicate: KnownRecord | None
     same_key: KnownRecord | None
     pending: KnownCandidate | None
     is_suppressed: bool
+    """The same was forgotten, erased or rejected."""
     supersedes: str | None
+    """The record that it names to supersede."""
     proactive_enabled: bool
     review_enabled: bool
     wants_candidate: bool
     wants_rejection: bool
+    """Its disposition: to wait as a candidate, or to be rejected."""
     is_approval: bool = False
+    """A person approves a candidate by it."""
     junk: Junk | None = None
     refined: Refined | None = None
     is_note: bool = False
     ask: Ask | None = None
     """The way in which a note asks something of its reader, which it may not."""
     is_forgotten: bool = False
+    """Its source was forgotten since it was said."""
 
 
 class WritePlan(NamedTuple):
@@ -106,9 +118,12 @@ class WritePlan(NamedTuple):
     relation: Relation
     decision: Decision
     merge_into: str | None = None
+    """The record or candidate that gets its evidence."""
     supersede: str | None = None
     contest: str | None = None
+    """The record against which it casts a doubt."""
     uncontest: str | None = None
+    """The record whose doubts it settles."""
     promote: str | None = None
     """The candidate that becomes the record."""
     remember_turn: bool = False
