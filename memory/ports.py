@@ -58,7 +58,7 @@ FindRequestBefore: TypeAlias = Callable[[Tx, str], str]
 """(tx, turn): returns the user's last words before a turn; "" where there are none."""
 
 ListTextsOfOthers: TypeAlias = Callable[[Tx, str, int], Sequence[str]]
-"""(tx, turn, limit): returns texts that reached the turn's conversation and are not its user's."""
+"""(tx, turn, limit): returns texts that reached the turn's conversation and are not its user's, newest first."""
 
 TurnsShown: TypeAlias = Callable[[Tx, str, int], Sequence[tuple[str, str, int]]]
 """(tx, memory, limit): returns thread, turn and Unix milliseconds of the turns in whose prompt a memory stood, newest

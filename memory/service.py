@@ -19,7 +19,7 @@ from memory.candidates.decisions import Candidates
 from memory.candidates.merging import Merger
 from memory.candidates.notes import Notes
 from memory.doorway import Place
-from memory.forget.deleted_scopes import DeletedScopes
+from memory.forget.deleted_scopes import ERASED_AT_ONCE, DeletedScopes
 from memory.forget.erasing import ForgottenRecords
 from memory.parts import build_parts
 from memory.ports import Collaborators
@@ -59,8 +59,6 @@ from protocol.methods import Bound, bind
 from protocol.record import Actor, Provenance
 from protocol.seams.ports import Tx
 
-ERASED_AT_ONCE = 100
-"""Records of one transaction of an erase, so that other writers wait for milliseconds."""
 USER_ACTOR = Actor(kind="user")
 
 

@@ -40,7 +40,7 @@ RECALL_FLOOR = 0.05
 some 25 tokens: one unrelated prompt in ten gets a fact, and in no home more than one in five
 (`python -m benchmarks recall` shows the curve)."""
 MOST_RECALLED = 6
-"""The most records that one scope gives a prompt."""
+"""The most records of one scope that a prompt is given, and the most notes of it."""
 RECALL_ODDS = 18.0
 """The most that the odds of the best record may be, as a multiple of those of one that is recalled with it.
 

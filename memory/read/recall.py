@@ -58,7 +58,7 @@ class Recall(NamedTuple):
     floor: float
     considered: list[RankedCandidate]
     """The best records that were read whole, each with the reason for which it is no hit. In a rehearsal, and where
-    traces are kept, that is every candidate."""
+    traces are kept, those that are far less likely than the best are among them."""
     reason: str
     """`recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable` where nothing was found
     and a scope failed."""
