@@ -34,7 +34,7 @@ from benchmarks.peers import run_peer
 from benchmarks.report import machine, show_table
 from benchmarks.rivals import WORDS_PART, bm25
 from benchmarks.stage import WORKSPACE, Stage
-from memory.read.ranking import recallable
+from memory.read.ranking import count_recallable
 from protocol import methods as call
 from protocol.conversation.threads import ThreadStartParams
 from protocol.conversation.turns import TextInput, TurnOptions, TurnStartParams
@@ -288,7 +288,7 @@ def at_floor(outcomes: Sequence[Outcome], floor: float) -> list[Outcome]:
     made: list[Outcome] = []
     for one in outcomes:
         odds = [math.log(max(1e-9, score) / max(1e-9, 1 - score)) for _, score in one.considered]
-        shown = [name for name, _ in one.considered[: recallable(odds, floor)]]
+        shown = [name for name, _ in one.considered[: count_recallable(odds, floor)]]
         made.append(one._replace(shown=shown[:ITEMS]))
     return made
 

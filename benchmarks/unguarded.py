@@ -10,7 +10,7 @@ import memory.proposals.proposal_sources
 import promt.intents
 import promt.own_words
 from gateway.cli import main
-from memory.rules.quotes import Borne, Claim
+from memory.rules.quotes import Claim, SupportedClaim
 from promt.intents import Intents
 from promt.layout import Span
 from protocol.seams.ports import Lexicon
@@ -24,8 +24,8 @@ def _no_wish(_text: str) -> Intents:
     return Intents()
 
 
-def _taken(claim: Claim, _text: str, _lexicon: Lexicon) -> Borne:
-    return Borne(claim.content, claim.value, claim.quote, claim.quote)
+def _taken(claim: Claim, _text: str, _lexicon: Lexicon) -> SupportedClaim:
+    return SupportedClaim(claim.content, claim.value, claim.quote, claim.quote)
 
 
 def _whole(quote: str, _text: str) -> str:
@@ -37,7 +37,7 @@ def forget_to_judge() -> None:
     replaced = {
         promt.own_words: {"_spans": _all_of},
         promt.intents: {"_detect": _no_wish},
-        memory.proposals.proposal_sources: {"bear_out": _taken, "find_sentence": _whole},
+        memory.proposals.proposal_sources: {"find_support": _taken, "find_sentence": _whole},
     }
     for module, names in replaced.items():
         for name, value in names.items():

@@ -1,7 +1,7 @@
-"""Resolves where a call comes from, and whether it may change memory: once, at the start of each call.
+"""Resolves the active scopes of a call, and whether it may change memory: once, at the start of each call.
 
-Rule 1: what the client said once for all its calls is filled in before; who names no workspace is in that of their
-thread, else in the default one.
+Rule 1: a call that names no workspace is in that of its thread, else in the default one. The context that a client
+gave once for all its calls is filled in before, by the session.
 """
 
 from collections.abc import Sequence
@@ -22,28 +22,33 @@ from protocol.seams.ports import Tx
 
 
 class Place(NamedTuple):
-    """The place of a call: its active scopes, its workspace, and for a write the generation that it began in."""
+    """The place of a call."""
 
     scopes: list[Scope]
+    """The active ones."""
     workspace_id: str
     began: int = 0
+    """The generation of forgetting in which a write began; 0 for a call that only reads."""
 
 
 def begin(tx: Tx, read_thread: ReadThread, thread_id: str | None) -> tuple[ThreadFact | None, int]:
-    """Return the thread that a write names, and the generation: what is forgotten from now on is not written by it."""
+    """Return the thread that a write names, and the generation of forgetting.
+
+    A source that is forgotten in a later generation is not written by it.
+    """
     return read_thread(tx, thread_id) if thread_id is not None else None, read_generation(tx)
 
 
 class Doorway:
-    """Answers what every call is asked."""
+    """The checks that calls have in common."""
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
 
     async def place(self, context: Context, *, writes: bool = False) -> Place:
-        """Return where a call comes from, in one read at most.
+        """Return the place of a call, in one read at most.
 
-        Raises for a context that names a thread of another workspace.
+        Raises `Refused("scope_out_of_context")` for a context that names a thread of another workspace.
         """
         means, thread_id, thread, began = self._means, context.thread_id, None, 0
         if writes:
@@ -55,12 +60,12 @@ class Doorway:
         return Place(of_context(whole, means.settings()), workspace_id, began)
 
     def require_enabled(self) -> None:
-        """Raise while memory is switched off."""
+        """Raise `Unavailable("memory_disabled")` while memory is switched off."""
         if not self._means.settings().enabled:
             raise Unavailable("memory_disabled")
 
     def require_normal_thread(self, tx: Tx, context: Context) -> None:
-        """Raise for a thread that may not change memory."""
+        """Raise `Refused` where the call's thread may not change memory."""
         thread = self._means.read_thread(tx, context.thread_id) if context.thread_id is not None else None
         if thread is not None and thread.memory_mode == "read_only":
             raise Refused("memory_write_disabled")
@@ -68,7 +73,11 @@ class Doorway:
             raise Refused("memory_ignored")
 
     def require_writable(self, tx: Tx, context: Context, scope: Scope | None, scopes: Sequence[Scope]) -> None:
-        """Raise for a thread that may not write, a scope that is not active, or one that does not exist."""
+        """Raise where a call may not write to a scope, or to the active ones where it names none.
+
+        `Refused`: its thread may not write, or the scope is not active. `CallerError`: the workspace or the thread
+        that the scope names does not exist.
+        """
         self.require_normal_thread(tx, context)
         if scope is not None:
             require_scope(scopes, scope)

@@ -1,4 +1,4 @@
-"""The parts of this house that its services share: each is built once.
+"""The parts of this house that service, turns and passes share: each is built once.
 
 Rule 1: nothing is decided here.
 """
@@ -19,7 +19,7 @@ from memory.write.writing import RecordWriter
 
 
 class Parts(Struct, frozen=True, kw_only=True):
-    """Collaborators of service, turns and passes."""
+    """The shared parts."""
 
     means: Collaborators
     door: Doorway
@@ -33,7 +33,7 @@ class Parts(Struct, frozen=True, kw_only=True):
 
 
 def build_parts(means: Collaborators) -> Parts:
-    """Build every part."""
+    """Return every part, built from the collaborators that wiring hands in."""
     gate, vectors, sources = RecordGate(means), RecordVectors(means), Sources(means)
     searcher = RecordSearcher(means, gate)
     return Parts(

@@ -31,37 +31,41 @@ from protocol.seams.shelves import Searched
 from protocol.settings import MemorySettings, RecallSettings
 
 TruncateWal: TypeAlias = Callable[[], Awaitable[bool]]
-"""Makes sure that no file of the home holds what was erased; False while another reader holds the old state."""
+"""Wipes free room and empties the write-ahead log, so that no file of the home holds erased words; returns False where
+it could not: another reader still needs the old state."""
 
 ReportDamage: TypeAlias = Callable[[int], None]
-"""Tells how many records fail their own checksum; called on the event loop."""
+"""(count): reports how many records fail their own checksum; called on the event loop."""
 
 ReportIndex: TypeAlias = Callable[[Sequence[str], bool], None]
-"""(reasons, has failed): what is wrong with what is derived of records; no reasons where it is whole."""
+"""(reasons, has failed): reports what is wrong with rows derived of records; no reasons where these are whole."""
 
 SearchedSpace: TypeAlias = Callable[[Tx], int | None]
-"""The row of the space of vectors that is searched, whether its model is loaded or not."""
+"""Returns the row of the vector space that searches use, whether its model is loaded or not; None where there is no
+such space."""
 
 LookIntoFiles: TypeAlias = Callable[[Saying], Awaitable[Sequence[LeftPlace]]]
-"""Names each file of the home that says it and that nobody changes."""
+"""Returns each file of the home that holds these words and that the gateway never edits."""
 
 ForgetCopies: TypeAlias = Callable[[Tx, Mapping[str, Sequence[str]]], int]
-"""(tx, words by memory id): what tools were told or have shown of these memories is emptied; how many copies there
-were."""
-
+"""(tx, words by memory id): empties the arguments and answers of tools that hold these memories; returns how many
+there were."""
 
 CallerOfTurn: TypeAlias = Callable[[Tx, str], RequestCaller | None]
-"""The door and the client that began a turn; None where neither is known."""
+"""(tx, turn): returns the door and the client that began a turn; None where neither is known."""
 
 FindRequestBefore: TypeAlias = Callable[[Tx, str], str]
-"""Return the user's last words before a turn."""
+"""(tx, turn): returns the user's last words before a turn; "" where there are none."""
+
 ListTextsOfOthers: TypeAlias = Callable[[Tx, str, int], Sequence[str]]
-"""Return texts, at most so many, that reached a turn's conversation and are not its user's."""
+"""(tx, turn, limit): returns texts that reached the turn's conversation and are not its user's, newest first."""
+
 TurnsShown: TypeAlias = Callable[[Tx, str, int], Sequence[tuple[str, str, int]]]
-"""(tx, memory, limit): thread, turn and time of the turns in whose prompt a memory stood, newest first."""
+"""(tx, memory, limit): returns thread, turn and Unix milliseconds of the turns in whose prompt a memory stood, newest
+first."""
 
 Backups: TypeAlias = Callable[[], list[str]]
-"""The names of the copies of the home that lie in it; nothing is taken out of those."""
+"""Returns the names of the backups that lie in the home; a forgetting takes nothing out of those."""
 
 
 class Collaborators(Struct, frozen=True, kw_only=True):
@@ -104,3 +108,4 @@ class Collaborators(Struct, frozen=True, kw_only=True):
     truncate_wal: TruncateWal
     backups: Backups
     owner: str
+    """The id of this process among those of the home: its own changes are known to it."""

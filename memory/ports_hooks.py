@@ -1,4 +1,4 @@
-"""Ports of the memory hooks: all that they need of the memory service, and nothing more.
+"""The port of the memory hooks: all that they need of the memory service, and nothing more.
 
 Rule 1: the service satisfies this by shape; the tests have a second implementation.
 Rule 2: every call carries the turn, so that scopes, tombstones and policy are judged where the data is.
@@ -17,13 +17,13 @@ from protocol.memory.writes import RememberParams, WriteResult
 from protocol.seams.ports import Lexicon
 
 EXTRACTOR_HOOK = "memory.post_turn_extractor"
-"""The hook that learns from a turn: its open runs are the learning that a forgetting cancels."""
+"""The hook that learns from a turn; a forgetting cancels its open runs."""
 ALREADY_SHOWN = "already_shown"
 """The reason of a recall that gives nothing because all that it found is in the prompt already."""
 
 
 class RecallOutcome(Protocol):
-    """The records of a recall that are above its floor, best first, and the reason why there are no more."""
+    """The records that a recall gives, and the reason why it gives no more."""
 
     @property
     def hits(self) -> Sequence[Hit]:
@@ -32,7 +32,7 @@ class RecallOutcome(Protocol):
 
     @property
     def reason(self) -> str:
-        """Return why there are no more."""
+        """Return the reason why there are no more; `Recall` names all of them."""
         ...
 
     @property
@@ -56,7 +56,10 @@ class MemoryForTurns(Protocol):
     async def recall(
         self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
     ) -> RecallOutcome:
-        """Records of the active scopes that bear on a text; on a very short one together with what was said before."""
+        """Return the records of the active scopes that bear on a text and are not in `exclude`, `limit` at most.
+
+        A very short text is searched together with the user's words `before` it.
+        """
         ...
 
     async def standing(self, turn: TurnContext) -> Brief:
@@ -64,19 +67,19 @@ class MemoryForTurns(Protocol):
         ...
 
     async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
-        """`memory/search` within the turn's scopes."""
+        """Answer `memory/search` within the turn's scopes."""
         ...
 
     async def list_in_turn(self, turn: TurnContext, params: ListParams) -> ListResult:
-        """`memory/list` within the turn's scopes."""
+        """Answer `memory/list` within the turn's scopes."""
         ...
 
     async def get_in_turn(self, turn: TurnContext, params: GetParams) -> GetResult:
-        """`memory/get` within the turn's scopes."""
+        """Answer `memory/get` within the turn's scopes."""
         ...
 
     async def forget_in_turn(self, turn: TurnContext, params: ForgetParams) -> ForgetResult:
-        """`memory/forget` within the turn's scopes."""
+        """Answer `memory/forget` within the turn's scopes."""
         ...
 
     async def remember_in_turn(
@@ -88,9 +91,10 @@ class MemoryForTurns(Protocol):
         said: str | None = None,
         is_note: bool = False,
     ) -> WriteResult:
-        """`memory/remember`, explicit only where the user asked in this turn, in the sentence `said`.
+        """Answer `memory/remember` within the turn's scopes; a refusal is a result.
 
-        A refusal is a result. `is_note`: the agent keeps it on its own account.
+        `explicit`: the user asked for it in this turn, in the sentence `said`. `is_note`: the agent keeps it on its own
+        account.
         """
         ...
 
@@ -111,9 +115,12 @@ class MemoryForTurns(Protocol):
         ...
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
-        """Return the statistics of an earlier attempt of the run that was committed, or None."""
+        """Return the counts that an earlier, committed attempt of the run has stored; None where there is none."""
         ...
 
     async def find_related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
-        """Active and candidate memory near the text: `{memory_id | candidate_id, category, key, content}`."""
+        """Return active records and waiting candidates near the text, `limit` at most.
+
+        Each is `{memory_id | candidate_id, category, key, content}`.
+        """
         ...

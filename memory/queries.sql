@@ -18,7 +18,7 @@ SELECT id FROM scope WHERE kind = :kind AND key = :key
 INSERT INTO record ({columns}) VALUES ({values}) RETURNING id, {generated}
 
 -- name: generation_of_recall
--- What a recall rests on beside its query: a number that every change of a scope raises, and one that every new vector raises.
+-- The last numbers of changes of scopes and of vectors: a cached recall holds while both are the same.
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memory_change'), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memory_vec'), 0)
 
 -- name: get_record
@@ -26,12 +26,12 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memory_change'), 
 SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id WHERE memory_id = :memory_id
 
 -- name: standing_state
--- A mark of each standing record of some scopes, its row first: another one once the record is another. Their index is all that is read.
+-- The marks of the standing records of some scopes between commas (row, time of change, checksum), read from their index alone.
 SELECT coalesce(group_concat(id || ':' || updated_at || ':' || hex(checksum)), '') FROM record WHERE scope_id IN (SELECT value FROM json_each(:scope_ids))
   AND status = 'active' AND category IN ('recurring_instruction', 'communication_style', 'identity')
 
 -- name: marks
--- What stands for the words of some records that are believed.
+-- The hashes of the words of those of some records that are active.
 SELECT memory_id, text_hash FROM record WHERE memory_id IN (SELECT value FROM json_each(:memory_ids)) AND status = 'active'
 
 -- name: record_by_key
@@ -67,7 +67,7 @@ WHERE record.id IN (
 ORDER BY fingerprint = :fingerprint DESC, record.id LIMIT 1
 
 -- name: met_by_identity
--- Which kinds of rows there are of a key, a fingerprint or words.
+-- Return 1 for each kind of row that shares a key, fingerprint or words: active record, record, candidate, tombstone, repetition.
 SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'active' AND key = :key)
         OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'active' AND alias IS NOT NULL AND alias = :alias),
     EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint)
@@ -79,7 +79,7 @@ SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'act
     EXISTS (SELECT 1 FROM repetition WHERE scope_id = :scope_id AND text_hash IN (:text_hash, :fingerprint))
 
 -- name: is_suppressed
--- Whether the same was forgotten, erased, or rejected by a person, at a time or since.
+-- Return 1 if the same was forgotten, erased, or rejected by a person, at a time or since.
 SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'deleted' AND deleted_at >= :since)
     OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'deleted' AND deleted_at >= :since)
     OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND text_hash = :text_hash AND erased_at >= :since)
@@ -90,7 +90,7 @@ SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint =
         AND status IN ('rejected', 'suppressed') AND decided_at >= :since)
 
 -- name: list_by_update
--- Records of a scope that a filter lets through, the last changed first, after a place.
+-- Records of a scope that pass a filter, the last changed first, after a place.
 SELECT updated_at AS place, id FROM record WHERE scope_id = :scope_id AND (updated_at, id) < (:place, :row)
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
@@ -102,7 +102,7 @@ SELECT updated_at AS place, id FROM record WHERE scope_id = :scope_id AND (updat
 ORDER BY place DESC, id DESC LIMIT :limit
 
 -- name: list_by_creation
--- Records of a scope that a filter lets through, the newest first, after a place.
+-- Records of a scope that pass a filter, the newest first, after a place.
 SELECT created_at AS place, id FROM record WHERE scope_id = :scope_id AND (created_at, id) < (:place, :row)
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
@@ -114,7 +114,7 @@ SELECT created_at AS place, id FROM record WHERE scope_id = :scope_id AND (creat
 ORDER BY place DESC, id DESC LIMIT :limit
 
 -- name: list_by_importance
--- Records of a scope that a filter lets through, the most important first, after a place.
+-- Records of a scope that pass a filter, the most important first, after a place.
 SELECT CAST(importance * 1000000 AS INTEGER) AS place, id FROM record WHERE scope_id = :scope_id
   AND CAST(importance * 1000000 AS INTEGER) <= :place AND (CAST(importance * 1000000 AS INTEGER) < :place OR id < :row)
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
@@ -127,7 +127,7 @@ SELECT CAST(importance * 1000000 AS INTEGER) AS place, id FROM record WHERE scop
 ORDER BY place DESC, id DESC LIMIT :limit
 
 -- name: list_by_strength
--- Records of a scope that a filter lets through, the strongest first; strength as memory/rules/strength.py has it, after a place.
+-- Records of a scope that pass a filter, the strongest first, after a place; strength is that of memory/rules/strength.py.
 SELECT CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / 3600000.0), -0.3)) AS INTEGER) AS place, id FROM record WHERE scope_id = :scope_id
   AND CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / 3600000.0), -0.3)) AS INTEGER) <= :place AND (CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / 3600000.0), -0.3)) AS INTEGER) < :place OR id < :row)
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
@@ -144,7 +144,7 @@ ORDER BY place DESC, id DESC LIMIT :limit
 SELECT json_group_array(row) FROM (SELECT rowid AS row FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT :limit)
 
 -- name: newest_with_term
--- The newest active records of a scope and category without a name of the caller's that a term is in.
+-- The newest active records of a scope and category that a term is in, without agents' notes and records with a caller's name.
 SELECT record.id FROM (SELECT rowid AS row FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT :budget) CROSS JOIN record ON record.id = row
 WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
   AND NOT is_machine LIMIT :limit
@@ -155,23 +155,23 @@ SELECT id FROM record WHERE scope_id IN (SELECT value FROM json_each(:scope_ids)
 ORDER BY id DESC LIMIT :limit
 
 -- name: comparable_records
--- Active records among some, of a scope and category, without a name of the caller's, as far as a statement is compared with them.
+-- Columns to compare of active records among some, of a scope and category, without agents' notes and records with a caller's name.
 SELECT record.id, CAST(record.key AS BLOB), is_single, CAST(content AS BLOB), CAST(record.value AS BLOB)
 FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value
 WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
   AND NOT is_machine
 
 -- name: terms_of_scopes
--- The newest records in some scopes with the terms that are kept of them.
+-- The newest records in some scopes with their kept terms.
 SELECT record.id, terms FROM record LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE scope_id IN (SELECT value FROM json_each(:scopes)) AND status <> 'deleted' ORDER BY record.id DESC LIMIT :limit
 
 -- name: count_matches
--- How many full-text matches there are, up to a number.
+-- The number of full-text matches, up to a limit.
 SELECT count(*) FROM (SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match LIMIT :limit)
 
 -- name: candidates_by_row
--- What ranking and the gate need of records, those left out that cannot be shown or are not asked for; text as bytes, as in `record_bytes`.
+-- Columns for ranking and the gate of those of some records that pass a filter; text as bytes, as in `record_bytes`.
 SELECT record.id, scope_id, CAST(memory_id AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), CAST(tags AS BLOB), CAST(kind AS BLOB),
     expires_at, standing, reinforced_at, fades_at, confidence, evidence_count, updated_at, created_at, valid_from, terms, CASE WHEN is_machine THEN CAST(provenance AS BLOB) END,
     CAST(substr(content, 1, 240) AS BLOB)
@@ -186,36 +186,36 @@ WHERE instr(:statuses, record.status) > 0 AND (:shows_regulated OR sensitivity <
 SELECT key FROM scope WHERE kind = 'workspace' AND active > 0 ORDER BY id DESC LIMIT :limit
 
 -- name: count_in_scope
--- How many active records a scope has.
+-- The number of active records of a scope.
 SELECT active FROM scope WHERE id = :scope_id
 
 -- name: holds_active
--- Whether a scope has an active record, by the records themselves: a damaged count hides nothing.
+-- Return 1 if a scope has an active record, by the records themselves: a damaged count hides nothing.
 SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'active')
 
 -- name: seal_record
--- What a record's own bytes give.
+-- Store a record's checksum.
 UPDATE record SET checksum = :checksum WHERE memory_id = :memory_id
 
 -- name: keep_terms
--- Remember what went into the index.
+-- Keep the terms that the index has of a record.
 INSERT INTO record_terms (row, scope, terms, lexicon, digest) VALUES (:row, :scope, :terms, :lexicon, :digest)
 ON CONFLICT (row) DO UPDATE SET scope = excluded.scope, terms = excluded.terms, lexicon = excluded.lexicon, digest = excluded.digest
 
 -- name: kept_terms
--- What went into the index of a record.
+-- The terms that the index has of a record.
 SELECT scope, terms FROM record_terms WHERE row = :row
 
 -- name: drop_terms
--- A record is not in the index any more.
+-- Remove the kept terms of a record that is not in the index any more.
 DELETE FROM record_terms WHERE row = :row
 
 -- name: add_text
--- Make a record findable.
+-- Index a record.
 INSERT INTO memory_fts (rowid, body) VALUES (:row, :body)
 
 -- name: remove_text
--- Take a record out of the index; the terms are the ones that went in.
+-- Remove a record from the index, which needs the terms that went in.
 INSERT INTO memory_fts (memory_fts, rowid, body)
 SELECT 'delete', :row, :body WHERE EXISTS (SELECT 1 FROM memory_fts_docsize WHERE id = :row)
 
@@ -224,15 +224,15 @@ SELECT 'delete', :row, :body WHERE EXISTS (SELECT 1 FROM memory_fts_docsize WHER
 INSERT INTO memory_fts (memory_fts) VALUES ('delete-all')
 
 -- name: change_status
--- A record's next status.
+-- Write a record's next status.
 UPDATE record SET status = :status, updated_at = :now, superseded_by = :superseded_by, deleted_at = :deleted_at, contested = :contested WHERE memory_id = :memory_id
 
 -- name: update_record
--- What may change in place.
+-- Write the columns that change in place.
 UPDATE record SET {updated}, sensitivity = :sensitivity, updated_at = :now, key = :key, fingerprint = :fingerprint WHERE memory_id = :memory_id
 
 -- name: adopt_record
--- An agent's note is the user's word from now on, filed as that is.
+-- Write the columns by which an agent's note becomes the user's.
 UPDATE record SET {adopted}, updated_at = :now WHERE memory_id = :memory_id
 
 -- name: notes_saying
@@ -241,15 +241,15 @@ SELECT memory_id FROM record WHERE scope_id = :scope_id AND text_hash = :text_ha
   AND is_machine
 
 -- name: take_evidence
--- What supported a record supports another one.
+-- Move the evidence of a record to another one.
 UPDATE evidence SET memory_id = :memory_id, digest = iif(digest IS {vouched_evidence}, {vouched_taken_evidence}, digest) WHERE memory_id = :taken_from
 
 -- name: withhold_record
--- A record that holds what is not kept any more is shown nowhere.
+-- Mark a record that holds a number which is never kept, so that no answer shows it.
 UPDATE record SET metadata = :metadata, sensitivity = 'regulated' WHERE memory_id = :memory_id
 
 -- name: withheld_records
--- Records that are shown nowhere because of what they hold.
+-- Records that are marked, so that no answer shows them.
 SELECT memory_id FROM record WHERE sensitivity = 'regulated' AND instr(metadata, :name) > 0 ORDER BY id
 
 -- name: others_that_are
@@ -258,23 +258,23 @@ SELECT memory_id FROM record WHERE scope_id = :scope_id AND fingerprint = :finge
 UNION SELECT memory_id FROM record WHERE scope_id = :scope_id AND key = :key AND status = 'active' AND id <> :row
 
 -- name: set_contested
--- Whether something speaks against a record.
+-- Mark whether a waiting candidate contradicts a record.
 UPDATE record SET contested = :contested, updated_at = :now WHERE memory_id = :memory_id
 
 -- name: grow_evidence
--- More evidence for a record.
+-- Count a record's evidence anew, which is a change of the record.
 UPDATE record SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id), updated_at = :now WHERE memory_id = :memory_id
 
 -- name: note_access
--- A record was read.
+-- Count a read of a record, which reinforces it.
 UPDATE record SET access_count = access_count + 1, last_accessed_at = :now, reinforced_at = max(reinforced_at, :now) WHERE memory_id = :memory_id
 
 -- name: active_of_turn
--- What a turn taught of its user, oldest first.
+-- Active records of the user that were learnt from a turn, oldest first.
 SELECT memory_id FROM record WHERE turn_id = :turn_id AND status = 'active' AND NOT is_machine ORDER BY id
 
 -- name: records_of_source
--- What was learnt from a turn or thread.
+-- Records that were learnt from a turn or thread.
 SELECT memory_id FROM record WHERE turn_id = :turn_id
 UNION SELECT memory_id FROM record WHERE thread_id = :thread_id ORDER BY memory_id
 
@@ -284,27 +284,27 @@ SELECT memory_id, candidate_id FROM evidence WHERE turn_id = :turn_id
 UNION SELECT memory_id, candidate_id FROM evidence WHERE thread_id = :thread_id ORDER BY memory_id, candidate_id
 
 -- name: drop_quotes
--- Quotes of a turn or thread.
+-- Remove the quotes of a turn or thread from a record or candidate.
 DELETE FROM evidence WHERE (memory_id = :memory_id OR candidate_id = :candidate_id) AND (turn_id = :turn_id OR thread_id = :thread_id)
 
 -- name: count_quotes_of_candidate
--- How much still supports a waiting candidate.
+-- Count the evidence of a waiting candidate anew.
 UPDATE candidate SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id)
 WHERE candidate_id = :candidate_id AND status = 'pending'
 
 -- name: candidates_of_source
--- What was proposed in a turn or thread.
+-- Candidates that were proposed in a turn or thread.
 SELECT candidate_id FROM candidate WHERE turn_id = :turn_id
 UNION SELECT candidate_id FROM candidate WHERE turn_id IN (SELECT turn_id FROM decision WHERE thread_id = :thread_id)
 UNION SELECT candidate_id FROM candidate WHERE json_extract(proposal, '$.provenance.thread_id') = :thread_id ORDER BY candidate_id
 
 -- name: forget_candidate
--- A candidate that waits no more is forgotten.
+-- Mark a candidate that waits no more as forgotten.
 UPDATE candidate SET forgotten_with = :forgotten_with, decided_by = coalesce(decided_by, :decided_by)
 WHERE candidate_id = :candidate_id AND forgotten_with IS NULL
 
 -- name: recall_candidates
--- What was forgotten with a record is shown again, unless another forgotten record says the same.
+-- Show the candidates that were forgotten with a record, unless another forgotten record says the same.
 UPDATE candidate SET forgotten_with = coalesce(
     (SELECT memory_id FROM record WHERE memory_id IN (promoted_memory_id, merged_into) AND status = 'deleted'),
     (SELECT memory_id FROM record WHERE scope_id = candidate.scope_id AND fingerprint = candidate.fingerprint AND +status = 'deleted'),
@@ -312,12 +312,12 @@ UPDATE candidate SET forgotten_with = coalesce(
 WHERE forgotten_with = :memory_id
 
 -- name: forget_repetition
--- What a forgotten turn or thread said is not counted.
+-- Remove the repetitions of a forgotten turn or thread.
 DELETE FROM repetition WHERE instr(:scope_ids, ',' || scope_id || ',') > 0
   AND (turn_id = :turn_id OR turn_id IN (SELECT turn_id FROM decision WHERE thread_id = :thread_id))
 
 -- name: status_before_deletion
--- What a tombstone was.
+-- The status of a forgotten record before it was forgotten.
 SELECT from_status FROM memory_event WHERE memory_id = :memory_id AND event = 'deleted' AND from_status IS NOT NULL ORDER BY id DESC LIMIT 1
 
 -- name: merged_before
@@ -328,127 +328,127 @@ WHERE merged.scope_id = :scope_id AND merged.text_hash = :text_hash AND merged.s
 LIMIT 1
 
 -- name: was_merged
--- Whether a record last gave way because a person merged it.
+-- Return 1 if a record was last superseded because a person merged it.
 SELECT reason_code = 'near_duplicate' FROM memory_event WHERE memory_id = :memory_id AND event = 'superseded' ORDER BY id DESC LIMIT 1
 
 -- name: quotes_of_record
--- The words that support a record.
+-- The quotes that support a record.
 SELECT thread_id, turn_id, item_id, quote FROM evidence WHERE memory_id = :memory_id ORDER BY id
 
 -- name: quotes_of_same_turns
--- The records with words of a turn that a record has words of, each pair of quotes: of the record, of the other one.
+-- Records with quotes of a turn that a record has quotes of, one row for each pair: the record's quote, the other one's.
 SELECT other.memory_id, CAST(own.quote AS BLOB), CAST(other.quote AS BLOB)
 FROM evidence AS own CROSS JOIN evidence AS other ON other.turn_id = own.turn_id
 WHERE own.memory_id = :memory_id AND own.turn_id IS NOT NULL AND other.memory_id <> :memory_id ORDER BY other.id
 
 -- name: blank_decisions_of_candidate
--- Decisions keep their reason and lose what names the candidate.
+-- Decisions keep their reason and lose the id and the factors of an erased candidate.
 UPDATE decision SET candidate_id = NULL, factors = '[]' WHERE candidate_id = :candidate_id
 
 -- name: erase_recalls
--- A trace of recalls does not name what was erased.
+-- Remove the ranked lists that name an erased record.
 UPDATE memory_recall SET ranked = NULL WHERE ranked IS NOT NULL AND instr(ranked, :memory_id) > 0
 
 -- name: unlink_doubts
--- A candidate does not contest what was erased.
+-- Remove an erased record from the candidates that contradict it.
 UPDATE candidate SET contested_memory_id = NULL WHERE contested_memory_id = :memory_id
 
 -- name: candidates_saying
--- Candidates that say what is erased, or became it.
+-- Candidates that say the same as a record, or became it.
 SELECT candidate_id FROM candidate WHERE promoted_memory_id = :memory_id
 UNION SELECT candidate_id FROM candidate WHERE merged_into = :memory_id
 UNION SELECT candidate_id FROM candidate WHERE scope_id = :scope_id AND fingerprint = :fingerprint
 UNION SELECT candidate_id FROM candidate WHERE scope_id = :scope_id AND text_hash = :text_hash
 
 -- name: pending_tombstones
--- What was erased and may still lie in the files.
+-- Erased records whose bytes may still lie in the files.
 SELECT memory_id FROM tombstone WHERE is_pending ORDER BY erased_at, memory_id
 
 -- name: settle_tombstones
--- No file holds these any more.
+-- Mark that no file holds the bytes of these any more.
 UPDATE tombstone SET is_pending = 0 WHERE is_pending AND memory_id IN (SELECT value FROM json_each(:memory_ids))
 
 -- name: generation
--- How much has been forgotten in this home: a number that every forgetting raises.
+-- The generation of forgetting of this home, which every forgetting raises.
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'forgotten'), 0)
 
 -- name: note_forgotten
--- Something is forgotten now, whenever it was before.
+-- Store a mark in a new generation, in place of an earlier one.
 INSERT OR REPLACE INTO forgotten (mark) VALUES (:mark)
 
 -- name: marks_since
--- What was forgotten after a generation.
+-- Marks of generations after one.
 SELECT mark FROM forgotten WHERE generation > :since
 
 -- name: forgotten_at
--- The generation in which something was forgotten.
+-- The generation of a mark.
 SELECT generation FROM forgotten WHERE mark = :mark
 
 -- name: records_of_scope
--- Everything in a scope.
+-- Every record of a scope.
 SELECT memory_id FROM record WHERE scope_id = :scope_id ORDER BY id
 
 -- name: due_expiries
--- Active records whose time has come.
+-- Active records whose time is over.
 SELECT memory_id FROM record WHERE status = 'active' AND expires_at <= :now ORDER BY expires_at LIMIT :limit
 
 -- name: next_expiry
--- When the next active record expires.
+-- The time at which the next active record expires.
 SELECT min(expires_at) FROM record WHERE status = 'active' AND expires_at IS NOT NULL
 
 -- name: due_erasures
--- Tombstones whose retention is over.
+-- Forgotten records whose retention is over.
 SELECT memory_id FROM record WHERE status = 'deleted' AND deleted_at <= :before ORDER BY deleted_at LIMIT :limit
 
 -- name: next_erasure
--- When the oldest tombstone was made.
+-- The oldest time at which a record was forgotten.
 SELECT min(deleted_at) FROM record WHERE status = 'deleted'
 
 -- name: erase_record
--- The record itself.
+-- Remove the record itself.
 DELETE FROM record WHERE memory_id = :memory_id
 
 -- name: erase_decisions
--- Decisions keep their reason and lose what names the record.
+-- Decisions keep their reason and lose the id and the factors of an erased record.
 UPDATE decision SET memory_id = NULL, factors = '[]' WHERE memory_id = :memory_id
 
 -- name: erase_events
--- The history of an erased record is one event.
+-- Remove the history of a record that is erased; one event about that follows.
 DELETE FROM memory_event WHERE memory_id = :memory_id
 
 -- name: erase_answers
--- Of stored answers that name the record nothing is left but that they were given: a late repeat must not bring it back.
+-- Stored answers that name an erased record lose key, fingerprint and factors; they stay, so that a late repeat does not write it again.
 UPDATE idempotency SET answer = json_set(answer, '$.canonical_key', '', '$.semantic_fingerprint', '', '$.decision.factors', json('[]'))
 WHERE json_extract(answer, '$.memory_id') = :memory_id
 
 -- name: earlier_versions
--- The records that gave way to a record, or to one of those.
+-- The records that a record superseded, directly or in turn.
 WITH RECURSIVE earlier (memory_id) AS (
     SELECT memory_id FROM record WHERE superseded_by = :memory_id
     UNION SELECT record.memory_id FROM record JOIN earlier ON record.superseded_by = earlier.memory_id
 ) SELECT memory_id FROM earlier WHERE memory_id <> :memory_id
 
 -- name: unlink_superseded
--- A chain does not name what was erased.
+-- Remove an erased record from supersession chains.
 UPDATE record SET superseded_by = CASE WHEN superseded_by = :memory_id THEN '' ELSE superseded_by END,
     supersedes = CASE WHEN supersedes = :memory_id THEN NULL ELSE supersedes END
 WHERE superseded_by = :memory_id OR supersedes = :memory_id
 
 -- name: count_evidence
--- How much evidence a record has.
+-- The number of pieces of evidence of a record.
 SELECT count(*) FROM evidence WHERE memory_id = :memory_id
 
 -- name: count_vectors
--- How many vectors a record has.
+-- The number of vectors of a record.
 SELECT count(*) FROM memory_vec WHERE record_id = :row
 
 -- name: add_tombstone
--- What was erased, without content.
+-- The tombstone of an erased record: hashes without content.
 INSERT INTO tombstone (memory_id, scope_id, fingerprint, text_hash, key_hash, erased_at, is_pending)
 VALUES (:memory_id, :scope_id, :fingerprint, :text_hash, :key_hash, :now, 1) ON CONFLICT (memory_id) DO NOTHING
 
 -- name: add_candidate
--- A proposal that waits.
+-- A new candidate.
 INSERT INTO candidate (candidate_id, scope_id, category, key, content, value, status, score, bucket, reason_code, evidence_count, contested_memory_id, created_at,
     fingerprint, text_hash, turn_id, proposal, touched_at)
 VALUES (:candidate_id, :scope_id, :category, :key, :content, :value, 'pending', :score, :bucket, :reason_code, :evidence_count, :contested_memory_id, :now,
@@ -475,18 +475,18 @@ WHERE candidate.status = 'pending' AND candidate.id IN (
 ORDER BY candidate.fingerprint = :fingerprint DESC, candidate.id LIMIT 1
 
 -- name: rescore_candidate
--- More evidence for a candidate.
+-- Write a candidate's new score, and count its evidence anew.
 UPDATE candidate SET score = :score, bucket = :bucket, reason_code = :reason_code, touched_at = :now,
     evidence_count = (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id) WHERE candidate_id = :candidate_id
 
 -- name: change_candidate_status
--- A candidate's next status.
+-- Write a candidate's next status.
 UPDATE candidate SET status = :status, promoted_memory_id = :promoted_memory_id, merged_into = :merged_into, touched_at = :now,
     decided_at = iif(:status = 'pending', NULL, :now), decided_by = iif(:status = 'pending', NULL, :decided_by)
 WHERE candidate_id = :candidate_id AND status = :before
 
 -- name: contesting_candidates
--- What speaks against a record.
+-- Waiting candidates that contradict a record.
 SELECT candidate_id FROM candidate WHERE contested_memory_id = :memory_id AND status = 'pending'
 
 -- name: list_candidates
@@ -501,11 +501,11 @@ ORDER BY candidate.id DESC LIMIT :limit
 SELECT candidate_id FROM candidate WHERE scope_id = :scope_id AND text_hash = :text_hash AND status = 'pending' AND candidate_id <> :candidate_id ORDER BY id
 
 -- name: evidence_of_candidate
--- What supports a candidate, as it was written.
+-- The unaltered evidence of a candidate.
 SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE candidate_id = :candidate_id AND digest IS {vouched_evidence} ORDER BY id
 
 -- name: move_evidence
--- What supported a candidate supports another candidate or a record from now on, where it does not yet.
+-- Move the evidence of a candidate to another candidate or a record, but for pieces that this has already.
 UPDATE evidence SET memory_id = :memory_id, candidate_id = :candidate_id, digest = iif(digest IS {vouched_evidence}, {vouched_moved_evidence}, digest)
 WHERE candidate_id = :moved_from AND NOT EXISTS (
     SELECT 1 FROM evidence AS other WHERE (other.memory_id = :memory_id OR other.candidate_id = :candidate_id)
@@ -513,24 +513,24 @@ WHERE candidate_id = :moved_from AND NOT EXISTS (
 )
 
 -- name: follow_merge
--- What was merged into a candidate follows it.
+-- Candidates that were merged into a candidate follow it.
 UPDATE candidate SET merged_into = :merged_into WHERE merged_into = :candidate_id
 
 -- name: drop_evidence
--- A decided candidate keeps no words of its own.
+-- Remove the evidence of a decided candidate.
 DELETE FROM evidence WHERE candidate_id = :candidate_id
 
 -- name: due_candidates
--- Candidates that nothing has touched for the time of retention, forgotten ones as well.
+-- Candidates that were last proposed or decided before a time, forgotten ones as well.
 SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id
 WHERE touched_at <= :before ORDER BY touched_at LIMIT :limit
 
 -- name: next_candidate
--- When the candidate that waits longest was touched.
+-- The oldest time at which a candidate was last proposed or decided.
 SELECT min(touched_at) FROM candidate
 
 -- name: erase_candidate
--- The candidate itself.
+-- Remove the candidate itself.
 DELETE FROM candidate WHERE candidate_id = :candidate_id
 
 -- name: candidates_of_scope
@@ -548,23 +548,23 @@ INSERT INTO evidence (memory_id, candidate_id, quote, source_kind, thread_id, tu
 VALUES (:memory_id, :candidate_id, :quote, :source_kind, :thread_id, :turn_id, :item_id, :at, {vouched_new_evidence})
 
 -- name: has_evidence
--- Whether the same words of the same message support a record already.
+-- Return 1 if the same words of the same message support a record or candidate already.
 SELECT 1 FROM evidence WHERE (memory_id = :memory_id OR candidate_id = :candidate_id) AND quote = :quote AND item_id IS :item_id AND turn_id IS :turn_id LIMIT 1
 
 -- name: note_repetition
--- In which turn something was said.
+-- Store that words were said in a turn.
 INSERT INTO repetition (scope_id, text_hash, turn_id, at) VALUES (:scope_id, :text_hash, :turn_id, :now) ON CONFLICT DO NOTHING
 
 -- name: turns_of_text
--- In which turns the same was said before.
+-- The turns in which words were said before.
 SELECT turn_id FROM repetition WHERE scope_id = :scope_id AND text_hash = :text_hash
 
 -- name: erase_repetition
--- What was erased is not counted.
+-- Remove the repetitions of erased words.
 DELETE FROM repetition WHERE scope_id = :scope_id AND text_hash = :text_hash
 
 -- name: add_decision
--- What was decided, and why.
+-- A decision with its factors.
 INSERT INTO decision (at, scope_id, memory_id, candidate_id, thread_id, turn_id, run_id, action, score, bucket, reason_code, factors)
 VALUES (:at, :scope_id, :memory_id, :candidate_id, :thread_id, :turn_id, :run_id, :action, :score, :bucket, :reason_code, :factors)
 
@@ -577,7 +577,7 @@ SELECT action, score, bucket, reason_code, factors, run_id, turn_id FROM told_de
 SELECT action, score, bucket, reason_code, factors, run_id, turn_id FROM told_decision AS decision WHERE candidate_id = :candidate_id ORDER BY id DESC LIMIT :limit
 
 -- name: decisions_of_turn
--- Decisions on what a turn proposed, oldest first; of a candidate that was decided since, the last word.
+-- Decisions on the proposals of a turn, oldest first; of each candidate the last one of the turn.
 SELECT action, score, bucket, reason_code, factors, memory_id FROM told_decision AS decision
 WHERE turn_id = :turn_id AND (candidate_id IS NULL OR NOT EXISTS (
     SELECT 1 FROM decision AS later WHERE later.candidate_id = decision.candidate_id AND later.turn_id = :turn_id AND later.id > decision.id
@@ -585,33 +585,33 @@ WHERE turn_id = :turn_id AND (candidate_id IS NULL OR NOT EXISTS (
 ORDER BY id LIMIT :limit
 
 -- name: decisions_of_call
--- Decisions on what a call outside of any turn proposed, as far as they are of these scopes; oldest first.
+-- Decisions on the proposals of a call outside of any turn, in some scopes, oldest first.
 SELECT action, score, bucket, reason_code, factors, memory_id FROM told_decision
 WHERE turn_id = :turn_id AND scope_id IN (SELECT value FROM json_each(:scope_ids)) ORDER BY id LIMIT :limit
 
 -- name: decisions_of_run
--- Decisions on what a run proposed, oldest first.
+-- Decisions on the proposals of a run, oldest first.
 SELECT action, score, bucket, reason_code, factors, memory_id FROM told_decision AS decision WHERE run_id = :run_id ORDER BY id LIMIT :limit
 
 -- name: count_decisions
--- Decisions of a scope by reason.
+-- The number of decisions of a scope by reason.
 SELECT reason_code, count(*) FROM decision WHERE scope_id = :scope_id GROUP BY reason_code
 
 -- name: count_records
--- Records of a scope by category, status at this moment and index state.
+-- The number of records of a scope by category, status at a moment and index state.
 SELECT category, CASE WHEN status = 'active' AND expires_at <= :now THEN 'expired' ELSE status END AS status_now, index_state, count(*)
 FROM record WHERE scope_id = :scope_id GROUP BY category, status_now, index_state
 
 -- name: count_candidates
--- Candidates of a scope by status.
+-- The number of candidates of a scope by status.
 SELECT status, count(*) FROM candidate WHERE scope_id = :scope_id GROUP BY status
 
 -- name: add_event
--- Something happened to a record.
+-- A step of a record's history.
 INSERT INTO memory_event (memory_id, at, event, actor, reason_code, from_status, to_status, caller) VALUES (:memory_id, :at, :event, :actor, :reason_code, :from_status, :to_status, :caller)
 
 -- name: events_between
--- What happened to records of some scopes before a place, newest first; of a merge, that a record was replaced.
+-- History of records in some scopes before a place, newest first; a record whose successor names it is not shown as superseded.
 SELECT event.at, event.id, event.memory_id, event.event, event.reason_code, event.caller, scope.id, scope.kind, scope.key
 FROM memory_event AS event LEFT JOIN record ON record.memory_id = event.memory_id
   LEFT JOIN tombstone ON tombstone.memory_id = event.memory_id
@@ -629,11 +629,11 @@ WHERE candidate.created_at >= :since AND (candidate.created_at, candidate.id) < 
 ORDER BY candidate.created_at DESC, candidate.id DESC LIMIT :limit
 
 -- name: evidence_of_record
--- What supports a record, as it was written, newest first.
+-- The unaltered evidence of a record, newest first.
 SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE memory_id = :memory_id AND digest IS {vouched_evidence} ORDER BY id DESC LIMIT :limit
 
 -- name: events_of
--- What happened to a record.
+-- The history of a record.
 SELECT at, event, actor, reason_code, from_status, to_status, memory_id, id FROM memory_event WHERE memory_id = :memory_id ORDER BY id
 
 -- name: get_answer
@@ -646,11 +646,11 @@ INSERT INTO idempotency (key, request, answer, at) VALUES (:key, :request, :answ
 ON CONFLICT (key) DO UPDATE SET request = excluded.request, answer = excluded.answer, at = excluded.at
 
 -- name: forget_answers
--- Answers are kept for thirty days.
+-- Remove some answers from before a time.
 DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency WHERE at <= :before LIMIT :limit)
 
 -- name: note_change
--- A scope changed.
+-- Log that a scope changed.
 INSERT INTO memory_change (scope_id, owner, at) VALUES (:scope_id, :owner, :at)
 
 -- name: changes_after
@@ -658,32 +658,32 @@ INSERT INTO memory_change (scope_id, owner, at) VALUES (:scope_id, :owner, :at)
 SELECT DISTINCT scope.kind, scope.key FROM memory_change JOIN scope ON scope.id = memory_change.scope_id WHERE seq > :seq AND owner <> :owner
 
 -- name: last_change
--- The newest change.
+-- The last number of the log of changes.
 SELECT coalesce(max(seq), 0) FROM memory_change
 
 -- name: forget_changes
--- Changes that every process has seen by now.
+-- Remove some entries of the log from before a time, which every process has read by now.
 DELETE FROM memory_change WHERE seq IN (SELECT seq FROM memory_change WHERE at < :before LIMIT :limit)
 
 -- name: add_recall_event
--- A recall and what came of it; the query as a keyed hash.
+-- A recall with its counts; the query is a keyed hash.
 INSERT INTO memory_recall (at, turn_id, query_hash, mode, candidates, returned, latency_us, cut_reason, ranked)
 VALUES (:at, :turn_id, :query_hash, :mode, :candidates, :returned, :latency_us, :cut_reason, :ranked)
 
 -- name: recalls_of_turn
--- What the recalls of a turn considered, where it was kept.
+-- The ranked lists of the recalls of a turn, NULL where they were not kept.
 SELECT ranked FROM memory_recall WHERE turn_id = :turn_id ORDER BY id
 
 -- name: forget_recalls
--- Recall events are kept for a week.
+-- Remove some recalls from before a time.
 DELETE FROM memory_recall WHERE id IN (SELECT id FROM memory_recall WHERE at < :before LIMIT :limit)
 
 -- name: forget_decisions
--- Decisions that left neither record nor candidate are kept for half a year; the others as long as what they are about.
+-- Remove some decisions from before a time that left neither record nor candidate; the others are kept as long as these.
 DELETE FROM decision WHERE id IN (SELECT id FROM decision WHERE memory_id IS NULL AND candidate_id IS NULL AND at < :before LIMIT :limit)
 
 -- name: forget_repetitions
--- What was said once, long ago, and never again.
+-- Remove some repetitions from before a time.
 DELETE FROM repetition WHERE (scope_id, text_hash, turn_id) IN (SELECT scope_id, text_hash, turn_id FROM repetition WHERE at < :before LIMIT :limit)
 
 -- name: get_fact
@@ -691,7 +691,7 @@ DELETE FROM repetition WHERE (scope_id, text_hash, turn_id) IN (SELECT scope_id,
 SELECT value FROM memory_fact WHERE name = :name
 
 -- name: drop_fact
--- A fact of this house does not hold any more.
+-- Remove a fact of this house.
 DELETE FROM memory_fact WHERE name = :name
 
 -- name: put_fact
@@ -699,7 +699,7 @@ DELETE FROM memory_fact WHERE name = :name
 INSERT INTO memory_fact (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 
 -- name: add_vector
--- What a record's words mean to a model.
+-- A record's vector.
 INSERT INTO memory_vec (space_id, scope_id, record_id, vector, digest) VALUES (:space, :scope_id, :row, :numbers, :digest) ON CONFLICT (record_id, space_id) DO NOTHING
 
 -- name: vectors_added
@@ -717,45 +717,45 @@ WHERE scope_id IN (SELECT value FROM json_each(:partitions))
 SELECT id FROM memory_vec WHERE space_id = :space AND scope_id = :partition
 
 -- name: vector_losses
--- How many vectors of a scope were ever removed.
+-- The number of vectors of a scope that were ever removed.
 SELECT count FROM memory_vec_loss WHERE space_id = :space AND scope_id = :partition
 
 -- name: remove_vectors
--- A record that is forgotten is near to nothing.
+-- Remove every vector of a record that is forgotten.
 DELETE FROM memory_vec WHERE record_id = :row
 
 -- name: drop_vectors
--- A part of a space that nobody searches any more.
+-- Remove some vectors of a space that is not searched any more.
 DELETE FROM memory_vec WHERE id IN (SELECT id FROM memory_vec WHERE space_id = :space LIMIT :limit)
 
 -- name: await_vectors
--- Records without a vector of the space wait for one.
+-- Mark the records without a vector of the space as waiting for one.
 UPDATE record SET index_state = 'pending' WHERE status <> 'deleted' AND index_state = 'indexed'
   AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space)
 
 -- name: settle_vectors
--- Records that have a vector of the space, or for which none will come, wait no more.
+-- Mark records that have a vector of the space, or will get none, as waiting no more.
 UPDATE record SET index_state = 'indexed' WHERE index_state = 'pending'
   AND (:space IS NULL OR EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space))
 
 -- name: set_index_state
--- Whether a record's derived data is whole.
+-- Mark the state of the rows derived of a record.
 UPDATE record SET index_state = :state WHERE id = :row
 
 -- name: look_for_lack
--- Where a look at so many records ends, and whether any of them that can have one lacks a vector of the space.
+-- The last row of a look at the next records, and whether any of them that can have a vector lacks one of the space.
 SELECT max(id), max(lacks) FROM (SELECT id, status <> 'deleted' AND index_state <> 'repair_needed'
     AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) AS lacks
   FROM record WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: count_vectors_of_space
--- How many records can have a vector, and how many have one of the space; each count is of an index.
+-- The number of records that can have a vector, and of those that have one of the space; each count is of an index.
 SELECT (SELECT count(*) FROM record) - (SELECT count(*) FROM record WHERE status = 'deleted')
     - (SELECT count(*) FROM record WHERE index_state <> 'indexed' AND index_state = 'repair_needed' AND status <> 'deleted'),
   (SELECT count(*) FROM memory_vec WHERE space_id = :space)
 
 -- name: has_pending
--- Whether any record waits for its vector.
+-- Return 1 if any record waits for its vector.
 SELECT EXISTS (SELECT 1 FROM record WHERE index_state <> 'indexed' AND index_state = 'pending')
 
 -- name: without_vector
@@ -784,22 +784,22 @@ SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM shown_
 WHERE candidate.id >= :row AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORDER BY candidate.id LIMIT :limit
 
 -- name: export_forgotten
--- What is forgotten and can still be restored, from a place on.
+-- Forgotten records that can still be restored, from a place on.
 SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE record.id >= :row AND status = 'deleted' AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORDER BY record.id LIMIT :limit
 
 -- name: export_tombstones
--- What was erased, from a place on.
+-- Tombstones of erased records, from a place on.
 SELECT tombstone.id, memory_id, scope.kind, scope.key, erased_at, key_id, fingerprint, text_hash, key_hash
 FROM tombstone JOIN scope ON scope.id = tombstone.scope_id
 WHERE tombstone.id >= :row AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORDER BY tombstone.id LIMIT :limit
 
 -- name: export_evidence
--- The words that support a record, oldest first.
+-- The unaltered evidence of a record, oldest first.
 SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE memory_id = :memory_id AND digest IS {vouched_evidence} ORDER BY at, id
 
 -- name: export_candidate_evidence
--- The words that support a candidate, oldest first.
+-- The unaltered evidence of a candidate, oldest first.
 SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE candidate_id = :candidate_id AND digest IS {vouched_evidence} ORDER BY at, id
 
 -- name: export_events
@@ -807,17 +807,17 @@ SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE c
 SELECT at, event, actor, reason_code, from_status, to_status FROM memory_event WHERE memory_id = :memory_id ORDER BY at, id
 
 -- name: export_decisions
--- What was decided about a record, oldest first.
+-- Decisions about a record, oldest first.
 SELECT at, action, score, bucket, reason_code, factors, candidate_id, thread_id, turn_id, run_id FROM told_decision AS decision
 WHERE memory_id = :memory_id ORDER BY at, id
 
 -- name: export_candidate_decisions
--- What was decided about a candidate alone, oldest first.
+-- Decisions about a candidate alone, oldest first.
 SELECT at, action, score, bucket, reason_code, factors, candidate_id, thread_id, turn_id, run_id FROM told_decision AS decision
 WHERE candidate_id = :candidate_id AND memory_id IS NULL ORDER BY at, id
 
 -- name: touched_at
--- When a candidate was last proposed or decided.
+-- The time at which a candidate was last proposed or decided.
 SELECT touched_at FROM candidate WHERE candidate_id = :candidate_id
 
 -- name: import_candidate
@@ -828,16 +828,16 @@ VALUES (:candidate_id, :scope_id, :category, :key, :content, :value, :status, :s
     :promoted_memory_id, :merged_into, :created_at, :decided_at, :decided_by, :fingerprint, :text_hash, :turn_id, :proposal, :touched_at)
 
 -- name: import_tombstone
--- What another home has forgotten.
+-- The tombstone of a record that another home has forgotten.
 INSERT INTO tombstone (memory_id, scope_id, fingerprint, text_hash, key_hash, erased_at, key_id)
 VALUES (:memory_id, :scope_id, :fingerprint, :text_hash, :key_hash, :erased_at, :key_id)
 
 -- name: get_tombstone
--- Whether a record was erased.
+-- A row if a record was erased.
 SELECT 1 FROM tombstone WHERE memory_id = :memory_id
 
 -- name: is_forgotten
--- Whether words were forgotten here, or rejected since they were said; a tombstone of a bundle counts for what is older than it.
+-- Return 1 if words were forgotten here, or, of a record, rejected since its creation; an imported tombstone counts for older entries.
 SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'deleted')
     OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'deleted')
     OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND (key_id IS NULL OR erased_at >= :created_at))
@@ -848,26 +848,26 @@ SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint =
         AND status IN ('rejected', 'suppressed') AND decided_at >= :created_at)
 
 -- name: has_event
--- Whether a record's history has a step already.
+-- A row if a record's history has a step already.
 SELECT 1 FROM memory_event WHERE memory_id = :memory_id AND at = :at AND event = :event AND actor = :actor
   AND reason_code IS :reason_code AND from_status IS :from_status AND to_status IS :to_status LIMIT 1
 
 -- name: has_decision
--- Whether a decision about a record is known already.
+-- A row if a decision about a record is stored already.
 SELECT 1 FROM decision WHERE memory_id = :memory_id AND at = :at AND action = :action AND reason_code = :reason_code AND score = :score
   AND factors = :factors AND turn_id IS :turn_id AND run_id IS :run_id LIMIT 1
 
 -- name: has_candidate_decision
--- Whether a decision about a candidate alone is known already.
+-- A row if a decision about a candidate alone is stored already.
 SELECT 1 FROM decision WHERE candidate_id = :candidate_id AND memory_id IS NULL AND at = :at AND action = :action AND reason_code = :reason_code
   AND score = :score AND factors = :factors AND turn_id IS :turn_id AND run_id IS :run_id LIMIT 1
 
 -- name: count_up_evidence
--- How much evidence a record has now; when it was changed stays.
+-- Count a record's evidence anew; its time of change stays.
 UPDATE record SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id) WHERE memory_id = :memory_id
 
 -- name: any_record
--- Whether there is any record.
+-- A row if there is any record.
 SELECT 1 FROM record LIMIT 1
 
 -- name: records_after
@@ -876,19 +876,19 @@ SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.
 WHERE record.id > :after ORDER BY record.id LIMIT :limit
 
 -- name: terms_after
--- What the full-text index has to hold, from a place on.
+-- Kept terms, which the full-text index should hold, from a place on.
 SELECT row, scope, terms FROM record_terms WHERE row > :after ORDER BY row LIMIT :limit
 
 -- name: terms_of_row
--- What the full-text index has to hold of a record.
+-- Kept terms of a record, which the full-text index should hold.
 SELECT row, scope, terms FROM record_terms WHERE row = :row
 
 -- name: vouched_texts_after
--- Kept terms with what vouches for them, from a place on.
+-- Kept terms with their digest, from a place on.
 SELECT row, scope, terms, digest FROM record_terms WHERE row > :after ORDER BY row LIMIT :limit
 
 -- name: vouched_vectors_after
--- Vectors with what vouches for them and how many numbers they have, from a place on.
+-- Vectors with their digest and the number of numbers that they should have, from a place on.
 SELECT v.id, v.record_id, v.vector, v.digest, s.dim, v.scope_id IS r.scope_id AND r.status IS NOT 'deleted'
 FROM memory_vec AS v LEFT JOIN space AS s ON s.id = v.space_id LEFT JOIN record AS r ON r.id = v.record_id
 WHERE v.id > :after ORDER BY v.id LIMIT :limit
@@ -899,11 +899,11 @@ SELECT id FROM record WHERE id > :after AND id <= :until AND status <> 'deleted'
   AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) ORDER BY id
 
 -- name: drop_wrong_vectors
--- Some vectors go.
+-- Remove some vectors.
 DELETE FROM memory_vec WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: has_term
--- Whether a search finds a term at all.
+-- A row if a search finds a term at all.
 SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match LIMIT 1
 
 -- name: listed_after
@@ -911,71 +911,71 @@ SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match LIMIT 1
 SELECT id FROM memory_fts_docsize WHERE id > :after ORDER BY id LIMIT :limit
 
 -- name: index_totals
--- What the full-text index believes to hold: rows, and terms by column.
+-- The totals that the full-text index keeps: rows, and terms by column.
 SELECT block FROM memory_fts_data WHERE id = 1
 
 -- name: rows_of_term_after
--- What the full-text index holds of a term, from a row on, in its own order.
+-- The entries of the full-text index for a term, from a row on, in its own order.
 SELECT term, doc FROM memory_terms WHERE term = :term AND doc > :row LIMIT :limit
 
 -- name: rows_of_terms_after
--- What the full-text index holds of the terms that follow one, in its own order.
+-- The entries of the full-text index for the terms that follow one, in its own order.
 SELECT term, doc FROM memory_terms WHERE term > :term LIMIT :limit
 
 -- name: end_of_records
--- Where a look at so many records ends.
+-- The last row of a look at the next records.
 SELECT max(id) FROM (SELECT id FROM record WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: end_of_scopes
--- Where a look at so many scopes ends.
+-- The last row of a look at the next scopes.
 SELECT max(id) FROM (SELECT id FROM scope WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: end_of_texts
--- Where a look at so many kept terms ends.
+-- The last row of a look at the next kept terms.
 SELECT max(row) FROM (SELECT row FROM record_terms WHERE row > :after ORDER BY row LIMIT :limit)
 
 -- name: end_of_evidence
--- Where a look at so many pieces of evidence ends.
+-- The last row of a look at the next pieces of evidence.
 SELECT max(id) FROM (SELECT id FROM evidence WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: end_of_candidates
--- Where a look at so many candidates ends.
+-- The last row of a look at the next candidates.
 SELECT max(id) FROM (SELECT id FROM candidate WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: text_gaps
--- How far records, kept terms and rows of the index are from being as many.
+-- The differences in number between records and kept terms, and between kept terms and rows of the index.
 SELECT abs((SELECT count(*) FROM record WHERE status <> 'deleted') - (SELECT count(*) FROM record_terms)),
     abs((SELECT count(*) FROM record_terms) - (SELECT count(*) FROM memory_fts_docsize))
 
 -- name: count_marked
--- How many records are marked as wanting repair.
+-- The number of records that are marked as in need of repair.
 SELECT count(*) FROM record WHERE index_state <> 'indexed' AND index_state = 'repair_needed'
 
 -- name: doubt_tombstone
--- Bytes of what was erased may still lie in the files.
+-- Mark that bytes of an erased record may still lie in the files.
 UPDATE tombstone SET is_pending = 1 WHERE memory_id = :memory_id
 
 -- name: find_unfinished_erases
--- Records that were erased and are there.
+-- Records that were erased and are still there.
 SELECT record.id FROM record JOIN tombstone ON tombstone.memory_id = record.memory_id AND tombstone.fingerprint = record.fingerprint
 WHERE record.id > :after AND record.id <= :until ORDER BY record.id
 
 -- name: count_unfinished_erases
--- How many records were erased and are there.
+-- The number of records that were erased and are still there.
 SELECT count(*) FROM tombstone CROSS JOIN record ON record.memory_id = tombstone.memory_id AND record.fingerprint = tombstone.fingerprint
 
 -- name: vouched_evidence_after
--- The next pieces of evidence, each with whether it is as it was written.
+-- The next pieces of evidence, each with 1 if it is unaltered.
 SELECT id, CAST(coalesce(memory_id, candidate_id) AS BLOB), digest IS {vouched_evidence} FROM evidence WHERE id > :after ORDER BY id LIMIT :limit
 
 -- name: find_orphan_evidence
--- Words that support nothing.
+-- Evidence of no record or candidate.
 SELECT id FROM evidence
 WHERE id > :after AND id <= :until AND (memory_id IS NULL OR NOT EXISTS (SELECT 1 FROM record WHERE record.memory_id = evidence.memory_id))
   AND (candidate_id IS NULL OR NOT EXISTS (SELECT 1 FROM candidate WHERE candidate.candidate_id = evidence.candidate_id)) ORDER BY id
 
 -- name: mend_orphan_evidence
--- Words that support nothing go.
+-- Remove evidence of no record or candidate.
 DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(:rows))
   AND (memory_id IS NULL OR NOT EXISTS (SELECT 1 FROM record WHERE record.memory_id = evidence.memory_id))
   AND (candidate_id IS NULL OR NOT EXISTS (SELECT 1 FROM candidate WHERE candidate.candidate_id = evidence.candidate_id))
@@ -990,84 +990,84 @@ SELECT id FROM evidence WHERE id > :after AND id <= :until AND EXISTS (
 ) ORDER BY id
 
 -- name: mend_repeated_evidence
--- The first one is enough.
+-- Remove repetitions of a piece of evidence; the first one stays.
 DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(:rows)) AND EXISTS (
     SELECT 1 FROM evidence AS other WHERE other.id < evidence.id AND other.memory_id IS evidence.memory_id AND other.candidate_id IS evidence.candidate_id
       AND other.quote = evidence.quote AND other.item_id IS evidence.item_id AND other.turn_id IS evidence.turn_id
 )
 
 -- name: find_evidence_counts
--- Records that count their evidence wrong.
+-- Records with a wrong count of evidence.
 SELECT id FROM record WHERE id > :after AND id <= :until
   AND evidence_count <> (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id) ORDER BY id
 
 -- name: mend_evidence_counts
--- Records count their evidence anew.
+-- Count the evidence of records anew.
 UPDATE record SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id)
 WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: find_candidate_counts
--- Waiting candidates that count their evidence wrong.
+-- Waiting candidates with a wrong count of evidence.
 SELECT id FROM candidate WHERE id > :after AND id <= :until AND status = 'pending'
   AND evidence_count <> (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id) ORDER BY id
 
 -- name: mend_candidate_counts
--- Waiting candidates count their evidence anew.
+-- Count the evidence of waiting candidates anew.
 UPDATE candidate SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id)
 WHERE id IN (SELECT value FROM json_each(:rows)) AND status = 'pending'
 
 -- name: find_scope_counts
--- Scopes whose count of active records is wrong.
+-- Scopes with a wrong count of active records.
 SELECT id FROM scope WHERE id > :after AND id <= :until
   AND active <> (SELECT count(*) FROM record WHERE scope_id = scope.id AND status = 'active') ORDER BY id
 
 -- name: mend_scope_counts
--- The count of a scope's active records.
+-- Count the active records of scopes anew.
 UPDATE scope SET active = (SELECT count(*) FROM record WHERE scope_id = scope.id AND status = 'active') WHERE id IN (SELECT value FROM json_each(:rows))
   AND active <> (SELECT count(*) FROM record WHERE scope_id = scope.id AND status = 'active')
 
 -- name: find_superseded_links
--- Superseded records that do not name what replaced them, where that can be told.
+-- Superseded records whose link to the newer record is wrong, where the right one can be found.
 SELECT id FROM record WHERE id > :after AND id <= :until AND superseded_by IS NOT NULL AND superseded_by IS NOT coalesce(
     (SELECT other.memory_id FROM record AS other WHERE other.memory_id = record.superseded_by),
     (SELECT other.memory_id FROM record AS other WHERE other.supersedes = record.memory_id ORDER BY other.id DESC LIMIT 1), '') ORDER BY id
 
 -- name: mend_superseded_links
--- The newest record that says that it replaced them; none, when that was erased.
+-- Link superseded records to the newest record that names them; to none where that was erased.
 UPDATE record SET superseded_by = coalesce(
     (SELECT other.memory_id FROM record AS other WHERE other.memory_id = record.superseded_by),
     (SELECT other.memory_id FROM record AS other WHERE other.supersedes = record.memory_id ORDER BY other.id DESC LIMIT 1), '')
 WHERE id IN (SELECT value FROM json_each(:rows)) AND superseded_by IS NOT NULL
 
 -- name: find_supersedes_links
--- Records that replaced something that is not there.
+-- Records whose link to an older record leads nowhere.
 SELECT id FROM record WHERE id > :after AND id <= :until AND supersedes IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM record AS other WHERE other.memory_id = record.supersedes) ORDER BY id
 
 -- name: mend_supersedes_links
--- The newest record that says that they replaced it; none, when that was erased.
+-- Link records to the newest record that names them as newer; to none where that was erased.
 UPDATE record SET supersedes = (SELECT other.memory_id FROM record AS other WHERE other.superseded_by = record.memory_id ORDER BY other.id DESC LIMIT 1)
 WHERE id IN (SELECT value FROM json_each(:rows)) AND NOT EXISTS (SELECT 1 FROM record AS other WHERE other.memory_id = record.supersedes)
 
 -- name: find_forgotten_texts
--- Terms of records that are forgotten.
+-- Kept terms of forgotten records.
 SELECT record_terms.row FROM record_terms LEFT JOIN record ON record.id = record_terms.row
 WHERE record_terms.row > :after AND record_terms.row <= :until AND (record.id IS NULL OR record.status = 'deleted') ORDER BY record_terms.row
 
 -- name: find_missing_texts
--- Records of which no terms are kept.
+-- Records without kept terms.
 SELECT id FROM record WHERE id > :after AND id <= :until AND status <> 'deleted' AND NOT EXISTS (SELECT 1 FROM record_terms WHERE record_terms.row = record.id) ORDER BY id
 
 -- name: find_stale_texts
--- Terms that another lexicon made.
+-- Kept terms of another version of the lexicon.
 SELECT row FROM record_terms WHERE row > :after AND row <= :until AND lexicon <> :lexicon ORDER BY row
 
 -- name: find_index_states
--- Records that are not marked as whole.
+-- Records that are not marked as indexed, with their mark.
 SELECT id, index_state FROM record WHERE id > :after AND id <= :until AND index_state <> 'indexed' ORDER BY id
 
 -- name: reconsider_vectors
--- Whether records wait for a vector of a space is decided anew; none waits where there is no space.
+-- Mark whether some records wait for a vector of a space; none waits where there is no space.
 UPDATE record SET index_state = CASE WHEN :space IS NULL OR status = 'deleted'
     OR EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) THEN 'indexed' ELSE 'pending' END
 WHERE id IN (SELECT value FROM json_each(:rows))
@@ -1081,70 +1081,70 @@ SELECT index_state FROM record WHERE id = :row
 SELECT v FROM memory_fts_config WHERE k = 'version'
 
 -- name: put_format
--- The format of an index that overwrites what is deleted, as `schema.sql` asks for.
+-- Write the format of an index that overwrites deleted entries, as `schema.sql` asks for.
 INSERT OR REPLACE INTO memory_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)
 
 -- name: said_in_records
--- What records say, between two rows.
+-- Texts of records between two rows.
 SELECT id, memory_id, {words} FROM record WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: said_in_candidates
--- What proposals say, between two rows.
+-- Texts of candidates between two rows.
 SELECT id, candidate_id, CAST(content AS BLOB), CAST(value AS BLOB), CAST(key AS BLOB), CAST(proposal AS BLOB)
 FROM candidate WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: said_in_evidence
--- What was said in support of records and proposals, between two rows.
+-- Quotes of evidence between two rows.
 SELECT id, coalesce(memory_id, candidate_id), CAST(quote AS BLOB) FROM evidence WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_evidence
--- A quote that does not say any more what was forgotten.
+-- Write a quote from which forgotten words were removed.
 UPDATE evidence SET quote = :quote, digest = iif(digest IS {vouched_evidence}, {vouched_said_evidence}, digest) WHERE id = :row
 
 -- name: earlier_values
--- What a record's value was before, oldest first, as JSON.
+-- The values of a record before it was changed in place, oldest first, as JSON.
 SELECT CAST(value AS BLOB) FROM earlier_value WHERE record_id = :row ORDER BY id
 
 -- name: said_in_earlier_values
--- What records' values were before, between two rows.
+-- Earlier values of records between two rows.
 SELECT earlier_value.id, coalesce(memory_id, ''), CAST(earlier_value.value AS BLOB) FROM earlier_value LEFT JOIN record ON record.id = record_id
 WHERE earlier_value.id BETWEEN :first AND :last ORDER BY earlier_value.id
 
 -- name: keep_said_earlier_value
--- An earlier value that does not say any more what was forgotten; another one may say no more than that, too.
+-- Write an earlier value from which forgotten words were removed; another row may have the same by now.
 UPDATE OR REPLACE earlier_value SET value = :value WHERE id = :row
 
 -- name: said_in_decisions
--- What decisions say of their reasons, between two rows.
+-- Factors of decisions between two rows.
 SELECT id, coalesce(memory_id, candidate_id, turn_id, ''), CAST(factors AS BLOB) FROM decision WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_decision
--- A decision whose reasons do not say any more what was forgotten.
+-- Write a decision's factors from which forgotten words were removed.
 UPDATE decision SET factors = :factors WHERE id = :row
 
 -- name: said_in_answers
--- What is kept of answers, between two rows.
+-- Kept answers between two rows.
 SELECT rowid, coalesce(json_extract(answer, '$.memory_id'), json_extract(answer, '$.candidate_id'), ''), CAST(answer AS BLOB)
 FROM idempotency WHERE rowid BETWEEN :first AND :last ORDER BY rowid
 
 -- name: keep_said_answer
--- An answer that does not say any more what was forgotten.
+-- Write an answer from which forgotten words were removed.
 UPDATE idempotency SET answer = :answer WHERE rowid = :row
 
 -- name: status_of
--- What became of a record.
+-- The status of a record.
 SELECT status FROM record WHERE memory_id = :memory_id
 
 -- name: unscored_records
--- Records whose tier is another than the last consolidation saw.
+-- Records whose tier is not the one that the last consolidation noted.
 SELECT id, tier, tier_days FROM record WHERE status = 'active' AND tier IS NOT tier_days AND (:scope_id IS NULL OR scope_id = :scope_id) ORDER BY id LIMIT :limit
 
 -- name: note_tier
--- The tier of a record as a consolidation saw it.
+-- Note the tier of a record.
 UPDATE record SET tier = :days WHERE id = :id
 
 -- name: faded_machine_records
--- Active records of machines whose lifetime has ended.
+-- Active records of machines that have faded, in the order in which they did.
 SELECT memory_id FROM record WHERE status = 'active' AND is_machine AND fades_at <= :now AND (:scope_id IS NULL OR scope_id = :scope_id)
 ORDER BY fades_at, id LIMIT :limit
 
@@ -1154,32 +1154,32 @@ SELECT id, memory_id, standing, reinforced_at, updated_at, fades_at FROM record
 WHERE status = 'active' AND is_machine AND fades_at IS NOT NULL AND id > :after AND (:scope_id IS NULL OR scope_id = :scope_id) ORDER BY id LIMIT :limit
 
 -- name: count_faded
--- How many active records of the user's voice have faded.
+-- The number of active records of the user's voice that have faded.
 SELECT count(*) FROM record WHERE status = 'active' AND NOT is_machine AND fades_at <= :now AND (:scope_id IS NULL OR scope_id = :scope_id)
 
 -- name: faded_user_records
--- Active records of the user's voice that fade some day, in that order.
+-- Active records of the user's voice that have faded, in the order in which they did, after a place.
 SELECT id, memory_id, standing, reinforced_at, updated_at, fades_at FROM record
 WHERE status = 'active' AND NOT is_machine AND fades_at <= :now AND scope_id = :scope_id AND (fades_at, id) > (:place, :row)
 ORDER BY fades_at, id LIMIT :limit
 
 -- name: long_archived
--- Records of machines that were archived before a time.
+-- Archived records of machines that were last changed before a time.
 SELECT memory_id FROM record WHERE status = 'archived' AND is_machine AND updated_at < :before AND (:scope_id IS NULL OR scope_id = :scope_id)
 ORDER BY updated_at, id LIMIT :limit
 
 -- name: machine_crowds
--- How many active, unpinned records of machines each scope has of each kind.
+-- The number of active, unpinned records of machines by scope and kind.
 SELECT scope_id, kind, count(*) FROM record WHERE status = 'active' AND is_machine AND NOT pinned AND (:scope_id IS NULL OR scope_id = :scope_id)
 GROUP BY scope_id, kind
 
 -- name: weakest_machine_records
--- The weakest records of machines of some kinds in a scope; strength as memory/rules/strength.py has it.
+-- The weakest active, unpinned records of machines of some kinds in a scope; strength is that of memory/rules/strength.py.
 SELECT memory_id FROM record WHERE status = 'active' AND is_machine AND NOT pinned AND scope_id = :scope_id AND instr(:kinds, ',' || kind || ',') > 0
 ORDER BY min(1.0, standing * pow(max(1.0, (:now - reinforced_at) / 3600000.0), -0.3)), created_at, id LIMIT :limit
 
 -- name: waiting_crowds
--- How many pending candidates each scope has that no person wrote.
+-- The number of pending candidates that no person wrote, by scope.
 SELECT scope_id, count(*) FROM candidate WHERE status = 'pending' AND instr(proposal, '"kind":"user"') = 0 AND (:scope_id IS NULL OR scope_id = :scope_id)
 GROUP BY scope_id
 
@@ -1189,58 +1189,58 @@ SELECT candidate.*, scope.kind, scope.key FROM shown_candidate AS candidate JOIN
 WHERE status = 'pending' AND instr(proposal, '"kind":"user"') = 0 AND scope_id = :scope_id ORDER BY score, created_at, candidate.id LIMIT :limit
 
 -- name: count_raw
--- How many candidates wait, and how many of them wait since before a time.
+-- The number of pending candidates, and of those made before a time.
 SELECT count(*), sum(created_at <= :before) FROM candidate WHERE status = 'pending' AND (:scope_id IS NULL OR scope_id = :scope_id)
 
 -- name: raw_after
--- Candidates that wait since before a time.
+-- Pending candidates that were made before a time, after a row.
 SELECT candidate.*, scope.kind, scope.key FROM shown_candidate AS candidate JOIN scope ON scope.id = candidate.scope_id
 WHERE status = 'pending' AND created_at <= :before AND candidate.id > :after AND (:scope_id IS NULL OR scope_id = :scope_id)
 ORDER BY candidate.id LIMIT :limit
 
 -- name: reinforce_record
--- A record's lifetime begins anew.
+-- Begin a record's lifetime anew.
 UPDATE record SET reinforced_at = :now WHERE memory_id = :memory_id
 
 -- name: tally_records
--- How many records there are of each status, and how many of them agents noted.
+-- The number of records by status, and of active notes.
 SELECT 'records_' || status, count(*) FROM record WHERE id > :after AND id <= :until GROUP BY status
 UNION ALL SELECT 'notes', count(*) FROM record WHERE id > :after AND id <= :until AND status = 'active' AND is_machine
 
 -- name: tally_candidates
--- How many candidates there are of each status.
+-- The number of candidates by status.
 SELECT 'candidates_' || status, count(*) FROM candidate WHERE id > :after AND id <= :until GROUP BY status
 
 -- name: tally_vectors
--- How many vectors of records there are.
+-- The number of vectors of records.
 SELECT 'vectors_of_records', count(*) FROM memory_vec WHERE id > :after AND id <= :until
 
 -- name: end_of_tombstones
--- Where a look at so many tombstones ends.
+-- The last row of a look at the next tombstones.
 SELECT max(id) FROM (SELECT id FROM tombstone WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: tally_tombstones
--- How many tombstones there are.
+-- The number of tombstones.
 SELECT 'tombstones', count(*) FROM tombstone WHERE id > :after AND id <= :until
 
 -- name: enrichment_of
--- What a model made of a record.
+-- A model's enrichment of a record.
 SELECT entities, topics, summary, model, at FROM enrichment JOIN record ON record.id = enrichment.row WHERE memory_id = :memory_id
 
 -- name: end_of_enrichment
--- Where a look at so much enrichment ends.
+-- The last row of a look at the next enrichment.
 SELECT max(row) FROM (SELECT row FROM enrichment WHERE row > :after ORDER BY row LIMIT :limit)
 
 -- name: find_lone_enrichment
--- What was made of records that are gone.
+-- Enrichment of records that are gone.
 SELECT row FROM enrichment WHERE row > :after AND row <= :until AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = enrichment.row)
 
 -- name: drop_enrichment
--- Drop what was made of some records.
+-- Remove the enrichment of some records.
 DELETE FROM enrichment WHERE row IN (SELECT value FROM json_each(:rows))
 
 -- name: end_of_vectors
--- Where a look at so many vectors ends.
+-- The last row of a look at the next vectors.
 SELECT max(id) FROM (SELECT id FROM memory_vec WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: find_lone_vectors
@@ -1248,7 +1248,7 @@ SELECT max(id) FROM (SELECT id FROM memory_vec WHERE id > :after ORDER BY id LIM
 SELECT id FROM memory_vec WHERE id > :after AND id <= :until AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = memory_vec.record_id)
 
 -- name: drop_lone_vectors
--- Drop some vectors.
+-- Remove some vectors.
 DELETE FROM memory_vec WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: find_lone_texts
@@ -1256,7 +1256,7 @@ DELETE FROM memory_vec WHERE id IN (SELECT value FROM json_each(:rows))
 SELECT row FROM record_terms WHERE row > :after AND row <= :until AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = record_terms.row)
 
 -- name: replacements
--- The records that a record replaced, and those that replaced it, by whichever of the two says so.
+-- The records that a record superseded (`out`), and those that superseded it (`in`), by the link of either.
 SELECT supersedes, 'out' FROM record WHERE memory_id = :memory_id AND supersedes IS NOT NULL
 UNION SELECT memory_id, 'out' FROM record WHERE superseded_by = :memory_id
 UNION SELECT superseded_by, 'in' FROM record WHERE memory_id = :memory_id AND superseded_by IS NOT NULL

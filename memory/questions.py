@@ -1,6 +1,6 @@
-"""Durable memory's front door for questions: the methods that only read.
+"""The wire's methods that only read durable memory.
 
-Rule 1: nothing that writes is imported; a question at a command line opens this alone.
+Rule 1: nothing that writes is imported: a command that asks one question loads this alone.
 Rule 2: every call begins with its active scopes.
 """
 
@@ -10,7 +10,7 @@ import msgspec
 
 from memory.doorway import Doorway
 from memory.ports import Collaborators
-from memory.proposals.file_places import place_of
+from memory.proposals.file_places import file_place_of
 from memory.read.changes import ChangeReader
 from memory.read.explain import Explainer, explain_recall
 from memory.read.gate import RecordGate
@@ -54,7 +54,7 @@ MOST_SUPPORT = 50
 
 
 class MemoryQuestions:
-    """The questions about durable memory: none of them changes it."""
+    """Answers the methods that only read."""
 
     def __init__(
         self,
@@ -84,13 +84,13 @@ class MemoryQuestions:
         ]
 
     async def search(self, params: SearchParams) -> SearchResult:
-        """Hits, best first."""
+        """Return the hits of a search, best first. Raises `Unavailable` while memory is switched off."""
         self._door.require_enabled()
         scopes = narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
         return await self._searcher.search(params, scopes)
 
     async def get(self, params: GetParams) -> GetResult:
-        """Return one record, or null, with those that look like it."""
+        """Return one record with those that look like it; without a record where none may be seen."""
         scopes = (await self._door.place(params.context)).scopes
         found = await self._reader.get(params, scopes, lambda _id, _now: params.is_read)
         if found.record is None:
@@ -118,18 +118,18 @@ class MemoryQuestions:
         return await self._means.db.read(read)
 
     async def similar(self, params: SimilarParams) -> SimilarResult:
-        """Pairs of records that look alike."""
+        """Return pairs of records that look alike. Raises `Unavailable` while memory is switched off."""
         self._door.require_enabled()
         scopes = narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
         return await self._similar.pairs(params, scopes)
 
     async def links(self, params: LinksParams) -> LinksResult:
-        """Return the records that are linked to a record."""
+        """Return the records that are linked to a record. Raises `Unavailable` while memory is switched off."""
         self._door.require_enabled()
         return await self._links.around(params, (await self._door.place(params.context)).scopes)
 
     async def list_records(self, params: ListParams) -> ListResult:
-        """Records in an order."""
+        """Return a page of records in the order that is asked for."""
         return await self._reader.list_records(
             params, narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
         )
@@ -137,12 +137,14 @@ class MemoryQuestions:
     async def history(self, params: HistoryParams) -> HistoryResult:
         """Return the events of a whole supersession chain, oldest first."""
         scopes = (await self._door.place(params.context)).scopes
-
         events = await self._means.db.read(lambda tx: read_history(tx, params.memory_id, scopes))
         return HistoryResult(events=events)
 
     async def explain(self, params: ExplainParams) -> ExplainResult:
-        """Return why something was or was not saved or recalled."""
+        """Return why a `target` was saved or not, or why a `query` recalls what it does.
+
+        Raises `CallerError` where neither is given.
+        """
         place = await self._door.place(params.context)
         if params.target is not None:
             target = params.target
@@ -163,38 +165,37 @@ class MemoryQuestions:
         return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT, are_unwanted=unwanted, secret_kinds=kinds)
 
     async def _with_file(self, found: ExplainResult, source: FilePlace, context: Context) -> ExplainResult:
-        """Return an explanation with what became of the place in a file that the memory was taken from."""
+        """Return an explanation with the state of the place in a file that the memory was taken from."""
         if self._means.files is None:
             return found
-        told = FileSource(
+        file = FileSource(
             collection_id=source.collection_id,
             path=source.path,
             from_line=source.from_line,
             to_line=source.to_line,
             state=await self._means.files.state_of(source, context),
         )
-        return msgspec.structs.replace(found, files=[told])
+        return msgspec.structs.replace(found, files=[file])
 
     async def stats(self, params: StatsParams) -> StatsResult:
-        """Counts of the active scopes."""
+        """Return the counts of the active scopes."""
         scopes, now = (await self._door.place(params.context)).scopes, self._means.clock.now()
-
         return await self._means.db.read(lambda tx: read_stats(tx, scopes, now))
 
     async def changes(self, params: MemoryChangesParams) -> MemoryChangesResult:
-        """Return the changes of a time, newest first. Goes on while memory is switched off."""
+        """Return the changes of a span of time, newest first. Works while memory is switched off, too."""
         scopes = narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
         return await self._changes.changes(params, scopes)
 
 
 def _source_of(tx: Tx, target: ExplainTarget) -> FilePlace | None:
-    """Return the place in a file that an explained memory was taken from."""
+    """Return the place in a file that an explained memory was taken from; None where it was not."""
     stored = get_record(tx, target.id) if target.kind == "memory" else None
-    return place_of(stored.record.provenance, stored.record.content) if stored is not None else None
+    return file_place_of(stored.record.provenance, stored.record.content) if stored is not None else None
 
 
 def build_questions(means: Collaborators) -> MemoryQuestions:
-    """Build what answers questions, and nothing that writes; return it."""
+    """Return the questions, built without anything that writes."""
     gate = RecordGate(means)
     searcher = RecordSearcher(means, gate)
     return MemoryQuestions(means, Doorway(means), RecordReader(means, gate), searcher, Recaller(means, searcher))

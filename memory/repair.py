@@ -1,8 +1,8 @@
-"""Repair: what is derived is compared with what it is derived from, and made again where it differs.
+"""Repair: derived rows are compared with what they are derived from, and made again where they differ.
 
 Rule 1: every check finds and mends a bounded part at a time, and mending twice changes nothing: from any mix of damage
 the checks, in their order, lead to the state of a home that was never damaged.
-Rule 2: what the user said is not derived. A record that fails its own checksum is hidden and told, never mended.
+Rule 2: a record's words are not derived. A record that fails its own checksum is hidden and reported, never mended.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ class RecordRepairs(Struct, frozen=True):
 
 
 class RecordRepairer:
-    """Finds and mends."""
+    """Finds damage and mends it."""
 
     def __init__(self, means: Collaborators, vectors: RecordVectors) -> None:
         self._means = means
@@ -60,7 +60,7 @@ class RecordRepairer:
     def checks(self) -> list[Check]:
         """Return every check, in the order in which they are run.
 
-        Some looks keep what they saw, so each run has its own.
+        Some looks keep a state of their own, so that each run needs new ones.
         """
         looks = index_finds(self._means.lexicon.version)
         return [
@@ -82,11 +82,11 @@ class RecordRepairer:
     # -- running ---------------------------------------------------------------------------------------------------
 
     async def work(self, handle: JobHandle) -> None:
-        """The handler of `repair` jobs; the subject says how deep."""
+        """Run a `repair` job, whose subject is its depth."""
         await self.run("deep" if handle.job.subject == "deep" else "quick")
 
     async def run(self, depth: Depth) -> RecordRepairs:
-        """Mend everything that is found."""
+        """Mend everything that the checks of a depth find; return the counts."""
         means = self._means
         self._damaged = 0
         mended = await mend_all(means.db, self.checks(), depth)
@@ -105,12 +105,12 @@ class RecordRepairer:
         return RecordRepairs(mended, damaged)
 
     async def damage(self) -> Mapping[str, int]:
-        """Return how much of what is derived of records is wrong, found in short looks."""
+        """Return how many derived rows are wrong, by the name of the check; read in short looks."""
         finds = index_finds(self._means.lexicon.version) | {"lacking_vectors": self._find_lacking_vectors}
         return await look_through(self._means.db, finds)
 
     def state(self, tx: Tx) -> RepairState:
-        """Return the damage that is left to mend, and the damage that cannot be mended."""
+        """Return the damage that repair has still to mend, and the damage that it cannot mend."""
         return state_of(tx)
 
     def look(self, tx: Tx) -> Depth | None:
@@ -126,7 +126,7 @@ class RecordRepairer:
 
     @staticmethod
     def _rows_of(name: str, find: Find, mend: Callable[[Tx, int], int]) -> Check:
-        """Rows that one statement finds and that are mended one by one."""
+        """Return a check whose rows one statement finds, and that are mended one by one."""
 
         def mend_all(tx: Tx, rows: Sequence[Any]) -> int:
             return sum(mend(tx, row[0]) for row in rows)
@@ -150,12 +150,12 @@ class RecordRepairer:
 
     def _finish(self, tx: Tx, rows: Sequence[Any]) -> int:
         finish_later(tx, self._means, rows)
-        return 0  # the job mends it, and says so
+        return 0  # the job that this queues counts it
 
     # -- full text -------------------------------------------------------------------------------------------------
 
     def _vouch_again(self, tx: Tx, rows: Sequence[Any]) -> int:
-        """Keep the terms that records have, in place of others; the index itself is compared with them afterwards."""
+        """Keep the terms of each record's words in place of wrong ones; the index is compared with them afterwards."""
         for row, *_ in rows:
             stored = _by_row(tx, row)
             if stored is not None and stored.is_intact and stored.record.status != "deleted":
@@ -172,7 +172,7 @@ class RecordRepairer:
         return 1
 
     def _remake_texts(self, tx: Tx, rows: Sequence[Any]) -> int:
-        """Texts that are not what their records say now; a damaged record has none."""
+        """Index each record by its present words; a damaged one is taken out of the index. Return how many changed."""
         remade = 0
         for (row,) in rows:
             stored = _by_row(tx, row)
@@ -185,7 +185,7 @@ class RecordRepairer:
                 remade += remove_text(tx, row)
         return remade
 
-    # -- what is not kept any more ---------------------------------------------------------------------------------
+    # -- numbers that are never kept -------------------------------------------------------------------------------
 
     def _find_numbers(self, tx: Tx, after: int) -> LookResult:
         return LookResult(*find_numbers(tx, after, self._means.scanner))
@@ -200,7 +200,7 @@ class RecordRepairer:
     # -- states ----------------------------------------------------------------------------------------------------
 
     def _drop_vectors(self, tx: Tx, rows: Sequence[Any]) -> int:
-        """Vectors that no model of ours made go; where there is a model their records wait for others."""
+        """Drop vectors that are not what a model made; where there is a model, their records wait for new ones."""
         spaces = self._means.meaning.to_fill(tx)
         dropped = drop_vectors(tx, [row[0] for row in rows])
         self._vectors.reconsider(tx, [row[1] for row in rows], spaces[0] if spaces else None)
@@ -219,17 +219,17 @@ class RecordRepairer:
         return len(rows)
 
     def _mend_states(self, tx: Tx, rows: Sequence[Any]) -> int:
-        """Every record's state is decided anew: by its vector where there is a model, else it has all it needs."""
+        """Decide every record's state anew: by its vector where there is a model, else it has all that it needs."""
         spaces = self._means.meaning.to_fill(tx)
         if not spaces and self._means.meaning.state() != "off":
-            return 0  # a model is on its way, and who loads it decides
+            return 0  # a model is being loaded, and the states are decided when it is there
         self._vectors.reconsider(tx, [row[0] for row in rows], spaces[0] if spaces else None)
         return sum(before != index_state_of(tx, row) for row, before in rows)
 
     # -- records themselves ----------------------------------------------------------------------------------------
 
     def _find_damaged(self, tx: Tx, after: int) -> LookResult:
-        """A page of records: damaged ones are counted, and texts that are not what their record says are found."""
+        """Find texts of a page of records that differ from the record's words; count the damaged records."""
         page = records_after(tx, after, BATCH)
         self._damaged += sum(not stored.is_intact for stored in page)
         wrong = [(stored.row,) for stored in page if not is_text_right(tx, stored, self._means.lexicon)]
@@ -237,7 +237,7 @@ class RecordRepairer:
 
 
 def _rebuilt(tx: Tx, rows: Sequence[Any]) -> int:
-    del rows  # the whole index is one row of it
+    del rows  # the audit finds the whole index at once
     rebuild_texts(tx)
     return 1
 

@@ -1,4 +1,4 @@
--- Durable memory: claims, what supports them, what was decided about them, and how they are found.
+-- Durable memory: records and candidates, their evidence, decisions and history, and the indexes by which they are found.
 
 CREATE TABLE scope (
     id     INTEGER PRIMARY KEY,
@@ -75,12 +75,12 @@ CREATE UNIQUE INDEX record_active_alias ON record (scope_id, alias) WHERE status
 CREATE UNIQUE INDEX record_active_path ON record (path_key) WHERE status = 'active' AND path_key IS NOT NULL;
 CREATE INDEX record_fingerprint ON record (scope_id, fingerprint);
 CREATE INDEX record_text ON record (scope_id, text_hash);
--- The orders of a list. They hold what a filter asks for, so that what is left out is not read; tags alone are too long for that.
+-- The orders of a list. They hold the columns of filters, so that no filtered row is read; tags alone are too long for that.
 CREATE INDEX record_by_update ON record (scope_id, updated_at, id, status, expires_at, category, kind, sensitivity);
 CREATE INDEX record_by_creation ON record (scope_id, created_at, id, status, expires_at, category, kind, sensitivity);
 CREATE INDEX record_by_importance
     ON record (scope_id, CAST(importance * 1000000 AS INTEGER), id, status, expires_at, category, kind, sensitivity);
--- What stands in every prompt: a turn reads this much to know that nothing of it has changed.
+-- The standing records: a turn reads this index alone to find that none of them has changed.
 CREATE INDEX record_standing ON record (scope_id, id, status, category, updated_at, checksum)
     WHERE status = 'active' AND category IN ('recurring_instruction', 'communication_style', 'identity');
 CREATE INDEX record_turn ON record (turn_id) WHERE turn_id IS NOT NULL;
@@ -88,7 +88,7 @@ CREATE INDEX record_thread ON record (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX record_expiry ON record (expires_at) WHERE status = 'active' AND expires_at IS NOT NULL;
 CREATE INDEX record_unindexed ON record (id) WHERE index_state <> 'indexed';
 CREATE INDEX record_deleted ON record (deleted_at) WHERE status = 'deleted';
--- What a consolidation looks at: nothing, where nothing changed.
+-- The rows that a consolidation reads: none, where nothing has changed.
 CREATE INDEX record_unscored ON record (id) WHERE status = 'active' AND tier IS NOT tier_days;
 CREATE INDEX record_fading ON record (is_machine, fades_at, scope_id) WHERE status = 'active' AND fades_at IS NOT NULL;
 CREATE INDEX record_archived ON record (updated_at) WHERE status = 'archived';
@@ -96,7 +96,7 @@ CREATE INDEX record_of_machine ON record (scope_id, kind) WHERE status = 'active
 CREATE INDEX record_supersedes ON record (supersedes) WHERE supersedes IS NOT NULL;
 CREATE INDEX record_superseded_by ON record (superseded_by) WHERE superseded_by IS NOT NULL;
 
--- What a model made of a record: a table of its own, so that nothing of it is ever taken for what was said. Lists are JSON.
+-- A model's enrichment of a record: a table of its own, so that none of it is ever taken for the user's words. Lists are JSON.
 CREATE TABLE enrichment (
     row            INTEGER PRIMARY KEY REFERENCES record (id) ON DELETE CASCADE,
     entities       TEXT NOT NULL, -- [{name, type}]
@@ -107,12 +107,12 @@ CREATE TABLE enrichment (
     at             INTEGER NOT NULL
 ) STRICT;
 
--- It is of the words that it was made of, and goes with them; so does what the graph knows by the record.
+-- Enrichment, and the edges of the graph that the record states, are removed when its words change.
 CREATE TRIGGER record_reworded AFTER UPDATE OF content ON record WHEN old.content IS NOT new.content BEGIN
     DELETE FROM enrichment WHERE row = new.id;
     DELETE FROM edge WHERE house = 'memory' AND subject = new.memory_id;
 END;
--- What a record's value was before it was changed in place: no answer shows it, but messages may say it, and an erase looks for it.
+-- The values of a record before it was changed in place: no answer shows them, but messages may hold them, and an erase searches them.
 CREATE TABLE earlier_value (
     id        INTEGER PRIMARY KEY,
     record_id INTEGER NOT NULL REFERENCES record (id) ON DELETE CASCADE,
@@ -138,8 +138,8 @@ CREATE TRIGGER record_erased AFTER DELETE ON record WHEN old.status = 'active' B
     UPDATE scope SET active = active - 1 WHERE id = old.scope_id;
 END;
 
--- A record as it lies in the file: text as bytes, so that a damaged one can be read at all. Its columns have names of their own, so
--- that it can be joined to the record that a query is about.
+-- The bytes of a record: text as blobs, so that a damaged one can be read at all. Its columns have names of their own, so
+-- that it can be joined to the record.
 CREATE VIEW record_bytes (
     raw_id, raw_memory_id, raw_scope_id, raw_category, raw_kind, raw_key, raw_alias, raw_is_single, raw_content, raw_value, raw_status,
     raw_sensitivity, raw_confidence, raw_importance, raw_tags, raw_provenance, raw_thread_id, raw_turn_id, raw_evidence_count, raw_created_at,
@@ -154,8 +154,8 @@ CREATE VIEW record_bytes (
     CAST(metadata AS BLOB), fingerprint, text_hash, checksum, deleted_at, pinned, CAST(path AS BLOB), CAST(path_key AS BLOB), reinforced_at, standing, fades_at
 FROM record;
 
--- What the full-text row of a record holds, and which lexicon made it: taking it out of a contentless index needs exactly
--- what was put in, whatever the record, the lexicon or the disk have become since.
+-- The terms of a record's full-text row, and the version of the lexicon that made them: removing a row of a contentless index needs
+-- exactly the terms that went in, whatever record, lexicon or disk are by then.
 CREATE TABLE record_terms (
     row     INTEGER PRIMARY KEY REFERENCES record (id) ON DELETE CASCADE,
     scope   TEXT NOT NULL,
@@ -206,7 +206,7 @@ CREATE INDEX candidate_by_time ON candidate (created_at, id);
 CREATE INDEX candidate_of_thread ON candidate (json_extract(proposal, '$.provenance.thread_id'));
 CREATE INDEX candidate_forgotten ON candidate (forgotten_with) WHERE forgotten_with IS NOT NULL;
 
--- The candidates that an answer may show. Whatever hands out their words reads them here; the table itself is for bookkeeping.
+-- The candidates that an answer may show. A statement that returns their words reads this view; the table is for bookkeeping.
 CREATE VIEW shown_candidate AS SELECT * FROM candidate WHERE forgotten_with IS NULL;
 
 CREATE TABLE evidence (
@@ -227,7 +227,7 @@ CREATE INDEX evidence_of_turn ON evidence (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX evidence_of_thread ON evidence (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX evidence_of_candidate ON evidence (candidate_id) WHERE candidate_id IS NOT NULL;
 
--- In which turns something was said that was not kept: keyed hashes only, so that repetition can count.
+-- The turns in which words were said that were not kept: keyed hashes only, so that repetition can count.
 CREATE TABLE repetition (
     scope_id  INTEGER NOT NULL,
     text_hash BLOB NOT NULL,
@@ -260,7 +260,7 @@ CREATE INDEX decision_of_turn ON decision (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX decision_of_scope ON decision (scope_id, reason_code);
 CREATE INDEX decision_of_nothing ON decision (at) WHERE memory_id IS NULL AND candidate_id IS NULL;
 
--- Decisions as they are told: factors hold a decider's words, which are forgotten with the candidate that they are about.
+-- Decisions as answers show them: factors hold a decider's words, which are hidden once the candidate is forgotten.
 CREATE VIEW told_decision AS SELECT
     id, at, scope_id, memory_id, candidate_id, thread_id, turn_id, run_id, action, score, bucket, reason_code,
     CASE WHEN EXISTS (SELECT 1 FROM candidate WHERE candidate.candidate_id = decision.candidate_id AND forgotten_with IS NOT NULL)
@@ -281,7 +281,7 @@ CREATE TABLE memory_event (
 CREATE INDEX memory_event_of_record ON memory_event (memory_id, id);
 CREATE INDEX memory_event_by_time ON memory_event (at, id);
 
--- What was erased: keyed hashes without content, so that it does not come back unasked.
+-- Erased records: keyed hashes without content, so that the same does not come back unasked.
 CREATE TABLE tombstone (
     id          INTEGER PRIMARY KEY,
     memory_id   TEXT NOT NULL UNIQUE,
@@ -297,8 +297,8 @@ CREATE INDEX tombstone_pending ON tombstone (memory_id) WHERE is_pending;
 CREATE INDEX tombstone_text ON tombstone (scope_id, text_hash);
 CREATE INDEX tombstone_fingerprint ON tombstone (scope_id, fingerprint);
 
--- What was forgotten, in the order of forgetting: keyed hashes of sources, scopes and words. The newest number is the generation of the
--- home; what was begun in an earlier one than a mark has teaches nothing of it any more.
+-- Marks of forgotten sources, scopes and words as keyed hashes, in the order of forgetting. The last number is the generation of the
+-- home; work that began in an earlier generation than that of a mark writes nothing of the marked thing.
 CREATE TABLE forgotten (
     generation INTEGER PRIMARY KEY AUTOINCREMENT,
     mark       BLOB NOT NULL UNIQUE
@@ -327,7 +327,7 @@ CREATE TABLE memory_recall (
 ) STRICT;
 CREATE INDEX memory_recall_turn ON memory_recall (turn_id) WHERE turn_id IS NOT NULL;
 
--- Which scopes changed, for other processes of the home.
+-- The log of changed scopes, for other processes of the home.
 CREATE TABLE memory_change (
     seq      INTEGER PRIMARY KEY AUTOINCREMENT,
     scope_id INTEGER NOT NULL,
@@ -341,7 +341,7 @@ CREATE TABLE memory_fact (
 ) STRICT;
 
 -- Vectors by space and scope, float16 of unit length. Rows are never changed, and their numbers only grow: sketches in memory
--- are brought up to date by what came after, and thinned out when the count of losses says that much went.
+-- are updated by the rows after their last one, and lose the removed ones when the count of losses has grown by many.
 CREATE TABLE memory_vec (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
     space_id  INTEGER NOT NULL REFERENCES space (id),
@@ -353,7 +353,7 @@ CREATE TABLE memory_vec (
 CREATE UNIQUE INDEX memory_vec_record ON memory_vec (record_id, space_id);
 CREATE INDEX memory_vec_scope ON memory_vec (space_id, scope_id);
 
--- What is forgotten is near to nothing, whichever path forgot it.
+-- A forgotten record has no vector, whichever statement forgot it.
 CREATE TRIGGER record_forgotten AFTER UPDATE OF status ON record WHEN new.status = 'deleted' BEGIN
     DELETE FROM memory_vec WHERE record_id = new.id;
 END;
@@ -370,9 +370,9 @@ CREATE TRIGGER memory_vec_lost AFTER DELETE ON memory_vec BEGIN
     ON CONFLICT (space_id, scope_id) DO UPDATE SET count = count + 1;
 END;
 
--- Each term with the scope in front: a word's places in one scope stand together, and a search never meets those of others.
--- How often and where a record has a term, its own row tells: without the places the index is a third of the size, and reads faster.
+-- Each term with the scope in front: the entries of a word in one scope stand together, and a search never meets those of others.
+-- Positions and counts are not indexed (`detail = none`): without them the index is a third of the size, and is read faster.
 CREATE VIRTUAL TABLE memory_fts USING fts5(body, content = '', detail = none, tokenize = 'ascii');
 INSERT INTO memory_fts(memory_fts, rank) VALUES ('secure-delete', 1);
--- Every record of every term: what repair compares with `record_terms`.
+-- The entries of the index by term, which repair compares with `record_terms`.
 CREATE VIRTUAL TABLE memory_terms USING fts5vocab(memory_fts, instance);

@@ -1,12 +1,12 @@
-"""Durable memory's front door: the wire methods, and what a turn may do.
+"""Durable memory's service: the wire's methods, and the handlers that jobs, passes and other houses call.
 
 Rule 1: every call begins with its active scopes and ends with its notifications, after the commit.
-Rule 2: writes go through `Writer`, reads through `Reader`, forgetting through `Forgetter`; nothing is decided here.
+Rule 2: writes go through `RecordWriter`, reads through `RecordReader`, forgetting through `Forgetter`; nothing is
+decided here.
 """
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -19,13 +19,13 @@ from memory.candidates.decisions import Candidates
 from memory.candidates.merging import Merger
 from memory.candidates.notes import Notes
 from memory.doorway import Place
-from memory.forget.deleted_scopes import DeletedScopes
+from memory.forget.deleted_scopes import ERASED_AT_ONCE, DeletedScopes
 from memory.forget.erasing import ForgottenRecords
 from memory.parts import build_parts
 from memory.ports import Collaborators
-from memory.proposals.file_places import place_of, require_whole
+from memory.proposals.file_places import file_place_of, require_whole
 from memory.proposals.proposal import Proposed
-from memory.proposals.proposal_sources import check_bounds, explicit_wish, from_write, quoting
+from memory.proposals.proposal_sources import check_bounds, explicit_wish, from_write, quote_file
 from memory.questions import MemoryQuestions
 from memory.repair import RecordRepairer
 from memory.rows.notices import changes_after
@@ -59,15 +59,11 @@ from protocol.methods import Bound, bind
 from protocol.record import Actor, Provenance
 from protocol.seams.ports import Tx
 
-T = TypeVar("T")
-
-ERASED_AT_ONCE = 100
-"""Records of one erase: a writer that waits for it waits milliseconds."""
 USER_ACTOR = Actor(kind="user")
 
 
 class MemoryService:
-    """Everything that other houses and the wire may ask of durable memory."""
+    """Everything that the wire, jobs and other houses may call of durable memory."""
 
     def __init__(self, means: Collaborators) -> None:
         parts = build_parts(means)
@@ -109,7 +105,7 @@ class MemoryService:
     # -- writes ----------------------------------------------------------------------------------------------------
 
     async def remember(self, params: RememberParams) -> RememberResult:
-        """Keep something because the user wants it kept."""
+        """Keep something because the user wants it kept; return the record and the decision."""
         self._door.require_enabled()
         check_bounds(params.content, params.value, params.metadata, params.path)
         place = await self._door.place(params.context, writes=True)
@@ -117,11 +113,11 @@ class MemoryService:
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
         wish = explicit_wish(params, provenance, place.workspace_id)
         require_whole(provenance)
-        source = place_of(provenance, params.content)
+        source = file_place_of(provenance, params.content)
         if source is not None:
             files = self._means.files
             is_there = files is not None and await files.stands_there(source, params.context)
-            wish = quoting(wish, is_there=is_there)
+            wish = quote_file(wish, is_there=is_there)
         proposed = await self.vectors.add_vector(msgspec.structs.replace(wish, began=place.began))
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         outcome = await write_once(self._means, params.idempotency_key, ["remember", params], place.workspace_id, write)
@@ -161,10 +157,10 @@ class MemoryService:
     # -- forgetting ------------------------------------------------------------------------------------------------
 
     async def forget(self, params: ForgetParams) -> ForgetResult:
-        """Forget what a target names. Goes on while memory is switched off."""
+        """Forget what a target names. Works while memory is switched off, too."""
         place = await self._door.place(params.context)
 
-        def check(tx: Tx) -> ForgottenRecords:
+        def forget(tx: Tx) -> ForgottenRecords:
             if not params.dry_run:
                 self._door.require_normal_thread(tx, params.context)
             return self._forgetter.forget(tx, params, place.scopes, USER_ACTOR)
@@ -172,19 +168,18 @@ class MemoryService:
         def targets(tx: Tx) -> list[Stored]:
             return self._forgetter.targets(tx, params, place.scopes)
 
-        is_wanted = params.include_sources and params.mode == "erase"
-        sources = targets if is_wanted else None
-        return await self._eraser.forget(check, sources, is_dry=params.dry_run, context=params.context)
+        sources = targets if params.include_sources and params.mode == "erase" else None
+        return await self._eraser.forget(forget, sources, is_dry=params.dry_run, context=params.context)
 
     async def restore(self, params: RestoreParams) -> RestoreResult:
-        """Undo a forgetting."""
+        """Undo a forgetting; return the record."""
         self._door.require_enabled()
         scopes = (await self._door.place(params.context)).scopes
 
         def restore(tx: Tx) -> RestoreResult:
             self._door.require_normal_thread(tx, params.context)
             record, notices = self._forgetter.restore(tx, params.memory_id, scopes, USER_ACTOR)
-            # a scope that is gone takes nothing back
+            # after the fact, since only the record names its scope: an error undoes the transaction
             self._door.require_writable(tx, params.context, record.scope, scopes)
             notify_after_commit(tx, self._means, notices)
             return RestoreResult(record=record)
@@ -194,13 +189,13 @@ class MemoryService:
     # -- bundles ---------------------------------------------------------------------------------------------------
 
     async def export_bundle(self, params: ExportParams) -> ExportResult:
-        """Return a page of everything in the scopes. Goes on while memory is switched off."""
+        """Return a page of everything in the scopes. Works while memory is switched off, too."""
         return await self._exporter.export(
             params, narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
         )
 
     async def import_bundle(self, params: ImportParams) -> ImportResult:
-        """Take a bundle in, as far as its scopes are active."""
+        """Import the entries of a bundle whose scopes are active; return what became of each kind."""
         self._door.require_enabled()
         scopes = (await self._door.place(params.context)).scopes
         return await self._importer.take(
@@ -210,7 +205,7 @@ class MemoryService:
     # -- the clock, other processes, other houses ------------------------------------------------------------------
 
     async def sweep(self) -> int:
-        """Do what the clock has made due; returns how much was done."""
+        """Expire and erase what has become due; return how many records, candidates and answers that were."""
         days = self._means.settings().retention_days
 
         def sweep(tx: Tx) -> int:
@@ -222,7 +217,7 @@ class MemoryService:
         return await self._means.db.write(sweep)
 
     async def due_at(self) -> int | None:
-        """Return when the next pass has something to do, in Unix milliseconds; None where nothing waits."""
+        """Return when the next sweep has something to do, in Unix milliseconds; None where nothing waits."""
         days = self._means.settings().retention_days
 
         def due(tx: Tx) -> int | None:
@@ -232,11 +227,11 @@ class MemoryService:
         return await self._means.db.read(due)
 
     def changes_since(self, tx: Tx, seq: int) -> tuple[list[Scope], int]:
-        """Scopes that other processes changed after a place, and the newest place."""
+        """Return the scopes that other processes changed after a number of the log of changes, and its last number."""
         return changes_after(tx, seq, self._means.owner)
 
     async def erase_withheld(self) -> int:
-        """Erase every record that holds a number which is not kept; how many there were."""
+        """Erase every record that is withheld for a number that is never kept; return how many there were."""
         memory_ids = await self._means.db.read(withheld_ids)
         for first in range(0, len(memory_ids), ERASED_AT_ONCE):
             part = memory_ids[first : first + ERASED_AT_ONCE]
@@ -246,7 +241,7 @@ class MemoryService:
     # -- repair ----------------------------------------------------------------------------------------------------
 
     async def look_for_damage(self, *, is_unclean: bool) -> None:
-        """Queue a repair where a cheap look finds reason for one; after an unclean end, a deep one."""
+        """Queue a repair where a cheap look finds reason for one; after an unclean end of the process, a deep one."""
         means = self._means
         state, depth, is_known = await means.db.read(
             lambda tx: (self.repairer.state(tx), self.repairer.look(tx), is_looked_through(tx))
@@ -262,9 +257,9 @@ class MemoryService:
             await means.db.jot(note_looked_through)
 
     async def look_at_index(self) -> Mapping[str, int]:
-        """Have a repair queued where what is derived of records is wrong.
+        """Queue a repair where rows derived of records are wrong; return how many are, by the name of the check.
 
-        Return how much of each kind, found in short looks.
+        It reads in short looks, so that no writer waits.
         """
         means = self._means
         if found := await self.repairer.damage():
@@ -279,5 +274,5 @@ class MemoryService:
         return found
 
     async def repair_state(self) -> RepairState:
-        """Return the damage that repair has left to mend, and the damage that it cannot mend."""
+        """Return the damage that repair has still to mend, and the damage that it cannot mend."""
         return await self._means.db.read(self.repairer.state)

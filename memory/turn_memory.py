@@ -33,7 +33,7 @@ from memory.write.heard import HeardInTurn
 from memory.write.idempotency import notify_after_commit, write_once
 from memory.write.writing import Outcome
 from promt.brief import Brief
-from protocol.base import DAY_MS, Scope
+from protocol.base import DAY_MS, MAX_QUERY_CHARS, Scope
 from protocol.hooks import TurnContext
 from protocol.memory.facts import Fact
 from protocol.memory.forgetting import ForgetParams, ForgetResult
@@ -46,15 +46,14 @@ from protocol.shown import ShownLine
 from protocol.sizes import ScopeSize
 
 MOST_READS = 10_000
-"""Reads by tools that are remembered, so that a model that asks again and again makes nothing stronger: a megabyte."""
-
-
+"""The most reads by tools that are kept in mind, about a megabyte: a model that reads a record again and again does
+not strengthen it again and again."""
 MOST_RULES = 50
 """Rules of a project that a brief is chosen from."""
 
 
 class TurnMemory:
-    """Durable memory as hooks and tools use it."""
+    """Durable memory as the hooks and tools of a turn use it."""
 
     def __init__(self, parts: Parts) -> None:
         self._means, self._vectors, self._writer = parts.means, parts.vectors, parts.writer
@@ -77,18 +76,18 @@ class TurnMemory:
         return [ScopeSize(kind=scope.kind, count=active_in(tx, scope)) for scope in self.turn_scopes(turn)]
 
     async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
-        """Hits within a turn's scopes."""
+        """Return hits within a turn's scopes, best first. Raises `Unavailable` while memory is switched off."""
         self._door.require_enabled()
         return await self._searcher.search(params, narrow_scopes(self.turn_scopes(turn), params.scopes))
 
     async def get_in_turn(self, turn: TurnContext, params: GetParams) -> GetResult:
-        """Return one record within a turn's scopes; it counts as a read once a thread and day."""
+        """Return one record within a turn's scopes; a thread's reads of it count once a day."""
         return await self._reader.get(params, self.turn_scopes(turn), partial(self._is_first_read, turn.thread_id))
 
     def _is_first_read(self, thread_id: str, memory_id: str, now: int) -> bool:
-        """Note a read by a model's tool; return whether it is the first of the record in the thread on this day.
+        """Keep a read by a model's tool in mind; return whether it is the first of its record, thread and day.
 
-        Kept in memory: a process that begins anew counts once more.
+        The reads are kept in this process alone, so that a new one counts once more.
         """
         read = (memory_id, thread_id, now // DAY_MS)
         if read in self._reads:
@@ -99,11 +98,11 @@ class TurnMemory:
         return True
 
     async def list_in_turn(self, turn: TurnContext, params: ListParams) -> ListResult:
-        """Records within a turn's scopes."""
+        """Return a page of records within a turn's scopes."""
         return await self._reader.list_records(params, narrow_scopes(self.turn_scopes(turn), params.scopes))
 
     def marks(self, tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
-        """Return by id a mark of each memory's words; what is forgotten, or believed no more, has none."""
+        """Return by id the digest of each active memory's words; others are left out."""
         return marks_of(tx, memory_ids)
 
     async def recall(
@@ -122,7 +121,7 @@ class TurnMemory:
         )
 
     async def project_rules(self, workspace_id: str, max_chars: int) -> Sequence[ShownLine]:
-        """Return what holds in a project as lines of a brief: policies, then constraints, the oldest first."""
+        """Return a project's rules as lines of a brief: policies, then constraints, each the oldest first."""
         scope = Scope(kind="workspace", key=workspace_id)
         params = ListParams(categories=list(PROJECT_RULES), voices=["user"], limit=MOST_RULES)
         page = await self._reader.list_records(params, [scope])
@@ -133,12 +132,14 @@ class TurnMemory:
         return await self._standing.read(self.turn_scopes(turn))
 
     async def find_related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
-        """Return active and waiting memory near a text, for the extractor.
+        """Return active records and waiting candidates near a text, for the extractor.
 
         Agents' notes are left out: the user did not say them.
         """
         scopes = self.turn_scopes(turn)
-        found = await self._searcher.search(SearchParams(query=text[:4096], limit=limit, voices=["user"]), scopes)
+        found = await self._searcher.search(
+            SearchParams(query=text[:MAX_QUERY_CHARS], limit=limit, voices=["user"]), scopes
+        )
         shown = [
             manifest_entry("memory_id", h.record.memory_id, h.record.category, h.record.key, h.record.content)
             for h in found.hits
@@ -160,7 +161,7 @@ class TurnMemory:
         said: str | None = None,
         is_note: bool = False,
     ) -> WriteResult:
-        """Write what a model's `memory_remember` proposes; return the result.
+        """Write the proposal of a model's `memory_remember`; a refusal is a result.
 
         It is a wish of the user where they asked, in the sentence `said`, else a note or a mere proposal.
         """
@@ -169,7 +170,7 @@ class TurnMemory:
         if params.scope is not None:
             require_scope(scopes, params.scope)
         began = await self._means.db.read(read_generation)
-        # the rules read the sentence: milliseconds that are not the loop's
+        # rules read the sentence for milliseconds, which would hold up the event loop
         proposed = await to_thread.run_sync(partial(self._propose_of_tool, turn, params, explicit=explicit, said=said))
         if is_note:
             proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
@@ -182,12 +183,15 @@ class TurnMemory:
     def _propose_of_tool(
         self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None
     ) -> Proposed:
-        """Return the proposal of a tool, which rests on the user's sentence where that brings nothing more."""
+        """Return the proposal of a tool.
+
+        The user's sentence is its evidence only where it is as sensitive as the proposal itself.
+        """
         is_evidence = said is not None and self._judge(said) == self._judge(params.content)
         return from_tool(turn, params, explicit=explicit, said=said, is_evidence=is_evidence)
 
     def _judge(self, text: str) -> Findings:
-        """Return what of a text decides how a record is handled: a sentence that brings more is no evidence of it."""
+        """Return the sensitive contents of a text."""
         return judge([text], self._means.scanner.find(text))
 
     def _write_in_turn(self, tx: Tx, *, proposed: Proposed, scopes: Sequence[Scope]) -> Outcome:
@@ -203,7 +207,10 @@ class TurnMemory:
         policy_allows: bool,
         is_by_rule: bool = False,
     ) -> list[WriteResult]:
-        """Decide on the facts of an extraction, all in one transaction, once for a run."""
+        """Decide on the facts of an extraction, all in one transaction, once for a run; return the results in order.
+
+        An attempt after a committed one returns none.
+        """
         scopes = self.turn_scopes(turn)
         outcomes: list[Outcome] = []
         take = partial(from_fact, lexicon=self._means.lexicon, policy_allows=policy_allows, is_by_rule=is_by_rule)
@@ -228,12 +235,12 @@ class TurnMemory:
         return [outcome.result for outcome in outcomes]
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
-        """Return the stored result of an earlier attempt of a run, by reason; None if none was committed."""
+        """Return the counts that an earlier, committed attempt of a run has stored; None where there is none."""
         kept = await self._means.db.read(lambda tx: find_answer(tx, f"run:{run_id}"))
         return msgspec.json.decode(kept.answer, type=dict[str, Any]) if kept is not None else None
 
     async def forget_in_turn(self, turn: TurnContext, params: ForgetParams) -> ForgetResult:
-        """Forget within a turn's scopes."""
+        """Forget what a target names within a turn's scopes."""
         scopes = self.turn_scopes(turn)
         actor = Actor(kind="assistant")
 

@@ -12,7 +12,17 @@ from msgspec import Meta
 
 from protocol.base import Id, Millis, Params, Scope, matching
 from protocol.memory.values import Action, Bucket, CandidateStatus, EventName, ProposalFields, ReasonCode
-from protocol.record import Actor, Category, Content, Count, RecordFields, SourceKind, Status, StoredKey
+from protocol.record import (
+    MAX_QUOTE_CHARS,
+    Actor,
+    Category,
+    Content,
+    Count,
+    RecordFields,
+    SourceKind,
+    Status,
+    StoredKey,
+)
 
 BUNDLE_VERSION = 1
 BUNDLE_FORMAT: Literal["pioneer.memory"] = "pioneer.memory"
@@ -44,7 +54,7 @@ class BundleHeader(Params, tag_field="type", tag="header"):
 class BundledEvidence(Params):
     """Words that support a record or a candidate."""
 
-    quote: Annotated[str, Meta(min_length=1, max_length=2000)]
+    quote: Annotated[str, Meta(min_length=1, max_length=MAX_QUOTE_CHARS)]
     source_kind: SourceKind
     at: Millis
     thread_id: Id | None = None

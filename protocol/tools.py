@@ -10,14 +10,19 @@ from protocol.base import ID_TEXT, Cursor, Id, Millis, Params, Query, Reason, Sc
 from protocol.conversation.host_turns import ToolSpec
 from protocol.conversation.values import Domain
 from protocol.files.knowledge import KnowledgeReadArgs, KnowledgeSearchArgs
-from protocol.record import Category, Content
+from protocol.record import MAX_QUOTE_CHARS, Category, Content
 
 MAX_RESULT_CHARS = 8000
 """Characters of a tool's whole answer as JSON text. A tool cuts its data to fit; a longer answer becomes a failure."""
 
 ToolDomain = Literal["memory", "artifact", "agent", "knowledge"]
 Quote = Annotated[
-    str, Meta(min_length=1, max_length=2000, description="The user's own sentence that says it, word for word.")
+    str,
+    Meta(
+        min_length=1,
+        max_length=MAX_QUOTE_CHARS,
+        description="The user's own sentence that says it, word for word.",
+    ),
 ]
 ToolLimit = Annotated[int, Meta(ge=1, le=20, description="At most this many, 1 to 20.")]
 MemoryId = Annotated[str, matching(ID_TEXT, "The `memory_id` of an earlier answer.")]

@@ -1,1 +1,1 @@
-"""Records that age: what a consolidation does about them (stages), and what a person does (service)."""
+"""Ageing of records: the stages of a consolidation, and the service by which a person looks at it."""

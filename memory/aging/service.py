@@ -1,8 +1,6 @@
-"""Commands by which a person treats records that age.
+"""Answers the methods by which a person reinforces a record, archives one, or reviews those that have faded.
 
-Keeps one alive, puts one into the archive, looks at those that have faded.
-
-Rule 1: a record of the user's voice is archived by a person alone, and stays in the archive until it is forgotten.
+Rule 1: only a person archives a record of the user's voice, and it stays archived until it is forgotten.
 """
 
 from collections.abc import Sequence
@@ -14,14 +12,13 @@ from memory.rows import aging as rows
 from memory.rows.notices import archive, build_changed_notice, note_change
 from memory.rows.records import current_record, reinforce
 from memory.rows.store import Change, Stored, add_event, scope_ids_of
-from memory.rows.withheld import find_kept, is_shown
+from memory.rows.withheld import is_shown, require_active
 from memory.rules.strength import has_faded
-from memory.rules.visibility import ACTIVE, View, status_at
+from memory.rules.visibility import ACTIVE, View
 from memory.write.idempotency import notify_after_commit
 from protocol import methods as m
 from protocol.base import Scope
 from protocol.cursors import cut_page, place_of
-from protocol.errors import CallerError, Refused
 from protocol.memory.values import MemoryIdParams, RecordResult
 from protocol.methods import Bound, bind
 from protocol.passes import PassesReviewParams, PassesReviewResult
@@ -47,12 +44,15 @@ class Aging:
         ]
 
     async def reinforce(self, params: MemoryIdParams) -> RecordResult:
-        """Let a record's lifetime begin anew. Raises `CallerError("not_found")`, `Refused("conflict")`."""
+        """Begin a record's lifetime anew; return the record.
+
+        Raises `CallerError("not_found")`, and `Refused("conflict")` where it is not active.
+        """
         self._door.require_enabled()
         scopes = (await self._door.place(params.context)).scopes
 
         def keep(tx: Tx) -> RecordResult:
-            stored, now = self._active(tx, params, scopes), self._means.clock.now()
+            stored, now = self._require_active(tx, params, scopes), self._means.clock.now()
             reinforce(tx, params.memory_id, now)
             add_event(tx, params.memory_id, now, Change("reinforced", USER_ACTOR))
             note_change(tx, self._means, stored.scope_id)
@@ -63,31 +63,27 @@ class Aging:
         return await self._means.db.write(keep)
 
     async def archive(self, params: MemoryIdParams) -> RecordResult:
-        """Put a record into the archive. Raises `CallerError("not_found")`, `Refused("conflict")`."""
+        """Archive a record; return it. Raises as `reinforce` does."""
         self._door.require_enabled()
         scopes = (await self._door.place(params.context)).scopes
 
         def put_away(tx: Tx) -> RecordResult:
-            stored, now = self._active(tx, params, scopes), self._means.clock.now()
+            stored, now = self._require_active(tx, params, scopes), self._means.clock.now()
             notify_after_commit(tx, self._means, [archive(tx, self._means, stored, USER_ACTOR)])
             return RecordResult(record=self._to_current_record(tx, stored, now))
 
         return await self._means.db.write(put_away)
 
-    def _active(self, tx: Tx, params: MemoryIdParams, scopes: Sequence[Scope]) -> Stored:
+    def _require_active(self, tx: Tx, params: MemoryIdParams, scopes: Sequence[Scope]) -> Stored:
+        """Return the active record of a call. Raises also where the call may not write."""
         self._door.require_writable(tx, params.context, None, scopes)
-        stored = find_kept(tx, self._means, params.memory_id, scopes)
-        if stored is None:
-            raise CallerError.missing("memory")
-        if status_at(stored.record, self._means.clock.now()) != "active":
-            raise Refused("conflict", "Only an active memory ages.")
-        return stored
+        return require_active(tx, self._means, params.memory_id, scopes, "Only an active memory ages.")
 
     def _to_current_record(self, tx: Tx, stored: Stored, now: int) -> Record:
         return at_time(current_record(tx, stored), now, self._means.settings().aging)
 
     async def review(self, params: PassesReviewParams) -> PassesReviewResult:
-        """Return records of the user's voice that have faded, those first that faded first."""
+        """Return a page of records of the user's voice that have faded, in the order in which they did."""
         self._door.require_enabled()
         scopes = (await self._door.place(params.context)).scopes
         now, aging = self._means.clock.now(), self._means.settings().aging

@@ -1,8 +1,9 @@
-"""The stages of a consolidation, and how their changes are undone.
+"""The stages of a consolidation, and the ways to undo their changes.
 
-Rule 1: no stage changes, hides or removes what the user said: it moves machines' records, candidates and bookkeeping.
-Rule 2: a stage does a bounded part at a time; what it has done it finds done when it is begun again.
-Rule 3: whatever is changed is returned as a change, which the run logs and a person can undo.
+Rule 1: no stage changes, hides or removes a record of the user: it changes machines' records, candidates and
+bookkeeping.
+Rule 2: a stage does a bounded part at a time, and a part that is done again changes nothing more.
+Rule 3: each change of a status is returned as a `StageChange`, which the run logs and a person can undo.
 """
 
 from collections import Counter
@@ -16,6 +17,7 @@ from memory.candidates.decisions import Candidates
 from memory.forget.erasing import Eraser, RecordEraser
 from memory.ports import Collaborators
 from memory.proposals.kept_proposals import KeptProposal, build_approved_proposal, proposal_of
+from memory.proposals.proposal_sources import is_explicit_wish
 from memory.rows import aging as rows
 from memory.rows.candidates import reopen_candidate
 from memory.rows.evidence import evidence_of_candidate
@@ -47,34 +49,37 @@ RAW_MS: Final = DAY_MS
 SYSTEM: Final = Actor(kind="system")
 RECORD, CANDIDATE, PROMOTED = "record", "candidate", "promoted"
 """The subject of a change: a record's status, a candidate's status, a record that a candidate became."""
+MANY = 100
+"""Changes of a run beyond which one notification stands for those of the single records."""
 
 
 class Cap(Struct, frozen=True):
-    """The setting that says how many records of some kinds machines may keep in a scope, and how many go at a time."""
+    """A cap on the records of some kinds that machines keep in a scope."""
 
     setting: str
+    """The setting with the number."""
     kinds: Sequence[Kind]
     most: int
+    """The most records that are archived at a time."""
 
 
-MANY = 100
-"""Changes of a run beyond which one notification stands for those of the single records."""
 CAPS: tuple[Cap, ...] = (
     Cap("cap_knowledge", ("semantic", "observation"), 20),
     Cap("cap_events", ("episodic", "session_summary"), 100),
     Cap("cap_procedures", ("procedural",), 10),
 )
 INBOX = Cap("cap_inbox", (), 50)
+"""The cap on the pending candidates of a scope that no person wrote."""
 
 
 class _Stage(Struct, frozen=True):
-    """A stage: its name, and the function that does the next part of it. Satisfies `PassStage`."""
+    """A stage by its name and the function that does the next part of it. Satisfies `PassStage`."""
 
     name: str
     step: Callable[[Tx, StageRun, int | None], StageSlice]
 
     def work(self, tx: Tx, run: StageRun) -> StageSlice:
-        """Do the next part of the work."""
+        """Do the next part of the work; nothing in a workspace that has no rows."""
         scope_id = None
         if run.workspace_id is not None:
             scope_id = scope_id_of(tx, Scope(kind="workspace", key=run.workspace_id))
@@ -84,13 +89,13 @@ class _Stage(Struct, frozen=True):
 
 
 class Consolidation:
-    """Builds the stages, and undoes what they did."""
+    """Builds the stages, and undoes their changes."""
 
     def __init__(self, means: Collaborators, writer: RecordWriter, eraser: Eraser, candidates: Candidates) -> None:
         self._means = means
         self._writer = writer
         self._eraser = eraser
-        self._rows = RecordEraser(means)
+        self._record_eraser = RecordEraser(means)
         self._candidates = candidates
 
     def stages(self) -> list[_Stage]:
@@ -105,16 +110,18 @@ class Consolidation:
         ]
 
     def undoing(self) -> Mapping[str, UndoChange]:
-        """Return how each kind of change is undone."""
+        """Return the function that undoes a change, by its kind; it returns the reason for which it cannot, or None."""
         return {RECORD: self._undo_record, PROMOTED: self._undo_promotion, CANDIDATE: self._undo_candidate}
 
     # -- stages ----------------------------------------------------------------------------------------------------
 
     def _scan(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
+        """Count the pending candidates, and those that have waited for a day."""
         raw, older = rows.raw_candidates(tx, scope_id, run.now - RAW_MS)
         return StageSlice(seen=raw, counts={"raw": raw, "older": older})
 
     def _score(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
+        """Note the tiers of records whose standing has changed."""
         seen, moved = rows.move_tiers(tx, scope_id, run.limit)
         return StageSlice(
             place="more" if seen == run.limit else None, seen=seen, moved=moved, counts={"scored": seen, "moved": moved}
@@ -124,7 +131,7 @@ class Consolidation:
         return StageSlice(skipped="provider_not_configured")
 
     def _promote(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
-        """Decide again on candidates that waited for a day, by the same admission with today's evidence."""
+        """Decide again on candidates that have waited for a day, by admission with the evidence of now."""
         after = int(run.place or 0)
         found = rows.raw_after(tx, scope_id, run.now - RAW_MS, after, run.limit)
         done = [self._promote_one(tx, one, run.now) for _, one in found]
@@ -135,7 +142,7 @@ class Consolidation:
         return StageSlice(place=place, seen=len(found), changes=changes, counts=counts)
 
     def _promote_one(self, tx: Tx, found: StoredCandidate, now: int) -> StageChange | str:
-        """Return the change, or why the candidate stays."""
+        """Make a record of a candidate whose score is high by now; return the change, or the reason why it stays."""
         kept, candidate = proposal_of(found), found.candidate
         if reason := _find_hold_reason(found, kept):
             return reason
@@ -148,13 +155,12 @@ class Consolidation:
         threads = [one.thread_id for one in evidence if one.thread_id is not None]
         thread = self._means.read_thread(tx, threads[0]) if threads else None
         workspace_id = thread.workspace_id if thread is not None else None
-        is_explicit = kept.semantic.intent == "explicit_store" and kept.semantic.explicitness == "explicit"
-        as_a_person = build_approved_proposal(tx, found, candidate.content, candidate.value, workspace_id)
-        proposed = msgspec.structs.replace(
-            as_a_person,
+        approved = build_approved_proposal(tx, found, candidate.content, candidate.value, workspace_id)
+        proposed = msgspec.structs.replace(  # no person approves it here: it is proposed as it once was
+            approved,
             provenance=kept.provenance,
             approves=None,
-            is_explicit=is_explicit,
+            is_explicit=is_explicit_wish(kept.semantic),
             disposition="route_to_candidate_policy",
         )
         outcome = self._writer.write(tx, proposed, [candidate.scope])
@@ -171,19 +177,22 @@ class Consolidation:
         )
 
     def _expire(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
-        """Archive machines' records whose lifetime has ended, then erase those whose time in the archive has."""
+        """Archive machines' records that have faded, then erase those that were archived `archive_days` ago.
+
+        The place is `archive:<row>`, then `erase:0`.
+        """
         part, _, after = (run.place or "archive:0").partition(":")
         aging = self._means.settings().aging
         if part == "archive":
             ended, following = self._find_ended_records(tx, run, scope_id, int(after))
             changes, notices = self._archive(tx, ended, run.now)
-            self._tell(tx, notices, run.changes + len(changes))
+            self._notify(tx, notices, run.changes + len(changes))
             place = f"archive:{following}" if following is not None else "erase:0"
             return StageSlice(place=place, seen=len(ended), changes=changes, counts={"archived": len(changes)})
         before = run.now - self._means.settings().archive_days * DAY_MS
         over = rows.long_archived(tx, scope_id, before, run.limit)
         if over:
-            self._rows.erase(tx, over, include_sources=False, leaves_tombstone=False)
+            self._record_eraser.erase(tx, over, include_sources=False, leaves_tombstone=False)
             self._eraser.promise(tx)
         counts = {"erased": len(over)}
         if len(over) == run.limit:
@@ -194,7 +203,7 @@ class Consolidation:
     def _find_ended_records(
         self, tx: Tx, run: StageRun, scope_id: int | None, after: int
     ) -> tuple[list[Stored], int | None]:
-        """Return machines' records whose lifetime has ended, and the row to go on after; None at the end."""
+        """Return machines' records that have faded, and the row after which to go on; None at the end."""
         aging = self._means.settings().aging
         if aging == "off":
             return [], None
@@ -206,10 +215,7 @@ class Consolidation:
         return records_of(tx, due), page[-1].row if len(page) == run.limit else None
 
     def _cap(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
-        """Bring a scope that is over a cap below it.
-
-        The weakest of machines' records are archived, the weakest candidates dropped.
-        """
+        """Archive the weakest of machines' records in scopes over a cap, and end the weakest candidates."""
         settings, crowds = self._means.settings(), rows.machine_crowds(tx, scope_id)
         changes, notices, counts = list[StageChange](), list[Notice](), Counter[str]()
         for cap in CAPS:
@@ -218,8 +224,8 @@ class Consolidation:
                 over: int = size - getattr(settings, cap.setting)
                 if over > 0:
                     weakest = rows.weakest_machine_records(tx, scope, cap.kinds, run.now, min(over, cap.most))
-                    moved, told = self._archive(tx, weakest, run.now)
-                    changes, notices = [*changes, *moved], [*notices, *told]
+                    moved, of_moved = self._archive(tx, weakest, run.now)
+                    changes, notices = [*changes, *moved], [*notices, *of_moved]
                     counts[cap.setting] += len(moved)
         for scope, count in rows.waiting_crowds(tx, scope_id):
             over = min(count - settings.cap_inbox, INBOX.most)
@@ -229,12 +235,13 @@ class Consolidation:
                     StageChange(found.candidate.candidate_id, CANDIDATE, {"status": "pending"}, {"status": "expired"})
                 )
                 counts[INBOX.setting] += 1
-        self._tell(tx, notices, run.changes + len(changes))
+        self._notify(tx, notices, run.changes + len(changes))
         return StageSlice(seen=len(changes), changes=changes, counts=counts)
 
     # -- moves -----------------------------------------------------------------------------------------------------
 
     def _archive(self, tx: Tx, found: Sequence[Stored], now: int) -> tuple[list[StageChange], list[Notice]]:
+        """Archive some records; return the changes and their notices."""
         changes, notices = list[StageChange](), list[Notice]()
         for stored in found:
             notices.append(archive(tx, self._means, stored, SYSTEM))
@@ -243,8 +250,8 @@ class Consolidation:
             changes.append(StageChange(stored.record.memory_id, RECORD, before, after))
         return changes, notices
 
-    def _tell(self, tx: Tx, notices: Sequence[Notice], changes: int) -> None:
-        """Notify of each change after the commit, or once of the scopes where the run has made very many."""
+    def _notify(self, tx: Tx, notices: Sequence[Notice], changes: int) -> None:
+        """Send the notices after the commit, or one for all scopes where the run has made more than `MANY` changes."""
         if changes > MANY and notices:
             scopes = {notice.params.scope for notice in notices if isinstance(notice.params, MemoryChanged)}
             notices = [Notice("memory/invalidated", MemoryInvalidated(scopes=sorted(scopes)))]
@@ -289,7 +296,7 @@ class Consolidation:
 
 
 def _find_hold_reason(found: StoredCandidate, kept: KeptProposal) -> str | None:
-    """Return why no pass may promote a candidate."""
+    """Return the reason for which no pass may promote a candidate, or None."""
     if found.candidate.contested_memory_id is not None:
         return "contested"
     if kept.under_review:

@@ -1,1 +1,1 @@
-"""Bundles: durable memory as a text that another home takes in."""
+"""Bundles: durable memory as a text that another home imports."""

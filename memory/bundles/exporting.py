@@ -1,9 +1,9 @@
-"""The export walk: what the scopes hold, page by page, as lines of bundles.
+"""Exports the rows of some scopes as bundles, one a page.
 
-Rule 1: what is forgotten is in no export but as a tombstone without content; a candidate with its words goes the same
-way.
-Rule 2: a record or candidate travels whole; where it is larger than a page, every part says again what it belongs to.
-Rule 3: what is damaged, or holds a number that is not kept any more, is left out and named.
+Rule 1: a forgotten record is exported as a tombstone without content; a candidate that was forgotten with it is not.
+Rule 2: a record or candidate is exported with its evidence, events and decisions; where that is larger than a page,
+each part repeats the row that it belongs to.
+Rule 3: a record that is damaged, or holds a number of a kind that is never kept, is left out and named.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +25,7 @@ from memory.rows.bundles import (
 )
 from memory.rows.store import Stored, StoredCandidate, scope_ids_of
 from memory.rows.withheld import holds_number, is_shown
+from memory.rules.identity import key_hash_of
 from memory.rules.visibility import KEPT, View, is_visible, status_at
 from protocol.base import Diagnostic, Scope
 from protocol.bundle import (
@@ -42,16 +43,11 @@ from protocol.seams.ports import KeyedHash, SecretScanner, Tx, key_id
 Entries = Iterator[tuple[int, BundleEntry]]
 
 _PROPOSAL: Final = msgspec.json.Decoder(BundledProposal)
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
-
-
-def key_hash(keyed: KeyedHash, scope: Scope, key: str) -> bytes:
-    """Return the hash of a record's key that its tombstone keeps."""
-    return keyed.digest("key", f"{scope}\n{key}")
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 def bare_record(stored: Stored, now: int) -> BundleRecord:
-    """Return a record without what hangs on it, as it is at this moment."""
+    """Return a record as it is at a moment, without its evidence, events and decisions."""
     names = set(BundleRecord.__struct_fields__) & set(stored.record.__struct_fields__)
     own: dict[str, Any] = {name: getattr(stored.record, name) for name in names}
     own["status"] = status_at(stored.record, now)
@@ -59,7 +55,7 @@ def bare_record(stored: Stored, now: int) -> BundleRecord:
 
 
 def bare_candidate(found: StoredCandidate, touched_at: int) -> BundleCandidate:
-    """Return a candidate without what hangs on it."""
+    """Return a candidate without its evidence and decisions."""
     names = set(BundleCandidate.__struct_fields__) & set(found.candidate.__struct_fields__)
     own: dict[str, Any] = {name: getattr(found.candidate, name) for name in names}
     proposal = _PROPOSAL.decode(found.proposal)
@@ -67,7 +63,7 @@ def bare_candidate(found: StoredCandidate, touched_at: int) -> BundleCandidate:
 
 
 class _Walk(Struct, frozen=True):
-    """An export on one snapshot."""
+    """The walk through the rows of an export on one snapshot; it collects the ids of records that are left out."""
 
     tx: Tx
     keyed: KeyedHash
@@ -77,7 +73,7 @@ class _Walk(Struct, frozen=True):
     scanner: SecretScanner
 
     def records(self, begin: int) -> Entries:
-        """Records with everything that hangs on them."""
+        """Yield the records with their evidence, events and decisions, from a row on."""
         for stored in records_from(self.tx, self.view.scope_ids, begin):
             if not is_visible(stored.seen, self.view):
                 (self.withheld if stored.seen.is_withheld else self.damaged).append(stored.record.memory_id)
@@ -89,7 +85,7 @@ class _Walk(Struct, frozen=True):
             yield stored.row, msgspec.structs.replace(bare_record(stored, self.view.now), **hanging)
 
     def candidates(self, begin: int) -> Entries:
-        """Candidates with everything that hangs on them."""
+        """Yield the candidates with their evidence and decisions, from a row on."""
         for row, found in candidates_from(self.tx, self.view.scope_ids, begin):
             if holds_number(found.candidate, self.scanner):
                 continue
@@ -97,7 +93,7 @@ class _Walk(Struct, frozen=True):
             yield row, msgspec.structs.replace(bare_candidate(found, read_touch_time(self.tx, found)), **hanging)
 
     def forgotten(self, begin: int) -> Entries:
-        """Return the forgotten records that are not erased yet: to any other home both are the same."""
+        """Yield tombstones of forgotten records that are not erased yet: for another home there is no difference."""
         for stored in forgotten_from(self.tx, self.view.scope_ids, begin):
             r = stored.record
             yield (
@@ -109,12 +105,12 @@ class _Walk(Struct, frozen=True):
                     key_id=key_id(self.keyed),
                     fingerprint=stored.fingerprint.hex(),
                     text_hash=stored.text_hash.hex(),
-                    key_hash=key_hash(self.keyed, r.scope, r.key).hex(),
+                    key_hash=key_hash_of(r.scope, r.key, self.keyed).hex(),
                 ),
             )
 
     def list_tombstones(self, begin: int) -> Entries:
-        """Tombstones of what was erased, those that came in a bundle included."""
+        """Yield the tombstones of erased records, with those that came in a bundle."""
         for one in tombstones_from(self.tx, self.view.scope_ids, begin):
             yield (
                 one.row,
@@ -139,19 +135,22 @@ _PHASES: tuple[Callable[[_Walk, int], Entries], ...] = (
 
 
 class ExportCursor(NamedTuple):
-    """The start of a page: a table, a row, and how much that belongs to the row was exported before."""
+    """The start of a page."""
 
     phase: int = 0
+    """The place in `_PHASES`."""
     row: int = 0
     attached: int = 0
+    """The number of events, decisions and pieces of evidence of the row that were exported before."""
 
 
 def _lines(walk: _Walk, place: ExportCursor) -> Iterator[tuple[ExportCursor, BundleEntry, bytes]]:
+    """Yield the lines of a walk from a place on, each with its place and its entry."""
     for phase in range(place.phase, len(_PHASES)):
         begin = place.row if phase == place.phase else 0
         for row, entry in _PHASES[phase](walk, begin):
-            told = place.attached if (phase, row) == (place.phase, place.row) else 0
-            for attached, line in parts_of(entry, told):
+            done = place.attached if (phase, row) == (place.phase, place.row) else 0
+            for attached, line in parts_of(entry, done):
                 yield ExportCursor(phase, row, attached), entry, line
 
 
@@ -162,7 +161,7 @@ class Exporter:
         self._means = means
 
     async def export(self, params: ExportParams, scopes: Sequence[Scope]) -> ExportResult:
-        """Return a page of everything in the scopes."""
+        """Return a page of everything in the scopes. Raises `CallerError` for a cursor of no page."""
         place = ExportCursor(*place_of(params.cursor, ExportCursor()))
         if not 0 <= place.phase < len(_PHASES) or min(place) < 0:
             raise CallerError.at("$.cursor", "This is not a cursor of a page before")
@@ -176,6 +175,7 @@ class Exporter:
 
 
 def _page(walk: _Walk, begin: ExportCursor) -> ExportResult:
+    """Return the bundle of a page: at least one line, and as many as `PAGE_BYTES` holds."""
     entries: list[BundleEntry] = []
     lines: list[bytes] = []
     size, following = 0, None

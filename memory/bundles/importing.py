@@ -1,8 +1,8 @@
-"""Taking a bundle in: all of it is checked before any of it is stored, and stored in transactions of a bounded size.
+"""Imports a bundle: all of it is checked before any of it is stored, and it is stored in bounded transactions.
 
-Rule 1: an import is no proposal: nothing is weighed; but a secret, our own context block or what was forgotten is not
-let in.
-Rule 2: an import that was cut off is completed by importing again.
+Rule 1: an entry is no proposal, and is not weighed. But a secret, text that a gateway injected, and words that were
+forgotten are not imported.
+Rule 2: an import that was cut off is completed by importing the bundle again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ from protocol.seams.ports import KeyedHash, Tx
 from protocol.seams.rehearsal import rehearse
 
 CHUNK = 100
-"""Entries of a transaction: some tens of milliseconds, which is what another writer may have to wait."""
+"""Entries of a transaction, which other writers wait for: some tens of milliseconds."""
 
 
 class BundleImporter:
@@ -39,7 +39,11 @@ class BundleImporter:
         self._vectors = vectors
 
     async def take(self, params: ImportParams, scopes: Sequence[Scope], allow: Callable[[Tx], None]) -> ImportResult:
-        """Take a bundle in. `allow` raises, in each transaction, for a caller who may not write."""
+        """Import a bundle, or only find what an import would do; return the counts and conflicts.
+
+        `allow` raises, in each transaction, for a caller who may not write. Raises `CallerError` for a text that is no
+        valid bundle.
+        """
         began = await self._means.db.read(read_generation)
         prepared = await anyio.to_thread.run_sync(self._prepare, params.bundle)
         size = max(len(prepared), 1) if params.dry_run else CHUNK
@@ -52,7 +56,7 @@ class BundleImporter:
                 chunk = Intake(tx, self._means, self._vectors, scopes, began)
                 for one in part:
                     chunk.take(one)
-                chunk.tell()
+                chunk.notify()
                 return chunk.tally
 
             done = await (rehearse(self._means.db, take) if params.dry_run else self._means.db.write(take))
@@ -66,6 +70,7 @@ class BundleImporter:
         return [self._prepare_entry(entry, number) for number, entry in enumerate(open_bundle(bundle), 1)]
 
     def _prepare_entry(self, entry: BundleEntry, number: int) -> PreparedEntry:
+        """Return an entry with its identity, or the problem for which it is not imported; `number` is its line."""
         if isinstance(entry, BundleTombstone):
             return PreparedEntry(entry)
         content = clean(entry.content)
@@ -81,7 +86,7 @@ class BundleImporter:
         return PreparedEntry(self._mark_regulated(entry), _identity_of(entry, self._means.keyed))
 
     def _mark_regulated(self, entry: BundleRecord | BundleCandidate) -> BundleRecord | BundleCandidate:
-        """The entry, marked as regulated where its own words are, whatever the bundle says."""
+        """Return the entry, marked as regulated where its own words are, whatever the bundle claims."""
         if not isinstance(entry, BundleRecord):
             return entry
         texts = [entry.content, value_text("", entry.value) if entry.value is not None else ""]
@@ -90,7 +95,7 @@ class BundleImporter:
 
 
 def _texts(entry: BundleRecord | BundleCandidate) -> Iterator[str]:
-    """Everything in an entry that somebody could have written."""
+    """Yield every free text of an entry."""
     about = entry if isinstance(entry, BundleRecord) else entry.proposal
     yield entry.content
     if entry.value is not None:
@@ -109,6 +114,7 @@ def _texts(entry: BundleRecord | BundleCandidate) -> Iterator[str]:
 
 
 def _identity_of(entry: BundleRecord | BundleCandidate, keyed: KeyedHash) -> FactIdentity:
+    """Return the identity of an entry by this home's secret; its key stays as it is."""
     if isinstance(entry, BundleRecord):
         return identity_at(
             entry.scope, entry.key, entry.alias, entry.content, entry.value, keyed, is_single=entry.is_single

@@ -1,7 +1,7 @@
-"""A part of a bundle on a transaction: what is here is gathered, the plan decides, and what is new is stored.
+"""Imports entries of a bundle on a transaction: gathers the rows of this home, has a plan decide, stores new rows.
 
-Rule 1: states, dates and history come as they were there; hashes, checksums and index rows are this home's own.
-Rule 2: nothing here is overwritten; the one thing that an import changes of a record that is here is what hangs on it.
+Rule 1: statuses, times and history are those of the bundle; hashes, checksums and index rows are this home's own.
+Rule 2: nothing here is overwritten; a record of this home gets evidence, events and decisions that it lacks, no more.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,15 +54,17 @@ from protocol.seams.ports import Tx
 
 IMPORTER = Actor(kind="import")
 DATED_APART = {"last_accessed_at": None, "access_count": 0, "supersedes": None, "superseded_by": None}
-"""Fields that change in a record without its date: how often it was read, and its neighbours."""
+"""Members of a record that change without its `updated_at`: they are not compared."""
 
 
 class PreparedEntry(Struct, frozen=True):
-    """An entry with everything that can be known of it without the store."""
+    """An entry with what can be computed of it without the store."""
 
     entry: BundleEntry
     identity: FactIdentity | None = None
+    """None of a tombstone, and of an entry with a problem."""
     problem: ConflictReason | None = None
+    """The reason for which it is not imported into any home."""
 
 
 class Tally:
@@ -73,7 +75,7 @@ class Tally:
         self.conflicts: list[Conflict] = []
 
     def count(self, entry_id: str, verdict: EntryVerdict) -> None:
-        """Count an entry, once."""
+        """Count an entry by the decision on it."""
         if verdict.fate == "import":
             self.imported += 1
         elif verdict.fate == "tombstone":
@@ -92,7 +94,7 @@ class Tally:
 
 
 class Intake:
-    """A part of a bundle on one transaction."""
+    """The import of some entries on one transaction; `began` is the generation in which the whole import began."""
 
     def __init__(
         self, tx: Tx, means: Collaborators, vectors: RecordVectors, scopes: Sequence[Scope], began: int
@@ -103,7 +105,7 @@ class Intake:
         self._vectors = vectors
         self._now = means.clock.now()
         self._began = began
-        self._there: dict[Scope, int] = {}
+        self._scope_rows: dict[Scope, int] = {}
         self._changed: set[Scope] = set()
         self.tally = Tally()
 
@@ -117,35 +119,36 @@ class Intake:
         else:
             self._take_candidate(entry, prepared)
 
-    def tell(self) -> None:
-        """Note and tell which scopes changed, once for all of it: an app reads anew what it shows."""
+    def notify(self) -> None:
+        """Notify clients and other processes of the changed scopes, once for all entries: an app reads them anew."""
         for scope in self._changed:
-            note_change(self._tx, self._means, self._there[scope])
+            note_change(self._tx, self._means, self._scope_rows[scope])
         if self._changed:
-            told = MemoryInvalidated(scopes=sorted(self._changed))
-            self._tx.after_commit(lambda: self._means.notify("memory/invalidated", told))
+            params = MemoryInvalidated(scopes=sorted(self._changed))
+            self._tx.after_commit(lambda: self._means.notify("memory/invalidated", params))
 
     def _scope_id(self, scope: Scope) -> int:
-        """The row of an active scope; a workspace or thread that it names must exist. Raises `CallerError`."""
-        if scope not in self._there:
+        """Return the row of an active scope. Raises `CallerError` where its workspace or thread does not exist."""
+        if scope not in self._scope_rows:
             if scope.kind == "workspace" and not self._means.workspace_exists(self._tx, scope.key):
                 raise CallerError.missing("workspace")
             if scope.kind == "thread" and self._means.read_thread(self._tx, scope.key) is None:
                 raise CallerError.missing("thread")
-            self._there[scope] = ensure_scope(self._tx, scope)
-        return self._there[scope]
+            self._scope_rows[scope] = ensure_scope(self._tx, scope)
+        return self._scope_rows[scope]
 
     # -- records ---------------------------------------------------------------------------------------------------
 
     def _take_record(self, entry: BundleRecord, prepared: PreparedEntry) -> None:
-        verdict = plan_import(self._of_record(entry, prepared))
+        verdict = plan_import(self._situation_of_record(entry, prepared))
         self.tally.count(entry.memory_id, verdict)
         if verdict.fate == "import" and prepared.identity is not None:
             self._store_record(entry, prepared.identity)
         elif verdict.fate == "attach":
             self._attach(entry, memory_id=entry.memory_id)
 
-    def _of_record(self, entry: BundleRecord, prepared: PreparedEntry) -> EntrySituation:
+    def _situation_of_record(self, entry: BundleRecord, prepared: PreparedEntry) -> EntrySituation:
+        """Return what this home has of a record; without an active scope, or with a problem, no row is read."""
         nothing = EntrySituation(entry.scope in self._scopes, prepared.problem, None, False, False, None, None)
         if not nothing.is_scope_active or prepared.identity is None:
             return nothing
@@ -173,6 +176,7 @@ class Intake:
         )
 
     def _twin_of_record(self, entry: BundleRecord, found: Stored) -> Twin:
+        """Compare an entry with the record that this home has under its id."""
         ours = bare_record(found, self._now)
         bare: dict[str, Any] = {"events": [], "decisions": [], "evidence": [], **DATED_APART}
         status = status_at(entry, self._now)
@@ -190,12 +194,13 @@ class Intake:
         )
 
     def _to_shown_id(self, found: Stored) -> str:
+        """Return the id of a record; "" for one that the caller may not see."""
         return found.record.memory_id if found.record.scope in self._scopes else ""
 
     def _live(self, find: Callable[[], Stored | None]) -> Stored | None:
-        """Return the record if it is believed at this moment.
+        """Return the record that `find` returns, once that is active at this moment; None where there is none.
 
-        A record whose time has come expires here, if no pass came by before.
+        A record whose time is over is marked as expired, if no sweep has done so, and `find` is asked again.
         """
         while (found := find()) is not None:
             if status_at(found.record, self._now) == "active":
@@ -205,6 +210,7 @@ class Intake:
         return None
 
     def _store_record(self, entry: BundleRecord, identity: FactIdentity) -> None:
+        """Store a record, sealed and indexed, with its evidence, events and decisions; its vector is queued."""
         tx, memory_id, scope_id = self._tx, entry.memory_id, self._scope_id(entry.scope)
         status = status_at(entry, self._now)
         superseded_by = entry.superseded_by or ("" if status == "superseded" else None)
@@ -232,14 +238,15 @@ class Intake:
     # -- candidates ------------------------------------------------------------------------------------------------
 
     def _take_candidate(self, entry: BundleCandidate, prepared: PreparedEntry) -> None:
-        verdict = plan_import(self._of_candidate(entry, prepared))
+        verdict = plan_import(self._situation_of_candidate(entry, prepared))
         self.tally.count(entry.candidate_id, verdict)
         if verdict.fate == "import" and prepared.identity is not None:
             self._store_candidate(entry, prepared.identity)
         elif verdict.fate == "attach":
             self._attach(entry, candidate_id=entry.candidate_id)
 
-    def _of_candidate(self, entry: BundleCandidate, prepared: PreparedEntry) -> EntrySituation:
+    def _situation_of_candidate(self, entry: BundleCandidate, prepared: PreparedEntry) -> EntrySituation:
+        """Return what this home has of a candidate, as `_situation_of_record` does of a record."""
         nothing = EntrySituation(entry.scope in self._scopes, prepared.problem, None, False, False, None, None)
         if not nothing.is_scope_active or prepared.identity is None:
             return nothing
@@ -262,6 +269,7 @@ class Intake:
         )
 
     def _twin_of_candidate(self, entry: BundleCandidate) -> Twin | None:
+        """Compare an entry with the candidate that this home has under its id; None where it has none."""
         found = get_any_candidate(self._tx, entry.candidate_id)
         if found is None:
             return None
@@ -313,7 +321,7 @@ class Intake:
         self._attach(entry, candidate_id=entry.candidate_id, is_new=True)
         self._changed.add(entry.scope)
 
-    # -- what hangs on them, and what is forgotten -----------------------------------------------------------------
+    # -- evidence, events and decisions, and tombstones ------------------------------------------------------------
 
     def _attach(
         self,
@@ -323,7 +331,7 @@ class Intake:
         candidate_id: str | None = None,
         is_new: bool = False,
     ) -> None:
-        """Add the evidence, events and decisions; to what was here before, only those that it lacks."""
+        """Add an entry's evidence, events and decisions; unless its row `is_new`, only those that the row lacks."""
         owner = {"memory_id": memory_id, "candidate_id": candidate_id}
         for one in entry.evidence:
             add_evidence(self._tx, {**owner, **msgspec.structs.asdict(one)}, is_new=is_new)
@@ -339,6 +347,7 @@ class Intake:
             count_imported_evidence(self._tx, entry.memory_id)
 
     def _is_gone(self, memory_id: str) -> bool:
+        """Return whether a record was forgotten or erased here."""
         found = get_record(self._tx, memory_id)
         return is_buried(self._tx, memory_id) or (found is not None and found.record.status == "deleted")
 
@@ -349,6 +358,7 @@ class Intake:
         return is_forgotten(self._tx, self._means, Lesson(entry.scope, hashes, places, self._began, is_decided=True))
 
     def _take_tombstone(self, entry: BundleTombstone) -> None:
+        """Store a tombstone of the bundle, unless the record is forgotten here already, or lives here."""
         found = get_record(self._tx, entry.memory_id)
         living = found if found is not None and found.record.status != "deleted" else None
         verdict = plan_tombstone(

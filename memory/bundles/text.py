@@ -1,7 +1,7 @@
-"""The bundle as text: lines put under a header and a checksum, and a text that came from anywhere taken apart again.
+"""Writes and reads the text of a bundle: a header, lines of entries, and a checksum.
 
 Rule 1: pure: nothing here knows a store, a key or a scope.
-Rule 2: nothing of a bundle is used before all of it was checked: version, checksum, every line, the counts.
+Rule 2: input from anywhere: no entry is returned before all were checked: version, checksum, every line, the counts.
 """
 
 import hashlib
@@ -27,9 +27,9 @@ from protocol.errors import CallerError
 from protocol.memory.bundles import MAX_BUNDLE_BYTES
 
 PAGE_BYTES = 1024 * 1024
-"""A page is far under the 4 MiB of the contract, so that its import fits into a message whatever the client escapes."""
+"""Far under the 4 MiB of the contract, so that the import of a page fits into a message whatever the client escapes."""
 PART_BYTES = 256 * 1024
-"""The size at which a line of many parts is cut. A few of them make a page, and none comes near to filling one."""
+"""The size at which an entry is cut into several lines: a quarter of a page, so that pages fill well."""
 
 _LISTS = ("events", "decisions", "evidence")
 
@@ -47,19 +47,22 @@ _header = msgspec.json.Decoder(_AnyHeader)
 
 
 def line_of(entry: BundleEntry | BundleHeader | BundleEnd) -> bytes:
-    """Return an object as a line."""
+    """Return an object as a line of JSON, with its line break."""
     return encode_sorted(entry) + b"\n"
 
 
 def seal(lines: Sequence[bytes], counts: BundleCounts, created_at: int) -> str:
-    """Return the bundle of these lines."""
+    """Return the text of a bundle of these lines: between its header and its checksum."""
     header = BundleHeader(version=BUNDLE_VERSION, created_at=created_at, counts=counts)
     body = line_of(header) + b"".join(lines)
     return (body + line_of(BundleEnd(sha256=hashlib.sha256(body).hexdigest()))).decode()
 
 
 def parts_of(entry: BundleEntry, begin: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield the entry's lines from a place in its lists on, each with its place; most entries are one line."""
+    """Yield an entry's lines, each with its place in the entry's lists; `begin` is the place of the first.
+
+    The lists are events, decisions and evidence, one behind the other. Most entries are one line.
+    """
     if isinstance(entry, BundleTombstone):
         yield 0, line_of(entry)
         return
@@ -91,9 +94,8 @@ def count_entries(entries: Sequence[BundleEntry]) -> BundleCounts:
 def open_bundle(text: str) -> list[BundleEntry]:
     """Return the entries of a bundle.
 
-    Raises:
-        CallerError: the bundle is not valid; the message says why, and where.
-
+    Raises `CallerError` for a text that is no valid bundle, with the place and the problem: `version_too_new`,
+    `checksum_mismatch`, or invalid params.
     """
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > MAX_BUNDLE_BYTES:
@@ -145,7 +147,7 @@ def _decode_line(line: bytes, number: int) -> BundleEntry | BundleHeader | Bundl
 
 
 def _check_entry(entry: BundleEntry, number: int) -> None:
-    """Check what the shapes cannot express."""
+    """Raise `CallerError` for what the shapes cannot express: the key's scope, sizes, a candidate's status."""
     if isinstance(entry, BundleTombstone):
         return
     if not entry.key.startswith(f"{entry.scope.kind}:{entry.scope.key}:"):
@@ -161,5 +163,5 @@ def _check_entry(entry: BundleEntry, number: int) -> None:
 
 
 def _wrong(number: int, member: str | None, problem: str) -> CallerError:
-    """`-32602` at a line, counted from 0 as JSON paths do."""
+    """Return the `-32602` of a problem at a line, counted from 0 as JSON paths do."""
     return CallerError.at(f"$.bundle[{number}]" + (f".{member}" if member else ""), problem)

@@ -1,1 +1,1 @@
-"""Candidates and notes: what a person decides of them."""
+"""Candidates and notes: the decisions of a person about them."""

@@ -1,8 +1,8 @@
-"""Merging two records that say the same, by a person's word.
+"""Merges two records that say the same, by a person's word.
 
-Rule 1: it goes through the write pipeline, as what the user says again in the words of the record that stays; the other
-one is superseded.
-Rule 2: what the merged record rests upon stays with it, so that `memory/restore` brings it back whole.
+Rule 1: a merge goes through the write path, as an explicit wish in the words of the record that stays, which supersedes
+the other one.
+Rule 2: the evidence of the merged record stays with it, so that `memory/restore` brings it back whole.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,8 @@ from msgspec.structs import replace
 from memory.doorway import Doorway
 from memory.ports import Collaborators
 from memory.proposals.proposal_sources import explicit_wish
-from memory.rows.store import Stored
-from memory.rows.withheld import find_kept
+from memory.rows.withheld import require_active
 from memory.rules.notes import is_note
-from memory.rules.visibility import status_at
 from memory.write.answers import require_record
 from memory.write.idempotency import write_once
 from memory.write.writing import Outcome, RecordWriter
@@ -38,8 +36,8 @@ class Merger:
     async def merge(self, params: MergeParams) -> MergeResult:
         """Supersede one record by another one of its scope that says the same.
 
-        Raises `CallerError("not_found")`, and `Refused("conflict")` for what is not active, not of one scope, or an
-        agent's note.
+        Raises `CallerError("not_found")`, and `Refused("conflict")` where one is not active, they are of two scopes, or
+        the one that stays is an agent's note.
         """
         self._door.require_enabled()
         if params.memory_id == params.into_memory_id:
@@ -53,8 +51,10 @@ class Merger:
         return MergeResult(record=require_record(outcome), merged_memory_id=outcome.result.superseded_memory_id)
 
     def _merge(self, tx: Tx, *, params: MergeParams, scopes: Sequence[Scope], workspace_id: str) -> Outcome:
+        """Write the words of the record that stays as a wish that supersedes the other one."""
         merged, into = (
-            self._require_active(tx, memory_id, scopes) for memory_id in (params.memory_id, params.into_memory_id)
+            require_active(tx, self._means, memory_id, scopes, "Only active memories can be merged.")
+            for memory_id in (params.memory_id, params.into_memory_id)
         )
         self._door.require_writable(tx, params.context, into.record.scope, scopes)
         if is_note(into.record):
@@ -72,11 +72,3 @@ class Merger:
         outcome = self._writer.write(tx, replace(proposed, same_as=stays.memory_id), scopes)
         require_record(outcome)  # a refusal changes nothing
         return outcome
-
-    def _require_active(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Stored:
-        found = find_kept(tx, self._means, memory_id, scopes)
-        if found is None:
-            raise CallerError.missing("memory")
-        if status_at(found.record, self._means.clock.now()) != "active":
-            raise Refused("conflict", "Only active memories can be merged.")
-        return found

@@ -1,8 +1,8 @@
-"""Methods for notes: an agent keeps one, a person confirms it.
+"""Answers the methods for notes: an agent writes one, a person confirms it.
 
-Rule 1: a note goes through the write pipeline as every proposal does; it creates a record beside what the user said,
-and changes none.
-Rule 2: what is the user's already is confirmed as it is; confirming twice is confirming once.
+Rule 1: a note goes through the write path as every proposal does. It makes a record beside those of the user, and
+changes none of them.
+Rule 2: confirming a record of the user changes nothing, so that confirming twice is confirming once.
 """
 
 from collections.abc import Sequence
@@ -22,16 +22,14 @@ from memory.rows.decisions import Decided, add_decision
 from memory.rows.notices import build_changed_notice, note_change
 from memory.rows.record_columns import ADOPTED
 from memory.rows.store import Change, Stored
-from memory.rows.withheld import find_kept
+from memory.rows.withheld import require_active
 from memory.rules.notes import is_note, may_note
-from memory.rules.visibility import status_at
 from memory.write.adopting import adopt
 from memory.write.answers import note_answer, refusal
 from memory.write.idempotency import notify_after_commit, write_once
 from memory.write.writing import Outcome, RecordWriter
 from protocol import methods as m
 from protocol.base import Scope
-from protocol.errors import CallerError, Refused
 from protocol.memory.values import Context, Decision, Factor
 from protocol.memory.writes import ConfirmParams, ConfirmResult, NoteParams, NoteResult
 from protocol.methods import Bound, bind
@@ -62,7 +60,7 @@ class Notes:
         ]
 
     async def note(self, params: NoteParams) -> NoteResult:
-        """Keep an agent's own note; a refusal is a result.
+        """Write an agent's own note; a refusal is a result.
 
         Raises `Refused("write_refused")` where notes are switched off.
         """
@@ -85,29 +83,23 @@ class Notes:
         return self._writer.write(tx, proposed, scopes)
 
     async def confirm(self, params: ConfirmParams) -> ConfirmResult:
-        """Take an agent's note for the user's word, by a person.
+        """Make an agent's note a record of the user, by a person's word; return it.
 
-        Raises `CallerError("not_found")`, `Refused("conflict")`.
+        Raises `CallerError("not_found")`, and `Refused("conflict")` where it is not active.
         """
         self._door.require_enabled()
         scopes = (await self._door.place(params.context)).scopes
 
         def confirm(tx: Tx) -> ConfirmResult:
             self._door.require_writable(tx, params.context, None, scopes)
-            found = self._require_active(tx, params.memory_id, scopes)
-            return ConfirmResult(record=self._take(tx, found) if is_note(found.record) else found.record)
+            otherwise = "Only an active memory can be confirmed."
+            found = require_active(tx, self._means, params.memory_id, scopes, otherwise)
+            return ConfirmResult(record=self._confirm(tx, found) if is_note(found.record) else found.record)
 
         return await self._means.db.write(confirm)
 
-    def _require_active(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Stored:
-        found = find_kept(tx, self._means, memory_id, scopes)
-        if found is None:
-            raise CallerError.missing("memory")
-        if status_at(found.record, self._means.clock.now()) != "active":
-            raise Refused("conflict", "Only an active memory can be confirmed.")
-        return found
-
-    def _take(self, tx: Tx, note: Stored) -> Record:
+    def _confirm(self, tx: Tx, note: Stored) -> Record:
+        """Turn a note into a record of the user, with the decision, event and notice of it; return it."""
         old, now = note.record, self._means.clock.now()
         provenance = msgspec.structs.replace(old.provenance, source_kind="explicit_user_request", created_by=APPROVER)
         values = {name: getattr(old, name, None) for name in ADOPTED} | {

@@ -1,1 +1,1 @@
-"""Facts that the user states in so many words, found without a model, and the words that this takes."""
+"""Facts that the user states in so many words, found by rules without a model, and the patterns of these rules."""

@@ -24,10 +24,10 @@ _COUNTED_AS: Mapping[Action, str] = {
 
 
 def count(results: Sequence[WriteResult]) -> Stats:
-    """Return how many of the proposed facts were decided in each way; every one is counted once."""
+    """Return the results counted by what became of the fact, with a zero for each way that none went."""
     stats = dict(NO_STATS)
     for result in results:
         decision = result.decision
-        lost = decision.reason_code == "quote_not_found"
-        stats["quote_not_found" if lost else _COUNTED_AS[decision.action]] += 1
+        is_unquoted = decision.reason_code == "quote_not_found"
+        stats["quote_not_found" if is_unquoted else _COUNTED_AS[decision.action]] += 1
     return stats

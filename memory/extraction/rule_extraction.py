@@ -1,11 +1,11 @@
-"""Facts that the user states in so many words, found without a model.
+"""Extracts facts that the user states in so many words, without a model.
 
 Rule 1: explicit statements only, where a sentence of the user's own begins; precision before yield: what may be a
 question, a quotation, a joke, a text to be worked on or a passing wish is left alone.
-Rule 2: the wording is kept; nothing is inferred, and only a verb takes the place that it has in a main clause.
-Forgetting is never done by rule, and a credential is never picked up.
-Rule 3: pure. How a language says it is a row of a table (`wordings.py`), what a kind of statement means a row of
-`MEANING`.
+Rule 2: the wording is kept; nothing is inferred. Only the verb of a subordinate clause moves to its place in a main
+clause. Nothing is forgotten by rule, and a credential is never extracted.
+Rule 3: pure. The wordings of a language are rows of a table (`wordings.py`), the meaning of a kind of statement is a
+row of `MEANING`.
 """
 # ruff: noqa: RUF001  # statements of many languages are the subject here
 
@@ -26,19 +26,17 @@ from promt.own_words import mask_material
 from promt.patterns import compile_late
 from promt.render import shorten
 from protocol.base import DEFAULT_WORKSPACE
-from protocol.memory.facts import Fact, FactEvidence
+from protocol.memory.facts import MAX_FACT_CHARS, MAX_FACT_QUOTE_CHARS, Fact, FactEvidence
 from protocol.memory.values import Durability, ScopeHint, SemanticFields, SensitivityHint
 from protocol.record import Category
 
-MAX_QUOTE_CHARS = 500
-MAX_CONTENT_CHARS = 800
 MAX_ITEM_CHARS = 20_000  # what people state about themselves is not found further down
 MAX_SENTENCE_CHARS = 1500  # a longer "sentence" is no prose
 MAX_STATEMENTS = 4  # of one sentence: "My name is Anna, I live in Graz and I'm vegan"
 
 
 class _Owner(NamedTuple):
-    """The owner of a fact, as admission and scopes see it."""
+    """The members of a meaning that follow from whose fact it is."""
 
     scope_hint: ScopeHint
     durability: Durability
@@ -54,10 +52,7 @@ _OF_US = _Owner("project_workspace", "long_lived", "none")
 def _meaning(
     category: Category, attribute: str = "custom", *, owner: _Owner = _OF_USER, said: bool = False
 ) -> SemanticFields:
-    """Return the meaning of a kind.
-
-    A statement that is only `said`, without a wish to keep it, is weighed like any other.
-    """
+    """Return the meaning of a kind; `said`: it states something and does not ask to keep it, so that it is weighed."""
     return SemanticFields(
         intent="implicit_candidate" if said else "explicit_store",
         explicitness="explicit",
@@ -98,6 +93,7 @@ MEANING: Mapping[Kind, SemanticFields] = {
 }
 
 _WITH_VALUE = frozenset[Kind](["name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "favourite", "home"])
+"""The kinds whose named part of the wording is the fact's value."""
 _WEAK = compile_late(
     lambda: (
         rf"^(?=[^:：]*$).*(?:{either('extraction', 'draws_attention')})"
@@ -108,6 +104,7 @@ _WEAK = compile_late(
     ),
     re.IGNORECASE,
 )
+"""An opening that asks to keep something, and often only draws attention to it ("note that …", "save the file")."""
 _TRAILING = ".!?。！？…;, ，"
 _GAP = compile_late(lambda: rf"[\s,;:，；—–-]*(?:{build_conjunction()}\b)?\s*", re.IGNORECASE)
 _IN_PROJECT = compile_late(
@@ -121,7 +118,7 @@ _IN_PROJECT = compile_late(
 
 @cache
 def _clauses() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
-    """Return what begins a subordinate clause, and its parts, of each language in which the verb moves.
+    """Return the patterns of a subordinate clause's beginning and parts, of each language in which its verb moves.
 
     A German "dass ich in Graz wohne" reads "ich wohne in Graz" when it stands alone.
     """
@@ -130,20 +127,20 @@ def _clauses() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
 
 
 class _Said(Struct, frozen=True):
-    """A sentence of a message.
-
-    It has its place, its words, those that are the user's own, and the languages it may be in.
-    """
+    """A sentence of a message."""
 
     start: int
     end: int
+    """Its half-open range in the message."""
     sentence: str
     masked: str
+    """The sentence with all that is not the user's own words masked; its length is the same."""
     tongues: list[Tongue]
+    """The languages that it may be in."""
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Half-open ranges of the sentences of a text, without the white space around them."""
+    """Yield the half-open ranges of the sentences of a text, without the white space around them."""
     start = 0
     ends = [found.span() for found in SENTENCE_END.finditer(text)]
     for end, following in [*ends, (len(text), len(text))]:
@@ -156,12 +153,12 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _own_words(text: str) -> str:
-    """The text with what is not the user's own, and every quotation, masked; its length is the same."""
+    """Return the text with every quotation and other words that are not the user's own masked, as long as before."""
     return mask_quotes(mask_material(text, find_unsavable(text))).replace("’", "'")
 
 
 def _statement(sentence: str, masked: str, tongue: Tongue, start: int = 0) -> ClauseStatement | None:
-    """The first statement that the clause is."""
+    """Return the first statement that the clause at `start` is, or None."""
     places = beginnings(masked, tongue.lead, start)
     if clause := tongue.clause.match(masked, places[-1]):
         places = [*beginnings(masked, tongue.lead, clause.end()), *places]
@@ -183,7 +180,7 @@ def _statement(sentence: str, masked: str, tongue: Tongue, start: int = 0) -> Cl
             if is_stated(statement, sentence, masked):
                 return statement
             if kind == "remember":
-                return None  # what must not be kept is not said otherwise by the same words
+                return None  # a request that is not meant is no other kind of statement either
     return None
 
 
@@ -200,7 +197,7 @@ def _unwrap_request(found: ClauseStatement, sentence: str, masked: str) -> Claus
 
 
 def _refine_kind(found: ClauseStatement, sentence: str) -> ClauseStatement:
-    """The statement under the kind that its words call for."""
+    """Return the statement under the kind that its words call for."""
     said = sentence[found.begins : found.ends]
     if found.kind == "preference" and found.tongue.answers.search(said):
         return found._replace(kind="style")
@@ -215,7 +212,7 @@ def _refine_kind(found: ClauseStatement, sentence: str) -> ClauseStatement:
 
 
 def _statements(said: _Said) -> list[ClauseStatement]:
-    """Return the statements of a sentence, clause after clause, as long as one follows on another."""
+    """Return the statements of a sentence: of its first clause, and of each clause that follows on a statement."""
     sentence, masked = said.sentence, said.masked
     for tongue in said.tongues:
         kept = tongue.kept_after.search(masked)
@@ -238,7 +235,7 @@ def _statements(said: _Said) -> list[ClauseStatement]:
 
 
 def _whole(body: str, own: str, tongue: Tongue) -> ClauseStatement | None:
-    """A sentence of which somebody said "remember that"."""
+    """Return the whole sentence as a statement that a "remember that" beside it asks to keep, or None."""
     begins = beginnings(own, tongue.lead, 0)[-1]
     value = body[begins:].strip().rstrip(_TRAILING)
     found = ClauseStatement("remember", value, begins, len(body), None, tongue, is_weak=True)
@@ -246,6 +243,7 @@ def _whole(body: str, own: str, tongue: Tongue) -> ClauseStatement | None:
 
 
 def _fact(item_id: str, sentence: str, found: ClauseStatement) -> Fact:
+    """Return a statement as a fact that quotes its sentence."""
     words = sentence[found.begins : found.ends].strip().rstrip(_TRAILING)
     for opening, clause in _clauses():
         if opening.search(sentence[: found.begins]):
@@ -256,15 +254,15 @@ def _fact(item_id: str, sentence: str, found: ClauseStatement) -> Fact:
     if found.about is not None:
         meaning = msgspec.structs.replace(meaning, custom_attribute=f"favourite {found.about}", cardinality="single")
     return Fact(
-        content=shorten(words[:1].upper() + words[1:], MAX_CONTENT_CHARS),
+        content=shorten(words[:1].upper() + words[1:], MAX_FACT_CHARS),
         value=found.value if found.kind in _WITH_VALUE or found.kind == "language" else None,
         semantic=meaning,
-        evidence=FactEvidence(quote=sentence[:MAX_QUOTE_CHARS], item_id=item_id),
+        evidence=FactEvidence(quote=sentence[:MAX_FACT_QUOTE_CHARS], item_id=item_id),
     )
 
 
 def _is_unreal(said: _Said) -> bool:
-    """Return whether from this sentence on nothing is meant: a game, a story."""
+    """Return whether a game or a story begins with this sentence, so that nothing from here on is meant."""
     return any(
         tongue.unreal.match(said.masked, begins)
         for tongue in said.tongues
@@ -273,7 +271,7 @@ def _is_unreal(said: _Said) -> bool:
 
 
 def _asks_to_keep(said: _Said) -> Tongue | None:
-    """The language in which the whole sentence asks that the one before it be kept."""
+    """Return the language in which the whole sentence asks to keep the one before it, or None."""
     for tongue in said.tongues:
         if any(tongue.kept.match(said.masked, begins) for begins in beginnings(said.masked, tongue.lead, 0)):
             return tongue
@@ -281,21 +279,22 @@ def _asks_to_keep(said: _Said) -> Tongue | None:
 
 
 def _find_facts(item_id: str, text: str) -> Iterator[Fact]:
+    """Yield the facts that a message states, in its order."""
     own = _own_words(text)
     all_said = [
         _Said(start, end, text[start:end].replace("’", "'"), own[start:end], spoken(own[start:end], own))
         for start, end in _sentences(own)
     ]
-    everyone = {id(tongue): tongue for said in all_said for tongue in said.tongues}
-    if any(tongue.joke.search(own) for tongue in everyone.values()):
+    tongues = {id(tongue): tongue for said in all_said for tongue in said.tongues}
+    if any(tongue.joke.search(own) for tongue in tongues.values()):
         return
     before: _Said | None = None
     for place, said in enumerate(all_said):
         tongue = _asks_to_keep(said)
         if tongue is not None and before is not None:
-            whole = None if is_question(before.sentence) else _whole(before.sentence, before.masked, tongue)
-            if whole is not None:
-                kept = _unwrap_request(whole, before.sentence, before.masked)
+            wanted = None if is_question(before.sentence) else _whole(before.sentence, before.masked, tongue)
+            if wanted is not None:
+                kept = _unwrap_request(wanted, before.sentence, before.masked)
                 yield _fact(item_id, text[before.start : before.end], kept)
             before = None
             continue
@@ -312,9 +311,10 @@ def _find_facts(item_id: str, text: str) -> Iterator[Fact]:
 
 
 def file_in_workspace(facts: list[Fact], workspace_id: str) -> list[Fact]:
-    """Return facts as they are filed in a workspace: in the default one, what "we" have or do is the user's.
+    """Return facts with the meaning that they have in a workspace.
 
-    "We keep kosher", said outside of any project, holds in every one. What names a project is filed as before.
+    In the default one a fact about "us" is the user's: "We keep kosher", said outside of any project, holds in every
+    one. A fact that names a project stays one of the project.
     """
     if workspace_id != DEFAULT_WORKSPACE:
         return facts
@@ -325,9 +325,9 @@ def file_in_workspace(facts: list[Fact], workspace_id: str) -> list[Fact]:
 
 
 def extract_statements(user_items: Mapping[str, str]) -> list[Fact]:
-    """Return the facts that the user's messages state outright, in the order in which they were said.
+    """Return the facts that the user's messages (texts by item id) state outright, in order, each of them once.
 
-    The messages are texts by item id.
+    A message that asks to keep nothing gives none.
     """
     facts: dict[str, Fact] = {}
     for item_id, text in user_items.items():

@@ -1,8 +1,8 @@
 """Checks that words in the form of a statement are meant as one, and for good.
 
-Rule 1: precision before yield. What may be of the moment, about the work at hand, conditional, a role, a joke or a
-question is not meant; the weaker the licence of a kind, the more it takes.
-Rule 2: it judges by form, mood and surroundings of the words; what a language says for them is a row of `wordings.py`.
+Rule 1: precision before yield. Words that may be of the moment, about the work at hand, conditional, a role, a joke or
+a question are not meant. A request to keep something passes checks that a mere statement does not.
+Rule 2: it judges by form, mood and surroundings of the words; how a language expresses these is a row of `wordings.py`.
 """
 # ruff: noqa: RUF001  # statements of many languages are the subject here
 
@@ -18,16 +18,17 @@ from promt.patterns import compile_late
 
 MAX_NAME_WORDS = 4
 MIN_CONTENT_CHARS = 3
-MAX_LEADS = 4  # "Hi, thanks! Also please …" and what else comes before a statement
+MAX_LEADS = 4  # greetings and the like before a statement: "Hi, thanks! Also please …"
 
 _WISHES = frozenset[Kind](["nickname", "preference", "address", "instruction"])
 _NAMES = frozenset[Kind](["name", "nickname"])
 _ASKS = frozenset[Kind](["remember", "nickname", "address", "instruction"])
-"""Statements that ask the assistant for something. "…, right?" makes them polite, and others a question."""
+"""Statements that ask the assistant for something. "…, ok?" makes them polite, and turns others into a question."""
 _MAY_DEPEND = frozenset[Kind](["remember", "instruction", "address"])
 """An order may hold under a condition; who somebody is does not."""
 _ORDERS = frozenset[Kind](["instruction", "policy", "language"])
 _KEPT = frozenset[Kind](["remember", "ours", "project", "decided"])
+"""Statements that are asked for in so many words: the surroundings do not count."""
 
 _YET = compile_late(
     lambda: (
@@ -47,7 +48,7 @@ _TITLES = compile_late(
 )
 _FORMULA = compile_late(lambda: rf"\w{{1,2}}\s*(?:[=:+*/^-]|(?:{either('extraction', 'equals')}))\s*\d", re.IGNORECASE)
 _TITLE = compile_late(r"(?:Always|Never|Only)(?: [A-Z]\w+){2,}")
-"""A name of a work: nobody writes an order with capitals."""
+"""The title of a work: nobody writes an order with capitals."""
 _QUOTATION_MARKS = str.maketrans("", "", '"“”„«»‹›「」『』')
 _CREDENTIAL = compile_late(
     lambda: (
@@ -56,22 +57,25 @@ _CREDENTIAL = compile_late(
     ),
     re.IGNORECASE,
 )
-"""Names of credentials: a fact with one of them is left to the user's own words elsewhere."""
+"""Names of credentials: a sentence with one of them states no fact."""
 
 
 class ClauseStatement(NamedTuple):
-    """The statement of a clause: its kind, the words that matter, and where the clause begins and ends."""
+    """The statement of a clause."""
 
     kind: Kind
     value: str
+    """The named part of its wording, else all its words."""
     begins: int
     ends: int
+    """The half-open range of its words in the sentence."""
     about: str | None
+    """The thing of which something is the favourite."""
     tongue: Tongue
     is_asked: bool = False
     """The user asked in so many words that it be kept."""
     is_weak: bool = False
-    """Asked for in words that often only draw attention to something ("note that …")."""
+    """Its request often only draws attention to something ("note that …")."""
 
 
 def is_question(sentence: str) -> bool:
@@ -80,7 +84,7 @@ def is_question(sentence: str) -> bool:
 
 
 def beginnings(masked: str, lead: re.Pattern[str], start: int) -> list[int]:
-    """Return where the statement of a clause may begin: at once, or after a greeting or the like."""
+    """Return the places at which the statement of a clause may begin: `start`, and after each greeting or the like."""
     opening = _OPENING.match(masked, start)
     places = [opening.end() if opening else start]
     while len(places) <= MAX_LEADS and (found := lead.match(masked, places[-1])):
@@ -89,13 +93,14 @@ def beginnings(masked: str, lead: re.Pattern[str], start: int) -> list[int]:
 
 
 def requests(masked: str, tongue: Tongue) -> Iterator[int]:
-    """Yield where a sentence that is a request may begin, past its greetings and kind words."""
+    """Yield the places at which a sentence that is a request may begin, past its greetings and polite words."""
     for begins in beginnings(masked, tongue.lead, 0):
         polite = _POLITE.match(masked, begins)
         yield polite.end() if polite else begins
 
 
 def _is_cased_like_a_name(value: str, sentence: str, *, strict: bool) -> bool:
+    """Return whether a value is capitalised behind its titles; unless `strict`, a sentence without capitals will do."""
     first = _TITLES.sub("", value)[:1]
     return first == first.upper() or (not strict and sentence == sentence.lower())
 
@@ -122,7 +127,7 @@ def _is_name(value: str) -> bool:
 
 
 def _is_passing(found: ClauseStatement, sentence: str, masked: str) -> bool:
-    """Return whether the words hold for the moment or for one thing only, or are a saying."""
+    """Return whether the words hold for the moment or for one thing only, or are a proverb or a title."""
     tongue = found.tongue
     end = _CLAUSE_END.search(masked, found.ends)
     clause = masked[found.begins : end.start() if end else len(masked)]
@@ -157,7 +162,7 @@ def _is_of_the_work_at_hand(found: ClauseStatement, masked: str) -> bool:
 
 
 def _is_meant_of_user(found: ClauseStatement, sentence: str, masked: str) -> bool:
-    """Return whether the words are of the kind that they seem to be."""
+    """Return whether the words are of the kind that they have the form of."""
     kind, value, tongue = found.kind, found.value, found.tongue
     if kind in _NAMES:
         is_joke = kind == "nickname" and _YET.match(masked, found.ends) is not None
@@ -190,7 +195,10 @@ def is_stated(found: ClauseStatement, sentence: str, masked: str) -> bool:
 
 
 def fits(found: ClauseStatement, own: str, others: Iterable[str]) -> bool:
-    """Return whether its sentence and the message's other ones let a statement be the user's own, and a lasting one."""
+    """Return whether the rest of the message lets a statement be the user's own, and a lasting one.
+
+    `own` is its masked sentence, `others` are the other masked sentences of the message.
+    """
     if found.is_asked or found.kind in _KEPT:
         return True
     is_order = found.kind in _ORDERS and not found.tongue.lasting.search(own)

@@ -1,7 +1,7 @@
-"""Compares texts in scripts without blanks by the pieces between small words: Chinese, Japanese, Thai.
+"""Cuts texts in scripts without blanks (Chinese, Japanese, Thai) into pieces that can be compared.
 
-Rule 1: pure. A piece is compared by the pairs of its characters, so that another order of the pieces is no other
-matter.
+Rule 1: pure. A piece stands between two function words and is compared by the pairs of its characters, so that texts
+with the same pieces in another order are equal.
 """
 
 from itertools import pairwise
@@ -13,16 +13,16 @@ from promt.patterns import compile_late
 UNSPACED: Final = compile_late("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
 _NOT: Final = compile_late(lambda: either("compared", "denial"))
 _SMALL: Final = compile_late(lambda: either("compared", "small"))
-"""Words of person, liking and grammar, and what joins the others."""
+"""Words of person, liking and grammar, and those that join others."""
 
 
 def count_denials(text: str) -> int:
-    """Return how often the text denies."""
+    """Return how many words of the text deny something."""
     return len(_NOT.findall(text))
 
 
 def pieces_of(text: str) -> set[str]:
-    """Return the pairs of neighbouring characters of its pieces; a piece of one character is itself."""
+    """Return the pairs of neighbouring characters of the text's pieces; of a piece of one character, that one."""
     found: set[str] = set()
     for token in UNSPACED.findall(text):
         for piece in _SMALL.sub(" ", _NOT.sub(" ", token)).split():

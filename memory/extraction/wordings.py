@@ -1,7 +1,8 @@
-"""Statements worth keeping in each language: the rows of `[statements]` of the languages, compiled.
+"""Compiles the wordings of statements in each language: the rows of `[statements]` of the languages' files.
 
-Rule 1: it knows wordings, not what they mean; what they mean is decided where statements are found.
-Rule 2: a row is a regular expression with named parts in braces; it is matched where a clause begins.
+Rule 1: it knows wordings, not their meanings; these are the table `MEANING` of `rule_extraction.py`.
+Rule 2: a row is a regular expression with named parts in braces; it is matched where a clause begins
+(promt/language/grammar.md).
 """
 # ruff: noqa: RUF001  # statements of many languages are the subject here
 
@@ -64,19 +65,19 @@ _ROWS: tuple[Kind, ...] = (
     "instruction",
     "preference",
 )
-"""The kinds that have wordings, in the order in which they are tried; the others are told apart afterwards."""
+"""The kinds that have wordings, in the order in which they are tried. The other kinds are refinements of these."""
 
 
 @cache
 def build_conjunction() -> str:
-    """Return the pattern of what joins two clauses."""
+    """Return the pattern of words that join two clauses."""
     return rf"(?:{either('extraction', 'and')})(?: (?:{either('extraction', 'and_then')}))?"
 
 
 @cache
 def _parts() -> Mapping[str, str]:
     """Return the patterns that replace names in braces, which any language may use."""
-    nowhere = rf"(?:{either('extraction', 'nowhere')})\b"  # what one lives in without living there
+    nowhere = rf"(?:{either('extraction', 'nowhere')})\b"  # no place: "I live in fear"
     stop = r",.;:!?，。；！？"
     particles = "".join(list_words("extraction", "ends_place"))
     return {
@@ -105,14 +106,12 @@ _AFTER_LEAD = r"(?:\s*[,;!:，、！：；—–-]+\s*|\s+|(?<=[\u3040-\u9fff]))
 _TAG, _ASKS = r"[,，;.—–-]\s*¿?", r"\s*[?？]+\s*$"
 _EDGE = r"(?:\b|(?<=[\u3040-\u9fff]))"
 """The end of a word; scripts without blanks end one anywhere."""
-
-
 _LETTER = compile_late(r"[^\W\d_]")
 _WORD = compile_late(r"[^\W\d_]+")
 
 
 class Tongue(Struct, frozen=True):
-    """The wordings of one language."""
+    """The wordings of one language; promt/language/grammar.md explains each key of `[statements]`."""
 
     lead: re.Pattern[str]
     clause: re.Pattern[str]
@@ -120,7 +119,6 @@ class Tongue(Struct, frozen=True):
     kept: re.Pattern[str]
     kept_after: re.Pattern[str]
     unreal: re.Pattern[str]
-    handed: re.Pattern[str]
     passing: re.Pattern[str]
     hurry: re.Pattern[str]
     done: re.Pattern[str]
@@ -153,18 +151,19 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def _any(rows: Sequence[str], before: str = "", after: str = "") -> re.Pattern[str]:
+    """Return the pattern of any of the rows between two others; without rows one that matches nothing."""
     return _pattern(f"{before}(?:{'|'.join(rows) or '(?!)'}){after}")
 
 
 @cache
 def _spoken(name: str) -> Tongue:
-    """A language, compiled when a sentence needs it: neither a start nor a turn pays for those that nobody speaks."""
+    """Return a language's wordings, compiled when a sentence first needs them: no start pays for those unspoken."""
     return _tongue(statements()[name])
 
 
 @cache
 def _hints() -> Mapping[str, frozenset[str]]:
-    """The languages that a small word points to."""
+    """Return the codes of the languages that a small word points to, by the word."""
     hints: dict[str, set[str]] = {}
     for name, rows in statements().items():
         for word in rows.get("words", "").split():
@@ -173,6 +172,7 @@ def _hints() -> Mapping[str, frozenset[str]]:
 
 
 def _alphabetic(text: str) -> list[str]:
+    """Return the languages with more than half as many small words in a text as the one with most."""
     hits = Counter(name for word in _WORD.findall(text.casefold()) for name in _hints().get(word, ()))
     most = max(hits.values(), default=0)
     return [name for name in _latin() if 2 * hits[name] > most]
@@ -180,12 +180,13 @@ def _alphabetic(text: str) -> list[str]:
 
 @cache
 def _latin() -> list[str]:
+    """Return the languages in Latin script, which are told from one another by their words."""
     return [name for name in statements() if languages()[name].is_latin]
 
 
 @cache
 def _scripts() -> Sequence[tuple[Language, re.Pattern[str], re.Pattern[str]]]:
-    """Return the languages that are known by their letters: the pattern of these, and of letters they never write."""
+    """Return the languages that are known by their letters, each with the patterns of these and of foreign letters."""
     known = [languages()[name] for name in statements() if not languages()[name].is_latin]
     return [
         (one, _pattern(f"[{one.letters}]"), _pattern(f"[{one.foreign}]" if one.foreign else "(?!)")) for one in known
@@ -193,9 +194,10 @@ def _scripts() -> Sequence[tuple[Language, re.Pattern[str], re.Pattern[str]]]:
 
 
 def spoken(sentence: str, within: str = "") -> list[Tongue]:
-    """Return the languages that a sentence may be in.
+    """Return the wordings of the languages that a sentence may be in.
 
-    They are found by its script and its small words, or by those of the text around it.
+    They are found by its script, else by its small words, else by those of the text `within` which it stands; a Latin
+    sentence without any may be in every language of that script.
     """
     names = [one.code for one, own, foreign in _scripts() if own.search(sentence) and not foreign.search(sentence)]
     if not names:
@@ -204,8 +206,8 @@ def spoken(sentence: str, within: str = "") -> list[Tongue]:
 
 
 def _tongue(rows: Mapping[str, Any]) -> Tongue:
+    """Return a language's rows compiled; a key that it leaves out matches nothing."""
     parts = {**_parts(), "do": rows.get("do", "(?!)")}
-
     then = rf"(?:[,;:.，。；—–-]+\s*|\s+(?=(?:{either('extraction', 'begins_next')}) ))"
 
     def fill(row: str) -> str:
@@ -220,7 +222,6 @@ def _tongue(rows: Mapping[str, Any]) -> Tongue:
         kept=_any(rows.get("kept", []), after=r"\W*$"),
         kept_after=_any(rows.get("kept", []), before=then, after=r"\W*$"),
         unreal=_any(rows.get("unreal", []), after=_EDGE),
-        handed=_any(rows.get("handed", []), after=_EDGE),
         passing=_any(rows.get("passing", []), before=_EDGE, after=_EDGE),
         hurry=_any(rows.get("hurry", []), before=_EDGE, after=_EDGE),
         done=_any(rows.get("done", []), before=_EDGE, after=_EDGE),
@@ -251,10 +252,10 @@ def _tongue(rows: Mapping[str, Any]) -> Tongue:
 
 @cache
 def no_names() -> frozenset[str]:
-    """Words that cannot be part of a name."""
+    """Return the words of all languages that cannot be part of a name."""
     return frozenset(word for rows in statements().values() for word in rows.get("no_name", []))
 
 
 def code_of(language: str) -> str | None:
-    """Return the code of a language by its name in any of the languages."""
+    """Return the code of a language by its name in any of the languages, or None."""
     return next((code for code, name in _language_names().items() if _pattern(name).fullmatch(language)), None)

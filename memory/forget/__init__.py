@@ -1,1 +1,1 @@
-"""Forgetting: tombstones, erasing to the last byte, and the places of the home that say the same words."""
+"""Forgetting: tombstones, erasing to the last byte, and the places of the home that hold the same words."""

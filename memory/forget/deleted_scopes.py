@@ -1,8 +1,8 @@
 """Removes the memory of a deleted thread or workspace, to the last byte, and cancels the work that came from it.
 
-Rule 1: what the user was taught there about themselves stays theirs; the scopes of what is deleted are erased, and
-nothing of them can be restored.
-Rule 2: a part is what one transaction does while other writers wait; the files forget once, after the last part.
+Rule 1: records of the user's scope stay, though they were learnt there. The scope of the deleted thread or workspace is
+erased, and nothing of it can be restored.
+Rule 2: a part is one transaction, which other writers wait for; the files are wiped once, after the last part.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ from memory.proposals.forgotten_sources import (
     Mark,
     cancel_runs,
     is_forgotten_since,
+    mark_of_place,
     note_forgotten,
-    place_of,
 )
 from memory.rows.forgetting import read_generation, records_in
 from memory.rows.records import records_of
@@ -29,7 +29,7 @@ from protocol.saying import Saying
 from protocol.seams.ports import Tx
 
 ERASED_AT_ONCE = 100
-"""Records of one erase: a writer that waits for it waits milliseconds."""
+"""Records of one transaction of an erase, so that other writers wait for milliseconds."""
 
 
 class DeletedScopes:
@@ -56,21 +56,24 @@ class DeletedScopes:
         return find_erased(tx, self._means, texts, since)
 
     def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:
-        """Let nothing be learnt from what was said in a thread up to now; the learning that this cancelled."""
+        """Mark a thread as forgotten, so that nothing said in it up to now is learnt; return the cancelled runs."""
         scope = Scope(kind="thread", key=thread_id)
         marks = [Mark("thread", thread_id), Mark("scope", str(scope))]
         if (thread := self._means.read_thread(tx, thread_id)) is not None:
-            marks.append(place_of(thread.workspace_id, thread_id))
+            marks.append(mark_of_place(thread.workspace_id, thread_id))
         note_forgotten(tx, self._means, marks)
         return cancel_runs(tx, self._means, lambda run: run.thread_id == thread_id)
 
     def forget_workspace(self, tx: Tx, workspace_id: str) -> None:
-        """Let nothing that has begun be written into a workspace or its scope."""
+        """Mark a workspace as forgotten, so that no work that has begun writes into it or its scope."""
         scope = Scope(kind="workspace", key=workspace_id)
         note_forgotten(tx, self._means, [Mark("workspace", workspace_id), Mark("scope", str(scope))])
 
     def erase_part(self, tx: Tx, scope: Scope) -> Mapping[str, int]:
-        """Erase some of a scope's memory, forgotten or not; nothing once all of it is gone."""
+        """Erase some of a scope's records, forgotten or not, and all its candidates.
+
+        Return the number of records that were not forgotten before; an empty mapping once none is left.
+        """
         scope_id = scope_id_of(tx, scope)
         if scope_id is None:
             return {}

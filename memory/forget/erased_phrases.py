@@ -1,7 +1,7 @@
-"""Knows again what was erased while a turn was under way, though nothing of it is kept.
+"""Finds phrases in new texts that were erased while their turn was under way, though no phrase is kept.
 
 Rule 1: an erase marks each phrase and its length by a keyed hash, in the home's generation.
-Rule 2: a text is asked only where something was erased since its turn began: it costs a hash for each of its words.
+Rule 2: a text is searched only if something was erased since its turn began: it costs a hash for each place and length.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from protocol.saying import Saying, fold_text, stands_alone
 from protocol.seams.ports import Tx
 
 MOST_CHARS = 4000
-"""A longer phrase is not known again: no memory says so much in one sentence."""
+"""Longer phrases are not found: no memory says so much in one sentence."""
 
 
 def note_phrases(tx: Tx, means: Collaborators, saying: Saying) -> None:
-    """Mark the phrases that an erase takes out of every place."""
+    """Mark the phrases that an erase takes out of every place, so that `find_erased` finds them."""
     lengths = sorted({len(phrase) for phrase in saying.phrases})
     phrases = [Mark("phrase", phrase) for phrase in sorted(saying.phrases)]
     note_forgotten(tx, means, [*phrases, *(Mark("phrase_length", str(length)) for length in lengths)])

@@ -1,11 +1,9 @@
-"""Forgetting to the last byte.
-
-Every row that holds or names what is erased, then the files, then the word that it is done.
+"""Erases records to the last byte: every row that holds or names them, then the files; then the receipt is complete.
 
 Rule 1: an erase leaves keyed hashes, so that the same does not come back unasked, and nothing else.
-Rule 2: a receipt is `complete` only when no file of the home holds the bytes any more. Until then the tombstone says
-`is_pending`, in the transaction of the erase itself, so that no crash loses the promise; and a job waits from that
-transaction on, so that whoever asked may go away.
+Rule 2: a receipt is `complete` only when no file of the home holds the bytes any more. Until then the tombstone is
+marked `is_pending` by the transaction of the erase itself, so that no crash loses it. The same transaction queues a
+job that finishes the erase, so that the caller may go away.
 """
 
 from collections import Counter
@@ -25,7 +23,7 @@ from memory.rows.notices import Notice, note_change
 from memory.rows.records import earlier_values
 from memory.rows.store import Change, Stored, add_event
 from memory.rows.tombstones import pending_erases, settle_erases
-from memory.rules.identity import value_text
+from memory.rules.identity import key_hash_of, value_text
 from memory.write.idempotency import notify_after_commit
 from protocol.errors import Unavailable
 from protocol.memory.forgetting import ForgetResult, LeftFile, LeftPlace, Receipt, SourceItem, SourcePlace
@@ -38,34 +36,35 @@ from protocol.seams.ports import JobHandle, RetryJob, Tx
 from protocol.seams.rehearsal import rehearse
 
 FINISH_DELAY_MS = 2000
-"""The erase itself finishes what it began, in less; after that the job does."""
+"""The erase itself finishes sooner; where it could not, the job does."""
 TRIES = 3
-"""The number of searches for what was said meanwhile: messages that repeat it all the time are named."""
+"""The most times that places which came to hold the words meanwhile are redacted; those found then are only named."""
 PLACES_NAMED = 1000
+"""The most places that a receipt names; the others are counted."""
 NOTHING = RedactionPlan([], Saying(()), [])
-IDS_OF_JOB = 500  # what a job names is in an index; so many ids are still a short key
+IDS_OF_JOB = 500  # the subject of a job is the key of an index, and so many ids are still a short one
 
 
 class ForgottenRecords(NamedTuple):
-    """The records that one transaction forgot, and the notices of it."""
+    """The result of a transaction that forgets, with its notices."""
 
     result: ForgetResult
     notices: list[Notice]
     said: ForgottenPhrases | None = None
-    """The phrases of the erased records."""
+    """The phrases of the erased records; None where they were only forgotten."""
     files: Sequence[FilePlace] = ()
-    """Places in files of the user that it was taken from."""
+    """Places in files of the user that the records were taken from."""
 
 
 class Erased(Struct, frozen=True):
-    """The number of rows that are gone from each store, and the messages that still hold the words."""
+    """The number of removed rows by kind, and the messages that still hold the words."""
 
     removed: Counter[str]
     remaining: list[SourceItem]
 
 
 class RecordEraser:
-    """Removes records with all that hangs on them, on a transaction."""
+    """Removes records with every row that holds or names them, on a transaction."""
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
@@ -98,17 +97,14 @@ class RecordEraser:
         return Erased(removed, left)
 
     def _has_source(self, tx: Tx, quote: Quote) -> bool:
-        """Return whether a quote that names no message came from a conversation of the home.
-
-        A client of MCP has its conversations elsewhere.
-        """
+        """Return whether a quote without a message is of a conversation in this home; those of MCP clients are not."""
         if quote.turn_id is not None:
             return self._means.read_turn(tx, quote.turn_id) is not None
         return quote.thread_id is not None and self._means.read_thread(tx, quote.thread_id) is not None
 
     def _erase_one(self, tx: Tx, stored: Stored, *, leaves_tombstone: bool) -> Counter[str]:
         means, record, now = self._means, stored.record, self._means.clock.now()
-        key_hash = means.keyed.digest("key", f"{record.scope}\n{record.key}") if leaves_tombstone else None
+        key_hash = key_hash_of(record.scope, record.key, means.keyed) if leaves_tombstone else None
         removed = erase_record(tx, stored, key_hash, now)
         add_event(tx, record.memory_id, now, Change("erased", Actor(kind="system"), None, "deleted", None))
         note_change(tx, means, stored.scope_id)
@@ -123,7 +119,7 @@ def _words_of(stored: Stored, quotes: Sequence[str], earlier: Sequence[Any]) -> 
 
 
 def _with_places(receipt: Receipt, left: Sequence[LeftPlace], sources: Sequence[SourcePlace]) -> Receipt:
-    """The receipt with the places that the words were taken out of, and those that still say them."""
+    """Return the receipt with the places that the words were taken out of, and those that still hold them."""
     backups = [LeftPlace(place="backup", id=name, reason="may_hold_it") for name in receipt.remaining.backups]
     places = [*left[:PLACES_NAMED], *backups]
     remaining = msgspec.structs.replace(receipt.remaining, places=places, more=max(len(left) - PLACES_NAMED, 0))
@@ -132,7 +128,7 @@ def _with_places(receipt: Receipt, left: Sequence[LeftPlace], sources: Sequence[
 
 
 def _with_files(receipt: Receipt, files: Sequence[SayingFile]) -> Receipt:
-    """The receipt with the files of the user that say the words; those of other workspaces are only counted."""
+    """Return the receipt with the files of the user that hold the words; those of other workspaces are only counted."""
     seen = [LeftFile(collection_id=one.collection_id, path=one.path) for one in files if one.is_visible]
     left = receipt.remaining
     more = left.more + len(files) - len(seen[:PLACES_NAMED])
@@ -147,7 +143,7 @@ def _subjects(memory_ids: Sequence[str]) -> list[str]:
 
 
 def finish_later(tx: Tx, means: Collaborators, memory_ids: Sequence[str], *, delay_ms: int = 0) -> None:
-    """Queue the end of an erase; the jobs name what they are about."""
+    """Queue the jobs that finish an erase of some records, or of all that are pending where none is named."""
     for subject in _subjects(memory_ids):
         means.jobs.enqueue(tx, "erase_finish", subject, delay_ms=delay_ms)
 
@@ -167,10 +163,10 @@ class Eraser:
         is_dry: bool = False,
         context: Context | None = None,
     ) -> ForgetResult:
-        """Run a forgetting and tell it; after an erase the receipt says what is left, and whether every byte is gone.
+        """Run a forgetting and send its notices; return its result, after an erase with the receipt.
 
-        The words of what `with_sources_of` finds are taken out of every place that says them. Files that still say
-        them are looked for in the collections that are visible in `context`.
+        The words of the records that `with_sources_of` returns are taken out of every place that holds them. Files that
+        still do are searched in the collections that are visible in `context`. `is_dry`: roll everything back.
         """
         include_sources = with_sources_of is not None
         plan = await self._plan_redaction(with_sources_of) if with_sources_of is not None else NOTHING
@@ -205,7 +201,7 @@ class Eraser:
     async def _list_files(
         self, forgotten: ForgottenRecords, plan: RedactionPlan, context: Context | None
     ) -> Sequence[SayingFile]:
-        """Return the files of the user that say what was erased."""
+        """Return the files of the user that hold the erased words."""
         if self._means.files is None or (context is None and not forgotten.files):
             return []
         return await self._means.files.list_saying(plan.saying, forgotten.files, context)
@@ -213,7 +209,7 @@ class Eraser:
     async def _build_rehearsal_result(
         self, forgotten: ForgottenRecords, plan: RedactionPlan | None, context: Context | None
     ) -> ForgetResult:
-        """The result of a rehearsal, with what would stay."""
+        """Return the result of a rehearsal, with the places that would still hold the words."""
         receipt, said = forgotten.result.receipt, forgotten.said
         if receipt is None or said is None:
             return forgotten.result
@@ -234,9 +230,9 @@ class Eraser:
         return await self._sources.plan(said, memory_ids, include_sources=True)
 
     async def _rest(self, said: ForgottenPhrases | None, *, include_sources: bool) -> RedactionPlan:
-        """Return the plan for the places that still hold the words after the erase.
+        """Return the plan of the places that still hold the words after the erase.
 
-        Places that arrived during the search are redacted as well; what is still written then is left.
+        Places that were written during the search are redacted, too, `TRIES` times; those that are left then are named.
         """
         if said is None:
             return NOTHING
@@ -253,15 +249,15 @@ class Eraser:
         notify_after_commit(tx, self._means, self._sources.take_out(tx, plan))
 
     def promise(self, tx: Tx) -> None:
-        """Queue the end of whatever is pending, for a transaction that deletes more than it can name."""
+        """Queue the job that finishes every pending erase, for a transaction that deletes more than a job can name."""
         finish_later(tx, self._means, [], delay_ms=FINISH_DELAY_MS)
 
     async def keep_promise(self) -> bool:
-        """Finish what was deleted now; False where the job has to do it."""
+        """Finish every pending erase now; return False where the job has to."""
         return await self._finish_now([])
 
     async def _finish_now(self, memory_ids: Sequence[str]) -> bool:
-        """Finish what the transaction left to its job, and spare the job; False where the job has to do it."""
+        """Finish an erase now and cancel its job; return False where the job has to do it."""
 
         def spare(tx: Tx) -> None:
             for subject in _subjects(memory_ids):
@@ -270,13 +266,12 @@ class Eraser:
         try:
             return await self._finish(memory_ids, spare)
         except Unavailable:
-            return False  # it is erased, which no failure of the rest changes
+            return False  # the rows are erased; the job wipes the files
 
     async def _finish(self, memory_ids: Sequence[str], then: Callable[[Tx], object]) -> bool:
-        """Have the files forget as well; False while another reader or writer holds them.
+        """Wipe the files, and run `then` in the transaction that notes it; return False while a process holds them.
 
-        The files forget everything that was erased before: whoever finishes first does it for all processes of the
-        home.
+        Wiping removes everything that was erased before, so that one process does it for all processes of the home.
         """
         means, before = self._means, await self._means.db.read(pending_erases)
         is_done_by_another = bool(memory_ids) and not {*memory_ids} & {*before}
@@ -295,7 +290,7 @@ class Eraser:
         return True
 
     async def finish_erase(self, handle: JobHandle) -> None:
-        """The handler of `erase_finish` jobs: finish what the job names, again and again until it succeeds."""
+        """Run an `erase_finish` job: finish the erases that it names. Raises `RetryJob` until that succeeds."""
         memory_ids = [memory_id for memory_id in handle.job.subject.split(",") if memory_id]
         if not await self._finish(memory_ids, handle.finish):
             raise RetryJob("wal_busy")

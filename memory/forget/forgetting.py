@@ -1,12 +1,13 @@
-"""Forgetting: what a target names, tombstones that can be undone, expiry by the clock.
+"""Forgets the records that a target names, by tombstones that can be undone or by an erase, and expires records.
 
-Rule 1: what is forgotten is out of every index in the same transaction, and in no answer that starts after it.
-Rule 2: what was learnt from a turn or thread goes with it; what was learnt elsewhere stays and loses the quotes from
-there.
-A record is forgotten alone: others that rest on the same words of a turn are named, as a sentence may state two facts.
-Rule 3: whatever is under way from what is forgotten comes too late: it is marked in the same transaction, and named in
-the answer.
-Rule 4: a rehearsal does all of it and is rolled back, so that it counts what the real run will count.
+Rule 1: a forgotten record leaves every index in the same transaction, and is in no answer that starts after it.
+Rule 2: a turn or thread is forgotten with the records that were learnt from it. Records that were learnt elsewhere stay
+and lose their quotes from there.
+Rule 3: a record is forgotten alone. Others that rest on the same words of a turn are named, since one sentence may
+state two facts.
+Rule 4: work that is under way writes nothing of a forgotten source: the same transaction marks it, and the answer names
+the cancelled runs.
+Rule 5: a rehearsal does all of it and is rolled back, so that it counts what the real run will count.
 """
 
 from collections import Counter
@@ -18,7 +19,7 @@ import msgspec
 from memory.forget.erasing import ForgottenRecords, RecordEraser, finish_later
 from memory.forget.sources import Sources
 from memory.ports import Collaborators
-from memory.proposals.file_places import place_of
+from memory.proposals.file_places import file_place_of
 from memory.proposals.forgotten_sources import Mark, cancel_in_scope, cancel_runs, marks_of_words, note_forgotten
 from memory.read.vectors import RecordVectors
 from memory.rows.candidates import candidates_in, erase_candidate, forget_candidate, lift_doubt, show_again
@@ -88,10 +89,10 @@ from protocol.notifications import MemoryForgotten
 from protocol.record import Actor, Record
 from protocol.seams.ports import Tx
 
-SWEEP_LIMIT = 100  # records of one sweep transaction; a writer that waits for it waits milliseconds
+SWEEP_LIMIT = 100  # records of one sweep transaction, so that other writers wait for milliseconds
 SWEEP_ROWS = 5000  # rows of bookkeeping, which cost a hundredth of a record
 OfOneRecord: TypeAlias = ForgetById | ForgetByKey | ForgetByPath
-"""The targets that name a record, and no source of several."""
+"""The targets that name one record, and no source or scope of several."""
 KEPT_MS: Mapping[Bookkeeping, int] = {
     "answers": KEEP_ANSWERS_MS,
     "changes": DAY_MS,
@@ -99,12 +100,12 @@ KEPT_MS: Mapping[Bookkeeping, int] = {
     "decisions": 180 * DAY_MS,
     "repetitions": 180 * DAY_MS,
 }
-"""The time for which each kind of bookkeeping is kept.
-Long enough for a retry, for every process to look, to ask why last season's message was not kept."""
+"""The milliseconds for which each kind of bookkeeping is kept: long enough for a retry, for every process to read a
+change, and for a person to ask why last season's message was not saved."""
 
 
 class Forgetter:
-    """Takes records away, on a transaction."""
+    """Forgets, erases, restores and expires records, on a transaction."""
 
     def __init__(self, means: Collaborators, sources: Sources, vectors: RecordVectors) -> None:
         self._means = means
@@ -115,18 +116,19 @@ class Forgetter:
     def targets(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[Stored]:
         """Return the records that a target names and that the caller may see; an unknown target names none.
 
-        With its sources a record goes in every version: an earlier one would need them still.
+        A record that is erased with its sources goes with its earlier versions, which rest on the same sources.
         """
         named = self._find_target_ids(tx, params, scopes)
         if params.include_sources and isinstance(params.target, OfOneRecord):
             named += [earlier for memory_id in named for earlier in earlier_versions(tx, memory_id)]
         found = [get_record(tx, memory_id) for memory_id in named]
-        # a tombstone may be erased, but not made again
+        # a forgotten record may be erased, but not forgotten again
         statuses = ALL if params.mode == "erase" else KEPT
         view = View(frozenset(scope_ids_of(tx, scopes)), statuses, self._means.clock.now(), shows_regulated=True)
         return [s for s in found if s is not None and (is_visible(s.seen, view) or _is_hidden_there(s, view))]
 
     def _find_target_ids(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[str]:
+        """Return the ids of the records that a target names, whether the caller may see them or not."""
         target = params.target
         if isinstance(target, ForgetById):
             return [target.memory_id]
@@ -146,17 +148,17 @@ class Forgetter:
         return records_in(tx, scope_id) if scope_id is not None else []
 
     def forget(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], actor: Actor) -> ForgottenRecords:
-        """Tombstone or erase what the target names."""
+        """Forget or erase the records that the target names. Raises `CallerError` for sources of a mere forgetting."""
         if params.include_sources and params.mode != "erase":
             raise CallerError.at("$.include_sources", "Messages are changed by an erase only: it cannot be undone")
         return self._forget(tx, params, scopes, actor, self.targets(tx, params, scopes))
 
     def erase_withheld(self, tx: Tx, memory_ids: Sequence[str], actor: Actor) -> ForgottenRecords:
-        """Erase records that hold a number which is not kept, whatever scope they are of."""
+        """Erase those of some records that are withheld for their numbers, whatever their scope."""
         return self.erase(tx, withheld_of(tx, memory_ids), actor, restore_superseded=True)
 
     def erase(self, tx: Tx, found: Sequence[Stored], actor: Actor, *, restore_superseded: bool) -> ForgottenRecords:
-        """Erase just these records, whatever scope they are of."""
+        """Erase just these records, whatever their scope."""
         scopes = list({stored.record.scope for stored in found})
         params = ForgetParams(target=ForgetById(memory_id=""), mode="erase", restore_superseded=restore_superseded)
         return self._forget(tx, params, scopes, actor, found)
@@ -164,6 +166,7 @@ class Forgetter:
     def _forget(
         self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], actor: Actor, found: Sequence[Stored]
     ) -> ForgottenRecords:
+        """Forget or erase these records, with the quotes, candidates and open runs that the target reaches."""
         is_erase = params.mode == "erase"
         ids = [stored.record.memory_id for stored in found]
         notices: list[Notice] = []
@@ -199,21 +202,21 @@ class Forgetter:
         taken_from = [
             place
             for stored in found
-            if (place := place_of(stored.record.provenance, stored.record.content)) is not None
+            if (place := file_place_of(stored.record.provenance, stored.record.content)) is not None
         ]
         return ForgottenRecords(result, notices, said, taken_from)
 
     def _list_beside(self, tx: Tx, scopes: Sequence[Scope], gone: Sequence[str]) -> list[str]:
-        """Return the active records of the scopes that stay and rest on the same words of a turn."""
+        """Return the active records of the scopes that rest on the same words of a turn as those that are gone."""
         view = View(frozenset(scope_ids_of(tx, scopes)), ACTIVE, self._means.clock.now(), shows_regulated=True)
         beside = dict.fromkeys(other for memory_id in gone for other in list_on_same_words(tx, memory_id))
         found = [get_record(tx, memory_id) for memory_id in beside if memory_id not in gone]
         return [one.record.memory_id for one in found if one is not None and is_visible(one.seen, view)]
 
     def _hold(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], found: Sequence[Stored]) -> list[Cancelled]:
-        """Forget for what is under way as well.
+        """Mark the target, the words of its records and the turns that taught them as forgotten for all open work.
 
-        The target, the words of its records, and the turns that taught them.
+        Return the runs that this cancels.
         """
         target = params.target
         marks = [mark for s in found for mark in marks_of_words(s.record.scope, (s.text_hash, s.fingerprint))]
@@ -234,7 +237,7 @@ class Forgetter:
         note_forgotten(tx, self._means, marks)
         return cancel_runs(tx, self._means, lambda run: run.turn_id in turns or run.thread_id == source.thread_id)
 
-    # -- what a turn, a thread or a scope leaves beside its records --------------------------------------------------
+    # -- quotes and candidates of a turn, a thread or a scope --------------------------------------------------------
 
     def _loosen(
         self,
@@ -245,7 +248,10 @@ class Forgetter:
         actor: Actor,
         notices: list[Notice],
     ) -> Counter[str]:
-        """Take a source's quotes from what was learnt elsewhere, and forget the candidates that came from it."""
+        """Remove a source's quotes from records learnt elsewhere, and forget the candidates that came from it.
+
+        Return the number of removed rows by kind; notices are added to `notices`.
+        """
         target, removed = params.target, Counter[str]()
         active = scope_ids_of(tx, scopes)
         if isinstance(target, OfOneRecord):
@@ -277,6 +283,7 @@ class Forgetter:
         actor: Actor,
         notices: list[Notice],
     ) -> int:
+        """Remove a source's quotes from records and candidates that stay; return how many, and add the notices."""
         now, removed = self._means.clock.now(), 0
         for quoting in holders_of_quotes(tx, source):
             memory_id, candidate_id = quoting
@@ -296,7 +303,7 @@ class Forgetter:
         return removed
 
     def bury(self, tx: Tx, stored: Stored, actor: Actor, *, restore_superseded: bool) -> list[Notice]:
-        """Make a tombstone: out of every index now, restorable for a while."""
+        """Forget a record: it leaves every index now, and can be restored until the retention ends."""
         remove_text(tx, stored.row)
         remove_vectors(tx, stored.row)
         before = stored.record.status
@@ -308,7 +315,7 @@ class Forgetter:
         return notices
 
     def _forget_proposals(self, tx: Tx, stored: Stored) -> list[Notice]:
-        """Forget with a record the proposals that said the same, or became it; return the notices."""
+        """Forget with a record the candidates that say the same, or became it; return the notices."""
         memory_id, now = stored.record.memory_id, self._means.clock.now()
         notices: list[Notice] = []
         for candidate_id in candidates_saying(tx, stored):
@@ -318,7 +325,7 @@ class Forgetter:
         return notices
 
     def _bring_back(self, tx: Tx, memory_id: str, actor: Actor) -> list[Notice]:
-        """A record that the forgotten one had replaced holds again."""
+        """Restore the record that a forgotten one had superseded, unless its key is taken; return the notices."""
         old = get_record(tx, memory_id)
         if old is None or old.record.status != "superseded" or is_key_taken(tx, old):
             return []
@@ -326,9 +333,10 @@ class Forgetter:
         return [build_changed_notice(_current(tx, memory_id), "restored", None)]
 
     def restore(self, tx: Tx, memory_id: str, scopes: Sequence[Scope], actor: Actor) -> tuple[Record, list[Notice]]:
-        """Undo a tombstone or a merge.
+        """Undo a forgetting, a merge or an archiving; return the record and the notices.
 
-        The record is again what it was, and what was brought back in its place is replaced again.
+        The record has its former status, and the record that was restored in its place is superseded again. Raises
+        `CallerError("not_found")`, and `Refused("conflict")` where it is not forgotten or its key is taken.
         """
         now = self._means.clock.now()
         stored = get_record(tx, memory_id)
@@ -357,14 +365,14 @@ class Forgetter:
         return record, [*notices, build_changed_notice(record, "restored", None)]
 
     def _reactivate(self, tx: Tx, stored: Stored, actor: Actor) -> tuple[Record, list[Notice]]:
-        """Undo a merge, after which both records hold, or take a record out of the archive."""
+        """Make a merged or archived record active again, beside the one that it was merged into."""
         if is_key_taken(tx, stored):
             raise Refused("conflict", "Another memory has that key now.")
         notice = reactivate(tx, self._means, stored, actor)
         return _current(tx, stored.record.memory_id), [notice]
 
     def _replace_again(self, tx: Tx, stored: Stored, actor: Actor) -> list[Notice]:
-        """Replace again the record that was restored when this one was forgotten; return the notices."""
+        """Supersede again the record that was restored when this one was forgotten; return the notices."""
         old = get_record(tx, stored.record.supersedes) if stored.record.supersedes is not None else None
         if old is None or old.record.status != "active" or old.scope_id != stored.scope_id:
             return []
@@ -374,9 +382,9 @@ class Forgetter:
     # -- the clock -------------------------------------------------------------------------------------------------
 
     def sweep(self, tx: Tx, retention_days: int) -> tuple[int, list[Notice]]:
-        """Do a part of what the clock has made due: expiry, the end of retention, old answers.
+        """Expire records whose time is over, erase those whose retention is, and drop old bookkeeping: a part of each.
 
-        Returns how much was done.
+        Return how many records that were, plus one for each kind of bookkeeping with a whole part; and the notices.
         """
         means, now = self._means, self._means.clock.now()
         expired = list_expired_records(tx, now, SWEEP_LIMIT)
@@ -391,17 +399,14 @@ class Forgetter:
         return done, notices
 
     def due_at(self, tx: Tx, retention_days: int) -> int | None:
-        """Return when the next pass has something to do, in Unix milliseconds; None where nothing waits."""
+        """Return when the next record expires or is to be erased, in Unix milliseconds; None where none is."""
         expiry, forgotten = next_expiry(tx), first_forgotten(tx)
         times = [expiry, forgotten + retention_days * DAY_MS if forgotten is not None else None]
         return min((at for at in times if at is not None), default=None)
 
 
 def _is_hidden_there(stored: Stored, view: View) -> bool:
-    """Return whether a record is a damaged or withheld one of the caller's.
-
-    No answer shows it, but it can be removed.
-    """
+    """Return whether a record of the caller's scopes is damaged or withheld: hidden from answers, but removable."""
     is_there = stored.record.status in view.statuses or stored.record.status not in ALL
     return (not stored.is_intact or stored.seen.is_withheld) and stored.scope_id in view.scope_ids and is_there
 
@@ -420,6 +425,6 @@ def _current(tx: Tx, memory_id: str) -> Record:
 
 
 def _build_deleted_notice(record: Record) -> Notice:
-    """A forgetting names the record and not its content."""
+    """Return the notice of a forgetting, which names the record and not its content."""
     notice = build_changed_notice(msgspec.structs.replace(record, status="deleted"), "deleted", None)
     return Notice(notice.method, msgspec.structs.replace(notice.params, record=None))

@@ -1,7 +1,7 @@
-"""Finds the words that are a forgotten memory's own, and decides on each place that holds them.
+"""Finds the words that are a forgotten memory's own, and plans their removal from each place that holds them.
 
-Rule 1: pure. What a record that the user keeps says as well is not taken from anywhere: it is that one's, too.
-Rule 2: what stays is named with the reason; nothing is left out silently.
+Rule 1: pure. Words that a kept record holds, too, are removed from no place.
+Rule 2: a place that still holds words is named with the reason; none is left out silently.
 """
 
 from collections import Counter
@@ -19,14 +19,18 @@ from protocol.saying import FIRST_UNSPACED, Saying, fold_text, texts_in
 from protocol.seams.shelves import SayingRow
 
 LEAST_WORD = 3
+"""The fewest characters of a value that is searched for by itself."""
 LEAST_DIGITS = 4
+"""The fewest digits of a number that is; a year never is."""
 YEAR = compile_late(r"(?:19|20)\d\d")
 LEAST_MIXED = 6
-"""Letters with figures: "20th" and "100km" are words of the language."""
+"""The fewest characters of a code of letters and figures: "20th" and "100km" are words of the language."""
 LEAST_UNSPACED = 2
-COMMON_ROWS = 20
-"""A single word that more places say is a word of the language, or of all the user's life, and not the memory's own."""
+"""The fewest characters of a value in a script without blanks."""
 LEAST_NAME = 4
+"""The fewest characters of a name or a code."""
+COMMON_ROWS = 20
+"""A single word in more places than this is common, and not the memory's own."""
 AROUND = ".,;:!?\"'()[]{}\u201c\u201d\u2018\u2019\u00ab\u00bb\u2026"
 SENTENCE_END = compile_late(r"[.!?:]\Z")
 NO_VOWEL = compile_late(r"[b-df-hj-np-tv-xz]{5,}")
@@ -34,12 +38,14 @@ PERSONS = frozenset({"user", "user's", "users"})
 
 
 class ForgottenPhrases(Struct, frozen=True):
-    """The phrases of forgotten memories: what they state, and what was said from which they were learnt."""
+    """The phrases of forgotten memories."""
 
     stated: Saying
+    """Their contents, values and names."""
     quoted: Saying
+    """The quotes from which they were learnt."""
     words: frozenset[str]
-    """Those of the stated ones that are a single word: a value, a name, a code."""
+    """Stated phrases of a single word: a value, a name, a code."""
 
     @property
     def all(self) -> Saying:
@@ -52,12 +58,12 @@ class MemoryWords(Struct, frozen=True):
 
     content: str
     values: Sequence[Any]
-    """Its value, and those that were changed in place."""
+    """Its value, and earlier ones that were changed in place."""
     quotes: Sequence[str]
 
 
 def collect_phrases(memories: Sequence[MemoryWords], is_telling: Callable[[str], bool]) -> ForgottenPhrases:
-    """Return the phrases of some memories; `is_telling` knows a function word."""
+    """Return the phrases of some memories; `is_telling` returns False for a function word."""
     values = [told for one in memories for value in one.values for told in _values(value, is_telling)]
     values += [name for one in memories for name in _names(one.content, is_telling)]
     stated = [text for one in memories for text in _wordings(one.content, is_telling)]
@@ -67,7 +73,7 @@ def collect_phrases(memories: Sequence[MemoryWords], is_telling: Callable[[str],
 
 
 def _wordings(text: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
-    """A statement as it stands, and without who it is about: an echo says "your" where the user said "my"."""
+    """Yield a statement as it stands, and without the words for its person: an echo has "your" for the user's "my"."""
     yield text
     words = fold_text(text).split()
     place = next((n for n, word in enumerate(words) if word not in PERSONS and is_telling(word)), len(words))
@@ -76,7 +82,7 @@ def _wordings(text: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
 
 
 def _values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
-    """The texts of a value that say something by themselves."""
+    """Yield the texts of a value that can be searched for by themselves."""
     for text in texts_in(list(value.values()) if isinstance(value, dict) else value):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
         flat = fold_text(text)
         figures = flat.replace(".", "").replace("-", "")
@@ -87,9 +93,9 @@ def _values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
 
 
 def _names(content: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
-    """The words of a statement that name one thing alone.
+    """Yield the words of a statement that can be searched for by themselves: codes, and capitalised names.
 
-    Codes, and names in a language that writes other words small.
+    Names are known only in languages that write other nouns small.
     """
     words = content.split()
     has_names = _beside_nouns().isdisjoint(map(str.casefold, words))
@@ -102,12 +108,12 @@ def _names(content: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
 
 @cache
 def _beside_nouns() -> frozenset[str]:
-    """Return the words of languages in which every noun is written like a name: beside one of them no name is known."""
+    """Return words of languages in which every noun is capitalised: beside one of them no name can be told apart."""
     return frozenset(list_words("forgetting", "nouns_look_like_names"))
 
 
 def _is_code(word: str) -> bool:
-    """Return whether no language has such a word: a number, letters with figures, letters that cannot be pronounced."""
+    """Return whether a word is a number, letters with figures, or consonants that no language has in a row."""
     if word.isdigit():
         return _is_own_number(word)
     is_mixed = len(word) >= LEAST_MIXED and ":" not in word and any(map(str.isdigit, word))
@@ -119,7 +125,7 @@ def _is_own_number(digits: str) -> bool:
 
 
 class RedactionPlan(NamedTuple):
-    """The places out of which words are taken, those words, and the places that stay."""
+    """The places from which words are removed, those words, and the places that still hold some."""
 
     taken: list[SayingRow]
     saying: Saying
@@ -127,29 +133,28 @@ class RedactionPlan(NamedTuple):
 
     @property
     def sources(self) -> list[SourcePlace]:
-        """The places out of which the words are taken."""
+        """The places from which words are removed, each once."""
         return list(dict.fromkeys(SourcePlace(place=one.place, id=one.id) for one in self.taken))
 
 
 class KeptRecords(Struct, frozen=True):
-    """Records by id, as far as a forgetting has to know them.
-
-    Some are active, some can be restored, and some are forgotten now.
-    """
+    """The ids of the records that hold some of the words."""
 
     active: Collection[str]
     restorable: Collection[str]
+    """Those that were forgotten before and can be restored."""
     forgotten: Collection[str]
+    """Those that are forgotten now."""
 
 
 OF_MEMORY = frozenset({"evidence", "earlier_value", "decision", "answer"})
-"""Places that hang on a record, and are named with it."""
+"""The kinds of places that belong to a record: where that is named, they are not."""
 
 
 def plan_of(
     found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords, *, include_sources: bool
 ) -> RedactionPlan:
-    """Return the action for each place that was found."""
+    """Return the plan for the places that were found; without `include_sources` every place stays and is named."""
     others = [one for one in found if not (one.place in {"memory", *OF_MEMORY} and one.id in kept.forgotten)]
     theirs = _find_kept_phrases(others, said, kept)
     common = _common_phrases(others, said) - theirs
@@ -178,7 +183,7 @@ def plan_of(
 
 
 def _find_kept_phrases(found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords) -> frozenset[str]:
-    """Return the words of kept records, and the quotes that they rest upon."""
+    """Return the phrases that kept records hold, and the quotes that they rest on."""
     stated = (one.in_texts for one in found if one.place == "memory" and one.id in kept.active)
     quoted = (
         (one.in_texts & said.quoted.phrases) - said.stated.phrases
@@ -189,5 +194,6 @@ def _find_kept_phrases(found: Sequence[SayingRow], said: ForgottenPhrases, kept:
 
 
 def _common_phrases(found: Sequence[SayingRow], said: ForgottenPhrases) -> frozenset[str]:
+    """Return the single words that are in more than `COMMON_ROWS` places."""
     rows = Counter(word for one in found if one.place != "memory" for word in one.in_texts & said.words)
     return frozenset(word for word, count in rows.items() if count > COMMON_ROWS)

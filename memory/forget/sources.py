@@ -1,8 +1,8 @@
-"""Searches the home for what a forgotten memory said, and takes it out of every place that may lose it.
+"""Searches the home for the words of a forgotten memory, and removes them from every place that may lose them.
 
-Rule 1: a search reads each house in short snapshots; what is found is compared again in the transaction that changes
+Rule 1: a search reads each house in short snapshots; a found place is compared again in the transaction that changes
 it.
-Rule 2: what cannot be read is named like what stays: nobody says that nothing is there.
+Rule 2: a place that cannot be read is named like one that still holds the words.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ TELLING_WORD = "zebrafish"  # any word that is no function word in any language
 
 
 class Sources:
-    """Finds and takes out."""
+    """Finds the places of the home that hold some words, and removes these."""
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
@@ -36,7 +36,7 @@ class Sources:
         return (TEXTS, *self._means.searched)
 
     def read_phrases(self, tx: Tx, found: Sequence[Stored]) -> ForgottenPhrases:
-        """Return the phrases of some records."""
+        """Return the phrases of some records, with those of their quotes and earlier values."""
         memories = [
             MemoryWords(
                 s.record.content,
@@ -52,7 +52,7 @@ class Sources:
         return terms(f"{TELLING_WORD} {word}") != terms(TELLING_WORD)
 
     async def plan(self, said: ForgottenPhrases, forgotten: Sequence[str], *, include_sources: bool) -> RedactionPlan:
-        """Return the action for each place of the home that holds the words now."""
+        """Return the plan for the places of the home that hold the words now; `forgotten` are ids of their records."""
         saying = said.all
         if not saying.phrases:
             return RedactionPlan([], saying, [])
@@ -72,7 +72,7 @@ class Sources:
         return plan._replace(left=[*plan.left, *left, *await self._means.look_into_files(saying)])
 
     def take_out(self, tx: Tx, plan: RedactionPlan) -> list[Notice]:
-        """Do what was planned. A proposal that says it goes as a whole."""
+        """Remove the words from the planned places; a candidate that holds some is erased. Return the notices."""
         note_phrases(tx, self._means, plan.saying)
         for house in self._houses:
             house.take_out(tx, plan.saying, plan.taken)

@@ -19,10 +19,9 @@ from protocol.models import Model
 from protocol.settings import GatewayConfig
 
 POLICY_TIMEOUT_MS = 10_000
-"""It only reads the message, so that nothing can hold it up but a machine with too much to do; and a turn without it
-learns nothing."""
+"""The hook only reads the message, so that only an overloaded machine delays it; a turn without it learns nothing."""
 RECALL_TIMEOUT_MS = 61_000
-"""It ends by itself at `gateway.recall.deadline_ms.turn`, which is a minute at most, and gives what it has by then."""
+"""Recall ends by itself at `gateway.recall.deadline_ms.turn`, a minute at most, with the records that it has then."""
 ACTIVE_RECALL_TIMEOUT_MS = 800
 EXTRACTION_TIMEOUT_MS = 60_000
 EXTRACTION_RETRY = Retry(attempts=3)
@@ -31,10 +30,10 @@ EXTRACTION_RETRY = Retry(attempts=3)
 def build(
     service: MemoryForTurns, settings: Callable[[], GatewayConfig], model: Model
 ) -> tuple[list[Subscription], dict[str, ToolCall]]:
-    """The hooks of durable memory in dispatch order, and its tools by name."""
+    """Return the hooks of durable memory in dispatch order, and the callable of each of its tools by name."""
 
     def while_on(*switches: str) -> Callable[[], bool]:
-        """Memory is on, and one of these switches is (none given: memory alone decides)."""
+        """Return a test that memory is on, and one of these switches of its settings, if any are given."""
 
         def is_on() -> bool:
             memory = settings().memory

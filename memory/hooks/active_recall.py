@@ -1,7 +1,7 @@
-"""Active recall: what the validated plan asks of durable memory beyond the words of the message.
+"""Active recall: the records that a turn's validated plan names, beyond those that its words find.
 
-Rule 1: the plan is a wish; scopes, floor and visibility are judged by the service as for any other read.
-Rule 2: what is in the prompt already is never shown twice.
+Rule 1: the plan only proposes targets; the service applies scopes, floor and visibility as for any other read.
+Rule 2: a record that is in the prompt already is never shown twice.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from protocol.record import Category, Record
 
 CONTEXT_ID = "memory_active"
 MAX_TARGETS = 6
-PER_CATEGORY = 3  # a category is a wide question: a few records of each leave room for the other targets
+PER_CATEGORY = 3  # a category has many records: a few of each leave room for the other targets
 
 
 def _as_hit(record: Record) -> Hit:
-    """A record that was named, not searched for."""
+    """Return a record that was named, not searched for, as a hit."""
     return Hit(record=record, score=1.0, breakdown={}, snippet="", matched_terms=[])
 
 
@@ -32,7 +32,7 @@ class ActiveRecall:
         self._service = service
 
     async def __call__(self, given: HookInput) -> HookOutput:
-        """The records that the plan names; nothing at all for a turn whose plan wants no durable memory."""
+        """Return a context with the records that the plan names; no contribution where it names no durable memory."""
         if given.plan is None or given.plan.durable.status == "skip" or not given.plan.durable.targets:
             return HookOutput()
         if given.context.mode == "chat":
@@ -79,6 +79,6 @@ class ActiveRecall:
 
 
 def is_shown(record: Record, agent_id: str | None) -> bool:
-    """Return whether a record fetched by its name may go into an agent's prompt, by the same rule as a search hit."""
+    """Return whether a record fetched by its key may go into an agent's prompt, by the same rule as a search hit."""
     is_own = not is_note(record) or (agent_id is not None and find_note_author(record.provenance) == agent_id)
     return is_own and record.status == "active" and record.sensitivity in {"normal", "personal"}

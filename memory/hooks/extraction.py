@@ -1,9 +1,9 @@
-"""Learning from a finished turn: who may be learnt from, what the extractor is asked, what its answer is worth.
+"""Learns from a finished turn: checks whether it may, asks the extractor, and hands its facts to the service.
 
-Rule 1: every reason not to learn is a skip with the contract's own code, asked in the contract's order.
-Rule 2: an answer is untrusted: each fact stands alone, and the service decides on each; nothing is written here.
-Rule 3: a run that was tried before and committed answers with what it did then.
-Rule 4: a model that finds nothing takes nothing away: what the rules find without a model, they find then too.
+Rule 1: every reason not to learn is a skip with the contract's own code, checked in the contract's order.
+Rule 2: an answer is untrusted: each fact is validated alone, and the service decides on each; nothing is written here.
+Rule 3: a run with an earlier, committed attempt answers with the counts of that.
+Rule 4: where a model finds nothing, the rules are asked, as they are without a model.
 """
 
 import re
@@ -33,8 +33,9 @@ MAX_TRANSCRIPT_CHARS = 16_000
 MAX_TOOL_EVENTS = 16
 MAX_EVENT_CHARS = 200
 KEEPS = "memory_remember"
-"""The tool that keeps what a model was asked to keep."""
+"""The tool by which a model stores a record."""
 MANIFEST_LIMIT = 24
+"""The most known memories in the extractor's request."""
 
 _FENCED = compile_late(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.DOTALL)
 
@@ -44,12 +45,15 @@ class _Answer(msgspec.Struct):
 
 
 class _Found(Struct, frozen=True):
-    """Facts, how many more were malformed, and too many, and whether rules found them in the user's own words."""
+    """The facts of a turn."""
 
     facts: list[Fact]
     malformed: int
+    """The number of further facts that are not well formed."""
     too_many: int
+    """The number of well-formed facts beyond `MAX_FACTS`."""
     is_by_rule: bool = False
+    """Rules found them in the user's own words."""
 
 
 def user_items(given: HookInput) -> dict[str, str]:
@@ -58,7 +62,7 @@ def user_items(given: HookInput) -> dict[str, str]:
 
 
 def reason_to_skip(given: HookInput, config: GatewayConfig) -> str | None:
-    """Return the code for which nothing is learnt from the turn, or None."""
+    """Return the code of the reason for which nothing is learnt from the turn, or None."""
     if not config.memory.background_extraction_enabled:
         return "extraction_disabled"
     if not config.memory.enabled:
@@ -79,12 +83,12 @@ def reason_to_skip(given: HookInput, config: GatewayConfig) -> str | None:
 
 
 def _as_given(raw: Any) -> Any:
-    """A fact whose absent members may be written as null: they take the conservative value all the same."""
+    """Return a fact without members that are null: they take the conservative default, as absent ones do."""
     if not isinstance(raw, dict):
         return raw
     fact: dict[str, Any] = {name: value for name, value in raw.items() if value is not None}  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(fact.get("same_as", ""), str):
-        del fact["same_as"]  # a claim that names nothing is none, and the fact stands without it
+        del fact["same_as"]  # it names no record, and the fact stands without it
     semantic: Any = fact.get("semantic")
     if isinstance(semantic, dict):
         fact["semantic"] = {name: value for name, value in semantic.items() if value is not None}  # pyright: ignore[reportUnknownVariableType]
@@ -92,9 +96,9 @@ def _as_given(raw: Any) -> Any:
 
 
 def read_answer(text: str) -> tuple[list[Fact], int, int]:
-    """Return the facts of an answer that are well formed, how many are not, and how many were too many.
+    """Return the well-formed facts of an answer, how many are malformed, and how many were too many.
 
-    Raises `HookFailure` where the whole is no such answer.
+    Raises `HookFailure("bad_json")` where the text is no such answer.
     """
     fenced = _FENCED.match(text)
     try:
@@ -112,7 +116,7 @@ def read_answer(text: str) -> tuple[list[Fact], int, int]:
 
 
 def _transcript(given: HookInput) -> list[dict[str, str]]:
-    """The messages in order, within the budget; the user's own words are the last to go."""
+    """Return the messages in order, within the budget, of which the user's are given room first."""
     texts = {item.item_id: shorten(item.text, MAX_ITEM_CHARS) for item in given.transcript}
     room = MAX_TRANSCRIPT_CHARS
     kept: set[str] = set()
@@ -143,7 +147,7 @@ class Extraction:
         self._model = model
 
     async def __call__(self, given: HookInput) -> HookOutput:
-        """The statistics of what was learnt.
+        """Learn from the turn; return the counts of the results as a diagnostic.
 
         Raises `SkipRun` where nothing may be learnt, `HookFailure` where the extractor failed.
         """
@@ -172,24 +176,23 @@ class Extraction:
         stats["rejected"] += found.too_many
         return _output(stats, too_many=found.too_many)
 
-    async def _facts(self, given: HookInput, said: Mapping[str, str]) -> "_Found":
+    async def _facts(self, given: HookInput, said: Mapping[str, str]) -> _Found:
         """Return the facts that a model found; where it found none or there is no model, those found by rule.
 
-        A model that finds nothing in a turn that kept something by a tool has seen that: rules would keep it a second
-        time.
+        Where a tool of the turn has stored a record, an empty answer counts: rules would store that a second time.
         """
         answer = await self._answer(given, said)
         if answer is not None and (answer.facts or _has_kept(given)):
             return answer
-        found = await to_thread.run_sync(extract_statements, said)  # milliseconds that are not the loop's
+        found = await to_thread.run_sync(extract_statements, said)  # milliseconds, which would hold up the event loop
         facts = file_in_workspace(found, given.context.workspace_id)
         if not facts and answer is None:
             raise SkipRun("extractor_unavailable")
         malformed = answer.malformed if answer is not None else 0
         return _Found(facts[:MAX_FACTS], malformed, max(0, len(facts) - MAX_FACTS), is_by_rule=True)
 
-    async def _answer(self, given: HookInput, said: Mapping[str, str]) -> "_Found | None":
-        """Return a model's answer, None without a model. Raises `HookFailure`."""
+    async def _answer(self, given: HookInput, said: Mapping[str, str]) -> _Found | None:
+        """Return the facts of a model's answer; None where no model is configured. Raises `HookFailure`."""
         if not self._model.is_configured("extractor"):
             return None
         try:

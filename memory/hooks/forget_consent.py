@@ -1,10 +1,10 @@
 """Checks that the user wants a model's forgetting: one record a turn by their wish, any other one after their yes.
 
-Rule 1: a wish stands in the user's own words and names the memory: by its words, or as what they were just shown.
+Rule 1: a wish stands in the user's own words and names the memory: by its words, or as a memory that they were shown.
 "Forget that." says "never mind" as well: it is a wish for the one memory that was shown last, and else asked about.
-Rule 2: what is asked about is confirmed by the very next words of the user in that thread, once, or not at all.
-A yes is all that they say, or it names the memory or forgetting: "yes please, tell me more" answers something else.
-Rule 3: a model that was given a pasted text may have asked for what that wants: there a yes has to speak of forgetting.
+Rule 2: a question about a record is answered by the next words of the user in that thread, once, or not at all. A yes
+is all that they say, or it names the memory or forgetting: "yes please, tell me more" answers something else.
+Rule 3: a pasted text may have made the model ask: after one, a yes has to name forgetting.
 Rule 4: nothing of this is stored: after a restart of the process the user is asked again.
 """
 
@@ -28,12 +28,11 @@ from protocol.record import Record
 from protocol.seams.ports import Lexicon
 
 MAX_THREADS: Final = 256
-"""Threads whose last turn is known; of others the user is asked again."""
+"""The most threads whose last turn is kept; in others the user is asked again."""
 MAX_YES_CHARS: Final = 120
-"""A yes is short; a longer text that begins with the word says something else."""
-
+"""A longer text that begins with a yes says something else."""
 MAX_YES_WORDS: Final = 2
-"""So many words of grammar may stand beside a yes: "both of them"."""
+"""The most function words that may stand beside a yes: "both of them"."""
 
 _YES: Final = compile_late(lambda: rf"\W*(?:{either('forgetting', 'yes')})(?!\w)", re.IGNORECASE)
 _YES_WORDS: Final = compile_late(lambda: whole("forgetting", "yes"), re.IGNORECASE)
@@ -47,11 +46,11 @@ _FORGETS: Final = compile_late(lambda: whole("forgetting", "names_no_memory"), r
 
 @dataclass
 class _Turn:
-    """The state of consent in a thread's turn."""
+    """The state of consent in the last turn of a thread; sets are of memory ids."""
 
     turn_id: str
     has_material: bool = False
-    """The message of its user, or one that was asked about since, holds words that are not theirs."""
+    """The user's message holds words that are not their own, or the message before did and led to a question."""
     pointed_at: set[str] = field(default_factory=set[str])
     """The records that its user may mean by "that": recalled for this turn, or shown in the one before."""
     recalled: set[str] = field(default_factory=set[str])
@@ -62,10 +61,13 @@ class _Turn:
     waiting: set[str] = field(default_factory=set[str])
     """The records that the user was asked about in the turn before."""
     yes: str = ""
-    """The user's own words, where they say yes to that; empty where they say something else."""
+    """The user's own words if they say yes to that, else empty."""
     shown: set[str] = field(default_factory=set[str])
+    """The records that tools have shown in this turn."""
     asked: set[str] = field(default_factory=set[str])
+    """The records that the user was asked about in this turn."""
     forgotten: int = 0
+    """The number of records that were forgotten by the wish of this turn."""
 
     def means(self, context: ToolContext, record: Record, lexicon: Lexicon) -> bool:
         """Return whether the user's wish is for that record."""
@@ -75,13 +77,13 @@ class _Turn:
 
 
 class ForgetConsent:
-    """Knows of each thread what was shown and what was asked in its last turn."""
+    """Decides whether a record may be forgotten, by what was shown and asked in the last turn of each thread."""
 
     def __init__(self) -> None:
         self._turns: OrderedDict[str, _Turn] = OrderedDict()
 
     def begin(self, turn: TurnContext, text: str, recalled: Iterable[str] = ()) -> _Turn:
-        """Take note of a turn, and of what its user's own words confirm; the same turn again changes nothing."""
+        """Return the state of a turn, which begins with its first call; `recalled` are records in its prompt."""
         known = self._turns.get(turn.thread_id)
         if known is not None and known.turn_id == turn.turn_id:
             known.pointed_at |= set(recalled)
@@ -93,7 +95,7 @@ class ForgetConsent:
             begun.shown_last = known.shown | known.asked or known.recalled
             begun.may_point = not known.has_material
             begun.waiting = known.asked
-            begun.has_material |= known.has_material and bool(known.asked)  # whoever asks again asks for the page
+            begun.has_material |= known.has_material and bool(known.asked)  # the pasted text may go on asking
             is_yes = bool(known.asked) and _says_yes(text) and not (known.has_material and _is_bare(text))
             begun.yes = only_own(text) if is_yes else ""
         self._turns[turn.thread_id] = begun
@@ -103,11 +105,11 @@ class ForgetConsent:
         return begun
 
     def show(self, context: ToolContext, memory_ids: Iterable[str]) -> None:
-        """Take note of what a tool has shown."""
+        """Note the records that a tool has shown."""
         self.begin(context.turn, context.user_text).shown.update(memory_ids)
 
     def allows(self, context: ToolContext, record: Record, lexicon: Lexicon) -> bool:
-        """Return whether that record may be forgotten now; else store that the user was asked about it."""
+        """Return whether a record may be forgotten now; if not, note that the user is asked about it."""
         turn = self.begin(context.turn, context.user_text)
         if context.agreed:
             return True
@@ -123,9 +125,9 @@ class ForgetConsent:
         return False
 
     def means_too(self, context: ToolContext, record: Record, lexicon: Lexicon) -> bool:
-        """Return whether the wish by which a record was forgotten means one of the same sentence as well.
+        """Return whether the wish by which a record was forgotten means another one of the same sentence, too.
 
-        Else a yes to it counts in the next turn.
+        If not, note that the user is asked about it.
         """
         if _wants(context, record, {record.memory_id}, lexicon) or _points_back(context, lexicon):
             return True
@@ -134,12 +136,13 @@ class ForgetConsent:
 
 
 def _says_yes(text: str) -> bool:
+    """Return whether the user's own words are short, begin with a yes and hold no "no"."""
     own = only_own(text).strip()
     return len(own) <= MAX_YES_CHARS and _YES.match(own) is not None and _NO.search(own) is None
 
 
 def _confirms(yes: str, record: Record, lexicon: Lexicon) -> bool:
-    """Return whether a yes says nothing else, or says to what."""
+    """Return whether a yes counts for a record: it says nothing else, or names forgetting or the record."""
     rest = _WORDLESS.sub(" ", _FORGETS.sub(" ", _YES_WORDS.sub(" ", yes)))
     is_whole = len(rest.split()) <= MAX_YES_WORDS and not telling_terms(rest, lexicon) and _ASKS.search(yes) is None
     return is_whole or not _is_bare(yes) or shares_words(rest, _words_of(record), lexicon)
@@ -150,11 +153,12 @@ def _words_of(record: Record) -> str:
 
 
 def _has_material(text: str) -> bool:
+    """Return whether a message holds words that are not the user's own."""
     return "".join(only_own(text).split()) != "".join(text.split())
 
 
 def _is_bare(text: str) -> bool:
-    """Return whether a yes does not say to what."""
+    """Return whether a yes does not name forgetting."""
     own = only_own(text)
     return not (detect(own).forget or detect(_YES.sub("", own, count=1)).forget)
 

@@ -1,8 +1,7 @@
 """Permissions of a turn over memory: one table, one function.
 
-Rule 1: every reason to say no is a row of `DENIALS`; the first row that denies a permission names its reason.
-Rule 2: a pure function of the turn and its words. The user's own words of this message count, quoted words do not; an
-advisor's absence changes nothing.
+Rule 1: every reason to deny a permission is a row of `DENIALS`; the first row that denies one names its reason.
+Rule 2: a pure function of the turn and its words: the user's own words of this message count, quoted words do not.
 """
 
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from protocol.hooks import HookInput, HookOutput, PolicyContribution, TurnContex
 DEFAULT = "default"
 USER_ASKED = "user_asked"
 POLICY_FAILED = "policy_failed"
-"""The reason that stands where the policy hook did not answer."""
+"""The reason of a permission where the policy hook failed."""
 
 RECALL, READ_TOOLS, REMEMBER, FORGET, EXTRACTION = "recall", "read_tools", "remember", "forget", "extraction"
 PERMISSIONS: tuple[str, ...] = (RECALL, READ_TOOLS, REMEMBER, FORGET, EXTRACTION)
@@ -47,7 +46,7 @@ DENIALS: tuple[Denial, ...] = (
     Denial("storage_full", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.not_stored == "storage_full"),
     Denial("storage_read_only", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.not_stored == "storage_read_only"),
 )
-"""In the order in which the contract lists the reasons for which extraction is skipped."""
+"""The denials in the order in which the contract lists the reasons for a skipped extraction."""
 
 
 def turn_policy(turn: TurnContext, intents: Intents) -> TurnPolicy:
@@ -65,7 +64,7 @@ def turn_policy(turn: TurnContext, intents: Intents) -> TurnPolicy:
 
 
 def wishes_only(turn: TurnContext, text: str) -> TurnPolicy:
-    """Return the policy where the hook failed: all denials hold, explicit wishes go on, and nothing is inferred."""
+    """Return the policy of a turn whose policy hook failed: denials hold, and only explicit wishes change memory."""
     found = turn_policy(turn, detect(text))
     unasked = [
         name
@@ -77,10 +76,7 @@ def wishes_only(turn: TurnContext, text: str) -> TurnPolicy:
 
 
 def policy_of(given: HookInput) -> TurnPolicy:
-    """Return the turn's policy; where no policy hook ran, the one that it would have given.
-
-    Where the policy hook failed, only explicit wishes change memory.
-    """
+    """Return the turn's policy: that of its policy hook, that which the hook would have given, or `wishes_only`."""
     if given.policy is None:
         return turn_policy(given.context, detect(given.text))
     has_failed = given.policy.remember.reason_code == POLICY_FAILED
@@ -88,6 +84,6 @@ def policy_of(given: HookInput) -> TurnPolicy:
 
 
 async def decide(given: HookInput) -> HookOutput:
-    """The hook `memory.policy`."""
-    intents = await anyio.to_thread.run_sync(detect, given.text)  # the first message of a process compiles its phrases
+    """Run the hook `memory.policy`."""
+    intents = await anyio.to_thread.run_sync(detect, given.text)  # the first message of a process compiles patterns
     return HookOutput(contributions=[PolicyContribution(policy=turn_policy(given.context, intents))])

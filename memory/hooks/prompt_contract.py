@@ -1,8 +1,7 @@
-"""The part of the system prompt that says how to use what was recalled.
+"""The part of the system prompt that explains to a model how to use recalled memories.
 
-Rule 1: it depends on settings and policy alone, never on what was recalled, so that it is byte-identical from turn to
-turn.
-Rule 2: recalled text itself is no part of it: that goes into blocks, as data.
+Rule 1: it depends on settings and policy alone, never on recalled records, so that it is the same bytes in every turn.
+Rule 2: recalled text is no part of it: that goes into blocks, as data.
 """
 
 from collections.abc import Callable
@@ -26,7 +25,7 @@ class PromptContract:
         self._settings = settings
 
     async def __call__(self, given: HookInput) -> HookOutput:
-        """A section for each kind of recall that this turn may meet."""
+        """Return a section for each kind of recall that the turn may have."""
         config = self._settings()
         memory, episodic = config.memory, config.thread_episodic
         policy = policy_of(given)

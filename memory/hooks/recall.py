@@ -1,7 +1,7 @@
-"""Deterministic recall: what memory knows about the words of the message, within a small budget.
+"""Deterministic recall: the records that bear on the words of the message, within a small budget.
 
-Rule 1: nothing relevant means nothing in the prompt, and the manifest says so.
-Rule 2: floors, scopes, budgets and visibility are the service's; the form of an item stands here.
+Rule 1: without a relevant record nothing is added to the prompt, and the manifest names the reason.
+Rule 2: the service applies floors, scopes, budgets and visibility; here is the form of an item.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,12 @@ from protocol.zones import find_zone
 CONTEXT_ID = "memory_deterministic"
 MAX_ITEMS = 8
 MAX_CHARS = 1500
+"""The most items and characters of durable recall in a prompt."""
 MIN_TEXT_CHARS = 5  # "ok", "yes", "thx": words that would only find noise
 
 
 def _zone(name: str) -> tzinfo:
-    """The time zone of that name; UTC where this machine does not know it."""
+    """Return the time zone of that name; UTC where this machine does not know it."""
     return find_zone(name) or UTC
 
 
@@ -34,7 +35,7 @@ def _day(at: int, zone: tzinfo) -> str:
 
 
 def item_of(hit: Hit, zone: tzinfo) -> ContextItem:
-    """A record as the prompt shows it; a note says that it is one."""
+    """Return a hit as an item of the prompt, with its scope and the day of its last change; a note is labelled."""
     labels = {"scope": hit.record.scope.kind, "at": _day(hit.record.updated_at, zone)}
     if is_note(hit.record):
         labels["voice"] = NOTE_LABEL
@@ -44,9 +45,9 @@ def item_of(hit: Hit, zone: tzinfo) -> ContextItem:
 def context_of(
     given: HookInput, context_id: str, hits: Sequence[Hit], outcome: RecallOutcome | None = None
 ) -> HookOutput:
-    """Return the hits as a context, or an empty one with the status `no_match`.
+    """Return the hits as a prompt context with its status and reason, those of the recall's outcome where one is given.
 
-    A recall's context has its outcome's status and reason.
+    Without hits the context is empty.
     """
     zone = _zone(given.context.time_zone)
     items = [item_of(hit, zone) for hit in hits]
@@ -59,7 +60,7 @@ def context_of(
 
 
 def build_skipped_output(context_id: str, reason: str) -> HookOutput:
-    """No recall, and why."""
+    """Return an empty context with the reason for which nothing was recalled."""
     return _output(context_id, [], "skipped", reason)
 
 
@@ -80,7 +81,7 @@ def _output(context_id: str, items: list[ContextItem], status: RecallStatus, rea
 
 
 def reason_to_skip(given: HookInput) -> str | None:
-    """Return the code for which this message is not searched, or None."""
+    """Return the code of the reason for which this message is not searched, or None."""
     recall = policy_of(given).recall
     if not recall.allowed:
         return recall.reason_code
@@ -94,7 +95,7 @@ class DeterministicRecall:
         self._service = service
 
     async def __call__(self, given: HookInput) -> HookOutput:
-        """The best records for the message, or why there are none."""
+        """Return a context with the best records for the message, or with the reason why there are none."""
         reason = reason_to_skip(given)
         if reason is not None:
             return build_skipped_output(CONTEXT_ID, reason)

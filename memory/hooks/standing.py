@@ -1,6 +1,6 @@
-"""The standing block: what the user wants always, how to speak to them and who they are, in every turn that may recall.
+"""The standing block: the user's instructions, style and identity, in every turn that may recall.
 
-Rule 1: a turn that may not recall has no such block, nor has a subagent; the run is told as skipped, with the reason.
+Rule 1: a turn that may not recall has no such block, nor has a subagent; the run is skipped with the reason.
 Rule 2: the block depends on memory and settings alone, never on the message, so that a provider's prompt cache holds.
 """
 
@@ -13,11 +13,11 @@ from protocol.hooks import Contribution, DiagnosticContribution, HookInput, Hook
 SECTION_ID = "memory_standing"
 BUDGET = "standing"
 MAX_NAMED = 100
-"""Ids of a diagnostic; the count is of all."""
+"""The most ids that the diagnostic names; its count is of all."""
 
 
 def reason_to_skip(given: HookInput) -> str | None:
-    """Return the code for which a turn has no standing block, or None."""
+    """Return the code of the reason for which a turn has no standing block, or None."""
     if given.context.parent_thread_id is not None:
         return "subagent"
     recall = policy_of(given).recall
@@ -31,7 +31,10 @@ class StandingBlock:
         self._service = service
 
     async def __call__(self, given: HookInput) -> HookOutput:
-        """The block as a section, and what did not fit into it. Raises `SkipRun` where there may be none."""
+        """Return the block as a section, with a diagnostic of records that did not fit.
+
+        Raises `SkipRun` where there may be none.
+        """
         reason = reason_to_skip(given)
         if reason is not None:
             raise SkipRun(reason)

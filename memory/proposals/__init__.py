@@ -1,1 +1,1 @@
-"""Proposals: how each door makes one, what it is checked against, and the candidate row in which it waits."""
+"""Proposals: made for each door, checked against their sources, and kept in a candidate's row while they wait."""

@@ -1,4 +1,4 @@
-"""The columns of a record that a proposal becomes. Pure."""
+"""Makes the columns of a record from a proposal; pure."""
 
 from typing import Any
 
@@ -12,20 +12,20 @@ from protocol.record import details_of
 
 
 class RecordPlacement(Struct, frozen=True):
-    """The place and time of a record's write, and the record that it replaces."""
+    """The values of a new record that do not come from its proposal."""
 
     memory_id: str
     scope_id: int
     supersedes: str | None
     now: int
     path: str | None
-    """The path of the record if the proposal does not name one."""
+    """The path of a record for which the proposal names none."""
 
 
 def columns_of(
     p: Proposed, identity: FactIdentity, checked: Checked, place: RecordPlacement, *, is_regulated: bool
 ) -> dict[str, Any]:
-    """Return the fields and columns of the record, as far as they are not those of any new one."""
+    """Return the fields and columns of a new record by name, but for those that begin alike in every record."""
     provenance = msgspec.structs.replace(p.provenance, source_kind=checked.source_kind, created_by=actor_of(p))
     if p.provenance.source_kind in {"import", "user_correction"} or p.provenance.collection_id is not UNSET:
         provenance = msgspec.structs.replace(provenance, source_kind=p.provenance.source_kind)

@@ -1,4 +1,4 @@
-"""The place in a file that a memory was taken from, by its provenance; pure."""
+"""Reads from a provenance the place in a file that a memory was taken from; pure."""
 
 from msgspec import UNSET
 
@@ -9,8 +9,8 @@ from protocol.seams.file_evidence import FilePlace
 FROM_FILE = "file"
 
 
-def place_of(provenance: Provenance, quote: str) -> FilePlace | None:
-    """Return the place in a collection's file that a provenance names; None where it names none."""
+def file_place_of(provenance: Provenance, quote: str) -> FilePlace | None:
+    """Return the place in a collection's file that a provenance names, with the words; None where it names none."""
     if provenance.source_kind != FROM_FILE or provenance.collection_id is UNSET or provenance.path is UNSET:
         return None
     return FilePlace(
@@ -24,7 +24,7 @@ def place_of(provenance: Provenance, quote: str) -> FilePlace | None:
 
 
 def require_whole(provenance: Provenance) -> None:
-    """Raise `CallerError` for a provenance that names half a place."""
+    """Raise `CallerError` for a provenance that names only a part of a place, or one of another source than a file."""
     names_half = (provenance.collection_id is UNSET) != (provenance.path is UNSET)
     if names_half or (provenance.path is UNSET and provenance.from_line is not UNSET):
         raise CallerError.at("$.provenance", "A place in a file has `collection_id` and `path`")

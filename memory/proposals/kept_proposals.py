@@ -1,6 +1,6 @@
-"""Stores a proposal while it waits, and rebuilds it on the day it is approved.
+"""Stores a proposal with its candidate while it waits, and rebuilds it when it is approved.
 
-Rule 1: what is kept is what a record needs then; the text stands in the candidate's own columns.
+Rule 1: the members that a record needs are kept; the text stands in the candidate's own columns.
 """
 
 from typing import Any, Final
@@ -26,11 +26,11 @@ class KeptProposal(ProposalFields, omit_defaults=True):
 
 
 _KEPT: Final = msgspec.json.Decoder(KeptProposal)
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 def to_kept_column(proposed: Proposed, source_kind: SourceKind, *, under_review: bool) -> str:
-    """Return the members of a proposal that are kept, as a column."""
+    """Return the members of a proposal that are kept, as the JSON of a column."""
     provenance = msgspec.structs.replace(proposed.provenance, source_kind=source_kind)
     members: dict[str, Any] = {name: getattr(proposed, name) for name in ProposalFields.__struct_fields__}
     kept = KeptProposal(**members, under_review=under_review)
@@ -38,7 +38,7 @@ def to_kept_column(proposed: Proposed, source_kind: SourceKind, *, under_review:
 
 
 def proposal_of(found: StoredCandidate) -> KeptProposal:
-    """Return the proposal that was kept, with the category that the candidate shows."""
+    """Return the proposal that a candidate was made from, with the category that the candidate has now."""
     kept = _KEPT.decode(found.proposal)
     semantic = msgspec.structs.replace(kept.semantic, category=found.candidate.category)
     return msgspec.structs.replace(kept, semantic=semantic)
@@ -47,7 +47,7 @@ def proposal_of(found: StoredCandidate) -> KeptProposal:
 def build_approved_proposal(
     tx: Tx, found: StoredCandidate, content: str, value: Any, workspace_id: str | None
 ) -> Proposed:
-    """Return the candidate as its approver's own wish."""
+    """Return a candidate as the explicit wish of the person who approves it, in the words that they approve."""
     kept, candidate = proposal_of(found), found.candidate
     members: dict[str, Any] = {name: getattr(kept, name) for name in ProposalFields.__struct_fields__}
     members["provenance"] = msgspec.structs.replace(kept.provenance, created_by=APPROVER)
@@ -65,9 +65,9 @@ def build_approved_proposal(
 
 
 def build_approved_evidence(proposed: Proposed) -> Checked:
-    """Return the evidence of an approved candidate.
+    """Return the verified evidence of an approved candidate: none beside the candidate's own, which moves with it.
 
-    It is moved with the candidate and nothing is added: the approver stands for it.
+    It is not verified again, since its approver vouches for it.
     """
     turns = {evidence.turn_id for evidence in proposed.evidence if evidence.turn_id is not None and evidence.item_id}
     return Checked([], "user", proposed.provenance.source_kind, turns, has_failed_quote=False, owner="user")

@@ -1,6 +1,6 @@
-"""Makes a proposal of an agent's note, whichever door it came through.
+"""Makes the proposal of an agent's note, whichever door it came through.
 
-Rule 1: pure; whether the words of a note ask for something is found here, before any transaction.
+Rule 1: pure. The words of a note are searched for what they ask here, before any transaction: it takes milliseconds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from memory.rules.obligations import Ask, find_ask, find_ask_of_name
 from protocol.base import Scope
 from protocol.memory.values import Evidence, SemanticFields
 from protocol.memory.writes import NoteParams, RememberParams
-from protocol.record import Actor, Provenance
+from protocol.record import MAX_QUOTE_CHARS, Actor, Provenance
 
 IN_USER_SCOPE: Final = Ask("user_scope", "a note is not kept with what is the user's own: give a workspace or an agent")
 
@@ -70,9 +70,13 @@ def _note(
     workspace_id: str | None,
     members: Mapping[str, Any],
 ) -> Proposed:
+    """Return the proposal of a note, with the way in which it asks for something, if it does."""
     provenance = msgspec.structs.replace(place, source_kind=NOTE_SOURCE, created_by=author)
-    said = Evidence(quote=content[:2000], thread_id=place.thread_id, turn_id=place.turn_id, source_kind=NOTE_SOURCE)
-    semantic = msgspec.structs.replace(semantic, subject="current_agent")  # a key that no word of the user has
+    quote = content[:MAX_QUOTE_CHARS]
+    said = Evidence(quote=quote, thread_id=place.thread_id, turn_id=place.turn_id, source_kind=NOTE_SOURCE)
+    semantic = msgspec.structs.replace(
+        semantic, subject="current_agent"
+    )  # so that its key is never that of a user's record
     proposed = Proposed(
         semantic=semantic,
         content=content,

@@ -1,7 +1,8 @@
-"""A proposal as the pipeline takes it, from whichever door it came, and what its evidence is worth.
+"""A proposal as the write path takes it from any door, and the verification of its evidence.
 
-Rule 1: who spoke is read from the stored message, not from what the proposer claims.
-Rule 2: a user's evidence is their own words; what they pasted, and what the gateway itself had injected, is nobody's.
+Rule 1: the speaker of a quote is read from the stored message, never from the proposer's claim.
+Rule 2: only own words of the user are their evidence; pasted text, and text that the gateway itself injected, is
+nobody's.
 """
 
 from collections.abc import Sequence
@@ -34,18 +35,14 @@ ROLE_SOURCES: dict[Role, SourceKind] = {
     "tool": "tool_observation",
     "system": "system",
 }
-
-
 _OWNERS: tuple[ThreadOrigin, ...] = ("user", "task", "system")
-"""Words that the user also said in a thread of their own are theirs."""
-
-
+"""Owners of threads, the first that holds: words that the user said in a thread of their own, too, are theirs."""
 _UNSAID = frozenset({"", SemanticFields().attribute})
-"""The contract's value of an attribute that nobody named, and the empty one."""
+"""Texts of a proposal that say nothing: none, and the contract's value for an attribute without a name."""
 
 
 class Proposed(ProposalFields):
-    """Everything that a door hands to the pipeline."""
+    """Everything that a door hands to the write path."""
 
     content: str
     workspace_id: str | None
@@ -57,50 +54,60 @@ class Proposed(ProposalFields):
     provenance: Provenance = Provenance()
     supersedes: str | None = None
     run_id: str | None = None
+    """The run of the extraction that made it; None for every other door."""
     heard: str | None = None
+    """All that the user said in the turn, of an extractor's proposal: its content must share a term with it."""
     forbidden: ReasonCode | None = None
+    """The reason for which its door already refuses it."""
     owner: ThreadOrigin = "user"
+    """The owner of the thread in which it was made."""
     approves: str | None = None
+    """The candidate that a person approves by it."""
     retold: str | None = None
-    """The user's sentence that a model's claim rests on: its key is the model's. None where no model chose one."""
+    """The user's sentence that a model's claim rests on; its key is the model's choice. None where no model claims."""
     said_at: int | None = None
     """The time at which it was said in a conversation that was brought in; None where it was said to this home."""
     began: int | None = None
     """The generation of forgetting in which the work began; None where nothing was read before the write."""
     meant: Vector | None = None
+    """The vector of its content."""
     same_as: str | None = None
-    """The active record that it restates, as an extractor says; with `supersedes`, the one that a person merges that
+    """The active record that it restates by an extractor's claim; with `supersedes`, the one that a person merges that
     record into."""
     is_note: bool = False
-    """It is an agent's own note, and no claim about what the user said."""
+    """It is an agent's own note, and claims nothing of the user's."""
     ask: Ask | None = None
-    """For what a note may not be kept."""
+    """The way in which a note asks for something, which forbids it."""
 
 
 class Checked(Struct, frozen=True):
-    """Evidence that was verified, who spoke, and whose thread it was said in."""
+    """The evidence of a proposal that was verified."""
 
     evidence: list[Evidence]
     origin: Origin
+    """The user if any of it is theirs, else the speaker of the first piece."""
     source_kind: SourceKind
     turns: set[str]
+    """The turns in which the user said it."""
     has_failed_quote: bool
+    """It has quotes of messages, and none of them stands there."""
     owner: ThreadOrigin
+    """The owner of the thread in which it was said."""
 
 
 def actor_of(proposed: Proposed) -> Actor:
-    """Return the writer: the one that the provenance names, else the kind of door."""
+    """Return the writer: the one that the provenance names, else the extractor of its run, else the user."""
     given = proposed.provenance.created_by
     return given or Actor(kind="extractor" if proposed.run_id is not None else "user")
 
 
 def clean_proposal(proposed: Proposed) -> Proposed:
-    """Return the proposal without what nobody can see in its texts; its host's own data stays as it is."""
+    """Return the proposal with invisible characters removed from its texts; the host's metadata stays as it is."""
     return replace(proposed, **{name: clean_value(getattr(proposed, name)) for name in ("content", *CLEANED)})
 
 
 def texts_of(proposed: Proposed) -> list[str]:
-    """Return every text of a proposal that is stored when it is kept, once."""
+    """Return every text of a proposal that a record of it would store, each once."""
     p = proposed
     parts = [p.content, value_text("", p.value) if p.value is not None else "", p.alias or "", *texts_of_details(p)]
     parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
@@ -110,7 +117,7 @@ def texts_of(proposed: Proposed) -> list[str]:
 
 
 def findings_of(proposed: Proposed, scanner: SecretScanner) -> Findings:
-    """Return the contents of a proposal's texts that decide how it is handled."""
+    """Return the sensitive contents of a proposal's texts, and a secret that its proposer declares."""
     texts = texts_of(proposed)
     found = judge(texts, [span for text in texts for span in scanner.find(text)])
     if proposed.declared == "secret_like" or proposed.semantic.sensitivity == "secret":
@@ -119,7 +126,7 @@ def findings_of(proposed: Proposed, scanner: SecretScanner) -> Findings:
 
 
 def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
-    """Return the sort of junk that a model proposed; None for a fact, and for any other door, which is not judged."""
+    """Return the sort of junk that an extractor proposed; None for a fact, and for every other door."""
     p = proposed
     if p.heard is None:
         return None
@@ -129,7 +136,7 @@ def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
 
 
 def _stands(tx: Tx, means: Collaborators, quote: str, item: ItemFact) -> bool:
-    """Return whether a message really holds the words: a user's in their own words, and nothing that was injected."""
+    """Return whether a message holds a quote outside of injected text; a user's message in their own words."""
     wanted = fold_quote(quote)
     echoes = means.echo_spans(tx, item.workspace_id, item.text)
     own = keep_savable(item.text, echoes) if item.role == "user" else [_without(item.text, echoes)]
@@ -137,6 +144,7 @@ def _stands(tx: Tx, means: Collaborators, quote: str, item: ItemFact) -> bool:
 
 
 def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return a text without some half-open ranges, which are in order."""
     kept: list[str] = []
     place = 0
     for start, end in spans:
@@ -146,7 +154,10 @@ def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
-    """Verify quotes against stored messages; a quote that is not there is dropped."""
+    """Return the evidence that stands in the stored messages which it names; other such quotes are dropped.
+
+    Evidence that names no message is kept with the speaker that its proposer gives.
+    """
     kept: list[Evidence] = []
     origins: list[tuple[Origin, SourceKind]] = []
     turns: set[str] = set()
@@ -177,7 +188,7 @@ def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
 
 
 def _distinct(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The evidence with the same words of the same message once."""
+    """Return the evidence with each quote of a message once."""
     found: dict[tuple[str, str | None, str | None], Evidence] = {}
     for said in evidence:
         found.setdefault((said.quote, said.item_id, said.turn_id), said)
@@ -193,7 +204,7 @@ def keep_evidence(
     candidate_id: str | None = None,
     is_new: bool = False,
 ) -> None:
-    """Store what supports a record or a candidate; one that is not new may have some of it already."""
+    """Store the evidence of a record or a candidate; unless that `is_new`, pieces that it has already are left out."""
     for said in checked.evidence:
         values = {
             "memory_id": memory_id,
@@ -209,7 +220,7 @@ def keep_evidence(
 
 
 def add_source(proposed: Proposed, checked: Checked) -> Proposed:
-    """Return the proposal with the place where its verified words were really said."""
+    """Return the proposal with the message that holds its first verified quote as its place."""
     given = proposed.provenance
     source = next((e for e in checked.evidence if e.item_id is not None and given.item_id in {None, e.item_id}), None)
     if source is None:

@@ -1,6 +1,6 @@
-"""Makes a proposal of each door's input: the wire, a tool, the extractor, a correction.
+"""Makes a proposal from each door's input: the wire, a tool, the extractor, a correction.
 
-Rule 1: pure; a door never decides what becomes of a proposal.
+Rule 1: pure; a door never decides on a proposal. Notes are in `note_proposals.py`.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,15 @@ from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.identity import SINGLE_ATTRIBUTES, key_part
 from memory.rules.obligations import find_ask_of_name
 from memory.rules.paths import require_path
-from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, find_sentence, fold_quote, near_sentence
+from memory.rules.quotes import (
+    Claim,
+    SupportedClaim,
+    as_said_category,
+    find_sentence,
+    find_support,
+    fold_quote,
+    near_sentence,
+)
 from memory.rules.sensitivity import clean
 from promt.intents import detect, find_unsaved
 from protocol.errors import CallerError
@@ -25,18 +33,16 @@ from protocol.hooks import TurnContext
 from protocol.memory.facts import Fact, FactEvidence
 from protocol.memory.values import MAX_METADATA_BYTES, MAX_VALUE_BYTES, Evidence, ReasonCode, SemanticFields
 from protocol.memory.writes import RememberParams, UpdateParams, WriteParams
-from protocol.record import MAX_CONTENT_BYTES, Actor, Provenance, details_of
+from protocol.record import MAX_CONTENT_BYTES, MAX_QUOTE_CHARS, Actor, Provenance, details_of
 from protocol.seams.ports import Lexicon
 
 EXTRACTOR = Actor(kind="extractor")
-MAX_QUOTE_CHARS = 2000
-"""The most that a piece of evidence quotes, as on the wire."""
 RULES = Actor(kind="extractor", id="rules")
-"""The finder of facts without a model: the rules that read explicit statements."""
+"""The author of facts that rules find without a model (`memory/extraction/`)."""
 
 
 def explicit_fields(params: RememberParams) -> SemanticFields:
-    """Return the fields that an explicit wish claims about its fact."""
+    """Return the semantic fields of an explicit wish."""
     is_project = params.category in PROJECT_CATEGORIES
     return SemanticFields(
         intent="explicit_store",
@@ -52,7 +58,7 @@ def explicit_fields(params: RememberParams) -> SemanticFields:
 
 
 def check_bounds(content: str | None, value: Any, metadata: Mapping[str, Any] | None, filed: str | None = None) -> None:
-    """Check what the schema cannot say: sizes in bytes, and the path of a record. Raises `CallerError`."""
+    """Raise `CallerError` for what the schema cannot express: sizes in bytes, and the form of a record's path."""
     if filed is not None:
         require_path(filed)
     for path, size, limit in (
@@ -65,13 +71,13 @@ def check_bounds(content: str | None, value: Any, metadata: Mapping[str, Any] | 
 
 
 def forbidden_in(turn: TurnContext) -> ReasonCode | None:
-    """Return why a turn may not write durable memory at all, or None."""
+    """Return the reason for which a turn may write no durable memory, or None."""
     is_closed = turn.memory_mode != "normal" or turn.mode == "chat" or turn.parent_thread_id is not None
     return "memory_write_disabled" if is_closed else None
 
 
 def explicit_wish(params: RememberParams, provenance: Provenance, workspace_id: str | None) -> Proposed:
-    """Return an explicit wish: the words themselves are its evidence."""
+    """Return the proposal of an explicit wish, whose own words are its evidence."""
     evidence = Evidence(
         quote=params.content[:MAX_QUOTE_CHARS],
         thread_id=provenance.thread_id,
@@ -96,20 +102,20 @@ def explicit_wish(params: RememberParams, provenance: Provenance, workspace_id: 
     )
 
 
-def quoting(wish: Proposed, *, is_there: bool) -> Proposed:
-    """Return the user's wish to keep what a file says: their own word where the words stand there, else refused."""
+def quote_file(wish: Proposed, *, is_there: bool) -> Proposed:
+    """Return the user's wish to keep words of a file: their own wish if the words stand there, else a refused one."""
     if not is_there:
         return replace(wish, forbidden="quote_not_found")
     return replace(wish, evidence=[replace(one, source_kind="explicit_user_request") for one in wish.evidence])
 
 
-def is_explicit(params: WriteParams) -> bool:
-    """Return whether a proposal is the user's own wish: stated as one, and meant to be kept."""
-    return params.semantic.intent == "explicit_store" and params.semantic.explicitness == "explicit"
+def is_explicit_wish(semantic: SemanticFields) -> bool:
+    """Return whether a proposal claims to be a wish of the user, in so many words."""
+    return semantic.intent == "explicit_store" and semantic.explicitness == "explicit"
 
 
 def is_malformed(fact: Fact) -> bool:
-    """Return whether a fact has no words, or more than a record holds."""
+    """Return whether a fact has no visible words, or more than a record holds."""
     try:
         check_bounds(fact.content, fact.value, None)
     except CallerError:
@@ -127,26 +133,27 @@ def from_fact(
     policy_allows: bool,
     is_by_rule: bool = False,
 ) -> Proposed:
-    """Return the proposal of an extractor's fact, as far as the user's own words of this turn support it.
+    """Return the proposal of an extractor's fact, reduced to what the user's own words of this turn support.
 
-    A fact found by a rule is in the user's words already.
+    `user_items` are the user's messages by id. A fact that a rule found is in the user's words already.
     """
     item_id = _item_with(fact.evidence, user_items)
-    borne = _as_found(fact) if is_by_rule else _borne(fact, user_items.get(item_id or "", ""), lexicon)
+    message = user_items.get(item_id or "", "")
+    supported = _find_support(fact, message, lexicon, is_by_rule=is_by_rule)
     evidence = Evidence(
         quote=fact.evidence.quote, thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id or "itm_none"
     )
     refused: ReasonCode | None = None if policy_allows else "no_memory_requested"
     refused = refused or forbidden_in(turn) or ("malformed_fact" if is_malformed(fact) else None)
     semantic, content, value, sentence = fact.semantic, fact.content, fact.value, fact.evidence.quote
-    if isinstance(borne, Borne):
-        content, value, sentence = borne.content, borne.value, borne.sentence
-        semantic = _without_claims(semantic, borne) if borne.is_picked else semantic
-        semantic = semantic if is_by_rule else _without_orders(semantic, user_items.get(item_id or "", ""))
-        evidence = replace(evidence, quote=borne.quote)
+    if isinstance(supported, SupportedClaim):
+        content, value, sentence = supported.content, supported.value, supported.sentence
+        semantic = _without_claims(semantic, supported) if supported.is_picked else semantic
+        semantic = semantic if is_by_rule else _without_orders(semantic, message)
+        evidence = replace(evidence, quote=supported.quote)
     else:
-        refused = refused or borne
-    is_asked = is_by_rule or corrects(sentence) or detect(user_items.get(item_id or "", "")).remember
+        refused = refused or supported
+    is_asked = is_by_rule or corrects(sentence) or detect(message).remember
     if semantic.intent == "explicit_store" and not is_asked:
         semantic = replace(semantic, intent="implicit_candidate")
     return Proposed(
@@ -159,8 +166,8 @@ def from_fact(
         same_as=None if is_by_rule else fact.same_as,
         heard="\n".join(user_items.values()),
         forbidden=refused,
-        is_explicit=semantic.intent == "explicit_store" and semantic.explicitness == "explicit",
-        owner="user" if turn.origin == "user" else turn.origin,
+        is_explicit=is_explicit_wish(semantic),
+        owner=turn.origin,
         said_at=turn.said_at,
         retold=None if is_by_rule else sentence,
         provenance=Provenance(
@@ -173,18 +180,18 @@ def from_fact(
     )
 
 
-def _without_claims(semantic: SemanticFields, borne: Borne) -> SemanticFields:
-    """The fields of a fact without what its proposer added: a category that is obeyed, names, a key."""
-    category = as_said_category(semantic.category, borne)
+def _without_claims(semantic: SemanticFields, supported: SupportedClaim) -> SemanticFields:
+    """Return the fields of a fact without those that its proposer chose: an obeyed category, and names of its key."""
+    category = as_said_category(semantic.category, supported)
     return replace(
         semantic, category=category, attribute="custom", custom_attribute=None, subject_key=None, cardinality=None
     )
 
 
 def _without_orders(semantic: SemanticFields, text: str) -> SemanticFields:
-    """The fields of a fact without names of its proposer's that ask for something: a key is a name, and no sentence.
+    """Return the fields of a fact without names of its key that ask something of their reader.
 
-    Beside what its user asks not to keep a model names nothing: the name may be of that.
+    Where the message asks not to keep something, every name of the model's is dropped: it may be a name of that.
     """
     named = {name: str(getattr(semantic, name) or "") for name in ("attribute", "custom_attribute", "subject_key")}
     named = {name: words for name, words in named.items() if key_part(words) not in SINGLE_ATTRIBUTES}
@@ -193,37 +200,37 @@ def _without_orders(semantic: SemanticFields, text: str) -> SemanticFields:
     return replace(semantic, **{name: "custom" if name == "attribute" else None for name in dropped})
 
 
-def _as_found(fact: Fact) -> Borne:
-    return Borne(fact.content, fact.value, fact.evidence.quote, fact.evidence.quote)
-
-
-def _borne(fact: Fact, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
-    claim = Claim(fact.content, fact.value, fact.semantic.category, fact.evidence.quote)
-    return bear_out(claim, text, lexicon)
+def _find_support(fact: Fact, text: str, lexicon: Lexicon, *, is_by_rule: bool) -> SupportedClaim | ReasonCode:
+    """Return the part of a fact that a message supports: all of it where a rule found it there."""
+    content, value, quote = fact.content, fact.value, fact.evidence.quote
+    if is_by_rule:
+        return SupportedClaim(content, value, quote, quote)
+    return find_support(Claim(content, value, fact.semantic.category, quote), text, lexicon)
 
 
 def _item_with(evidence: FactEvidence, user_items: Mapping[str, str]) -> str | None:
-    """Return the message that holds the quote: the named one, else the only one; without a name the first.
+    """Return the id of the message that holds the quote: the named one, else the only one; without a name the first.
 
-    Where no message holds it in the user's own words, one that holds it at all decides the reason.
+    Where no message holds it in the user's own words, it is one that holds it otherwise, or the only one with a
+    similar sentence: the reason of the refusal follows from it. None where there is none, or several might be meant.
     """
     holding = [item_id for item_id, text in user_items.items() if find_sentence(evidence.quote, text) is not None]
     if evidence.item_id in holding:
         return evidence.item_id
     if len(holding) == 1 or (holding and evidence.item_id is None):
         return holding[0]
-    if holding:  # several do, and the name is wrong: nobody can say which was meant
+    if holding:  # several do, and the name is wrong: it is unknown which was meant
         return None
     wanted = fold_quote(evidence.quote)
-    at_all = next((item_id for item_id, text in user_items.items() if wanted in fold_quote(text)), None)
-    if at_all is not None:
-        return at_all
+    in_any_words = next((item_id for item_id, text in user_items.items() if wanted in fold_quote(text)), None)
+    if in_any_words is not None:
+        return in_any_words
     near = [item_id for item_id, text in user_items.items() if near_sentence(evidence.quote, text) is not None]
     return near[0] if len(near) == 1 else None
 
 
 def correction(params: UpdateParams, stored: Stored, content: str, workspace_id: str | None) -> Proposed:
-    """New words for a record: an explicit correction that keeps its scope, key, thread and everything not changed."""
+    """Return the explicit correction of a record by new words; members that `params` does not name stay as they are."""
     old = stored.record
     kept: dict[str, Any] = details_of(old) | {"category": old.category, "value": old.value}
     given: dict[str, Any] = {name: value for name in kept if (value := getattr(params, name, UNSET)) is not UNSET}
@@ -241,7 +248,7 @@ def correction(params: UpdateParams, stored: Stored, content: str, workspace_id:
 
 
 def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
-    """Return a proposal of a client; its place is that of its first evidence unless it says otherwise."""
+    """Return the proposal of a `memory/write`; without a provenance its place is that of its first evidence."""
     first = params.evidence[0] if params.evidence else None
     provenance = params.provenance or Provenance(
         source_kind="user_statement",
@@ -257,7 +264,7 @@ def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
         value=params.value,
         alias=params.key,
         evidence=params.evidence,
-        is_explicit=is_explicit(params),
+        is_explicit=is_explicit_wish(params.semantic),
         disposition=params.disposition,
         confidence=params.confidence,
         provenance=provenance,
@@ -266,10 +273,10 @@ def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
 
 
 def _with_own_key(wish: Proposed, said: str) -> Proposed:
-    """Return a wish, where the rules know one value for what the user's sentence states, with that value and its key.
+    """Return a wish with the value and the key that the rules find in the user's sentence, where they find one.
 
-    What a model keeps of "my favourite colour is teal" gives way to "my favourite colour is red", as what the rules
-    keep of it does.
+    A model's record of "my favourite colour is teal" then gives way to "my favourite colour is red", as a record that
+    the rules made does.
     """
     stated = [fact for fact in extract_statements({"": said}) if fact.semantic.cardinality == "single"]
     if len(stated) != 1 or wish.value is not None or wish.alias is not None or not isinstance(stated[0].value, str):
@@ -284,9 +291,9 @@ def _with_own_key(wish: Proposed, said: str) -> Proposed:
 def from_tool(
     turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None, is_evidence: bool = False
 ) -> Proposed:
-    """Return the proposal of a model's `memory_remember`: the user's wish only if they asked for it in this turn.
+    """Return the proposal of a model's `memory_remember`: a wish of the user only if they asked for it (`explicit`).
 
-    `said` is their sentence; with `is_evidence` it supports the record instead of the model's words.
+    `said` is the sentence in which they did; with `is_evidence` it is the evidence in place of the model's words.
     """
     given = params.provenance or Provenance()
     source = "explicit_user_request" if explicit else "assistant_inference"
@@ -299,7 +306,7 @@ def from_tool(
     )
     proposed = replace(
         _with_own_key(explicit_wish(params, provenance, turn.workspace_id), said or ""),
-        owner="user" if turn.origin == "user" else turn.origin,
+        owner=turn.origin,
         forbidden=forbidden_in(turn),
         retold=said,
     )

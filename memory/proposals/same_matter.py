@@ -1,6 +1,6 @@
 """Decides whether two statements are about the same matter, so that the new one may replace the old one.
 
-Rule 1: a key that a model chose proves nothing: the words do, or the service's own key for what they state.
+Rule 1: a key that a model chose proves nothing: the words decide, or the attribute that the rules find in them.
 """
 
 import re
@@ -24,7 +24,7 @@ from protocol.record import Record
 from protocol.seams.ports import Lexicon, Tx
 
 _CORRECTS: Final = compile_late(lambda: whole("quotes", "corrects"), re.IGNORECASE)
-"""Says in so many words that something takes the place of something else."""
+"""Words that say that something takes the place of something else."""
 
 
 def corrects(words: str) -> bool:
@@ -45,11 +45,11 @@ def is_same_matter(one: str, other: str, lexicon: Lexicon) -> bool:
 
 
 def restates(proposed: Proposed, known: Record, lexicon: Lexicon) -> bool:
-    """Return whether a record has all figures, names and denials of what is said, and no other value.
+    """Return whether a record has all figures, names and denials of a proposal, and no other value.
 
-    False for what corrects something.
+    A proposal that corrects something restates nothing.
     """
-    is_as_said = proposed.retold is None  # then a quote says no more, but for the request that it stands in
+    is_as_said = proposed.retold is None  # its quote holds nothing more, but for the request around it
     said = [proposed.content, *(evidence.quote for evidence in proposed.evidence if not is_as_said)]
     if proposed.value not in (None, known.value) or any(map(corrects, [proposed.retold or "", *said])):
         return False
@@ -57,9 +57,10 @@ def restates(proposed: Proposed, known: Record, lexicon: Lexicon) -> bool:
 
 
 def say_of_kept(proposed: Proposed, kept: Sequence[Record], lexicon: Lexicon) -> Proposed:
-    """Return a proposal of what a turn taught, with the record that it restates where a tool kept as much already.
+    """Return an extractor's proposal with the record that it restates, where a tool of the turn kept that already.
 
-    A model keeps "The user likes tea." of "Remember that I like tea.", which is read once more after the turn.
+    A model calls its tool for "Remember that I like tea.", and the extractor reads the same message after the turn.
+    `kept` are the records that tools kept in the turn.
     """
     if proposed.same_as is not None or not kept:
         return proposed
@@ -72,6 +73,7 @@ def say_of_kept(proposed: Proposed, kept: Sequence[Record], lexicon: Lexicon) ->
 
 
 def _attributes(text: str) -> set[str]:
+    """Return the attributes that the rules find in a statement."""
     stated = extract_statements({"": text})
     return {fact.semantic.attribute for fact in stated} - {SemanticFields().attribute}
 
@@ -79,9 +81,9 @@ def _attributes(text: str) -> set[str]:
 def without_foreign_key(
     tx: Tx, means: Collaborators, place: tuple[Scope, int], proposed: Proposed, identity: FactIdentity
 ) -> tuple[Proposed, FactIdentity]:
-    """Return the proposal and its identity, both without a key that a model chose where it belongs to another matter.
+    """Return the proposal and its identity, without the key that a model chose if its record is about another matter.
 
-    `place` is the scope with its row.
+    `place` is the scope with its row number.
     """
     scope, scope_id = place
     if proposed.retold is None:

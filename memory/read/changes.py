@@ -1,7 +1,7 @@
-"""The changes of a time, and the way to take each of them back.
+"""Lists the changes of a span of time, each with the call that undoes it.
 
-Rule 1: a record is shown as it is now, through the one visibility gate; what is hidden is named by its reason alone.
-Rule 2: a way back is offered only while it leads back: the call is the one that any client could make.
+Rule 1: a record is shown as it is now, through the one visibility gate; a hidden one is named by the reason alone.
+Rule 2: a call is offered only while it undoes the change; it is one that any client could make.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,15 +11,14 @@ import msgspec
 
 from memory.ports import Collaborators
 from memory.read.gate import at_time
-from memory.read.pages import mark_of
+from memory.read.pages import LAST, mark_of, page_place
 from memory.rows.changes import ChangeTime, PlacedCandidate, RecordEvent, candidates_between, events_between
 from memory.rows.store import Stored, get_record, scope_ids_of
 from memory.rows.withheld import holds_number, is_looked_through
 from memory.rules.visibility import KEPT, View, hidden_by
 from protocol import methods as m
 from protocol.base import Scope
-from protocol.cursors import cursor_of, place_of
-from protocol.errors import CallerError
+from protocol.cursors import cursor_of
 from protocol.memory.changes import (
     ChangeEvent,
     ChangeOrigin,
@@ -33,7 +32,6 @@ from protocol.record import Provenance, Record
 from protocol.seams.callers import RequestCaller
 from protocol.seams.ports import Tx
 
-LAST: Final = 2**62
 NUMBER: Final = "secret_detected"
 DAMAGED: Final = "damaged"
 
@@ -49,15 +47,16 @@ SHOWN_AS: Final[Mapping[EventName, ChangeEvent]] = {
     "erased": "erased",
     "confirmed": "changed",
 }
-"""The change that an event of a record is for a person."""
+"""The change that an event of a record is shown as."""
 
 FORGET: Final = frozenset({"learned", "replaced", "restored"})
+"""The changes that forgetting the record undoes while it is active."""
 RESTORE: Final[Mapping[ChangeEvent, str]] = {"forgotten": "deleted", "archived": "archived", "replaced": "superseded"}
-"""The status in which a record must still be, so that a restore takes the change back."""
+"""The changes that restoring the record undoes while it has this status."""
 
 
 def undo_of_record(event: ChangeEvent, record: Record) -> UndoCall | None:
-    """Return the call that takes a change of a record back; None where nothing is left to take back."""
+    """Return the call that undoes a change of a record; None where nothing is left to undo."""
     if event in FORGET and record.status == "active":
         target = {"kind": "id", "memory_id": record.memory_id}
         return UndoCall(method=m.MEMORY_FORGET.name, params={"target": target})
@@ -67,7 +66,7 @@ def undo_of_record(event: ChangeEvent, record: Record) -> UndoCall | None:
 
 
 def undo_of_candidate(candidate: Candidate) -> UndoCall | None:
-    """Return the call that takes a proposal back; None once it was decided."""
+    """Return the call that rejects a candidate; None once it was decided."""
     if candidate.status != "pending":
         return None
     return UndoCall(method=m.CANDIDATES_REJECT.name, params={"candidate_id": candidate.candidate_id})
@@ -81,16 +80,14 @@ class ChangeReader:
 
     async def changes(self, params: MemoryChangesParams, scopes: Sequence[Scope]) -> MemoryChangesResult:
         """Return a page of changes, newest first."""
-        mark = mark_of(params)
         until = LAST if params.until_at is None else params.until_at
-        *places, marked = place_of(params.cursor, (until, 0, until, 0, mark))
-        if marked != mark:
-            raise CallerError.at("$.cursor", "This cursor belongs to another query")
+        *places, _ = page_place(params.cursor, (until, 0, until, 0, mark_of(params)))
         return await self._means.db.read(lambda tx: self._page(tx, params, scopes, places))
 
     def _page(
         self, tx: Tx, params: MemoryChangesParams, scopes: Sequence[Scope], places: Sequence[int]
     ) -> MemoryChangesResult:
+        """Merge events and candidates after their places into one page; its cursor holds a place of each."""
         ids, limit = scope_ids_of(tx, scopes), params.limit + 1
         event_at, event_row, candidate_at, candidate_row = places
         events = events_between(tx, ids, ChangeTime(params.since_at, event_at, event_row), limit)
@@ -110,6 +107,7 @@ class ChangeReader:
         return MemoryChangesResult(changes=changes, next_cursor=following)
 
     def _of_event(self, tx: Tx, event: RecordEvent, view: View) -> MemoryChange:
+        """Return the change of a record's event, with the record as it is now where a view shows it."""
         stored = get_record(tx, event.memory_id)
         shown = SHOWN_AS[event.event]
         if shown == "learned" and stored is not None and stored.record.supersedes is not None:
@@ -134,6 +132,7 @@ class ChangeReader:
         )
 
     def _withheld(self, tx: Tx, stored: Stored, view: View) -> str | None:
+        """Return the reason for which a record is not shown, or None."""
         hidden = hidden_by(stored.seen, view)
         if hidden is not None:
             return hidden[1]
@@ -141,6 +140,7 @@ class ChangeReader:
         return NUMBER if is_number else None
 
     def _of_candidate(self, tx: Tx, placed: PlacedCandidate) -> list[MemoryChange]:
+        """Return the change of a proposed candidate; none where it holds a number of a kind that is never kept."""
         candidate, turn_id = placed.found.candidate, placed.found.turn_id
         if holds_number(candidate, self._means.scanner):
             return []
@@ -165,7 +165,7 @@ class ChangeReader:
     def _origin(
         self, tx: Tx, caller: RequestCaller | None, cause: Provenance | None, reason_code: str | None
     ) -> ChangeOrigin:
-        """Return where a change comes from: the client of the turn in which it was said, else that of the request."""
+        """Return the origin of a change: the client of the turn in which it was said, else that of the request."""
         turn_id = cause.turn_id if cause is not None else None
         of_turn = self._means.caller_of_turn(tx, turn_id) if turn_id is not None else None
         found = of_turn or caller
@@ -188,5 +188,6 @@ _PROPOSAL: Final = msgspec.json.Decoder(_KeptProvenance)
 
 
 def _thread_of(proposal: str) -> str | None:
+    """Return the thread of a kept proposal, or None."""
     found = _PROPOSAL.decode(proposal).provenance.get("thread_id")
     return found if isinstance(found, str) else None

@@ -1,7 +1,7 @@
-"""Explanations of what was, or was not, saved or recalled: gate by gate, from what was stored at the time.
+"""Explains why something was, or was not, saved or recalled: gate by gate, from rows that were stored at the time.
 
 Rule 1: an explanation never shows another record's text, a stored secret or a transcript.
-Rule 2: what the caller may not see is explained exactly like what does not exist.
+Rule 2: a target that the caller may not see is answered exactly like one that does not exist.
 """
 
 from collections.abc import Sequence
@@ -94,7 +94,7 @@ WRITE_GATES: tuple[GateName, ...] = (
     "duplicate",
     "admission",
 )
-"""In the order in which a proposal meets them."""
+"""The gates of a write, in the order in which a proposal meets them."""
 
 SKIP_GATES: dict[str, GateName] = {
     "memory_disabled": "memory_enabled",
@@ -109,7 +109,7 @@ SKIP_GATES: dict[str, GateName] = {
     "subagent": "eligibility",
     "task_owned": "eligibility",
 }
-"""The gate that a skipped extraction stands for; every other skip reason is the turn's policy."""
+"""The gate at which a skipped extraction stopped, by the reason; every other reason is of the gate `policy`."""
 
 OUTCOMES: dict[str, str] = {
     "activate": "saved",
@@ -119,6 +119,7 @@ OUTCOMES: dict[str, str] = {
     "reject": "rejected",
     "suppress": "rejected",
 }
+"""The outcome of each action, the best one for a person first."""
 
 SENTENCES: dict[str, str] = {
     "saved": "It was saved: {reason}.",
@@ -148,19 +149,19 @@ CANDIDATE_ENDS: dict[CandidateStatus, tuple[str, str | None]] = {
     "suppressed": ("rejected", "not_wanted_any_more"),
     "expired": ("rejected", "no_longer_in_question"),
 }
-"""The outcome of a candidate, and its words; None: the reason why it waits."""
+"""The outcome of a candidate, and the reason; None: the candidate's own, for which it waits."""
 
 _CANDIDATES: Final = msgspec.json.Decoder(list[RankedCandidate])
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
-def words(code: str) -> str:
-    """Return a reason code as a person reads it."""
+def to_words(code: str) -> str:
+    """Return a reason code as words."""
     return code.replace("_", " ")
 
 
-class Told(NamedTuple):
-    """The parts of an explanation before they are put together."""
+class Explanation(NamedTuple):
+    """The parts of an explanation, from which its sentence is made."""
 
     outcome: str
     reason: str
@@ -173,25 +174,25 @@ class Told(NamedTuple):
     status: Status = "active"
 
 
-def result_of(told: Told) -> ExplainResult:
+def result_of(explained: Explanation) -> ExplainResult:
     """Return an explanation with its one plain sentence."""
-    recalled = sum(1 for candidate in told.candidates if candidate.cut_by is None)
-    sentence = FORMER.get(told.status, SENTENCES[told.outcome])
-    summary = sentence.format(reason=words(told.reason), count=recalled)
-    values: dict[str, Any] = {"outcome": told.outcome}
+    recalled = sum(1 for candidate in explained.candidates if candidate.cut_by is None)
+    sentence = FORMER.get(explained.status, SENTENCES[explained.outcome])
+    summary = sentence.format(reason=to_words(explained.reason), count=recalled)
+    values: dict[str, Any] = {"outcome": explained.outcome}
     return ExplainResult(
         **values,
         summary=summary,
-        gates=told.gates,
-        decision=told.decisions[-1] if told.decisions else None,
-        candidates=told.candidates,
+        gates=explained.gates,
+        decision=explained.decisions[-1] if explained.decisions else None,
+        candidates=explained.candidates,
         hook_runs=[
             ExplainRun(run_id=run.run_id, hook_id=run.hook_id, status=run.status, diagnostics=run.diagnostics)
-            for run in told.runs
+            for run in explained.runs
         ],
-        budgets=told.budgets,
-        missing=told.missing,
-        decisions=told.decisions,
+        budgets=explained.budgets,
+        missing=explained.missing,
+        decisions=explained.decisions,
     )
 
 
@@ -208,20 +209,21 @@ def gates_of(decision: Decision) -> list[Gate]:
 
 
 class Explainer:
-    """Looks up what was stored about a target."""
+    """Explains a target from the rows that are stored about it."""
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
 
     def explain(self, tx: Tx, target: ExplainTarget, scopes: Sequence[Scope]) -> ExplainResult:
-        """Return why a memory, candidate, turn or run became what it is. Raises `CallerError` for what is not there."""
+        """Return why a memory, candidate, turn or run became what it is. Raises `CallerError("not_found")`."""
         by_kind = {"memory": self._memory, "candidate": self._candidate, "turn": self._turn, "hook_run": self._run}
         return result_of(by_kind[target.kind](tx, target.id, scopes))
 
     def _view(self, tx: Tx, scopes: Sequence[Scope]) -> View:
         return View(frozenset(scope_ids_of(tx, scopes)), ALL, self._means.clock.now(), shows_regulated=True)
 
-    def _memory(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Told:
+    def _memory(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Explanation:
+        """Explain a record: the gates of the decision that made it, then those that it passes to be shown."""
         stored = get_record(tx, memory_id)
         view = self._view(tx, scopes)
         if stored is None or stored.scope_id not in view.scope_ids:
@@ -234,28 +236,29 @@ class Explainer:
         status = status_at(stored.record, view.now)
         if status == "superseded":
             outcome = "superseded"
-        return Told(outcome, reason, gates, decisions, runs=runs, missing=missing, status=status)
+        return Explanation(outcome, reason, gates, decisions, runs=runs, missing=missing, status=status)
 
     def _with_runs(self, tx: Tx, found: Sequence[StoredDecision]) -> tuple[list[Decision], list[HookRun]]:
-        """Return decisions, oldest first, and the runs that they came of, newest first."""
+        """Return decisions, given newest first, as oldest first, and the runs that they came from, newest first."""
         runs = [run for one in found if one.run_id and (run := self._means.read_run(tx, one.run_id)) is not None]
         return [one.decision for one in reversed(found)], runs
 
     def _visibility(self, stored: Stored, view: View) -> list[Gate]:
-        shown_by = hidden_by(
+        """Return the gates of visibility for a prompt of no agent; at most one of them hides the record."""
+        stopped = hidden_by(
             stored.seen, view._replace(statuses=frozenset({"active"}), shows_regulated=False, is_prompt=True)
         )
         order: tuple[GateName, ...] = ("scope_active", "integrity", "status", "expiry", "voice", "sensitivity")
         return [
             Gate(
                 gate=name,
-                passed=shown_by is None or shown_by[0] != name,
-                reason_code=shown_by[1] if shown_by and shown_by[0] == name else None,
+                passed=stopped is None or stopped[0] != name,
+                reason_code=stopped[1] if stopped and stopped[0] == name else None,
             )
             for name in order
         ]
 
-    def _candidate(self, tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> Told:
+    def _candidate(self, tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> Explanation:
         found = get_any_candidate(tx, candidate_id)
         if found is None or found.scope_id not in self._view(tx, scopes).scope_ids:
             raise CallerError.missing("candidate")
@@ -266,9 +269,10 @@ class Explainer:
         is_closed = found.candidate.status in {"rejected", "suppressed", "expired"}
         gates = _build_closed_gates(decisions) if is_closed else gates_of(decisions[-1]) if decisions else []
         missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
-        return Told(outcome, reason or found.candidate.reason_code, gates, decisions, runs=runs, missing=missing)
+        return Explanation(outcome, reason or found.candidate.reason_code, gates, decisions, runs=runs, missing=missing)
 
-    def _turn(self, tx: Tx, turn_id: str, scopes: Sequence[Scope]) -> Told:
+    def _turn(self, tx: Tx, turn_id: str, scopes: Sequence[Scope]) -> Explanation:
+        """Explain a turn: by its best decision, else by the gate that stopped extraction; and by its recall."""
         trace = self._means.read_turn(tx, turn_id)
         if trace is None and turn_id.startswith(f"{CALL_PREFIX}_"):
             return self._call(tx, turn_id, scopes)
@@ -279,37 +283,38 @@ class Explainer:
         gates, stopped = self._turn_gates(trace)
         recall = self._recall(tx, trace)
         budgets = _budgets(trace.turn.prompt_manifest)
-        told = Told("unknown", "", [*gates, *recall.gates], candidates=recall.candidates, runs=runs, budgets=budgets)
+        explained = Explanation(
+            "unknown", "", [*gates, *recall.gates], candidates=recall.candidates, runs=runs, budgets=budgets
+        )
         if decisions:
             best = min(decisions, key=lambda d: list(OUTCOMES).index(d.action))
-            # the question about a turn is first of all what was kept; then what was recalled
-            gates = [*gates, *gates_of(best), *recall.gates]
-            told = told._replace(
+            gates = [*gates, *gates_of(best), *recall.gates]  # a person asks first what a turn saved
+            explained = explained._replace(
                 outcome=OUTCOMES[best.action], reason=best.reason_code, gates=gates, decisions=decisions
             )
-            return told._replace(missing=recall.missing)
+            return explained._replace(missing=recall.missing)
         if stopped is not None:
-            return told._replace(outcome="rejected", reason=stopped, missing=recall.missing)
+            return explained._replace(outcome="rejected", reason=stopped, missing=recall.missing)
         waiting = any(run.completed_at is None for run in trace.runs)
         reason = "post_turn_work_is_not_done" if waiting else "nothing_was_proposed"
-        return told._replace(reason=reason, missing=[*recall.missing, Missing(kind="decision", reason=reason)])
+        return explained._replace(reason=reason, missing=[*recall.missing, Missing(kind="decision", reason=reason)])
 
-    def _call(self, tx: Tx, call_id: str, scopes: Sequence[Scope]) -> Told:
-        """Return why a call outside of any turn kept something, or nothing.
+    def _call(self, tx: Tx, call_id: str, scopes: Sequence[Scope]) -> Explanation:
+        """Return why a call outside of any turn saved something, or nothing.
 
-        Raises `CallerError` where nothing is known of it.
+        Raises `CallerError("not_found")` where no decision of it is stored.
         """
         decisions = decisions_of_call(tx, call_id, scope_ids_of(tx, scopes), MAX_DECISIONS)
         if not decisions:
             raise CallerError.missing("call")
         last = decisions[-1]
-        return Told(OUTCOMES[last.action], last.reason_code, gates_of(last), decisions)
+        return Explanation(OUTCOMES[last.action], last.reason_code, gates_of(last), decisions)
 
-    def _recall(self, tx: Tx, trace: TurnTrace) -> Told:
-        """Return why a turn's prompt was given memories, or none, with the ranked list where it was kept."""
+    def _recall(self, tx: Tx, trace: TurnTrace) -> Explanation:
+        """Return why memories, or none, stood in a turn's prompt, with the ranked list where that was stored."""
         manifest = trace.turn.prompt_manifest
         if manifest is None:
-            return Told("not_recalled", "not_prepared", [])
+            return Explanation("not_recalled", "not_prepared", [])
         policy, recall = manifest.policy.recall, manifest.recall
         is_on, code = recall.status != "off", policy.reason_code
         gates = [Gate(gate="recall_enabled", passed=is_on, reason_code=None if is_on else recall.reason)]
@@ -321,10 +326,10 @@ class Explainer:
         considered = [c for ranked in lists if ranked for c in _CANDIDATES.decode(ranked)]
         missing = [Missing(kind="ranking", reason="debug_trace_disabled")] if lists and None in lists else []
         outcome = "recalled" if recall.memory_ids else "not_recalled"
-        return Told(outcome, recall.reason, gates, candidates=considered[:NEAR_MISSES], missing=missing)
+        return Explanation(outcome, recall.reason, gates, candidates=considered[:NEAR_MISSES], missing=missing)
 
     def _turn_gates(self, trace: TurnTrace) -> tuple[list[Gate], str | None]:
-        """The gates before any fact was looked at, and the reason that stopped the turn there."""
+        """Return the gates of a turn before any fact is judged, and the reason that stopped it there or None."""
         turn, manifest = trace.turn, trace.turn.prompt_manifest
         succeeded = turn.status == "completed"
         gates = [
@@ -348,7 +353,8 @@ class Explainer:
             gates.append(Gate(gate="policy", passed=False, reason_code=stopped))
         return gates, stopped
 
-    def _run(self, tx: Tx, run_id: str, scopes: Sequence[Scope]) -> Told:
+    def _run(self, tx: Tx, run_id: str, scopes: Sequence[Scope]) -> Explanation:
+        """Explain a hook's run: by its best decision, by the turn's recall, or by its own diagnostic."""
         run = self._means.read_run(tx, run_id)
         trace = self._means.read_turn(tx, run.turn_id) if run is not None else None
         if run is None or trace is None or Scope(kind="workspace", key=trace.turn.workspace_id) not in scopes:
@@ -356,17 +362,17 @@ class Explainer:
         decisions = decisions_of_run(tx, run_id, MAX_DECISIONS)
         if decisions:
             best = min(decisions, key=lambda d: list(OUTCOMES).index(d.action))
-            return Told(OUTCOMES[best.action], best.reason_code, gates_of(best), decisions, runs=[run])
+            return Explanation(OUTCOMES[best.action], best.reason_code, gates_of(best), decisions, runs=[run])
         if run.hook_id in RECALL_HOOKS:
-            told = self._recall(tx, trace)
-            shown = "recalled" if run.contribution_count and told.outcome == "recalled" else "not_recalled"
-            return told._replace(outcome=shown, runs=[run])
+            explained = self._recall(tx, trace)
+            shown = "recalled" if run.contribution_count and explained.outcome == "recalled" else "not_recalled"
+            return explained._replace(outcome=shown, runs=[run])
         code = run.diagnostics[0].code if run.diagnostics else run.status
-        return Told("unknown", code, [], runs=[run], missing=[Missing(kind="decision", reason=code)])
+        return Explanation("unknown", code, [], runs=[run], missing=[Missing(kind="decision", reason=code)])
 
 
 def _build_closed_gates(decisions: Sequence[Decision]) -> list[Gate]:
-    """A candidate that ended without a record had passed every gate but the last."""
+    """Return the gates of a candidate that ended without a record: it passed every one but the last."""
     reason = decisions[-1].reason_code if decisions else None
     passed = [Gate(gate=name, passed=True, reason_code=None) for name in WRITE_GATES if name != "admission"]
     return [*passed, Gate(gate="admission", passed=False, reason_code=reason)]
@@ -386,13 +392,14 @@ def explain_recall(
     are_unwanted: bool = False,
     secret_kinds: Sequence[str] = (),
 ) -> ExplainResult:
-    """Return why a query would, or would not, recall something now.
+    """Return why a query would, or would not, recall something now; `recall` is None while memory is switched off.
 
-    And whether just these words were forgotten or rejected, or hold a secret, so that they are not kept.
+    `are_unwanted`: a memory of just these words was forgotten or rejected. `secret_kinds`: the secrets in them, for
+    which they would not be saved.
     """
     enabled = Gate(gate="memory_enabled", passed=is_enabled, reason_code=None if is_enabled else "memory_disabled")
     if recall is None:
-        return result_of(Told("not_recalled", "memory_disabled", [enabled]))
+        return result_of(Explanation("not_recalled", "memory_disabled", [enabled]))
     kept = [candidate for candidate in recall.considered if candidate.cut_by is None]
     gates = [
         enabled,
@@ -408,4 +415,6 @@ def explain_recall(
     outcome = "recalled" if kept else "not_recalled"
     missing = [Missing(kind="memory", reason="these_words_were_forgotten_or_rejected")] if are_unwanted else []
     considered = recall.considered[:NEAR_MISSES]
-    return result_of(Told(outcome, recall.reason, gates, candidates=considered, budgets=[budget], missing=missing))
+    return result_of(
+        Explanation(outcome, recall.reason, gates, candidates=considered, budgets=[budget], missing=missing)
+    )

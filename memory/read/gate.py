@@ -1,7 +1,8 @@
 """The one gate that every record passes before it is shown, and the record as it is at a moment.
 
-Rule 1: what the view lets through is hidden all the same while it may hold a number that nobody looked for yet.
-Rule 2: damage that a read meets is told once, and repaired behind it.
+Rule 1: a visible record is scanned before it is shown until repair has marked all that hold a number which is never
+kept.
+Rule 2: damage that a read meets is reported once a process, and repaired in the background.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 
 def at_time(record: Record, now: int, aging: Aging) -> Record:
-    """Return the record as it is at this moment: whether it is expired or faded, and how strong."""
+    """Return the record with its status, strength and fading at a moment."""
     life = Lifetime(record.standing, record.reinforced_at, record.updated_at, record.fades_at)
     fades_at = fade_time(aging, life)
     status = status_at(record, now)
@@ -36,16 +37,16 @@ def at_time(record: Record, now: int, aging: Aging) -> Record:
 
 
 class RecordGate:
-    """Runs reads of records, and decides of each record whether a view shows it; one in a process."""
+    """Runs reads of records, and decides whether a view shows a record; one in a process."""
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
         self._has_met_damage = False
-        self._has_told_damage = False
+        self._has_reported_damage = False
         self._is_looked_through = False
 
     def shows(self, tx: Tx, stored: Stored, view: View) -> bool:
-        """Return whether a view shows a record."""
+        """Return whether a view shows a record; note that a read has met a damaged one."""
         self._has_met_damage |= not stored.is_intact and stored.scope_id in view.scope_ids
         if not is_visible(stored.seen, view):
             return False
@@ -53,10 +54,13 @@ class RecordGate:
         return self._is_looked_through or not holds_number(stored.record, self._means.scanner)
 
     async def read(self, read: Callable[[Tx], T], deadline: float | None = None) -> T:
-        """Run a read, and tell of damage that it met for the first time."""
+        """Run a read; the first time that it meets damage, report that and queue a repair.
+
+        `deadline`: the seconds after which it raises `Unavailable`.
+        """
         result = await self._means.db.read(read, deadline)
-        if self._has_met_damage and not self._has_told_damage:
-            self._has_told_damage = True
+        if self._has_met_damage and not self._has_reported_damage:
+            self._has_reported_damage = True
             self._means.report_damage(1)
             await self._means.db.jot(lambda tx: self._means.jobs.enqueue(tx, "repair", "deep"))
         return result

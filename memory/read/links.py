@@ -1,7 +1,7 @@
-"""Links between records: what replaced what, and the graph's edges between records that stand in it.
+"""Links between records: replacements, and the edges of the graph.
 
 Rule 1: a link is shown between records that the call may read; an edge to any other one does not exist for it.
-Rule 2: what replaced what is read from the records themselves; no edge repeats it.
+Rule 2: replacements are read from the records themselves; no edge repeats them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -60,6 +60,7 @@ class Links:
 
 
 def _links_of(tx: Tx, stored: Stored) -> Iterator[MemoryLink]:
+    """Yield the links of a record to any other one: replacements first."""
     record = stored.record
     for memory_id, direction in replacements(tx, record.memory_id):
         yield MemoryLink(memory_id=memory_id, kind=REPLACES, origin="explicit", direction=direction)

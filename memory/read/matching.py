@@ -1,10 +1,10 @@
-"""Finds candidates for a question by words and by meaning, scored before any of them is read whole.
+"""Finds candidates for a query by words and by meaning, scored before any of them is read whole.
 
-Rule 1: filter first, cut after; what is not visible or not asked for takes no place among the candidates.
+Rule 1: filter first, cut after; a record that is not visible or not asked for takes no place among the candidates.
 Rule 2: user text is never query syntax: it becomes quoted terms, at most 32 of them.
-Rule 3: what a query costs is bounded: of words that are in more records than can be looked through, those that tell
-most count.
-Rule 4: what is chosen is chosen by the weights that score it, and those come from the scopes in view alone.
+Rule 3: the cost of a query is bounded: where its words are in more records than can be looked through, the rarest words
+count.
+Rule 4: candidates are chosen by the weights that score them, and those come from the scopes in view alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from memory.read.ranking import COSINE_FLOOR, QueryTerms, Score, Scored, rarity, score_all, weight_of
+from memory.rows.record_columns import to_csv
 from memory.rows.record_terms import words_of
 from memory.rows.records import records_by_row
 from memory.rows.search import RecordCandidate, count_active, count_with, read_candidates, rows_with
@@ -34,33 +35,31 @@ from protocol.settings import Aging
 from retrieval.weights import best_of
 
 MATCH_BUDGET = 10_000
-"""Places of its words that are looked at for one query: about 2 ms. A memory that holds no more records is looked
-through whole."""
-
-
+"""The most entries of the index that are read for the words of one query, about 2 ms: in a memory of no more records,
+every one."""
 BY_WORDS = 40
 BY_MEANING = 50
-"""Candidates that are scored together, by their words and by their meaning: a page of an answer is a part of one
-order of them, whatever its size; what comes after them is another order of as many."""
+"""Candidates by words and by meaning that are scored together, in one order. The pages of an answer are parts of it;
+behind its end as many candidates more are scored, in an order of their own."""
 FULL = min(BY_WORDS, BY_MEANING)
-"""Fewer candidates than this are all that there are."""
+"""Fewer candidates than this are the last."""
 WALKED = 4000
-"""Of the nearest, how many are looked at for some that may be shown and are asked for."""
+"""The most of the nearest vectors that are looked at for candidates which may be shown and are asked for."""
 
 
 class RecordQuery(NamedTuple):
-    """A query.
-
-    It has its words, their terms, its vector where a model is there, and whether the user asks about themselves.
-    `need`: of a prompt, how much it looks like one that needs the person; of a search, which asks for them, None.
-    """
+    """A query as it is matched."""
 
     text: str
     terms: Sequence[str]
+    """The terms of its words; none for a search by meaning alone."""
     vector: Vector | None
+    """None where no model made one in time, or only words are searched."""
     is_about_user: bool = False
+    """The user asks about themselves."""
     route: QueryRoute = ANY_KIND
     need: float | None = None
+    """The degree to which a prompt looks like one that needs the person (`promt/person_need.py`); None of a search."""
 
     @property
     def asked(self) -> QueryTerms:
@@ -69,7 +68,7 @@ class RecordQuery(NamedTuple):
 
 
 class Match(Struct, frozen=True):
-    """A record by its row and id, its score, and whether it is an agent's note."""
+    """A scored record, by its row and id."""
 
     row: int
     memory_id: str
@@ -78,7 +77,10 @@ class Match(Struct, frozen=True):
 
 
 def agents_asked(filters: Filters, scopes: Mapping[int, Scope]) -> dict[str, str | None]:
-    """Return the values by which statements keep to the agents of a filter, among scopes by their row."""
+    """Return the values of `:source_agents` and `:agent_scopes` for a filter; `scopes` are the searched ones by row.
+
+    A record is of an agent that noted it, or in whose scope it is.
+    """
     if filters.source_agents is None:
         return {"source_agents": None, "agent_scopes": None}
     named = {*filters.source_agents} - {USER_AGENT}
@@ -87,7 +89,11 @@ def agents_asked(filters: Filters, scopes: Mapping[int, Scope]) -> dict[str, str
 
 
 class RecordFinder:
-    """Finds and ranks candidates within one snapshot and one view."""
+    """Finds and ranks candidates within one snapshot and one view.
+
+    `scopes` are the searched ones by row. `is_looked_through`: the full-text index is in doubt, so that words are found
+    in the records' kept terms.
+    """
 
     def __init__(
         self,
@@ -111,7 +117,7 @@ class RecordFinder:
         self._population = sum(count_active(tx, scope_id) for scope_id in self.scope_ids)
 
     def find(self, question: RecordQuery, near: Nearness | None, known: AbstractSet[int]) -> list[Match]:
-        """The next candidates beside the known ones, best first: by words and, with a vector, by meaning alone."""
+        """Return the next candidates beside the `known` rows, best first: by words, and by meaning where `near` is."""
         found = self._by_words(question.terms, BY_WORDS, known)
         if near is None:
             return self._rank(question, found, {}, {})
@@ -120,7 +126,7 @@ class RecordFinder:
         return self._rank(question, found, near.of(rows), near.crowding(rows))
 
     def _by_words(self, terms: Sequence[str], enough: int, known: AbstractSet[int]) -> list[RecordCandidate]:
-        """Those that share the most telling words with the query, beside the known ones."""
+        """Return the candidates beside the known ones whose words in common with the query weigh most."""
         if not terms:
             return []
         counts = {} if self._population <= MATCH_BUDGET else {term: self._matches([term]) for term in terms}
@@ -129,7 +135,7 @@ class RecordFinder:
         return best_of(listed, enough, lambda rows: self._read([row for row in rows if row not in known]))
 
     def _by_meaning(self, near: Nearness, enough: int, known: AbstractSet[int]) -> list[RecordCandidate]:
-        """Those that are nearest in meaning, beside the known ones."""
+        """Return the candidates beside the known ones that are nearest in meaning."""
         found: list[RecordCandidate] = []
         ranked = islice(near.rank(COSINE_FLOOR), WALKED)
         while (room := enough - len(found)) and (rows := [row for row, _ in islice(ranked, room)]):
@@ -143,7 +149,7 @@ class RecordFinder:
         cosines: Mapping[int, float],
         crowding: Mapping[int, tuple[float, float]],
     ) -> list[Match]:
-        """Candidates by score, equal ones by id."""
+        """Return candidates by score, equal ones by id."""
         asked, route = question.asked, question.route
         words = [self._words(candidate) for candidate in found]
         weights = rarity(asked.terms, [own for own, _ in words], self._population)
@@ -174,32 +180,33 @@ class RecordFinder:
         return sorted(matches, key=lambda match: (-match.score.log_odds, match.memory_id))
 
     def _find_and_weigh(self, together: Sequence[str], counts: Mapping[str, int]) -> tuple[float, list[int]]:
-        """The records that have all of some terms, and what the terms weigh."""
+        """Return the weight of some terms, and the rows of records that have all of them."""
         rows = self._rows_with(together)
         return sum(weight_of(counts.get(term, len(rows)), self._population) for term in together), rows
 
     def _alternatives(self, counts: Mapping[str, int]) -> list[list[str]]:
-        """Of terms that are in too many records to look through all, the rarest ones, and the others together."""
+        """Return the lists of terms to look up, each of which a record must have whole.
+
+        They are the rarest terms one by one, as far as the budget goes, and the fewest of the others together that are
+        in few enough records.
+        """
         room, rare, common = MATCH_BUDGET, list[str](), list[str]()
         for term in sorted(counts, key=lambda term: (counts[term], term)):
             room -= counts[term]
             (common if room < 0 else rare).append(term)
         room = MATCH_BUDGET - sum(counts[term] for term in rare)
-        together = range(min(2, len(common)), len(common))  # as few at once as are few enough records
+        together = range(min(2, len(common)), len(common))
         size = next((size for size in together if self._matches(common[:size]) <= room), len(common))
         return [*([term] for term in rare), *([common[:size]] if common else [])]
 
     def _matches(self, together: Sequence[str]) -> int:
-        """In how many records terms stand together, or one more than can be looked through."""
+        """Return how many records have all of the terms, at most one more than can be looked through."""
         if self._rows_of is not None:
             return len(self._rows_with(together))
         return count_with(self.tx, self.scope_ids, together, MATCH_BUDGET + 1)
 
     def _rows_with(self, together: Sequence[str]) -> list[int]:
-        """The newest records that have all of the terms.
-
-        As the index tells, or, where that is in doubt, the records themselves.
-        """
+        """Return the newest records that have all of the terms: by the index, or by the records if it is in doubt."""
         if self._rows_of is None:
             return rows_with(self.tx, self.scope_ids, together, MATCH_BUDGET)
         first, *others = (self._rows_of.get(term, ()) for term in together)
@@ -208,13 +215,14 @@ class RecordFinder:
     def _read(self, rows: Sequence[int]) -> list[RecordCandidate]:
         """Return those of the rows that may be shown and are asked for, in the order of the rows."""
         view, filters = self._view, self._filters
-        stored_as = {*view.statuses, *(["active"] if "expired" in view.statuses else [])}  # until a sweep comes by
+        # a record whose time is over is stored as active until a sweep comes by
+        stored_as = {*view.statuses, *(["active"] if "expired" in view.statuses else [])}
         values = {
             "statuses": ",".join(sorted(stored_as)),
             "shows_regulated": int(view.shows_regulated),
-            "categories": f",{','.join(filters.categories)}," if filters.categories is not None else None,
-            "kinds": f",{','.join(filters.kinds)}," if filters.kinds is not None else None,
-            "voices": f",{','.join(filters.voices)}," if filters.voices is not None else None,
+            "categories": to_csv(filters.categories),
+            "kinds": to_csv(filters.kinds),
+            "voices": to_csv(filters.voices),
             **agents_asked(filters, self._scopes),
         }
         found = read_candidates(self.tx, rows, values)
@@ -227,15 +235,15 @@ class RecordFinder:
             return True
         try:
             return set(msgspec.json.decode(candidate.tags, type=list[str])).issuperset(self._filters.tags)
-        except msgspec.DecodeError:  # damaged: reading it whole will tell
+        except msgspec.DecodeError:  # a damaged record is in no answer
             return False
 
     def _words(self, candidate: RecordCandidate) -> tuple[frozenset[str], Sequence[str]]:
-        """A record's terms, and those of them that say what it is about."""
+        """Return a record's terms, and its gist: those without function words."""
         kept = words_of(candidate.terms or b"")
         stored = None if any(kept[0]) else records_by_row(self.tx, [candidate.row]).get(candidate.row)
         if stored is None:
             return kept
-        # the terms are lost or damaged: what they were made of is still there
+        # its kept terms are lost or damaged, and are made again from its words
         own = body_terms(stored.record, stored.alias, self._lexicon)
         return frozenset(own), gist_of(stored.record, self._lexicon)

@@ -1,12 +1,11 @@
-"""Later pages of an answer: the question that a cursor belongs to, and the ranking that it goes on with.
+"""Later pages of an answer: the query that a cursor belongs to, and the ranking that it goes on with.
 
-Rule 1: all pages of a search are one ranking: what is written meanwhile moves nothing, and what is forgotten is left
-out.
-Rule 2: a ranking is kept as ids and scores, never as text, and only so many of them; one that is gone is made anew.
+Rule 1: all pages of a search are of one ranking: records written meanwhile move nothing, forgotten ones are left out.
+Rule 2: a ranking is kept as ids and scores, never as text, and only `KEPT_RANKINGS` are; a dropped one is made anew.
 """
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -19,27 +18,27 @@ from protocol.memory.changes import MemoryChangesParams
 from protocol.memory.reads import ListParams, SearchParams, SimilarParams
 from protocol.memory.values import Context
 
+LAST = 2**62
+"""A place behind every other one: where a list in descending order begins."""
 KEPT_RANKINGS = 16
-"""A ranking has 70 matches, and 240 more for each time that somebody turned every page: a few MB in all, and more
-than one person pages at a time."""
+"""More than one person pages at a time, and a few MB: a ranking has 70 matches, and 240 more for each time that all its
+pages were turned."""
 
 
 def mark_of(params: SearchParams | ListParams | CandidateListParams | SimilarParams | MemoryChangesParams) -> int:
-    """Return a checksum of the question, the same for all its pages, whatever the page and the caller's context."""
+    """Return a checksum of a query: the same for all its pages, whatever their limit and the caller's context."""
     return zlib.crc32(to_column(msgspec.structs.replace(params, cursor=None, limit=1, context=Context())).encode())
 
 
 def page_place(cursor: str | None, start: tuple[int, ...]) -> tuple[int, ...]:
-    """Return where a page begins; the last part of `start` is the mark of what was asked."""
+    """Return the place at which a page begins: that of its cursor, else `start`, whose last part is the query's mark.
+
+    Raises `CallerError` for a cursor of another query.
+    """
     place = place_of(cursor, start)
     if place[-1] != start[-1]:
         raise CallerError.at("$.cursor", "This cursor belongs to another query")
     return place
-
-
-def to_csv(names: Iterable[str] | None) -> str | None:
-    """Names between commas, for a membership test in SQL; None lets everything through."""
-    return f",{','.join(names)}," if names is not None else None
 
 
 class Rankings:
@@ -50,11 +49,11 @@ class Rankings:
         self._last = 0
 
     def of(self, ticket: int) -> list[Match] | None:
-        """Return the ranking of a ticket, unless too many came after it."""
+        """Return the ranking of a ticket; None where it was dropped."""
         return self._kept.get(ticket)
 
     def keep(self, matches: Sequence[Match]) -> int:
-        """Keep a ranking; its ticket."""
+        """Keep a ranking in place of the oldest one; return its ticket."""
         self._last += 1
         self._kept[self._last] = list(matches)
         self._kept.pop(self._last - KEPT_RANKINGS, None)

@@ -1,4 +1,4 @@
-"""A hit as a prompt shows it, and whether it may be shown at all. Pure."""
+"""Decides how a prompt shows a hit, and whether it does; pure."""
 
 from promt.render import carries_own_block
 from protocol.memory.reads import Hit
@@ -9,13 +9,13 @@ MAX_ITEM_CHARS = 280
 
 
 def text_of(hit: Hit) -> str:
-    """Return a hit's text as the prompt shows it: whole if it is short, else the part that was found."""
+    """Return a hit's text as a prompt shows it: whole if it is short, else the snippet around the found words."""
     content = hit.record.content
     return content if len(content) <= MAX_ITEM_CHARS else hit.snippet or content
 
 
 def is_presentable(hit: Hit, floors: RecallFloors) -> bool:
-    """Return whether a hit says something, is none of our own blocks, and is above each floor that applies."""
+    """Return whether a hit has words, is no block that the gateway injected, and is above each floor that is set."""
     measured = [
         (floors.lexical, hit.breakdown.get("lexical")),
         (floors.semantic, hit.breakdown.get("semantic")),

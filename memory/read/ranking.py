@@ -7,20 +7,21 @@ data says of it.
 The features of a record, given a query:
 
 - `lexical`: overlap weighted by rarity (the idf of Robertson and Spärck Jones over the records in view), 0 to 1;
-- `distinct`: the record's part of the overlap that the best candidates have together. A word that many share tells
-  little;
+- `distinct`: the record's share of the overlap that the best candidates have together, 0 to 1: a word that many of
+  them have tells little;
 - `semantic`: the cosine of both vectors;
 - `crowding`: the mean cosine of the record to its ten nearest neighbours. Records that lie close together are near to
   every query; the correction is that of cross-domain similarity local scaling (Conneau et al., 2018, arXiv 1710.04087);
-- `commonness`: the same to a third of what is near the query. It orders records: what they say in common with many is
-  not what is asked for. Crowding decides whether anything is shown: a joke about a parrot is near to a crowd of facts;
+- `commonness`: its mean cosine to a third of the records near the query. It orders records, since what they have in
+  common with many is not what is asked for. Crowding decides whether anything is shown: a joke about a parrot is near
+  to a crowd of facts;
 - whether the record is about the user, and whether the user asks about themselves;
 - in a prompt, how much it looks like one that needs the person (`promt/person_need.py`). It is the same for all
   records: it decides whether anything is shown, and no order.
 
-Two sums are made of them, which differ in one addend. One orders, by commonness; the best of the other, by crowding, is
-the level that the best record of the order is given. So a score tells the order within a query, and the best one
-whether the query needs any record.
+Two sums are made of them, which differ in one addend. The sum with commonness orders the records. The best sum with
+crowding is the log odds that the first record gets, and all others are moved by as much. So scores order the records of
+a query, and the best score decides whether the query needs any.
 """
 
 import math
@@ -35,26 +36,28 @@ from protocol.base import DAY_MS
 from retrieval.weights import logistic
 
 RECALL_FLOOR = 0.05
-"""The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of
+"""The least score of the best record at which a query recalls anything. A missing fact costs more than a stray one of
 some 25 tokens: one unrelated prompt in ten gets a fact, and in no home more than one in five
 (`python -m benchmarks recall` shows the curve)."""
 MOST_RECALLED = 6
+"""The most records of one scope that a prompt is given, and the most notes of it."""
 RECALL_ODDS = 18.0
-"""The odds of the best record over those of one that is recalled with it, at most.
+"""The most that the odds of the best record may be, as a multiple of those of one that is recalled with it.
 
-Their logarithm is divided by the root of the rank: 8 times at the second, 3 at the sixth, which is the last. Five kinds
-of bound were compared on `python -m benchmarks recall`: at equal numbers none shows more needed facts. This ratio is
-the one at which an English message gets four.
+The logarithm of the multiple is divided by the root of the rank: 8 times at the second, 3 at the sixth, which is the
+last. Five kinds of bound were compared on `python -m benchmarks recall`: at equal numbers of facts none shows more
+needed ones. With this multiple an English message gets four.
 """
 NEED_GAIN = 1.3
 """The weight of a prompt's need of the person in the log odds of each record."""
 SEARCH_FLOOR = 0.002
+"""The least score of a hit of a search that names no other."""
 COSINE_FLOOR = 0.0
 """Records that are less near than this to a query are no candidates by meaning."""
 USUAL_COSINE = 0.2  # of a record whose vector is not made yet
 USUAL_CROWDING = 0.25  # of a record with no neighbours
-RECORD_SIDE = 0.85  # a short record that the query covers whole is a good hit, a little less than the other way round
-MIN_SHARED = 2
+RECORD_SIDE = 0.85  # a query that holds a short record whole is a little less of a hit than a record that holds a query
+MIN_SHARED = 2  # words in common that are no coincidence
 COINCIDENCE = 0.5  # one shared word of several is as likely a coincidence as a hit
 POPULATION_FLOOR = 50  # in a memory of three records every word is "rare"; statistics begin to mean something here
 RECENCY_DAYS = 30.0
@@ -65,13 +68,13 @@ MACHINE_FACTOR = 0.9
 FADED_FACTOR = 0.9
 CONFIDENCE_GAIN = 0.02
 EVIDENCE_GAIN = 0.01
-RIVALS = 10
-RARE_WORD = 5.0  # about the weight of a word that one record of a hundred has: what `distinct` is measured against
+RIVALS = 10  # best candidates by words, among which a record's share is taken
+RARE_WORD = 5.0  # about the weight of a word that one record of a hundred has: a share of less overlap is small
 BOOST_POWER = 2.0  # odds grow by so many powers of the boosts, which makes a score of 0.3 differ by a few hundredths
 
 
 class RecordGains(Struct, frozen=True):
-    """The addend of each feature, and the logistic function that makes a score of the sum."""
+    """The weight of each feature, and the logistic function that makes a score of the sum."""
 
     lexical: float
     distinct: float
@@ -83,10 +86,10 @@ class RecordGains(Struct, frozen=True):
     slope: float
     center: float
     in_prompt: float
-    """The log odds that a prompt adds to each record: so that one floor does for both sums."""
+    """The log odds that a prompt adds to each record, so that `RECALL_FLOOR` fits these gains."""
 
 
-BY_WORDS = RecordGains(
+GAINS_BY_WORDS = RecordGains(
     lexical=1.0,
     distinct=0.7,
     semantic=0.0,
@@ -98,7 +101,7 @@ BY_WORDS = RecordGains(
     center=1.3,
     in_prompt=0.0,
 )
-BY_MEANING = RecordGains(
+GAINS_BY_MEANING = RecordGains(
     lexical=0.35,
     distinct=0.05,
     semantic=1.0,
@@ -110,17 +113,19 @@ BY_MEANING = RecordGains(
     center=0.605,
     in_prompt=0.75,
 )
-"""Fitted on facts and questions of two English personas, of personas in eight other languages and on LoCoMo's
-observations, each kind weighing the same, with a transformer's and a static model's vectors; both want the same
+"""The gains were fitted on facts and questions of two English personas, of personas in eight other languages and on
+LoCoMo's observations, each kind weighing the same. The vectors of a transformer and of a static model want the same
 gains. `python -m benchmarks recall`."""
 
 
 class Scored(Struct, frozen=True):
-    """A record's terms, those of them that are no function words, and what else its score is made of."""
+    """The members of a record that its score is made of."""
 
     terms: Collection[str]
     gist: Sequence[str]
+    """Its terms without function words."""
     nearness: float
+    """The factor of its scope."""
     updated_at: int
     standing: float
     confidence: float
@@ -135,23 +140,24 @@ class Scored(Struct, frozen=True):
 
 
 class QueryTerms(Struct, frozen=True):
-    """A query's terms, whether it has a vector, whether the user asks about themselves, and how much it needs them.
-
-    `need` is None for a search, which always needs them.
-    """
+    """The members of a query that scores are made of."""
 
     terms: Sequence[str]
     has_vector: bool = False
     is_about_user: bool = False
+    """The user asks about themselves."""
     need: float | None = None
+    """The degree to which a prompt looks like one that needs the person; None of a search, which always does."""
 
 
 BOOSTS = ("scope", "recency", "standing", "confidence", "evidence")
+"""The names of `Score.boosts`, which are near 1 and count by their `BOOST_POWER`."""
 FACTORS = ("voice", "faded", "kind")
+"""The names of `Score.factors`, which multiply the odds as they are."""
 
 
 class Score(Struct, frozen=True):
-    """A record's log odds of being relevant, the features that they are made of, and the query's terms that it has."""
+    """A record's log odds of being relevant, and the features that they are made of."""
 
     log_odds: float
     lexical: float
@@ -162,6 +168,7 @@ class Score(Struct, frozen=True):
     boosts: tuple[float, ...]
     factors: tuple[float, ...]
     shared: list[str]
+    """The query's terms that the record has."""
 
     @property
     def total(self) -> float:
@@ -183,13 +190,16 @@ class Score(Struct, frozen=True):
 
 
 def weight_of(count: int, population: int) -> float:
-    """Return the weight of a term that so many records of so many have: idf, always above zero."""
+    """Return the weight of a term that `count` records of `population` have: its idf, always above zero."""
     total = max(population, POPULATION_FLOOR, count)
     return math.log(1 + (total - count + 0.5) / (count + 0.5)) + 0.1
 
 
 def rarity(query: Sequence[str], records: Sequence[Collection[str]], population: int) -> dict[str, float]:
-    """Return the weight of each term: as many of the records as have it, over the population in view."""
+    """Return the weight of each term of a query and of some records.
+
+    A term is counted in these records, which are the candidates, and set against the population in view.
+    """
     frequency = Counter(chain.from_iterable(map(frozenset, records)))
     total = max(population, len(records))
     weights = {count: weight_of(count, total) for count in {0, *frequency.values()}}
@@ -205,10 +215,7 @@ class _Shared(Struct, frozen=True):
 
 
 def lexical_of(query: Sequence[str], record: Scored, weights: Mapping[str, float], shared: _Shared) -> float:
-    """Return the share of the query's weight that the record has, or of the record's where the record is the shorter.
-
-    0 to 1.
-    """
+    """Return the greater of two shares, 0 to 1: of the query's weight in the record, of the record's in the query."""
     share = shared.weight / (sum(map(weights.__getitem__, query)) or 1.0)
     if len(shared.terms) >= MIN_SHARED and (
         has := sum([weights[term] for term in record.gist if term in record.terms])
@@ -220,6 +227,7 @@ def lexical_of(query: Sequence[str], record: Scored, weights: Mapping[str, float
 
 
 def _boosts_of(record: Scored, now: int) -> tuple[float, ...]:
+    """Return the factors of `BOOSTS`."""
     return (
         record.nearness,
         1 + RECENCY_GAIN * math.exp(-max(0, now - record.updated_at) / DAY_MS / RECENCY_DAYS),
@@ -230,21 +238,18 @@ def _boosts_of(record: Scored, now: int) -> tuple[float, ...]:
 
 
 def _factors_of(record: Scored) -> tuple[float, ...]:
-    """Return the factors of `FACTORS`, which multiply the odds as they are."""
+    """Return the factors of `FACTORS`."""
     voice = MACHINE_FACTOR if record.is_machine else 1.0
     return voice, FADED_FACTOR if record.is_faded else 1.0, record.kind_factor
 
 
 def _best(values: Sequence[float]) -> float:
-    return max(filter(math.isfinite, values), default=0.0)  # of a damaged vector come numbers that are none
+    return max(filter(math.isfinite, values), default=0.0)  # a damaged vector makes infinite ones, or none
 
 
 def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str, float], now: int) -> list[Score]:
-    """Return how likely each record is to be what the query needs, in the order of the records.
-
-    A record without a vector counts as one of usual nearness.
-    """
-    gains = BY_MEANING if asked.has_vector else BY_WORDS
+    """Return the score of each record, in the order of the records; one without a vector has the usual cosine."""
+    gains = GAINS_BY_MEANING if asked.has_vector else GAINS_BY_WORDS
     shared: list[_Shared] = []
     for record in records:
         terms = [term for term in asked.terms if term in record.terms]
@@ -273,15 +278,15 @@ def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str
         features.append((lexical, distinct, boosts, factors))
     lift = _best(levels) - _best(sums)
     return [
-        Score(total + lift, *told[:2], record.cosine, record.crowding, record.commonness, *told[2:], own.terms)
-        for record, own, total, told in zip(records, shared, sums, features, strict=True)
+        Score(total + lift, *parts[:2], record.cosine, record.crowding, record.commonness, *parts[2:], own.terms)
+        for record, own, total, parts in zip(records, shared, sums, features, strict=True)
     ]
 
 
-def recallable(scores: Sequence[float], floor: float = RECALL_FLOOR) -> int:
-    """Return how many of some scores' log odds, highest first, are worth a place in a prompt.
+def count_recallable(scores: Sequence[float], floor: float = RECALL_FLOOR) -> int:
+    """Return how many of the first log odds, given highest first, are worth a place in a prompt.
 
-    It is 0 where the best is below the floor; else those count whose odds are close enough to the best for their rank.
+    It is 0 where the best is below the floor; else those that are close enough to the best for their rank.
     """
     if not scores or logistic(scores[0]) < floor:
         return 0
@@ -290,8 +295,8 @@ def recallable(scores: Sequence[float], floor: float = RECALL_FLOOR) -> int:
     return next(far, len(few))
 
 
-def snippet(content: str, words: Sequence[str], max_chars: int) -> str:
-    """Return a part of the content around the first of the words."""
+def cut_snippet(content: str, words: Sequence[str], max_chars: int) -> str:
+    """Return the part of a content around the first of some folded words, with "…" where it is cut."""
     if len(content) <= max_chars:
         return content
     low = content.casefold()

@@ -1,6 +1,6 @@
-"""Records by id, key or path, and lists of them in an order.
+"""Reads records by id, key or path, and lists of them in an order.
 
-Rule 1: filter first, cut after; what is not visible takes no place in a result.
+Rule 1: filter first, cut after; a record that is not visible takes no place in a result.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,8 +9,9 @@ from itertools import islice
 from memory.ports import Collaborators
 from memory.read.gate import RecordGate, at_time
 from memory.read.matching import agents_asked
-from memory.read.pages import mark_of, page_place, to_csv
+from memory.read.pages import LAST, mark_of, page_place
 from memory.rows.listings import places_after
+from memory.rows.record_columns import to_csv
 from memory.rows.records import note_access, records_by_row
 from memory.rows.store import (
     Stored,
@@ -32,8 +33,6 @@ from protocol.memory.reads import GetParams, GetResult, ListParams, ListResult
 from protocol.record import Record
 from protocol.seams.ports import Tx
 
-LAST = 2**62
-
 
 class RecordReader:
     """Reads single records and lists within active scopes."""
@@ -44,9 +43,10 @@ class RecordReader:
     async def get(
         self, params: GetParams, scopes: Sequence[Scope], counts: Callable[[str, int], bool] = lambda _id, _now: True
     ) -> GetResult:
-        """Return one record by id or key, or null.
+        """Return one record by id, path or key, without the records like it; None where none may be seen.
 
-        `counts(memory_id, now)` says whether this counts as a read of it.
+        `counts(memory_id, now)` returns whether this read strengthens the record. Raises `CallerError` where the record
+        is not named, and `Refused("scope_out_of_context")` for a key in a scope that is not active.
         """
         now = self._means.clock.now()
         statuses, aging = ALL if params.include_deleted else KEPT, self._means.settings().aging
@@ -74,7 +74,7 @@ class RecordReader:
         return GetResult(record=noted[0] if noted else record)
 
     async def list_records(self, params: ListParams, scopes: Sequence[Scope]) -> ListResult:
-        """Records in an order, each exactly once over all pages."""
+        """Return a page of records in an order; each is on exactly one page."""
         now = self._means.clock.now()
         statuses = frozenset(params.statuses) - {"deleted"} if params.statuses is not None else ACTIVE
         mark = mark_of(params)
@@ -125,6 +125,7 @@ class RecordReader:
 
 
 def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope], now: int) -> Stored | None:
+    """Return the record that the params name, whether it may be seen or not."""
     if params.memory_id is not None:
         return get_record(tx, params.memory_id)
     if params.path is not None:

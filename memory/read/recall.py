@@ -1,14 +1,12 @@
 """Recall: the durable memory that a turn is given.
 
-The best few of each scope, within budgets, and the same again for the same words.
-
-Rule 1: each scope is a query of its own with tokens of its own, so that no scope crowds another out.
+Rule 1: each scope is searched by itself and has tokens of its own, so that no scope crowds another out.
 Rule 2: nothing is recalled for a query whose best record is below the floor; with the best come those that are nearly
 as likely.
-Rule 3: the cache holds ids and scores, never text; what it gives passes the visibility gate at each use, and any change
-empties it.
-Rule 4: where a question names a time and nothing is known to have happened then, nothing else is shown instead.
-Rule 5: a scope that fails or is late is left out, and the outcome says that it is partial.
+Rule 3: the same words recall the same. The cache holds ids and scores, never text; its records pass the visibility gate
+at each use, and any change makes it invalid.
+Rule 4: where a question names a time and nothing is known to have happened then, nothing is recalled.
+Rule 5: a scope that fails or is late is left out, and the outcome is partial.
 """
 
 import math
@@ -25,7 +23,7 @@ from memory.ports import Collaborators
 from memory.ports_hooks import ALREADY_SHOWN
 from memory.read.matching import Match, RecordQuery
 from memory.read.presentation import is_presentable, text_of
-from memory.read.ranking import RECALL_FLOOR, recallable
+from memory.read.ranking import RECALL_FLOOR, count_recallable
 from memory.read.searching import FoundRecord, PromptAudience, RecordSearcher, WantedHits
 from memory.rows.recalls import add_recall, generation_of_recall
 from memory.rows.store import holds_active, to_column
@@ -43,31 +41,35 @@ from protocol.record import Record
 from protocol.seams.ports import Tx
 from protocol.settings import RecallSettings
 
-EMBEDDING_PATIENCE = 0.25  # seconds that a turn waits for its query's vector: it has its words
+EMBEDDING_PATIENCE = 0.25  # seconds that a turn waits for its query's vector; then it is searched by words alone
 ENOUGH_TERMS = 3
-"""A message of fewer terms ("and in winter?") is searched together with what was said just before."""
+"""A message of fewer terms ("and in winter?") is searched together with the words before it."""
 NEAR_MISSES = 20
+"""The most considered records that an explanation names."""
 CACHED = 64
+"""The most queries whose rankings are kept."""
 
 
 class Recall(NamedTuple):
-    """The records worth showing a model, those that were read, how many were considered, and why there are no more.
-
-    Of each considered record is told where somebody asks for it: in a rehearsal, and where traces are kept.
-    `reason`: `recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable`, where nothing
-    was found and a scope failed.
-    """
+    """The records of a recall, and the reason why there are no more."""
 
     hits: list[Hit]
+    """Best first."""
     floor: float
     considered: list[RankedCandidate]
+    """The best records that were read whole, each with the reason for which it is no hit. In a rehearsal, and where
+    traces are kept, those that are far less likely than the best are among them."""
     reason: str
+    """`recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable` where nothing was found
+    and a scope failed."""
     is_partial: bool = False
+    """A scope is missing because it failed or came too late."""
     candidates: int = 0
+    """The number of records that were considered, at most `NEAR_MISSES`."""
 
 
-class Given(Struct, frozen=True):
-    """The hits of one scope, best first, with the tokens that they may have together."""
+class ScopeHits(Struct, frozen=True):
+    """The hits of one scope that may be shown, best first, and the most tokens that they may have together."""
 
     found: Sequence[FoundRecord]
     tokens: int
@@ -81,25 +83,29 @@ class _Ranked(Struct, frozen=True):
 
 
 class _Kept(Struct, frozen=True):
-    """A ranking of each scope as the cache has it: the matches, and how many records they are the best of."""
+    """The rankings of a query in the cache."""
 
     at: float
+    """Monotonic seconds."""
     generation: tuple[int, ...]
     matches: Mapping[Scope, tuple[Sequence[Match], int]]
+    """By scope the matches, and how many records they are the best of."""
 
 
 class _Ground(NamedTuple):
-    """The state that a recall rests on: its generation, the scopes with records, and kept rankings that still hold."""
+    """The state of the home that a recall rests on."""
 
     generation: tuple[int, ...]
     scopes: Sequence[Scope]
+    """Those that hold active records."""
     again: dict[Scope, _Ranked] | None = None
+    """The cached rankings, where they still hold."""
 
 
 def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int], max_chars: int) -> str:
-    """Return the words that are searched for a message.
+    """Return the words that are searched for a message: its beginning, at most `max_chars` in all.
 
-    They are the beginning of the message, after the words said just before where the message itself says too little.
+    Where it has fewer than `ENOUGH_TERMS`, the user's words `before` it come first, unless it repeats them.
     """
     own = text.strip()[:max_chars]
     is_repeated = any(fold_text(part) == fold_text(own) for part in before)
@@ -109,11 +115,11 @@ def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int]
     return f"{context[: max(0, max_chars - len(own) - 1)]} {own}".strip()
 
 
-def choose(scopes: Sequence[Given], most: int) -> list[FoundRecord]:
-    """Return at most so many hits of all scopes by score.
+def choose(scopes: Sequence[ScopeHits], most: int) -> list[FoundRecord]:
+    """Return at most `most` hits of all scopes by score, the user's before agents' notes.
 
-    The best of each scope, then the others, each scope within its tokens. The user's come first; of notes there are at
-    most `MAX_IN_PROMPT`. Hits of the same words and value are one; `similar` ones are not.
+    The best of each scope is chosen first, then the others, each scope within its tokens and `MAX_IN_PROMPT` notes in
+    all. Hits with the same words and value are one hit; those that only look alike are not.
     """
     fitting: list[tuple[bool, FoundRecord]] = []
     for given in scopes:
@@ -136,30 +142,30 @@ def choose(scopes: Sequence[Given], most: int) -> list[FoundRecord]:
 
 
 def is_noted(found: FoundRecord) -> bool:
-    """Return whether a hit is an agent's note, which comes after all that is the user's."""
+    """Return whether a hit is an agent's note."""
     return is_note(found.hit.record)
 
 
 def is_within(route: QueryRoute, record: Record) -> bool:
-    """Return whether a record's event, decision or learning falls in the time that a question names.
+    """Return whether a record is of the time that a question names: it happened, was decided or was learnt then.
 
-    A claim about the user themselves holds at any time: when it was learnt is no event.
+    A claim about the user holds at any time, so that the time when it was learnt does not count.
     """
     is_event = route.is_within(record.kind, record.valid_from, record.created_at)
     return is_event or (record.category not in ABOUT_THE_USER and route.covers(record.created_at))
 
 
 def nearly_as_good(ranked: Sequence[Match]) -> list[Match]:
-    """Return the best of a ranking with those that are nearly as likely.
+    """Return the best of a ranking with those that are nearly as likely (`count_recallable`).
 
-    Notes are compared among themselves, so that none displaces what is the user's.
+    Notes are compared among themselves, so that none displaces a record of the user.
     """
     voices = ([one for one in ranked if one.is_note is noted] for noted in (False, True))
-    return [one for voice in voices for one in voice[: recallable([match.score.log_odds for match in voice])]]
+    return [one for voice in voices for one in voice[: count_recallable([match.score.log_odds for match in voice])]]
 
 
 class Recaller:
-    """Recalls for turns; one in a process, because its cache is."""
+    """Recalls for turns; one in a process, since it holds the cache."""
 
     def __init__(self, means: Collaborators, searcher: RecordSearcher) -> None:
         self._means = means
@@ -183,9 +189,10 @@ class Recaller:
         time_zone: str | None = None,
         is_rehearsal: bool = False,
     ) -> Recall:
-        """Return the records that are worth a place in an agent's prompt for some words.
+        """Return the records that are worth a place in the prompt of an agent for a message, `limit` at most.
 
-        A rehearsal neither uses the cache nor leaves a trace, and no deadline cuts it: a person wants the reason.
+        `before` are the user's words before it; records in `exclude` are left out. A rehearsal, for a person who wants
+        the reason, neither uses the cache nor leaves a trace, and no deadline cuts it.
         """
         begun = time.perf_counter()
         means, settings, prompt = self._means, self._means.recall_settings(), PromptAudience(agent_id)
@@ -215,7 +222,7 @@ class Recaller:
                 )
         found, is_partial = ground.again, False
         if found is None:
-            # only what may be shown is read whole, unless all that was considered is told, or looked through for a time
+            # only records that may be shown are read whole, unless all are explained, or searched for a time
             is_whole = is_rehearsal or means.settings().debug_trace_enabled or question.route.from_at is not None
             wanted = WantedHits(max(NEAR_MISSES, limit), choose=None if is_whole else nearly_as_good)
             found, is_partial = await self._search(question, ground.scopes, until, wanted, prompt)
@@ -231,7 +238,7 @@ class Recaller:
     def _read_ground(
         self, tx: Tx, scopes: Sequence[Scope], question: RecordQuery, kept: _Kept | None, prompt: PromptAudience
     ) -> _Ground:
-        """Return what a recall rests on, with the kept rankings as their records are now, where they hold."""
+        """Return the state that a recall rests on, with the cached rankings of records as they are now."""
         ground = _Ground(generation_of_recall(tx), [scope for scope in scopes if holds_active(tx, scope)])
         if kept is None or kept.generation != ground.generation:
             return ground
@@ -240,12 +247,12 @@ class Recaller:
             for scope, (matches, considered) in kept.matches.items()
         }
         is_whole = all(len(again[scope].found) == len(matches) for scope, (matches, _) in kept.matches.items())
-        return ground._replace(again=again if is_whole else None)  # what is hidden by now must not choose the others
+        return ground._replace(again=again if is_whole else None)  # a record hidden by now had a part in the choice
 
     async def _search(
         self, question: RecordQuery, scopes: Sequence[Scope], until: float, wanted: WantedHits, prompt: PromptAudience
     ) -> tuple[dict[Scope, _Ranked], bool]:
-        """The best hits of each scope, and whether one is missing because it failed or came too late."""
+        """Return the best hits of each scope, and whether one is missing because it failed or came too late."""
         found: dict[Scope, _Ranked] = {}
         is_partial = False
         for scope in scopes:
@@ -269,18 +276,19 @@ class Recaller:
         *,
         is_partial: bool,
     ) -> Recall:
-        given: list[Given] = []
+        """Return the recall that the hits of all scopes make: presentable, not shown before, and within the budgets."""
+        given: list[ScopeHits] = []
         is_shown = False
-        is_for_naught = route.from_at is not None and not any(
+        has_nothing_of_time = route.from_at is not None and not any(
             is_within(route, one.hit.record) for ranked in found.values() for one in ranked.found
         )
         for scope, ranked in found.items():
-            near = [] if is_for_naught else nearly_as_good([one.match for one in ranked.found])
+            near = [] if has_nothing_of_time else nearly_as_good([one.match for one in ranked.found])
             rows = {match.row for match in near}
             good = [one for one in ranked.found if one.match.row in rows and is_presentable(one.hit, settings.floors)]
             fresh = [one for one in good if one.hit.record.memory_id not in exclude]
             is_shown |= len(fresh) < len(good)
-            given.append(Given(fresh, self._tokens(scope, settings)))
+            given.append(ScopeHits(fresh, self._tokens(scope, settings)))
         hits = [one.hit for one in choose(given, min(limit, settings.items))]
         seen = sorted((one for ranked in found.values() for one in ranked.found), key=lambda one: -one.log_odds)
         count = sum(ranked.considered for ranked in found.values())
@@ -291,7 +299,7 @@ class Recaller:
                 return None
             if hit.record.memory_id in exclude:
                 return ALREADY_SHOWN
-            if is_for_naught:
+            if has_nothing_of_time:
                 return "time"
             return "budget" if hit.record.memory_id in good_ids else "floor"
 
@@ -325,6 +333,7 @@ class Recaller:
     # -- the trace -------------------------------------------------------------------------------------------------
 
     async def _note(self, question: RecordQuery, recall: Recall, turn_id: str | None, latency_us: int) -> None:
+        """Queue the row of a recall without waiting for it; bookkeeping may be lost."""
         means, now = self._means, self._means.clock.now()
         ranked = to_column(recall.considered) if means.settings().debug_trace_enabled else None
         values = {

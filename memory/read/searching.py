@@ -1,7 +1,7 @@
-"""Search of durable memory: the query that words make, and the records that answer it, in order.
+"""Search of durable memory: makes a query of words, and returns the records that answer it, in order.
 
-Rule 1: filter first, cut after; what is not visible takes no place in a result.
-Rule 2: which records answer a question, and how well, is decided in `matching.py` and `ranking.py`.
+Rule 1: filter first, cut after; a record that is not visible takes no place in a result.
+Rule 2: `matching.py` and `ranking.py` decide which records answer a query, and how well.
 Rule 3: a query has one order of records: a page of any size is a part of it.
 """
 
@@ -18,7 +18,7 @@ from memory.ports import Collaborators
 from memory.read.gate import RecordGate, at_time
 from memory.read.matching import FULL, Match, RecordFinder, RecordQuery
 from memory.read.pages import Rankings, mark_of, page_place
-from memory.read.ranking import SEARCH_FLOOR, Score, snippet
+from memory.read.ranking import SEARCH_FLOOR, Score, cut_snippet
 from memory.rows.listings import workspaces_with_records
 from memory.rows.records import records_by_row
 from memory.rows.store import scope_ids_of, to_column
@@ -41,14 +41,15 @@ SNIPPET_CHARS = 280
 SEARCH_PATIENCE = (
     1.5  # seconds that a search waits for its query's vector: the first one may have to wait for the model
 )
-QUERY_SECONDS = 0.25  # a query that takes longer is hostile or the machine is in trouble; either way the caller is told
+QUERY_SECONDS = 0.25  # a query that takes longer is hostile, or the machine is in trouble: it raises `Unavailable`
 MOST_ELSEWHERE = 200
-"""Workspaces that are looked in where a search finds nothing: more than a person has, and one query in any case."""
+"""The most other workspaces that are searched where a search finds nothing: more than a person has, in one query."""
 HITS_ELSEWHERE = 100
+"""The most hits that are counted there."""
 
 
 class FoundRecord(Struct, frozen=True):
-    """A hit, its place among the matches, and its match."""
+    """A hit, its place among the matches of its query, and its match."""
 
     place: int
     hit: Hit
@@ -67,26 +68,25 @@ class PromptAudience(Struct, frozen=True):
 
 
 class WantedHits(Struct, frozen=True):
-    """The number of hits, the place to begin at, and the ranking; None: a new ranking.
-
-    `choose`: of as many best matches those that are read whole; None: all of them.
-    """
+    """The part of a ranking that is wanted."""
 
     limit: int
     begin: int = 0
+    """The place of the first hit."""
     matches: list[Match] | None = None
+    """The ranking to go on with; None for a new one."""
     choose: Callable[[Sequence[Match]], Sequence[Match]] | None = None
+    """Returns those of the first `limit` matches that are read whole; None: all are."""
 
 
 class RankedHits(Struct, frozen=True):
-    """The best hits in order, as many as were wanted, and the matches that they are of.
-
-    With whether there may be more, and how far meaning took part.
-    """
+    """The wanted hits of a query in order."""
 
     found: list[FoundRecord]
     matches: list[Match]
+    """The whole ranking as far as it was made."""
     may_be_more: bool
+    """Further matches may follow."""
     semantic: SemanticState
 
 
@@ -98,7 +98,7 @@ class RecordSearcher:
         self._rankings = Rankings()
 
     async def search(self, params: SearchParams, scopes: Sequence[Scope]) -> SearchResult:
-        """Hits, best first."""
+        """Return a page of hits, best first. Raises `Unavailable` where the store takes too long."""
         mark = mark_of(params)
         begin, ticket, _ = page_place(params.cursor, (0, 0, mark))
         matches = self._rankings.of(ticket)
@@ -106,7 +106,7 @@ class RecordSearcher:
             params.query, params.mode, SEARCH_PATIENCE, params.time_zone, is_routed=params.kinds is None
         )
         floor = SEARCH_FLOOR if params.min_score is None else params.min_score
-        wanted = WantedHits(params.limit + 1, begin, matches)  # one more tells of a next page
+        wanted = WantedHits(params.limit + 1, begin, matches)  # one more shows that there is a next page
         ranking = await self.rank(question, params, scopes, wanted)
         hits = [found for found in ranking.found if found.hit.score >= floor]
         page = [found.hit for found in hits[: params.limit]]
@@ -120,7 +120,7 @@ class RecordSearcher:
         is_asked = params.count_elsewhere and not hits and params.cursor is None
         elsewhere = await self._elsewhere(question, params, scopes, floor) if is_asked else []
         is_off = params.mode != "lexical" and question.vector is None
-        if is_off and ranking.semantic != "off":  # a query without a word was asked of no model: it says nothing of one
+        if is_off and ranking.semantic != "off":  # a query without a word has no vector, whatever the model's state
             is_off = bool(self._means.lexicon.query_terms(params.query))
         return SearchResult(
             hits=page,
@@ -134,7 +134,7 @@ class RecordSearcher:
     async def _elsewhere(
         self, question: RecordQuery, params: SearchParams, scopes: Sequence[Scope], floor: float
     ) -> list[Elsewhere]:
-        """Return how many hits other workspaces have, most first; nothing where no workspace was to be searched."""
+        """Return how many hits other workspaces have, most first; none where the search was not of a workspace."""
         here = [scope for scope in scopes if scope.kind == "workspace"]
         if params.scopes is not None and not here:
             return []
@@ -157,18 +157,18 @@ class RecordSearcher:
         is_routed: bool = True,
         is_prompt: bool = False,
     ) -> RecordQuery:
-        """Return a query with its terms, its vector and the kind of memory that it asks for.
+        """Return the query of a text, with a vector where a model makes one within `patience` seconds.
 
-        It has a vector if a model makes one in time. A prompt may need nothing of the person, a search always does.
+        `is_routed`: find the kind of memory that it asks for. `is_prompt`: weigh how much it needs the person.
         """
         query = RecordQuery(text, self._means.lexicon.query_terms(text), None, speaks_of_self(text))
 
-        def understood() -> RecordQuery:
+        def read_query() -> RecordQuery:
             route = self._route(text, time_zone) if is_routed else ANY_KIND
             return query._replace(route=route, need=weigh_need(text) if is_prompt else None)
 
-        # not on the loop: the first date that is ever named loads what reads dates, the first prompt reads examples
-        query = await to_thread.run_sync(understood) if is_routed or is_prompt else query
+        # in a thread: the first named date imports the library that reads dates, the first prompt reads examples
+        query = await to_thread.run_sync(read_query) if is_routed or is_prompt else query
         if not query.terms or mode == "lexical":
             return query
         vector = await self._means.meaning.of_query(text, patience)
@@ -186,7 +186,7 @@ class RecordSearcher:
         wanted: WantedHits,
         prompt: PromptAudience | None = None,
     ) -> RankedHits:
-        """Return the best hits of a query in some scopes, in order, as far as they may go into that prompt.
+        """Return the wanted hits of a query in some scopes; `prompt`: only those that may go into it.
 
         Raises `Unavailable` where the store takes too long.
         """
@@ -215,7 +215,7 @@ class RecordSearcher:
             if vector is not None:
                 near = self._means.meaning.nearness(tx, TABLE, finder.scope_ids, vector)
             matches = list(wanted.matches or ())
-            may_be_more = not matches or len(matches) >= FULL  # who turned every page is shown what fits less
+            may_be_more = not matches or len(matches) >= FULL  # behind the last page less fitting records follow
             enough = wanted.begin + (wanted.limit if wanted.matches is None else 1)
             while may_be_more and len(matches) < enough:
                 further = finder.find(question._replace(vector=vector), near, {match.row for match in matches})
@@ -227,26 +227,30 @@ class RecordSearcher:
 
         try:
             return await self._gate.read(partial(read, vector=question.vector, is_looked_through=False), QUERY_SECONDS)
-        except IndexDamaged as failure:  # whoever mends it was told; the records themselves are whole
+        except IndexDamaged as failure:  # the database has reported it; the records themselves are whole
             vector = None if isinstance(failure, PagesDamaged) else question.vector
             return await self._gate.read(partial(read, vector=vector, is_looked_through=True), QUERY_SECONDS)
 
     def _find_wanted(
         self, tx: Tx, question: RecordQuery, matches: Sequence[Match], view: View, wanted: WantedHits
     ) -> list[FoundRecord]:
+        """Return the wanted hits of a ranking, read whole."""
         if wanted.choose is not None:
             chosen = wanted.choose(matches[: wanted.limit])
             found = list(self._read_matches(tx, question, chosen, view, wanted))
-            if len(found) == len(chosen):  # else one is hidden, and must not have chosen the others
+            if len(found) == len(chosen):  # else a hidden record had a part in the choice
                 return found
         return list(islice(self._read_matches(tx, question, matches, view, wanted), wanted.limit))
 
     def _read_matches(
         self, tx: Tx, question: RecordQuery, matches: Sequence[Match], view: View, wanted: WantedHits
     ) -> Iterator[FoundRecord]:
-        """The best matches, read whole; what another scope says in the same words of the same value is shown once."""
+        """Yield the visible matches from `wanted.begin` on, read whole in batches.
+
+        Records of two scopes with the same words and value are one hit.
+        """
         words = self._words(question.text, question.terms)
-        told: dict[tuple[str, str], int] = {}
+        scope_of: dict[tuple[str, str], int] = {}
         for start in range(0, len(matches), wanted.limit):
             batch = matches[start : start + wanted.limit]
             stored = records_by_row(tx, [match.row for match in batch])
@@ -255,7 +259,7 @@ class RecordSearcher:
                 if whole is None or whole.record.memory_id != match.memory_id or not self._gate.shows(tx, whole, view):
                     continue
                 said = " ".join(whole.record.content.casefold().split()), to_column(whole.record.value)
-                if told.setdefault(said, whole.scope_id) != whole.scope_id:
+                if scope_of.setdefault(said, whole.scope_id) != whole.scope_id:
                     continue
                 if place >= wanted.begin:
                     yield FoundRecord(place, self._hit(whole.record, match.score, words, view.now), match)
@@ -266,12 +270,12 @@ class RecordSearcher:
             record=at_time(record, now, self._means.settings().aging),
             score=score.total,
             breakdown={name: round(part, 4) for name, part in score.parts.items()},
-            snippet=snippet(record.content, matched, SNIPPET_CHARS),
+            snippet=cut_snippet(record.content, matched, SNIPPET_CHARS),
             matched_terms=matched,
         )
 
     def _words(self, query: str, terms: Sequence[str]) -> list[tuple[str, set[str]]]:
-        """The query's words as the user wrote them, each with its terms."""
+        """Return the query's folded words, each with its terms among those of the query."""
         wanted = set(terms)
         words = dict.fromkeys(word.strip(".,;:!?\"'()[]").casefold() for word in query.split())
         return [(word, set(self._means.lexicon.index_terms(word)) & wanted) for word in words if word]
@@ -279,13 +283,14 @@ class RecordSearcher:
     def read_ranking(
         self, tx: Tx, question: RecordQuery, matches: Sequence[Match], scopes: Sequence[Scope], prompt: PromptAudience
     ) -> list[FoundRecord]:
-        """Return the records of a ranking as they are now, those left out that may not go into that prompt any more."""
+        """Return the records of a ranking as they are now, without those that may no longer go into the prompt."""
         ids = scope_ids_of(tx, scopes)
         view = _into(View(frozenset(ids), ACTIVE, self._means.clock.now(), shows_regulated=False), prompt)
         return list(self._read_matches(tx, question, matches, view, WantedHits(len(matches) or 1)))
 
 
 def _into(view: View, prompt: PromptAudience | None) -> View:
+    """Return the view of a prompt; without one, the view as it is."""
     return view if prompt is None else view._replace(is_prompt=True, agent_id=prompt.agent_id)
 
 

@@ -1,6 +1,6 @@
-"""The active records that share the most telling words with a statement.
+"""Finds the active records that share the most telling words with a statement.
 
-The fewer records a word is in, the more it tells.
+A word weighs the inverse of the number of records that it is in.
 """
 
 from collections import defaultdict
@@ -12,28 +12,28 @@ from memory.rows.store import Stored
 from protocol.seams.ports import Tx
 
 MOST = 8
-"""Records that share the most: the same words in another order are among them."""
-NEWEST = 40  # records that a word is looked up in; one that is in more tells little
-LOOKED_THROUGH = 1000  # the most that a word is looked up in where other categories and older states use it
+"""Records that are compared with a statement: one with the same words in another order is among them."""
+NEWEST = 40  # records of the category that a word is looked up in; a word that is in more tells little
+LOOKED_THROUGH = 1000  # entries of the index that are read for them, since other categories and statuses have the word
 
 
 def find_sharing(tx: Tx, shelf: ScopedCategory, gist: Sequence[str]) -> list[ComparableRecord]:
-    """Return the active records without a caller's name that share the most of the terms, the closest first.
+    """Return the columns to compare of active records that share the most of the terms, the closest first.
 
-    Only what is compared is read, so that some of them may be damaged.
+    Records with a caller's name are left out. A record may be damaged: only these columns of it are read.
     """
-    told: defaultdict[int, float] = defaultdict(float)
+    weights: defaultdict[int, float] = defaultdict(float)
     for term in gist:
         rows = newest_with(tx, shelf, term, budget=LOOKED_THROUGH, limit=NEWEST)
         for row in rows:
-            told[row] += 1 / len(rows)
-    rows = sorted(told, key=told.__getitem__, reverse=True)[:MOST]
+            weights[row] += 1 / len(rows)
+    rows = sorted(weights, key=weights.__getitem__, reverse=True)[:MOST]
     found = comparable_records(tx, shelf, rows)
     return [found[row] for row in rows if row in found]
 
 
 def sharing_words(tx: Tx, shelf: ScopedCategory, gist: Sequence[str]) -> list[Stored]:
-    """Return the intact ones of those records, the closest first."""
+    """Return the whole records of `find_sharing` that are intact, the closest first."""
     rows = [one.row for one in find_sharing(tx, shelf, gist)]
     found = records_by_row(tx, rows)
     return [stored for row in rows if (stored := found.get(row)) is not None and stored.is_intact]

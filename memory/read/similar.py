@@ -1,10 +1,10 @@
-"""Find records that look alike, for a person to merge. Nothing is stored: a link is computed when somebody asks.
+"""Finds records that look alike, for a person to merge. Links are not stored: they are computed for each request.
 
-Rule 1: two records are linked within one scope only, and only where figures, names and denials agree; a value in both
-is the same.
+Rule 1: two records are linked only within one scope, and only where figures, names and denials agree, and values where
+both have one.
 Rule 2: beyond that they have the same words, or are near in meaning and share a telling word. Without vectors only
 words count.
-Rule 3: a link merges nothing and hides nothing. What a call may not show has no links.
+Rule 3: a link merges nothing and hides nothing. A record that a call may not show has no links.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from itertools import islice
 from msgspec import Struct
 
 from memory.ports import Collaborators
-from memory.read.pages import mark_of
+from memory.read.pages import LAST, mark_of, page_place
 from memory.read.shared_words import sharing_words
 from memory.rows.listings import active_before
 from memory.rows.records import records_by_row
@@ -25,32 +25,31 @@ from memory.rules.notes import is_note
 from memory.rules.same_words import agree, words_in_order
 from memory.rules.visibility import ACTIVE, View
 from protocol.base import Scope
-from protocol.cursors import cursor_of, place_of
-from protocol.errors import CallerError
+from protocol.cursors import cursor_of
 from protocol.memory.reads import SimilarPair, SimilarParams, SimilarResult, SimilarTo
 from protocol.record import Record
 from protocol.seams.ports import Lexicon, Tx
 
 NEAR_COSINE = 0.6
-"""From here on two statements that agree are linked. With all-MiniLM-L6-v2 these are 0.65 to 0.78 of the labelled
-paraphrases, with the static model 0.56 to 0.73 (`pytest -s tests/corpora/test_identity_corpus.py`), and no two of
-200 English facts of sixteen persons. It is no bound of being the same: opposites reach 0.98."""
+"""The least cosine of two linked statements. With all-MiniLM-L6-v2 it links 0.65 to 0.78 of the labelled paraphrases,
+with the static model 0.56 to 0.73 (`pytest -s tests/corpora/test_identity_corpus.py`), and no two of 200 English facts
+of sixteen persons. It does not mean that they say the same: opposites reach 0.98."""
 NEAREST = 32
+"""The most records near in meaning that one is compared with."""
 MOST_LINKS = 5
 LOOKED_AT = 50
-"""Records of one page that are compared with all others: each takes a millisecond or two."""
-LAST = 2**62
+"""The most records of one page that are compared with all others: each takes a millisecond or two."""
 
 
 class LinkedRecord(Struct, frozen=True):
-    """Another record that looks alike; the cosine is None where only the words are known to be the same."""
+    """Another record that looks alike; `cosine` is None where they only have the same words."""
 
     stored: Stored
     cosine: float | None
 
 
 def look_alike(one: str, other: str, lexicon: Lexicon, cosine: float | None) -> bool:
-    """Return whether two statements are linked; `cosine` is that of their vectors, None where one has none."""
+    """Return whether two statements are linked; `cosine` is that of their vectors, None where one lacks its vector."""
     if words_in_order(one) == words_in_order(other):
         return True
     if cosine is None or cosine < NEAR_COSINE or not agree(one, other):
@@ -63,7 +62,7 @@ def _has_no_other_value(one: Record, other: Record) -> bool:
 
 
 class Similar:
-    """Answers `memory/similar`, and which records a record is like."""
+    """Answers `memory/similar`, and finds the records that one looks like."""
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
@@ -86,9 +85,7 @@ class Similar:
         A page may be empty and have a next one.
         """
         mark = mark_of(params)
-        begin, skipped, marked = place_of(params.cursor, (LAST, 0, mark))
-        if marked != mark:
-            raise CallerError.at("$.cursor", "This cursor belongs to another query")
+        begin, skipped, _ = page_place(params.cursor, (LAST, 0, mark))
 
         def read(tx: Tx) -> SimilarResult:
             view = self._view(tx, scopes, shows_regulated=params.include_sensitive)
@@ -114,7 +111,7 @@ class Similar:
                     yield SimilarPair(record=stored[row].record, other=link.stored.record, cosine=link.cosine)
 
     def _links(self, tx: Tx, stored: Stored, view: View) -> list[LinkedRecord]:
-        """Everything that looks like a record, the nearest first; what only has its words comes last."""
+        """Return all that looks like a record, the nearest first; records that only have its words come last."""
         if not self._is_linked(tx, stored, view):
             return []
         near = self._near(tx, stored)
@@ -137,9 +134,9 @@ class Similar:
         return is_shown(tx, stored, view, self._means.scanner) and not is_note(stored.record)
 
     def _near(self, tx: Tx, stored: Stored) -> dict[int, float]:
-        """Rows of what is near in meaning with their cosines, the nearest first; none where no vectors are kept.
+        """Return the cosines of records near in meaning by row, the nearest first; none where no vectors are kept.
 
-        Vectors are compared with one another, so that no model has to be loaded.
+        Stored vectors are compared, so that no model has to be loaded.
         """
         space = self._means.searched_space(tx)
         own = vector_of(tx, stored.row, stored.scope_id, space) if space is not None else None

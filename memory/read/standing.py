@@ -1,9 +1,8 @@
-"""The standing records of a turn.
-
-Read only when one of them has changed, and shown only if the user stands for their words.
+"""The standing block: the records that stand in every prompt of a turn's scopes.
 
 Rule 1: every record passes the visibility gate; regulated ones never stand in a prompt.
-Rule 2: whose words may stand there is decided by the rows of `VOUCHERS`, and nowhere else.
+Rule 2: a record stands there only if its words count as the user's own: by a row of `VOUCHERS`, and nothing else.
+Rule 3: records are read again only when one of them has changed.
 """
 
 import math
@@ -28,27 +27,27 @@ from protocol.seams.ports import Tx
 from protocol.shown import ShownLine
 
 KEPT_BRIEFS = 64
-"""One for each set of scopes that hold anything: of each workspace in use, most of the time."""
+"""The most blocks that are kept: one for each set of scopes that hold records, mostly one a workspace."""
 
 _OWN_AUTHORS: frozenset[ActorKind] = frozenset({"user", "import"})
 _OWN_SOURCES: frozenset[SourceKind] = frozenset({"explicit_user_request", "user_correction", "import"})
 
 
 class Voucher(Struct, frozen=True):
-    """The reason why a record's words count as the user's own, and the test of such a record."""
+    """A reason for which a record's words count as the user's own, and its test."""
 
     reason: str
     holds: Callable[[Provenance], bool]
 
 
 def _is_own(provenance: Provenance) -> bool:
-    """Return whether a person or their host wrote it; words that name a source message are judged by that message."""
+    """Return whether a person or their host wrote it. A record of a message is not judged here, but by that message."""
     author = provenance.created_by.kind if provenance.created_by is not None else "import"
     return author in _OWN_AUTHORS and provenance.source_kind in _OWN_SOURCES and provenance.item_id is None
 
 
-def _is_borne_out(provenance: Provenance) -> bool:
-    """Return whether a model kept the words, and they were compared with the user's own words of a turn."""
+def _is_supported_claim(provenance: Provenance) -> bool:
+    """Return whether a model claimed it, and it was compared with the user's own words of a turn."""
     is_found = provenance.created_by == EXTRACTOR and provenance.item_id is not None
     author = provenance.created_by.kind if provenance.created_by is not None else None
     is_wished = author == "assistant" and provenance.source_kind == "explicit_user_request"
@@ -59,9 +58,9 @@ VOUCHERS: tuple[Voucher, ...] = (
     Voucher("written by a person or their host, corrected by them, or brought in with their bundle", _is_own),
     Voucher("approved by a person", lambda provenance: provenance.created_by == APPROVER),
     Voucher("stated in so many words, found by rule", lambda provenance: provenance.created_by == RULES),
-    Voucher("kept by a model, and borne out by the user's own words of its turn", _is_borne_out),
+    Voucher("kept by a model, and borne out by the user's own words of its turn", _is_supported_claim),
 )
-"""The list lacks what a model inferred, or found in words that are not the user's own."""
+"""No row holds for a record that a model inferred, or found in words that are not the user's own."""
 
 
 def voucher_of(provenance: Provenance) -> Voucher | None:
@@ -70,12 +69,15 @@ def voucher_of(provenance: Provenance) -> Voucher | None:
 
 
 class _Kept(Struct, frozen=True):
-    """A brief, the records that it was made from by what each of them was, and the time within which it holds."""
+    """A block that holds while the marks of its records are the same, from `since` until before `until`."""
 
     state: str
+    """The marks of its records, as `standing_marks` returns them."""
     records: Mapping[str, Stored]
+    """Its records by their marks."""
     since: int
     until: float
+    """Unix milliseconds at which the first record expires, or infinity."""
     brief: Brief
 
 
@@ -84,14 +86,14 @@ _Name: TypeAlias = tuple[tuple[int, ...], int]
 
 
 class Standing:
-    """Reads the brief of a turn's scopes."""
+    """Reads the standing block of a turn's scopes; one in a process, since it keeps blocks."""
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
         self._kept: OrderedDict[_Name, _Kept] = OrderedDict()
 
     async def read(self, scopes: Sequence[Scope]) -> Brief:
-        """Return the brief that stands in prompts of these scopes, within the budget of the settings."""
+        """Return the block of these scopes, within the budget of the settings."""
         room, now = self._means.settings().standing_chars, self._means.clock.now()
 
         def read(tx: Tx) -> tuple[_Name, _Kept]:
@@ -107,7 +109,7 @@ class Standing:
 
 
 def _current(tx: Tx, name: _Name, now: int, before: _Kept | None) -> _Kept:
-    """The brief as it was, if nothing that it was made from has changed or expired; else a new one."""
+    """Return the block as it was, if none of its records has changed or expired; else a new one."""
     ids, room = name
     state = standing_marks(tx, ids)
     if before is not None and before.state == state and before.since <= now < before.until:
@@ -122,20 +124,20 @@ def _current(tx: Tx, name: _Name, now: int, before: _Kept | None) -> _Kept:
 
 
 def _records(tx: Tx, marks: Sequence[str], known: Mapping[str, Stored]) -> dict[str, Stored]:
-    """The records of these marks, which begin with their rows; what is known under its mark is not read again."""
+    """Return the records of these marks, by mark; a mark begins with the row. Known ones are not read again."""
     rows = {mark: int(mark.partition(":")[0]) for mark in marks}
     found = records_by_row(tx, [row for mark, row in rows.items() if mark not in known])
     return {mark: known[mark] if mark in known else found[row] for mark, row in rows.items()}
 
 
 def project_lines(records: Sequence[Record], max_chars: int) -> Sequence[ShownLine]:
-    """Return the rules of a project as lines of a brief; only those whose words count as the user's own."""
+    """Return the rules of a project as lines of a brief, without those whose words are not the user's own."""
     own = [record for record in records if voucher_of(record.provenance) is not None]
     return compose(map(_statement, own), max_chars).lines
 
 
 def order_brief(records: Sequence[Record]) -> list[Record]:
-    """Return records as a brief has them: of each key the newest, in the order of `BRIEF_ORDER`, the oldest first."""
+    """Return the newest record of each key, in the order of `BRIEF_ORDER`, and in each category the oldest first."""
     known = {record.memory_id: record for record in records}
     return [known[one.memory_id] for one in choose(map(_statement, records))]
 
@@ -145,7 +147,7 @@ def _may_stand(stored: Stored) -> bool:
 
 
 def _statement(record: Record) -> StandingStatement:
-    """Return a record as a brief takes it: its key without the scope, so what two scopes say of one thing meets."""
+    """Return a record as a brief takes it: its key without the scope, so that two scopes' records of one thing meet."""
     key = record.key.removeprefix(f"{record.scope.kind}:{record.scope.key}:")
     return StandingStatement(
         record.memory_id, BRIEF_ORDER.index(record.category), key, record.content, record.updated_at, record.created_at

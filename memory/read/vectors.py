@@ -1,8 +1,7 @@
-"""Vectors of records: which are missing, how they are made, and which records a text is near to.
+"""Makes the vectors of records: at a write, or by a job for records that lack one.
 
-Rule 1: a vector is derived: whatever is missing is made again from the words, and a record is found by its words
-meanwhile.
-Rule 2: a partition is a scope; what another scope holds has no part in an answer.
+Rule 1: a vector is derived: a missing one is made again from the words, and meanwhile the record is found by its words.
+Rule 2: a partition is a scope; vectors of another scope have no part in an answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from retrieval.filling import Made, VectorFilling
 
 SUBJECT = "memory"
 """The subject of this house's `embed` job."""
-WRITE_PATIENCE = 0.25  # seconds that a write waits for its meaning; then it is embedded afterwards
+WRITE_PATIENCE = 0.25  # seconds that a write waits for its vector; then a job makes it
 
 
 class _Wanted(Struct, frozen=True):
@@ -33,20 +32,20 @@ class _Wanted(Struct, frozen=True):
 
 
 class RecordVectors(VectorFilling[_Wanted]):
-    """The vectors that this house holds."""
+    """The vectors of this house."""
 
     def __init__(self, means: Collaborators) -> None:
         super().__init__(db=means.db, jobs=means.jobs, meaning=means.meaning, statements=FILLING, subject=SUBJECT)
         self._means = means
 
     def reconsider(self, tx: Tx, rows: Sequence[int], space: Space | None) -> None:
-        """Decide anew whether some records wait for a vector of the space; None: nothing waits."""
+        """Mark whether some records wait for a vector of the space; None: none waits."""
         reconsider_vectors(tx, rows, space)
         if space is not None:
             self.queue(tx)
 
     def keep(self, tx: Tx, stored: Stored, vector: Vector | None) -> Stored:
-        """Keep what a written record means; where that is not known yet the record waits for it."""
+        """Keep the vector of a written record, or queue the record where it has none yet; return the record."""
         spaces = self._means.meaning.to_fill(tx)
         if vector is None or all(space.id != vector.space_id for space in spaces):
             return self.expect(tx, stored)
@@ -56,7 +55,7 @@ class RecordVectors(VectorFilling[_Wanted]):
         return stored
 
     def expect(self, tx: Tx, stored: Stored) -> Stored:
-        """Queue a record that has no vector, unless there will be none; return it with its new state."""
+        """Queue a record that has no vector, unless vectors are off; return it with its new state."""
         if self._means.meaning.state() == "off":
             return stored
         set_index_state(tx, stored.row, "pending")
@@ -71,7 +70,7 @@ class RecordVectors(VectorFilling[_Wanted]):
         return msgspec.structs.replace(proposed, meant=await self._means.meaning.of_query(content, WRITE_PATIENCE))
 
     def rows_of(self, tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[_Wanted]:
-        """Return the records that a statement names."""
+        """Return the records that a statement finds."""
         return [_Wanted(*row) for row in tx.all(statement, values)]
 
     async def texts_of(self, rows: Sequence[_Wanted]) -> list[str | None]:
@@ -79,7 +78,7 @@ class RecordVectors(VectorFilling[_Wanted]):
         return [one.content for one in rows]
 
     def keep_made(self, tx: Tx, space: Space, made: Sequence[Made[_Wanted]], *, is_searched: bool) -> None:
-        """Keep the vectors of records that say the same as when their vector was begun."""
+        """Keep the vectors of records whose words are still those that the vector was made of."""
         present = records_by_row(tx, [one.row for one, _ in made])
         for one, numbers in made:
             stored = present.get(one.row)

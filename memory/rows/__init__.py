@@ -1,1 +1,1 @@
-"""Rows of durable memory, and the only place where its statements are run."""
+"""Rows of durable memory: the only place where its statements are run."""

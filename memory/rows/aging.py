@@ -1,4 +1,4 @@
-"""Rows of records that age, and of candidates that wait too long: what a consolidation reads and sets.
+"""Rows that a consolidation reads and sets: records that age, and candidates that have waited too long.
 
 Rule 1: every function works on the transaction it is given and decides nothing.
 """
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from memory.rows.record_columns import SQL, Stored
+from memory.rows.record_columns import SQL, Stored, to_csv
 from memory.rows.records import records_of
 from memory.rows.store import StoredCandidate, candidate_of, get_record
 from memory.rules.strength import Lifetime
@@ -16,7 +16,7 @@ from protocol.seams.ports import Row, Tx
 
 
 class Aged(Struct, frozen=True):
-    """A record's row and id with its lifetime."""
+    """A record that ages."""
 
     row: int
     memory_id: str
@@ -28,9 +28,9 @@ def _to_aged(row: Row) -> Aged:
 
 
 def move_tiers(tx: Tx, scope_id: int | None, limit: int) -> tuple[int, int]:
-    """Note the tiers of records whose inputs changed.
+    """Note the tiers of records whose tier has changed since the last consolidation, or was never noted.
 
-    Return how many there were, and how many had another tier before.
+    Return how many there were, and how many of them had another tier before.
     """
     rows = tx.all(SQL["unscored_records"], {"scope_id": scope_id, "limit": limit})
     tx.run_many(SQL["note_tier"], [{"id": row, "days": days} for row, _, days in rows])
@@ -38,7 +38,7 @@ def move_tiers(tx: Tx, scope_id: int | None, limit: int) -> tuple[int, int]:
 
 
 def list_faded_machine_records(tx: Tx, scope_id: int | None, now: int, limit: int) -> list[Stored]:
-    """Return active records of machines whose lifetime has ended, by their column, those first that ended first."""
+    """Return active records of machines that have faded by their column, in the order in which they did."""
     values = {"scope_id": scope_id, "now": now, "limit": limit}
     return records_of(tx, [row[0] for row in tx.all(SQL["faded_machine_records"], values)])
 
@@ -55,7 +55,7 @@ def count_faded(tx: Tx, scope_id: int | None, now: int) -> int:
 
 
 def long_archived(tx: Tx, scope_id: int | None, before: int, limit: int) -> list[Stored]:
-    """Return records of machines that were archived before a time."""
+    """Return archived records of machines that were last changed before a time, the oldest change first."""
     values = {"scope_id": scope_id, "before": before, "limit": limit}
     return records_of(tx, [row[0] for row in tx.all(SQL["long_archived"], values)])
 
@@ -69,18 +69,18 @@ class Crowd(Struct, frozen=True):
 
 
 def machine_crowds(tx: Tx, scope_id: int | None) -> list[Crowd]:
-    """Count the active, unpinned records of machines by scope and kind."""
+    """Return the number of active, unpinned records of machines, by scope and kind."""
     return [Crowd(*row) for row in tx.all(SQL["machine_crowds"], {"scope_id": scope_id})]
 
 
 def weakest_machine_records(tx: Tx, scope_id: int, kinds: Sequence[Kind], now: int, limit: int) -> list[Stored]:
     """Return the weakest of a scope's active, unpinned records of machines, the oldest of equal ones first."""
-    values = {"scope_id": scope_id, "kinds": f",{','.join(kinds)},", "now": now, "limit": limit}
+    values = {"scope_id": scope_id, "kinds": to_csv(kinds), "now": now, "limit": limit}
     return records_of(tx, [row[0] for row in tx.all(SQL["weakest_machine_records"], values)])
 
 
 def waiting_crowds(tx: Tx, scope_id: int | None) -> list[tuple[int, int]]:
-    """Count the pending candidates that no person wrote, by scope."""
+    """Return (scope, number) of the pending candidates that no person wrote."""
     return [(row[0], row[1]) for row in tx.all(SQL["waiting_crowds"], {"scope_id": scope_id})]
 
 
@@ -90,13 +90,13 @@ def weakest_candidates(tx: Tx, scope_id: int, limit: int) -> list[StoredCandidat
 
 
 def raw_candidates(tx: Tx, scope_id: int | None, before: int) -> tuple[int, int]:
-    """Count the pending candidates, and those of them that were made before a time."""
+    """Return the number of pending candidates, and of those that were made before a time."""
     row = tx.all(SQL["count_raw"], {"scope_id": scope_id, "before": before})[0]
     return row[0], row[1] or 0
 
 
 def raw_after(tx: Tx, scope_id: int | None, before: int, after: int, limit: int) -> list[tuple[int, StoredCandidate]]:
-    """Return pending candidates made before a time, in the order of their rows, which stand beside them."""
+    """Return (row, candidate) of pending candidates made before a time, in the order of their rows."""
     rows = tx.all(SQL["raw_after"], {"scope_id": scope_id, "before": before, "after": after, "limit": limit})
     return [(row[0], candidate_of(row)) for row in rows]
 
@@ -104,7 +104,10 @@ def raw_after(tx: Tx, scope_id: int | None, before: int, after: int, limit: int)
 def list_faded_user_records(
     tx: Tx, scopes: Sequence[int], place: tuple[int, int], now: int, limit: int, is_faded: Callable[[Aged], bool]
 ) -> list[tuple[Aged, Stored]]:
-    """Return active records of the user's voice that may have faded, in the order of their fading, after a place."""
+    """Return active records of the user's voice that have faded, in the order in which they did, after a place.
+
+    `is_faded` decides on those that have faded by their column; a place is (`fades_at`, row).
+    """
     found: list[tuple[Aged, Stored]] = []
     for scope_id in scopes:
         values = {"scope_id": scope_id, "place": place[0], "row": place[1], "now": now, "limit": limit}

@@ -1,4 +1,4 @@
-"""Answers that are kept under a key, so that a request or a run that comes again does nothing twice."""
+"""Answers that are kept under a key, so that a repeated request or run does nothing twice."""
 
 from typing import NamedTuple
 
@@ -7,14 +7,16 @@ from protocol.seams.ports import Tx
 
 
 class KeptAnswer(NamedTuple):
-    """An answer as JSON, and the digest of the request that it was given to."""
+    """An answer that was given before."""
 
     request: bytes
+    """The digest of its request."""
     answer: str
+    """JSON."""
 
 
 def find_answer(tx: Tx, key: str, after: int = 0) -> KeptAnswer | None:
-    """Return the answer of a key that was given after then."""
+    """Return the answer that was kept under a key after a time, or None."""
     row = tx.one(SQL["get_answer"], {"key": key, "after": after})
     return KeptAnswer(*row) if row is not None else None
 

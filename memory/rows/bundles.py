@@ -1,4 +1,4 @@
-"""Rows that a bundle takes from a home, and rows that it adds."""
+"""Rows that an export reads, and rows that an import adds."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from memory.rows.evidence import evidence_of_row
+from memory.rows.record_columns import to_csv
 from memory.rows.store import SQL, Stored, StoredCandidate, candidate_of, to_column, to_stored
 from memory.rules.identity import FactIdentity
 from protocol.base import Scope
@@ -15,11 +16,11 @@ from protocol.record import Actor
 from protocol.seams.ports import Row, Tx
 
 BATCH = 100
-"""Rows that are read at once; a page holds a few hundred."""
+"""Rows of one statement; a page holds a few hundred."""
 
 _ACTOR: Final = msgspec.json.Decoder(Actor)
 _FACTORS: Final = msgspec.json.Decoder(list[BundledFactor])
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 class StoredTombstone(Struct, frozen=True):
@@ -30,15 +31,15 @@ class StoredTombstone(Struct, frozen=True):
     scope: Scope
     erased_at: int
     key_id: str | None
-    """The key of the hashes, of a tombstone that came in a bundle."""
+    """The id of the key of its hashes, if it came in a bundle; None where that is this home's."""
     fingerprint: bytes
     text_hash: bytes
     key_hash: bytes
 
 
 def _rows(tx: Tx, statement: str, scope_ids: Collection[int], begin: int) -> Iterator[Row]:
-    """Rows of some scopes from a place on."""
-    listed = f",{','.join(map(str, scope_ids))},"
+    """Yield the rows of a statement in some scopes, from a row number on."""
+    listed = to_csv(scope_ids)
     while True:
         found = tx.all(statement, {"row": begin, "scope_ids": listed, "limit": BATCH})
         yield from found
@@ -58,12 +59,12 @@ def forgotten_from(tx: Tx, scope_ids: Collection[int], begin: int) -> Iterator[S
 
 
 def candidates_from(tx: Tx, scope_ids: Collection[int], begin: int) -> Iterator[tuple[int, StoredCandidate]]:
-    """Return the candidates of some scopes that may be shown, with their rows, from a row on."""
+    """Return (row, candidate) of the candidates of some scopes that may be shown, from a row on."""
     return ((row[0], candidate_of(row)) for row in _rows(tx, SQL["export_candidates"], scope_ids, begin))
 
 
 def tombstones_from(tx: Tx, scope_ids: Collection[int], begin: int) -> Iterator[StoredTombstone]:
-    """Return the tombstones of some scopes from a row on."""
+    """Yield the tombstones of some scopes from a row on."""
     for row, memory_id, kind, key, *rest in _rows(tx, SQL["export_tombstones"], scope_ids, begin):
         yield StoredTombstone(row, memory_id, Scope(kind=kind, key=key), *rest)
 
@@ -74,7 +75,7 @@ def read_touch_time(tx: Tx, found: StoredCandidate) -> int:
     return row[0] if row else found.candidate.created_at
 
 
-# -- what hangs on records and candidates ----------------------------------------------------------------------------
+# -- evidence, events and decisions ----------------------------------------------------------------------------------
 
 
 def hanging_on_record(tx: Tx, memory_id: str) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def _decisions(rows: Sequence[Row]) -> list[BundledDecision]:
     return [BundledDecision(**one) for one in decoded]
 
 
-# -- what comes in ---------------------------------------------------------------------------------------------------
+# -- imported rows ---------------------------------------------------------------------------------------------------
 
 
 def import_candidate(tx: Tx, values: Mapping[str, Any]) -> None:
@@ -137,26 +138,29 @@ def import_candidate(tx: Tx, values: Mapping[str, Any]) -> None:
 
 
 def import_decision(tx: Tx, values: Mapping[str, Any], *, is_new: bool) -> None:
-    """Store a decision as another home knew it; what is not new may have it already."""
+    """Store a decision as another home knew it; where its subject is not new, only if that lacks it."""
     known = SQL["has_decision"] if values["memory_id"] is not None else SQL["has_candidate_decision"]
     if is_new or not tx.one(known, values):
         tx.run(SQL["add_decision"], values)
 
 
 def import_event(tx: Tx, values: Mapping[str, Any], *, is_new: bool) -> None:
-    """Store a step of a record's history as another home knew it; what is not new may have it already."""
+    """Store a step of a record's history as another home knew it; where the record is not new, only if it lacks it."""
     given = {**values, "actor": to_column(values["actor"]), "caller": None}
     if is_new or not tx.one(SQL["has_event"], given):
         tx.run(SQL["add_event"], given)
 
 
 def count_imported_evidence(tx: Tx, memory_id: str) -> None:
-    """Have a record say how much supports it; when it was changed stays."""
+    """Count a record's evidence anew; its time of change stays."""
     tx.run(SQL["count_up_evidence"], {"memory_id": memory_id})
 
 
 def are_words_forgotten(tx: Tx, scope_id: int, identity: FactIdentity, created_at: int, *, is_record: bool) -> bool:
-    """Return whether words were forgotten here, or rejected since they were said."""
+    """Return whether words were forgotten here, or, of a record, rejected since its creation.
+
+    A tombstone that came in a bundle counts only for entries that were created before it.
+    """
     row = tx.one(
         SQL["is_forgotten"],
         {

@@ -1,7 +1,7 @@
-"""Candidates while they wait, how that ends, and what they speak against.
+"""Rows of candidates: their score, their end, and the doubts that they cast on records.
 
 Rule 1: `_set_status` alone changes a status, by an event of `rules/lifecycle.py`. A candidate ends once.
-Rule 2: when nothing that speaks against a record waits any more, the record is not contested any more.
+Rule 2: a record is contested as long as a candidate that contradicts it waits.
 """
 
 from collections.abc import Mapping
@@ -23,6 +23,7 @@ from protocol.seams.transitions import after
 ADMISSION = "admission"
 """The decider that is no person: the score, by repetition or because a doubt is settled."""
 FORGET = "forget"
+"""The decider of a candidate that was forgotten."""
 
 
 class End(Struct, frozen=True):
@@ -31,7 +32,9 @@ class End(Struct, frozen=True):
     event: CandidateEvent
     decided_by: str = ADMISSION
     memory_id: str | None = None
+    """The record that it became."""
     merged_into: str | None = None
+    """The record or candidate that it was merged into."""
 
 
 def _set_status(tx: Tx, candidate_id: str, end: End, now: int, before: CandidateStatus = "pending") -> None:
@@ -53,12 +56,12 @@ def _set_status(tx: Tx, candidate_id: str, end: End, now: int, before: Candidate
 
 
 def add_candidate(tx: Tx, values: Mapping[str, Any]) -> None:
-    """Store a proposal that waits."""
+    """Store a new candidate."""
     tx.run(SQL["add_candidate"], values)
 
 
 def rescore_candidate(tx: Tx, candidate_id: str, decision: Decision, now: int) -> None:
-    """Give a candidate another score; it says how much supports it by now."""
+    """Write a candidate's new score and reason, and count its evidence anew."""
     tx.run(
         SQL["rescore_candidate"],
         {
@@ -72,7 +75,7 @@ def rescore_candidate(tx: Tx, candidate_id: str, decision: Decision, now: int) -
 
 
 def end_candidate(tx: Tx, candidate_id: str, end: End, now: int) -> None:
-    """Let a waiting candidate wait no more. Its evidence goes where it went."""
+    """End a waiting candidate. Its evidence moves to the record or candidate that it became part of."""
     target = end.memory_id or end.merged_into
     _set_status(tx, candidate_id, end, now)
     if target is None:
@@ -86,7 +89,7 @@ def end_candidate(tx: Tx, candidate_id: str, end: End, now: int) -> None:
 
 
 def reopen_candidate(tx: Tx, candidate_id: str, now: int) -> None:
-    """Let a candidate wait again that was let go."""
+    """Make an expired candidate wait again."""
     _set_status(tx, candidate_id, End("reopen"), now, "expired")
 
 
@@ -100,12 +103,12 @@ def forget_candidate(tx: Tx, found: StoredCandidate, now: int, forgotten_with: s
 
 
 def show_again(tx: Tx, memory_id: str) -> None:
-    """Show what was forgotten with a record, unless another forgotten record says the same."""
+    """Show the candidates that were forgotten with a record, unless another forgotten record says the same."""
     tx.run(SQL["recall_candidates"], {"memory_id": memory_id})
 
 
 def erase_candidate(tx: Tx, candidate_id: str) -> int:
-    """Remove a candidate; decisions keep their reason and lose what names it. Return how many were there."""
+    """Remove a candidate; decisions keep their reason and no longer name it. Return 1, or 0 if it was not there."""
     tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": candidate_id})
     return min(tx.run(SQL["erase_candidate"], {"candidate_id": candidate_id}), 1)
 
@@ -114,13 +117,13 @@ def erase_candidate(tx: Tx, candidate_id: str) -> int:
 
 
 def settle_doubts(tx: Tx, memory_id: str, now: int) -> None:
-    """End what still speaks against a record: the record was confirmed, or has been replaced."""
+    """End the candidates that contradict a record which was confirmed, or was replaced."""
     for (candidate_id,) in tx.all(SQL["contesting_candidates"], {"memory_id": memory_id}):
         end_candidate(tx, candidate_id, End("expire"), now)
 
 
 def lift_doubt(tx: Tx, memory_id: str | None, actor: Actor, now: int, reason_code: str | None = None) -> list[Notice]:
-    """Mark a record as uncontested where nothing that waits speaks against it."""
+    """Mark a contested record as uncontested if no waiting candidate contradicts it; return the notice of that."""
     stored = get_record(tx, memory_id) if memory_id is not None else None
     if stored is None or memory_id is None or stored.record.status != "active" or not stored.record.contested:
         return []
@@ -132,11 +135,11 @@ def lift_doubt(tx: Tx, memory_id: str | None, actor: Actor, now: int, reason_cod
     return [build_changed_notice(current, "updated", reason_code)]
 
 
-# -- which candidates there are --------------------------------------------------------------------------------------
+# -- lookups ---------------------------------------------------------------------------------------------------------
 
 
 def list_candidates(tx: Tx, scope_id: int, asked: Mapping[str, Any]) -> list[tuple[int, StoredCandidate]]:
-    """Return candidates of a scope that may be shown with their places, newest first, after a place."""
+    """Return (row, candidate) of the candidates of a scope that may be shown, newest first, after a row."""
     rows = tx.all(SQL["list_candidates"], {**asked, "scope_id": scope_id})
     return [(row[0], candidate_of(row)) for row in rows]
 
@@ -153,12 +156,12 @@ def equal_waiting(tx: Tx, found: StoredCandidate) -> list[str]:
 
 
 def list_untouched_candidates(tx: Tx, before: int, limit: int) -> list[StoredCandidate]:
-    """Return candidates that nothing has touched since then, forgotten ones as well."""
+    """Return candidates that were last proposed or decided before a time, forgotten ones as well."""
     return [candidate_of(row) for row in tx.all(SQL["due_candidates"], {"before": before, "limit": limit})]
 
 
 def first_touched(tx: Tx) -> int | None:
-    """Return when the candidate that waits longest was touched."""
+    """Return the oldest time at which a candidate was last proposed or decided; None without candidates."""
     row = tx.one(SQL["next_candidate"])
     return row[0] if row is not None else None
 

@@ -1,6 +1,6 @@
-"""The events of a time: those of records, and candidates, newest first.
+"""Events of records, and candidates, within a span of time, newest first.
 
-Rule 1: a place is (time, row), so that what is written meanwhile moves no page.
+Rule 1: a place is (time, row), so that rows written meanwhile move no page.
 """
 
 from collections.abc import Collection
@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
+from memory.rows.record_columns import to_csv
 from memory.rows.store import SQL, StoredCandidate, candidate_of, to_column
 from protocol.base import Scope
 from protocol.memory.values import EventName
@@ -26,11 +27,11 @@ EVENTS: Final[tuple[EventName, ...]] = (
     "erased",
     "confirmed",
 )
-"""The events that a person looks for; growing evidence and passing doubts are a record's own history."""
+"""The events that a person looks for; growing evidence and passing doubts are only in a record's own history."""
 
 
 class ChangeTime(NamedTuple):
-    """The part of a time that a page begins with: from `since`, and before a place."""
+    """The span of time of a page: from `since` until before the place (`at`, `row`), in Unix milliseconds."""
 
     since: int
     at: int
@@ -38,7 +39,7 @@ class ChangeTime(NamedTuple):
 
 
 class RecordEvent(Struct, frozen=True):
-    """A step of a record's life, with its place, its scope and its cause."""
+    """A step of a record's history, with its place, its scope and its caller."""
 
     at: int
     row: int
@@ -60,8 +61,7 @@ class PlacedCandidate(Struct, frozen=True):
 
 def events_between(tx: Tx, scope_ids: Collection[int], span: ChangeTime, limit: int) -> list[RecordEvent]:
     """Return the events of records of some scopes, newest first."""
-    names = f",{','.join(EVENTS)},"
-    rows = tx.all(SQL["events_between"], _build_values(scope_ids, span, limit) | {"names": names})
+    rows = tx.all(SQL["events_between"], _build_values(scope_ids, span, limit) | {"names": to_csv(EVENTS)})
     return [
         RecordEvent(at, row, memory_id, event, reason, caller_of(caller), scope_id, Scope(kind=kind, key=key))
         for at, row, memory_id, event, reason, caller, scope_id, kind, key in rows

@@ -1,6 +1,6 @@
-"""Decisions: what was decided about a record or a candidate, and why.
+"""Rows of decisions about records and candidates.
 
-Rule 1: a decision is added and never changed; what it is about may be taken from it when that is erased.
+Rule 1: a decision is added and never changed, but that it loses the ids and factors of a subject that is erased.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from protocol.seams.ports import Row, Tx
 
 
 class Decided(NamedTuple):
-    """The subject of a decision, and its source."""
+    """The subject and the source of a decision."""
 
     scope_id: int
     memory_id: str | None = None
@@ -26,14 +26,14 @@ class Decided(NamedTuple):
 
 
 class StoredDecision(Struct, frozen=True):
-    """A decision, and the run that proposed what was decided."""
+    """A decision, and the run of the proposal that it was made on."""
 
     decision: Decision
     run_id: str | None
 
 
 def add_decision(tx: Tx, decided: Decided, decision: Decision, now: int) -> None:
-    """Store what was decided, and why."""
+    """Store a decision with its factors."""
     tx.run(
         SQL["add_decision"],
         {
@@ -59,18 +59,18 @@ def decisions_of_candidate(tx: Tx, candidate_id: str, limit: int) -> list[Stored
 
 
 def decisions_of_turn(tx: Tx, turn_id: str, limit: int) -> list[Decision]:
-    """Return the decisions on what a turn proposed, oldest first; on a candidate, the last one of the turn."""
+    """Return the decisions on the proposals of a turn, oldest first; of each candidate the last one of the turn."""
     return [decision_of(row) for row in tx.all(SQL["decisions_of_turn"], {"turn_id": turn_id, "limit": limit})]
 
 
 def decisions_of_call(tx: Tx, call_id: str, scope_ids: Iterable[int], limit: int) -> list[Decision]:
-    """Return the decisions on what a call outside of any turn proposed in one of the scopes, oldest first."""
+    """Return the decisions on the proposals of a call outside of any turn, in one of the scopes, oldest first."""
     asked = {"turn_id": call_id, "scope_ids": to_column(list(scope_ids)), "limit": limit}
     return [decision_of(row) for row in tx.all(SQL["decisions_of_call"], asked)]
 
 
 def decisions_of_run(tx: Tx, run_id: str, limit: int) -> list[Decision]:
-    """Return the decisions on what a run proposed, oldest first."""
+    """Return the decisions on the proposals of a run, oldest first."""
     return [decision_of(row) for row in tx.all(SQL["decisions_of_run"], {"run_id": run_id, "limit": limit})]
 
 

@@ -1,4 +1,4 @@
-"""Removing a record with every row that holds or names it."""
+"""Removes a record with every row that holds or names it."""
 
 from collections import Counter
 from typing import Final
@@ -16,11 +16,11 @@ _UNNAMED: Final = (
     SQL["unlink_superseded"],
     SQL["unlink_doubts"],
 )
-"""The statements that take a record's id, and what was kept under it, out of other tables."""
+"""The statements that remove a record's id, and rows kept under it, from other tables."""
 
 
 def erase_record(tx: Tx, stored: Stored, key_hash: bytes | None, now: int) -> Counter[str]:
-    """Remove a record; return how many rows of each kind are gone. A hash of its key leaves a tombstone."""
+    """Remove a record; return how many rows of each kind were. With a `key_hash` it leaves a tombstone."""
     memory_id = stored.record.memory_id
     by_id = {"memory_id": memory_id}
     evidence = tx.one(SQL["count_evidence"], by_id)

@@ -1,9 +1,10 @@
-"""Rows that a forgetting names, takes quotes from, and marks, and those that are due by the clock."""
+"""Rows of a forgetting: those that its target names, its marks, and those that have become due."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from memory.rows.evidence import recount_evidence
+from memory.rows.record_columns import to_csv
 from memory.rows.records import records_of
 from memory.rows.store import SQL, Stored
 from protocol.seams.ports import Tx
@@ -34,7 +35,7 @@ class QuoteHolder(NamedTuple):
 
 
 def records_of_source(tx: Tx, source: ForgottenSource) -> list[str]:
-    """Return the ids of the records that were learnt from a source."""
+    """Return the ids of the records that were learnt from a turn or thread."""
     return [memory_id for (memory_id,) in tx.all(SQL["records_of_source"], source._asdict())]
 
 
@@ -61,7 +62,7 @@ def holders_of_quotes(tx: Tx, source: ForgottenSource) -> list[QuoteHolder]:
 
 
 def drop_quotes(tx: Tx, source: ForgottenSource, holder: QuoteHolder, now: int) -> int:
-    """Take a source's quotes from a record or a candidate, which counts its evidence anew; return how many went."""
+    """Remove a source's quotes from a record or candidate, and count its evidence anew; return how many there were."""
     dropped = tx.run(SQL["drop_quotes"], {**source._asdict(), **holder._asdict()})
     if holder.candidate_id is not None:
         tx.run(SQL["count_quotes_of_candidate"], {"candidate_id": holder.candidate_id})
@@ -71,36 +72,36 @@ def drop_quotes(tx: Tx, source: ForgottenSource, holder: QuoteHolder, now: int) 
 
 
 def drop_repetitions(tx: Tx, source: ForgottenSource, scope_ids: Collection[int]) -> None:
-    """Have what a source said in some scopes not be counted."""
-    tx.run(SQL["forget_repetition"], {**source._asdict(), "scope_ids": f",{','.join(map(str, scope_ids))},"})
+    """Remove the counted repetitions of a source in some scopes."""
+    tx.run(SQL["forget_repetition"], {**source._asdict(), "scope_ids": to_csv(scope_ids)})
 
 
 # -- generations of forgetting ---------------------------------------------------------------------------------------
 
 
 def read_generation(tx: Tx) -> int:
-    """Return how much has been forgotten in this home: a number that every forgetting raises."""
+    """Return the generation of forgetting of this home: a number that every forgetting raises."""
     row = tx.one(SQL["generation"])
     return row[0] if row else 0
 
 
 def keep_marks(tx: Tx, marks: Sequence[bytes]) -> None:
-    """Forget what is marked now, whenever it was before."""
+    """Store marks in new generations, each in place of an earlier one."""
     tx.run_many(SQL["note_forgotten"], [{"mark": mark} for mark in marks])
 
 
 def marks_since(tx: Tx, since: int) -> frozenset[bytes]:
-    """Return the marks of all that was forgotten after a generation."""
+    """Return the marks of generations after one."""
     return frozenset(mark for (mark,) in tx.all(SQL["marks_since"], {"since": since}))
 
 
 def generation_of(tx: Tx, mark: bytes) -> int | None:
-    """Return the generation in which something was forgotten last."""
+    """Return the generation of a mark; None where it was never forgotten."""
     row = tx.one(SQL["forgotten_at"], {"mark": mark})
     return row[0] if row is not None else None
 
 
-# -- the clock -------------------------------------------------------------------------------------------------------
+# -- due rows --------------------------------------------------------------------------------------------------------
 
 
 def list_expired_records(tx: Tx, now: int, limit: int) -> list[Stored]:
@@ -110,23 +111,23 @@ def list_expired_records(tx: Tx, now: int, limit: int) -> list[Stored]:
 
 
 def forgotten_by(tx: Tx, before: int, limit: int) -> list[Stored]:
-    """Return records that were forgotten before then."""
+    """Return records that were forgotten before a time, the oldest first."""
     rows = tx.all(SQL["due_erasures"], {"before": before, "limit": limit})
     return records_of(tx, [memory_id for (memory_id,) in rows])
 
 
 def next_expiry(tx: Tx) -> int | None:
-    """Return when the next active record expires."""
+    """Return the time at which the next active record expires; None where none does."""
     row = tx.one(SQL["next_expiry"])
     return row[0] if row is not None else None
 
 
 def first_forgotten(tx: Tx) -> int | None:
-    """Return when the record was forgotten that is so for the longest time."""
+    """Return the oldest time at which a record was forgotten; None where none is."""
     row = tx.one(SQL["next_erasure"])
     return row[0] if row is not None else None
 
 
 def drop_old(tx: Tx, kind: Bookkeeping, before: int, limit: int) -> int:
-    """Remove some of what is older than its time; return how much."""
+    """Remove some bookkeeping rows from before a time; return how many, at most `limit`."""
     return tx.run(_DROP_OLD[kind], {"before": before, "limit": limit})

@@ -1,4 +1,4 @@
-"""Records in an order, a page at a time, and what says that a part of them has not changed."""
+"""Places of records in an order, a page at a time, and the marks that change with each standing record."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
@@ -17,12 +17,12 @@ _ORDERS: Final[Mapping[Order, str]] = {
 
 
 def places_after(tx: Tx, order: Order, scope_id: int, asked: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return (place in the order, row) of the next records of a scope that a filter lets through."""
+    """Return (place in the order, row) of the next records of a scope that pass a filter."""
     return [(place, row) for place, row in tx.all(_ORDERS[order], {**asked, "scope_id": scope_id})]
 
 
 def active_before(tx: Tx, scope_ids: Collection[int], row: int, limit: int) -> list[int]:
-    """Return the rows of active records of some scopes, the newest first."""
+    """Return the rows of active records of some scopes before a row, the newest first."""
     values = {"scope_ids": to_column(list(scope_ids)), "row": row, "limit": limit}
     return [found for (found,) in tx.all(SQL["active_rows_before"], values)]
 
@@ -33,6 +33,6 @@ def workspaces_with_records(tx: Tx, limit: int) -> list[str]:
 
 
 def standing_marks(tx: Tx, scope_ids: Sequence[int]) -> str:
-    """Return a mark of each standing record of some scopes, its row first: another one once the record is another."""
+    """Return the marks of the standing records of some scopes between commas: row, time of change, checksum."""
     row = tx.one(SQL["standing_state"], {"scope_ids": to_column(list(scope_ids))})
     return row[0] if row is not None else ""

@@ -1,6 +1,6 @@
-"""Notices of a change: to the client after the commit, to other processes through the change table.
+"""Notices of a change: to clients after the commit, to other processes through the change table.
 
-Rule 1: regulated content stays at home; a notification names the record without it.
+Rule 1: a notification of a regulated record names it without its content.
 """
 
 import msgspec
@@ -26,7 +26,7 @@ class Notice(Struct, frozen=True):
 def build_changed_notice(
     record: Record, kind: ChangeKind, reason_code: str | None, cause: Provenance | None = None
 ) -> Notice:
-    """`memory/changed` for a record; its origin is the cause, or else where the record comes from."""
+    """Return the `memory/changed` of a record; its origin is the cause, else the record's own provenance."""
     source = cause or record.provenance
     return Notice(
         "memory/changed",
@@ -41,7 +41,7 @@ def build_changed_notice(
 
 
 def expire(tx: Tx, means: Collaborators, stored: Stored) -> Notice:
-    """Store that a record has expired; return the notice of it."""
+    """Mark a record as expired; return the notice of it."""
     now = means.clock.now()
     set_status(tx, stored, "expire", Actor(kind="system"), now)
     note_change(tx, means, stored.scope_id)
@@ -50,7 +50,7 @@ def expire(tx: Tx, means: Collaborators, stored: Stored) -> Notice:
 
 
 def archive(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> Notice:
-    """Put a record out of sight; return the notification of it."""
+    """Archive a record; return the notice of it."""
     now = means.clock.now()
     set_status(tx, stored, "archive", actor, now)
     note_change(tx, means, stored.scope_id)
@@ -59,10 +59,7 @@ def archive(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> Notic
 
 
 def reactivate(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> Notice:
-    """Let a record hold again that was archived or merged, with a lifetime that begins anew.
-
-    Return the notification.
-    """
+    """Make an archived or merged record active again, with a lifetime that begins anew; return the notice of it."""
     now = means.clock.now()
     set_status(tx, stored, "restore", actor, now)
     reinforce(tx, stored.record.memory_id, now)
@@ -71,12 +68,12 @@ def reactivate(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> No
 
 
 def note_change(tx: Tx, means: Collaborators, scope_id: int) -> None:
-    """Let other processes of the home know that a scope changed."""
+    """Log for other processes of the home that a scope changed."""
     tx.run(SQL["note_change"], {"scope_id": scope_id, "owner": means.owner, "at": means.clock.now()})
 
 
 def changes_after(tx: Tx, seq: int, owner: str) -> tuple[list[Scope], int]:
-    """Return the scopes that processes beside `owner` changed after a place, and the newest place."""
+    """Return the scopes that processes beside `owner` changed after a number of the log, and its last number."""
     rows = tx.all(SQL["changes_after"], {"seq": seq, "owner": owner})
     last = tx.one(SQL["last_change"])
     return [Scope(kind=kind, key=key) for kind, key in rows], last[0] if last else 0

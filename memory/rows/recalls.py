@@ -1,4 +1,4 @@
-"""Recalls: what each considered and gave, and what they rest on."""
+"""Rows of recalls, and the state of the home that a cached recall rests on."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,12 +8,12 @@ from protocol.seams.ports import Tx
 
 
 def generation_of_recall(tx: Tx) -> tuple[int, ...]:
-    """Return numbers that another change of any scope, or another vector, makes others."""
+    """Return the last numbers of changes and of vectors: a cached recall holds while they are the same."""
     return tuple(tx.all(SQL["generation_of_recall"])[0])
 
 
 def add_recall(tx: Tx, values: Mapping[str, Any]) -> None:
-    """Store a recall and what came of it; the query as a keyed hash."""
+    """Store a recall with its counts; the query is a keyed hash."""
     tx.run(SQL["add_recall_event"], values)
 
 

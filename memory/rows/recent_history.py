@@ -1,6 +1,6 @@
-"""Looking back over durable memory: what happened to a record, what was made of it, how much of what there is.
+"""The history of a record, its enrichment and its replacements, and the counts of scopes.
 
-Rule 1: only within the caller's scopes; what is outside answers like what does not exist.
+Rule 1: a record outside the caller's scopes is answered like one that does not exist.
 """
 
 from collections.abc import Sequence
@@ -31,25 +31,22 @@ MOST_EDGES = 50
 _ACTOR: Final = msgspec.json.Decoder(Actor)
 _ENTITIES: Final = msgspec.json.Decoder(list[EnrichedEntity])
 _TOPICS: Final = msgspec.json.Decoder(list[str])
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]:
-    """Return the events of a record's whole supersession chain, oldest first."""
+    """Return the events of a record's whole supersession chain, oldest first. Raises `CallerError("not_found")`."""
     stored = get_record(tx, memory_id)
     if stored is None or stored.scope_id not in scope_ids_of(tx, scopes):
         raise CallerError.missing("memory")
     chain = chain_of(tx, stored.record)
     rows = [row for member in chain for row in tx.all(SQL["events_of"], {"memory_id": member})]
-    # the rows of what was imported are younger than what they tell of
+    # by time, since imported events have newer rows than their times
     return [event_of(row) for row in sorted(rows, key=lambda row: (row[0], row[7]))]
 
 
 def words_are_unwanted(tx: Tx, text: str, scopes: Sequence[Scope], keyed: KeyedHash) -> bool:
-    """Return whether just these words were forgotten, erased or rejected in one of the scopes.
-
-    Keyed hashes are compared: no content is left.
-    """
+    """Return whether just these words were forgotten, erased or rejected in one of the scopes, by keyed hashes."""
     for scope in scopes:
         scope_id, words = scope_id_of(tx, scope), text_hash_of(scope, text, keyed)
         found = tx.one(
@@ -61,7 +58,7 @@ def words_are_unwanted(tx: Tx, text: str, scopes: Sequence[Scope], keyed: KeyedH
 
 
 def chain_of(tx: Tx, record: Record) -> list[str]:
-    """Ids of everything that a record replaced or was replaced by, without end in any direction."""
+    """Return the ids of a record, of all that it superseded in turn, and of all that superseded it in turn."""
     ids = [record.memory_id]
     older, newer = record.supersedes, record.superseded_by
     while older is not None and older not in ids:
@@ -89,7 +86,7 @@ def event_of(row: Sequence[Any]) -> Event:
 
 
 def read_stats(tx: Tx, scopes: Sequence[Scope], now: int) -> StatsResult:
-    """Counts of the scopes at this moment."""
+    """Return the counts of the scopes at a moment."""
     by_scope: list[ScopeCount] = []
     totals: dict[str, dict[str, int]] = {
         "category": {},

@@ -1,8 +1,7 @@
 """The columns of a record, derived once from the fields of `Record`: a new field is a column without a line here.
 
-Rule 1: the statements of this house are filled here when they are loaded, with names of the product and nothing else.
-Rule 2: a column that came after the first version is sealed only where it holds something, so that what was sealed
-before it stays whole.
+Rule 1: the names in braces of this house's statements are filled here when they are loaded, with constants alone.
+Rule 2: a column that came after the first version is sealed only where it is not null, so that older checksums hold.
 """
 
 import hashlib
@@ -25,8 +24,8 @@ from protocol.seams.ports import Row
 from protocol.statements import Statements
 
 _WITHOUT_COLUMN = frozenset({"scope", "namespace", "voice", "strength", "faded", "derived_from"})
-"""A scope has a table of its own, a voice is read from the provenance, a namespace is always null, time gives the
-rest."""
+"""A scope has a table of its own, a voice follows from the provenance, a namespace is always null, and the others are
+computed when a record is read."""
 FIELDS: Final = tuple(name for name in Record.__struct_fields__ if name not in _WITHOUT_COLUMN)
 """The fields that have a column."""
 GENERATED: Final = ("standing", "fades_at")
@@ -37,7 +36,7 @@ COLUMNS: Final = (*FIELDS, *_IDENTITY, *_BYTES, "deleted_at")
 """The columns of a record without its row number."""
 WRITTEN: Final = tuple(name for name in COLUMNS if name not in GENERATED)
 READ: Final = ("id", *COLUMNS, "scope_kind", "scope_key")
-"""The columns that a statement with `{record}` reads, in this order."""
+"""The columns that a statement with `{record}` reads, in its order."""
 
 _UNSEALED = frozenset(
     {
@@ -59,7 +58,7 @@ _UNSEALED = frozenset(
         "scope_key",
     }
 )
-"""The columns that may change without the checksum: bookkeeping, and those that repair can find out from elsewhere."""
+"""The columns outside the checksum: bookkeeping, and those that repair can compute from other rows."""
 _SEALED_AT_FIRST = (
     "memory_id",
     "scope_id",
@@ -86,19 +85,19 @@ _SEALED_AT_FIRST = (
     "text_hash",
     "deleted_at",
 )
-"""The columns of a checksum of the first version, in its order. They are never changed: checksums are stored."""
+"""The columns in the checksum of the first version, in its order. Never change them: checksums are stored."""
 _SEALED_LATER = tuple(name for name in COLUMNS if name not in _UNSEALED and name not in _SEALED_AT_FIRST)
 
 
 class _Json(Struct, frozen=True):
-    """A column that holds JSON: how it is read, and its value where a damaged one cannot be."""
+    """A column that holds JSON: its decoder, and the maker of the value that stands for a damaged one."""
 
     decode: Callable[[str], Any]
     make_empty: Callable[[], Any]
 
 
 def options_of(kind: Any) -> tuple[Any, ...]:
-    """Return the types that a field may have besides null, without their bounds."""
+    """Return the types of a field besides None."""
     parts = get_args(kind) if NoneType in get_args(kind) else (kind,)
     return tuple(part for part in parts if part is not NoneType)
 
@@ -119,7 +118,7 @@ JSONS: Final[Mapping[str, _Json]] = {
     for name, kind in _KINDS.items()
     if not _is_text(kind) and _OF_SQLITE.isdisjoint(options_of(kind))
 }
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 _FLAGS = frozenset({"is_single", *(name for name, kind in _KINDS.items() if kind is bool)})
 _NUMBERS = frozenset(name for name, kind in _KINDS.items() if kind is float)
 
@@ -135,11 +134,11 @@ def _holds_words(name: str) -> bool:
 
 
 WORDS: Final = (*filter(_holds_words, FIELDS), "alias", "path_key")
-"""The columns that hold free text: an erase searches them."""
+"""The columns that hold free text, which an erase searches."""
 SAID_DETAILS: Final = tuple(name for name in DETAILS if name in WORDS)
-"""The details that hold free text: it is searched for credentials before it is kept."""
+"""The details that hold free text, which is searched for credentials before it is stored."""
 CLEANED: Final = ("value", *(name for name in SAID_DETAILS if name != "metadata"))
-"""The fields that are kept without invisible characters. The host's own data stays as it is."""
+"""The fields that are stored without invisible characters. The host's metadata is stored as it is."""
 UPDATABLE: Final = tuple(
     name for name in UpdateParams.__struct_fields__ if name in FIELDS and name not in {"memory_id", "content"}
 )
@@ -159,7 +158,7 @@ ADOPTED: Final = (
     "turn_id",
     "fingerprint",
 )
-"""The columns that say whose word a record is and where it is filed."""
+"""The columns that are written when a note becomes the user's: its voice, its key and path, and its end."""
 
 
 def _format_assignments(names: Iterable[str]) -> str:
@@ -170,7 +169,7 @@ _SOURCE_AGENT = (
     "CASE WHEN is_machine THEN coalesce(nullif(nullif(json_extract(iif(json_valid(provenance), provenance, '{}'),"
     f" '$.created_by.id'), ''), '{USER_AGENT}'), '{NAMELESS_AGENT}') ELSE '{USER_AGENT}' END"
 )
-"""The source agent of a row, as `memory/rules/notes.py` finds it in the provenance."""
+"""The SQL of `source_agent_of` of memory/rules/notes.py."""
 _OF_EVIDENCE: Final = (
     "quote", "memory_id", "candidate_id", "source_kind", "thread_id", "turn_id", "item_id", "at",
 )  # fmt: skip
@@ -218,8 +217,13 @@ _hidden = itemgetter(
 
 
 def to_column(value: Any) -> str:
-    """JSON text for a column."""
+    """Return a value as JSON for a column, with sorted members."""
     return encode_sorted(value).decode()
+
+
+def to_csv(names: Iterable[object] | None) -> str | None:
+    """Return names between commas, for a membership test in SQL; None, which lets everything through, for None."""
+    return f",{','.join(map(str, names))}," if names is not None else None
 
 
 def texts_of_details(source: RecordDetails) -> Iterator[str]:
@@ -235,9 +239,9 @@ def texts_of_details(source: RecordDetails) -> Iterator[str]:
 
 
 def to_columns(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields and columns of a record as the table takes them.
+    """Return fields and columns of a record as values of the table's columns.
 
-    Thread and turn come from its provenance, the path's key from its path.
+    Thread and turn follow from its provenance, the path's key from its path.
     """
     columns = dict(values)
     if (provenance := columns.get("provenance")) is not None:
@@ -252,12 +256,12 @@ def to_columns(values: Mapping[str, Any]) -> dict[str, Any]:
         elif name in _FLAGS:
             columns[name] = int(value)
         elif name in _NUMBERS:
-            columns[name] = float(value)  # as its column gives it back
+            columns[name] = float(value)  # the column is REAL, and the checksum is of what is read back
     return columns
 
 
 def checksum_of(row: Row) -> bytes:
-    """Return the checksum of a row of `{record}`; a row that holds another one was damaged."""
+    """Return the checksum of a row of `{record}`; a row that holds another one is damaged."""
     sealed: list[Any] = list(_sealed(row))
     if _later:
         sealed += [(name, value) for name, get in _later if (value := get(row)) is not None]
@@ -265,7 +269,7 @@ def checksum_of(row: Row) -> bytes:
 
 
 def with_checksum(columns: Mapping[str, Any], scope: Scope) -> Row:
-    """Return the columns of a new record as they are read back, sealed."""
+    """Return the columns of a new record as a row of `{record}` would be read, sealed, without its row number."""
     row = {name: value.encode() if isinstance(value, str) else value for name, value in columns.items()}
     row |= {"id": None, "checksum": b"", "scope_kind": scope.kind, "scope_key": scope.key} | _NOT_COMPUTED
     whole = tuple(map(row.__getitem__, READ))
@@ -273,7 +277,7 @@ def with_checksum(columns: Mapping[str, Any], scope: Scope) -> Row:
 
 
 def as_inserted(row: Row, returned: Row) -> Row:
-    """Return a new record's row with what `add_record` returns: its number and the columns that the table computes."""
+    """Return a new record's row with the values that `add_record` returned: row number and generated columns."""
     whole = [returned[0], *row[1:]]
     for place, value in zip(_GENERATED_PLACES, returned[1:], strict=True):
         whole[place] = value
@@ -281,7 +285,7 @@ def as_inserted(row: Row, returned: Row) -> Row:
 
 
 class Stored(NamedTuple):
-    """A record as stored, with what never goes on the wire."""
+    """A record as it is stored, with the columns that are in no answer."""
 
     row: int
     scope_id: int
@@ -293,11 +297,11 @@ class Stored(NamedTuple):
     is_intact: bool
     deleted_at: int | None
     followed_by: str | None = None
-    """`superseded_by` as stored: empty where what replaced it was erased."""
+    """`superseded_by` as it is stored: "" where the record that replaced it was erased."""
 
     @property
     def seen(self) -> Seen:
-        """The facts that visibility depends on."""
+        """Return the members that visibility depends on."""
         r = self.record
         return Seen(
             self.scope_id,
@@ -315,7 +319,7 @@ def _text(column: Any) -> Any:
 
 
 def to_stored(row: Row) -> Stored:
-    """Return the record of a row of `{record}`; of a damaged one, what can be read."""
+    """Return the record of a row of `{record}`; members of a damaged one that cannot be decoded are empty."""
     is_intact = checksum_of(row) == row[_CHECKSUM]
     columns: list[Any] = [
         value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in row[1:_AFTER_FIELDS]

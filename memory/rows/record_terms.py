@@ -1,6 +1,6 @@
-"""The terms of a record as its row keeps them: packed, vouched for, and each with its scope in the index.
+"""The terms of a record as they are kept: packed, with a digest, and in the index each with its scope.
 
-Rule 1: terms that are damaged are none: repair makes them anew, and no search ends by them.
+Rule 1: damaged terms are read as none: repair makes them anew, and no search fails by them.
 """
 
 import zlib
@@ -12,18 +12,18 @@ from protocol.seams.checks import digest_of
 FORMAT = SQL["find_format"], SQL["put_format"]
 """The statements that find the format of the full-text table, and write it again."""
 WORDS_KEPT = 2000
-"""Records whose terms are kept unpacked, some 3 KB each: a person's whole memory, seldom more."""
+"""The most records whose terms are cached unpacked, some 3 KB each: seldom less than a person's whole memory."""
 
 
 def unpack_terms(terms: bytes) -> str:
-    """Return a record's terms; none where they are damaged."""
+    """Return a record's terms between blanks; "" where they are damaged."""
     return _lines_of(terms).partition("\n")[0]
 
 
 def _lines_of(terms: bytes) -> str:
     try:
         return zlib.decompress(terms).decode()
-    except (zlib.error, UnicodeDecodeError):  # repair makes them anew; no search ends by them
+    except (zlib.error, UnicodeDecodeError):
         return ""
 
 
@@ -33,12 +33,12 @@ def terms_digest(scope: str, terms: bytes) -> int:
 
 
 def prefix_terms(scope: str, terms: str) -> str:
-    """Terms as the index has them: each with its scope, so that no search comes upon another scope's places."""
+    """Return terms as the index holds them: each with its scope, so that no search meets entries of another scope."""
     return " ".join([f"{scope}·{term}" for term in terms.split()])
 
 
 @lru_cache(maxsize=WORDS_KEPT)
 def words_of(terms: bytes) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return a record's terms and its gist."""
+    """Return a record's terms and its gist, the terms of its content without function words."""
     body, _, gist = _lines_of(terms).partition("\n")
     return frozenset(body.split(" ")), tuple(gist.split())

@@ -1,7 +1,7 @@
-"""Changes of records, and the records that a write has to know of.
+"""Changes of records, and the lookups that a write needs.
 
 Rule 1: `set_status` alone changes a status, by an event of `rules/lifecycle.py`. Each is a step of the history.
-Rule 2: whatever changes a sealed column seals the record again, in the same function.
+Rule 2: a function that changes a sealed column seals the record again.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,7 +30,7 @@ _STEPS: Final[Mapping[RecordEvent, EventName]] = {
 }
 """The name of an event in a record's history."""
 _VALUE: Final = msgspec.json.Decoder()
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 def set_status(
@@ -43,7 +43,7 @@ def set_status(
     reason_code: str | None = None,
     superseded_by: str | None = None,
 ) -> None:
-    """Apply an event to a record; its links, marks and history follow. Raises `IllegalMoveError`."""
+    """Apply an event to a record, with its links, its doubt and its history. Raises `IllegalMoveError`."""
     memory_id = stored.record.memory_id
     before = stored.record.status if stored.record.status in RECORDS else "archived"  # the status itself may be damaged
     status: Status = after(RECORDS, before, event)
@@ -58,24 +58,24 @@ def set_status(
             "contested": int(stored.record.contested and status == "active"),
         },
     )
-    if stored.is_intact:  # damage is not made good by forgetting it
+    if stored.is_intact:  # a new seal would hide the damage
         seal(tx, memory_id)
     add_event(tx, memory_id, now, Change(_STEPS[event], actor, reason_code, before, status))
 
 
 def set_contested(tx: Tx, memory_id: str, now: int, *, is_contested: bool) -> None:
-    """Mark whether something that waits speaks against a record."""
+    """Mark whether a waiting candidate contradicts a record."""
     tx.run(SQL["set_contested"], {"memory_id": memory_id, "contested": int(is_contested), "now": now})
 
 
 def adopt_record(tx: Tx, memory_id: str, values: Mapping[str, Any], now: int) -> None:
-    """Write the columns that say whose word a record is and where it is filed."""
+    """Write the columns of `ADOPTED`."""
     tx.run(SQL["adopt_record"], {**values, "memory_id": memory_id, "now": now})
     seal(tx, memory_id)
 
 
 def update_record(tx: Tx, memory_id: str, values: Mapping[str, Any], now: int) -> None:
-    """Write the columns that may change in place."""
+    """Write the columns of `UPDATABLE`, with the sensitivity, key and fingerprint that follow from them."""
     tx.run(SQL["update_record"], {**values, "memory_id": memory_id, "now": now})
     seal(tx, memory_id)
 
@@ -87,28 +87,28 @@ def file_record(tx: Tx, memory_id: str, path: str, now: int) -> None:
 
 
 def note_access(tx: Tx, memory_id: str, now: int) -> None:
-    """Count that a record was read."""
+    """Count a read of a record, which reinforces it."""
     tx.run(SQL["note_access"], {"memory_id": memory_id, "now": now})
 
 
 def reinforce(tx: Tx, memory_id: str, now: int) -> None:
-    """Let a record's lifetime begin anew."""
+    """Begin a record's lifetime anew."""
     tx.run(SQL["reinforce_record"], {"memory_id": memory_id, "now": now})
 
 
 def current_record(tx: Tx, stored: Stored) -> Record:
-    """Return a record that is there as it is in this transaction."""
+    """Return a record as it is by now in this transaction. Raises `Defect` where it is gone."""
     found = get_record(tx, stored.record.memory_id)
     if found is None:
         raise Defect
     return found.record
 
 
-# -- which records there are -----------------------------------------------------------------------------------------
+# -- lookups ---------------------------------------------------------------------------------------------------------
 
 
 def records_by_row(tx: Tx, rows: Sequence[int]) -> dict[int, Stored]:
-    """Return records by their row numbers."""
+    """Return those of some records that are there, by their row numbers."""
     found = tx.all(SQL["records_by_row"], {"rows": to_column(list(rows))})
     return {stored.row: stored for stored in map(to_stored, found)}
 
@@ -119,19 +119,19 @@ def records_of(tx: Tx, memory_ids: Sequence[str]) -> list[Stored]:
 
 
 def list_kept_by_tools(tx: Tx, turn_id: str) -> list[Record]:
-    """Return the active records that a model's tool kept in a turn for its user, oldest first."""
+    """Return the active records that a model's tool stored in a turn for its user, oldest first."""
     found = records_of(tx, [memory_id for (memory_id,) in tx.all(SQL["active_of_turn"], {"turn_id": turn_id})])
     makers = [(one.record, one.record.provenance.created_by) for one in found]
     return [record for record, maker in makers if maker is not None and maker.kind == "assistant"]
 
 
 def earlier_versions(tx: Tx, memory_id: str) -> list[str]:
-    """Return the ids of the records that gave way to a record, directly or by those between them."""
+    """Return the ids of the records that a record superseded, directly or in turn."""
     return [earlier for (earlier,) in tx.all(SQL["earlier_versions"], {"memory_id": memory_id})]
 
 
 def earlier_values(tx: Tx, row: int) -> list[Any]:
-    """Return what a record's value was before it was changed in place, oldest first; of a damaged one the text."""
+    """Return the values of a record before it was changed in place, oldest first; of a damaged one its text."""
     texts = [text.decode("utf-8", "replace") for (text,) in tx.all(SQL["earlier_values"], {"row": row})]
     return [_decode_value(text) for text in texts]
 
@@ -169,13 +169,13 @@ def find_notes(tx: Tx, scope_id: int, text_hash: bytes) -> list[str]:
 
 
 def find_merged(tx: Tx, scope_id: int, text_hash: bytes) -> str | None:
-    """Return the active record that a person merged a record of these words into."""
+    """Return the id of the active record that a person merged a record of these words into, or None."""
     row = tx.one(SQL["merged_before"], {"scope_id": scope_id, "text_hash": text_hash})
     return row[0] if row is not None else None
 
 
 def was_merged(tx: Tx, memory_id: str) -> bool:
-    """Return whether a record last gave way because a person merged it."""
+    """Return whether a record was last superseded because a person merged it."""
     return tx.all(SQL["was_merged"], {"memory_id": memory_id}) == [(1,)]
 
 
@@ -192,5 +192,5 @@ def statuses_of(tx: Tx, memory_ids: Collection[str]) -> dict[str, Status]:
 
 
 def marks_of(tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
-    """Return by id a mark of the words of those of some records that are believed."""
+    """Return by id the hash of the words of those of some records that are active."""
     return dict(tx.all(SQL["marks"], {"memory_ids": to_column(list(memory_ids))}))

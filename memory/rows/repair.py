@@ -1,6 +1,6 @@
-"""Records that repair reads and mends by statements alone, and what is known of earlier repairs.
+"""Rows that repair finds and mends by statements alone, and facts that earlier repairs have stored.
 
-Rule 1: a find reads a bounded part of a snapshot; a mend changes only what is still wrong.
+Rule 1: a find reads a bounded part of a snapshot; a mend changes only rows that are still wrong.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,11 @@ from retrieval.audit import AuditedIndex, audit_finder
 
 _RECORDS, _SCOPES, _TEXTS = SQL["end_of_records"], SQL["end_of_scopes"], SQL["end_of_texts"]
 _EVIDENCE, _CANDIDATES = SQL["end_of_evidence"], SQL["end_of_candidates"]
-"""The statements for the end of a look at the next rows of a table."""
+"""The statements that return the last row of the next look at a table."""
 
 
 class _Correction(Struct, frozen=True):
-    """Statements that find rows of a table, and mend them by their numbers where they are still wrong."""
+    """Statements that find wrong rows of a table, and mend those of some row numbers that are still wrong."""
 
     end_of: str
     find: str
@@ -42,6 +42,7 @@ _CORRECTIONS: Final[Mapping[str, _Correction]] = {
 
 
 def _body_of(entry: Row) -> tuple[int, str]:
+    """Return the row and the text that the full-text index should hold of it."""
     row, scope, terms = entry
     return row, prefix_terms(scope, unpack_terms(terms))
 
@@ -60,7 +61,7 @@ INDEX: Final = AuditedIndex(
 
 
 def index_finds(lexicon: str) -> dict[str, Find]:
-    """Return the quick looks at what is derived of records. They need the home and the lexicon's version."""
+    """Return the quick looks at rows derived of records, by name; `lexicon` is the version in use."""
     counts = _CORRECTIONS["scope_counts"]
     return {
         "unvouched_texts": row_finder(SQL["vouched_texts_after"], _is_unvouched_text),
@@ -84,12 +85,12 @@ def _is_wrong_vector(row: Row) -> bool:
 
 
 def corrections() -> list[Check]:
-    """Return the checks that statements alone find and mend, in the order in which they are run."""
+    """Return the checks of `_CORRECTIONS`, in the order in which they are run."""
     return [Check(name, finder(one.end_of, one.find), row_mender(one.mend)) for name, one in _CORRECTIONS.items()]
 
 
 def prunings() -> list[Check]:
-    """Return the checks by which the clock drops rows of records that are gone, in this order."""
+    """Return the checks by which the daily sweep drops rows of records that are gone, in their order."""
     return [
         Check("terms", finder(_TEXTS, SQL["find_lone_texts"]), _remove_texts),
         Check("vectors", finder(SQL["end_of_vectors"], SQL["find_lone_vectors"]), row_mender(SQL["drop_lone_vectors"])),
@@ -116,17 +117,17 @@ def _remove_texts(tx: Tx, rows: Sequence[Any]) -> int:
 
 
 def find_unfinished_erases() -> Find:
-    """Return a look at records that were erased and are there."""
+    """Return a look that finds records which were erased and are still there."""
     return finder(_RECORDS, SQL["find_unfinished_erases"])
 
 
 def find_lacking_vectors(space_id: int) -> Find:
-    """Return a look at records that wait for no vector and have none of a space."""
+    """Return a look that finds records which wait for no vector and have none of a space."""
     return finder(_RECORDS, SQL["find_lacking_vectors"], space=space_id)
 
 
 def find_index_states() -> Find:
-    """Return a look at records that are not marked as whole, each with its mark."""
+    """Return a look that finds records which are not marked as indexed, each with its mark."""
     return finder(_RECORDS, SQL["find_index_states"])
 
 
@@ -134,12 +135,12 @@ def find_index_states() -> Find:
 
 
 def drop_terms(tx: Tx, row: int) -> None:
-    """Keep no terms of a record; the index itself is left as it is."""
+    """Remove the kept terms of a record; the index itself is left as it is."""
     tx.run(SQL["drop_terms"], {"row": row})
 
 
 def is_text_right(tx: Tx, stored: Stored, lexicon: Lexicon) -> bool:
-    """Return whether the terms that are kept of a record are those of its words; a damaged record has none."""
+    """Return whether the kept terms of a record are those of its words; a damaged record must have none."""
     kept = tx.one(SQL["kept_terms"], {"row": stored.row})
     if stored.is_intact and kept is not None and stored.record.status != "deleted":
         return (kept[0], kept[1]) == (f"s{stored.scope_id}", pack_terms(stored, lexicon))
@@ -147,7 +148,7 @@ def is_text_right(tx: Tx, stored: Stored, lexicon: Lexicon) -> bool:
 
 
 def rebuild_texts(tx: Tx) -> None:
-    """Fill the full-text index anew with the terms that are kept."""
+    """Fill the full-text index anew with the kept terms."""
     tx.run(SQL["clear_text"])
     after = 0
     while rows := tx.all(SQL["terms_after"], {"after": after, "limit": BATCH}):
@@ -156,7 +157,7 @@ def rebuild_texts(tx: Tx) -> None:
         after = rows[-1][0]
 
 
-# -- the whole -------------------------------------------------------------------------------------------------------
+# -- records and facts of earlier repairs ----------------------------------------------------------------------------
 
 
 def records_after(tx: Tx, after: int, limit: int) -> list[Stored]:
@@ -174,28 +175,28 @@ def find_altered_records(tx: Tx) -> list[str]:
 
 
 def is_lexicon_known(tx: Tx, version: str) -> bool:
-    """Return whether the last repair was made with a version of the lexicon."""
+    """Return whether the last repair was run with this version of the lexicon."""
     return tx.one(SQL["get_fact"], {"name": "lexicon"}) == (version,)
 
 
 def note_lexicon(tx: Tx, version: str) -> None:
-    """Remember with which version of the lexicon the home was repaired."""
+    """Store the version of the lexicon with which the home was repaired."""
     tx.run(SQL["put_fact"], {"name": "lexicon", "value": version})
 
 
 def note_damaged(tx: Tx, count: int) -> None:
-    """Remember how many records fail their own checksum."""
+    """Store the number of records that fail their own checksum."""
     tx.run(SQL["put_fact"], {"name": "damaged", "value": str(count)})
 
 
 def count_damaged(tx: Tx) -> int:
-    """Return how many records failed their own checksum when all were last looked at."""
+    """Return how many records failed their own checksum when all were last checked."""
     found = tx.one(SQL["get_fact"], {"name": "damaged"})
     return msgspec.convert(found[0], int, strict=False) if found is not None else 0
 
 
 def state_of(tx: Tx) -> RepairState:
-    """Return the work that repair has left in a home, and the damage that it cannot mend."""
+    """Return the damage that repair has still to mend, and the damage that it cannot mend."""
     damaged = count_damaged(tx)
     gaps = tx.one(SQL["text_gaps"]) or (0, 0)
     marked = tx.one(SQL["count_marked"]) or (0,)

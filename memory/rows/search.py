@@ -1,4 +1,4 @@
-"""The full-text index as a search asks it, and as much of a record as its score and the gate need.
+"""Queries of the full-text index, and the columns of a record that scores and comparisons need.
 
 Rule 1: user text is never query syntax: it becomes quoted terms.
 """
@@ -28,7 +28,7 @@ class ScopedCategory(NamedTuple):
 
 
 class RecordCandidate(Struct, frozen=True):
-    """As much of a record as its score and the gate need."""
+    """The columns of a record that its score and the gate need."""
 
     row: int
     memory_id: str
@@ -47,28 +47,29 @@ class RecordCandidate(Struct, frozen=True):
 
     @property
     def standing(self) -> float:
-        """Return the record's strength without regard to time."""
+        """Return the record's strength free of time."""
         return self.life.standing
 
 
 class ComparableRecord(Struct, frozen=True):
-    """As much of a record as a statement is compared with, damaged or not. Its value is JSON."""
+    """The columns of a record that a statement is compared with; the record may be damaged."""
 
     row: int
     key: str
     is_single: bool
     content: str
     value: str | None
+    """JSON."""
 
 
 def match_of(scope_ids: Sequence[int], together: Sequence[str]) -> str:
-    """Return the MATCH of records in any of the scopes that have all of the terms: quoted strings, nothing else."""
+    """Return the MATCH for records in any of the scopes that have all of the terms; it has only quoted strings."""
     scopes = [f"s{scope_id}" for scope_id in scope_ids]
     return " OR ".join(" AND ".join(f'"{prefix_terms(scope, term)}"' for term in together) for scope in scopes)
 
 
 def rows_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: int) -> list[int]:
-    """Return the newest records in the scopes that have all of the terms."""
+    """Return the rows of the newest records in the scopes that have all of the terms."""
     found = tx.one(SQL["matches"], {"match": match_of(scope_ids, together), "limit": limit})
     return _decode_rows(found[0]) if found else []
 
@@ -86,14 +87,17 @@ def count_active(tx: Tx, scope_id: int) -> int:
 
 
 def newest_with(tx: Tx, shelf: ScopedCategory, term: str, *, budget: int, limit: int) -> list[int]:
-    """Return the newest active records of a place that a term is in, among the `budget` newest of the scope with it."""
+    """Return the rows of the newest active records of a category with a term, without a caller's name.
+
+    They are among the `budget` newest records of the scope with the term.
+    """
     match = match_of([shelf.scope_id], [term])
     rows = tx.all(SQL["newest_with_term"], {"match": match, **shelf._asdict(), "budget": budget, "limit": limit})
     return [row for (row,) in rows]
 
 
 def comparable_records(tx: Tx, shelf: ScopedCategory, rows: Sequence[int]) -> dict[int, ComparableRecord]:
-    """Return those of some records by row that are active, of a place, and have no name of the caller's."""
+    """Return by row those of some records that are active, of the category, and without a caller's name."""
     found = tx.all(SQL["comparable_records"], {"rows": to_column(list(rows)), **shelf._asdict()})
     return {
         row: ComparableRecord(row, _text(key), bool(is_single), _text(content), value and _text(value))
@@ -106,13 +110,13 @@ def _text(column: bytes) -> str:
 
 
 def read_candidates(tx: Tx, rows: Sequence[int], asked: Mapping[str, Any]) -> dict[int, RecordCandidate]:
-    """Return the columns of records that ranking and the gate need, by row; those left out that are not asked for."""
+    """Return by row those of some records that pass a filter."""
     found = tx.all(SQL["candidates_by_row"], {"rows": to_column(list(rows)), **asked})
     return {row[0]: _candidate_of(row) for row in found}
 
 
 def _candidate_of(row: Row) -> RecordCandidate:
-    """Read a row of `candidates_by_row`, of a damaged record too: the gate sees the whole record before it is shown."""
+    """Return a row of `candidates_by_row`. It counts as intact: the gate sees the whole record before it is shown."""
     texts: Any = [value.decode("utf-8", "replace") for value in (*row[2:7], row[-1])]
     memory_id, status, sensitivity, tags, kind, head = texts
     author = read_note_author(row[-2]) if row[-2] is not None else None

@@ -1,4 +1,4 @@
-"""Columns of this house in which a forgotten memory's words may stand."""
+"""The columns of this house that may hold a forgotten memory's words."""
 
 from typing import Final
 
@@ -23,4 +23,4 @@ SHELVES: Final = (
 )  # fmt: skip
 
 TEXTS: Final = Shelves(SQL, SHELVES, lambda _tx, _found: None)
-"""The texts of this house, as they are searched and changed."""
+"""The texts of this house, as an erase searches and changes them."""

@@ -1,4 +1,4 @@
-"""Rows of records, candidates, evidence, decisions and events, and the full-text rows that go with them.
+"""Rows of records, scopes, candidates and events, and the full-text rows of records.
 
 Rule 1: every function is synchronous and works on the transaction it is given; nothing is decided here.
 Rule 2: a record's full-text row is written and removed in the same transaction as the record.
@@ -32,11 +32,11 @@ from protocol.seams.callers import encode_caller
 from protocol.seams.ports import Lexicon, Row, Tx
 
 _FACTORS: Final = msgspec.json.Decoder(list[Factor])
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 def seal(tx: Tx, memory_id: str) -> None:
-    """Confirm a record as it is now: the last step of every statement that changes a sealed column on purpose."""
+    """Store the checksum of a record as it is now: the last step of each change of a sealed column."""
     row = tx.one(SQL["get_record"], {"memory_id": memory_id})
     if row is not None:
         tx.run(SQL["seal_record"], {"memory_id": memory_id, "checksum": checksum_of(row)})
@@ -57,13 +57,13 @@ _FRESH: Mapping[str, Any] = details_of(GivenDetails()) | {
     "index_state": "indexed",
     "deleted_at": None,
 }
-"""The fields and columns of a new record, as far as nothing else is said of them."""
+"""The fields and columns of a new record for which no other value is given."""
 
 
 def add_record(tx: Tx, scope: Scope, values: Mapping[str, Any]) -> Stored:
     """Store a new record, sealed; return it as it would be read.
 
-    `values` are its fields and columns, as far as they are not those of any new record.
+    `values` are its fields and columns, but for those that it has from `_FRESH`.
     """
     columns = to_columns({**_FRESH, "reinforced_at": values["updated_at"], **values})
     row = with_checksum(columns, scope)
@@ -72,23 +72,23 @@ def add_record(tx: Tx, scope: Scope, values: Mapping[str, Any]) -> Stored:
 
 
 def get_record(tx: Tx, memory_id: str) -> Stored | None:
-    """Return a record by id."""
+    """Return a record by id, whatever its status, or None."""
     return _one(tx, "get_record", {"memory_id": memory_id})
 
 
 def record_by_key(tx: Tx, scope_id: int, key: str, alias: str) -> Stored | None:
-    """Return the newest record of a key or alias, active ones first."""
+    """Return the newest record of a key or alias, active ones first, or None."""
     values = {"scope_id": scope_id, "key": key, "alias": alias}
     return _one(tx, "active_by_key", values) or _one(tx, "record_by_key", values)
 
 
 def active_by_key(tx: Tx, scope_id: int, identity: FactIdentity) -> Stored | None:
-    """Return the active record of a canonical key or alias."""
+    """Return the active record of an identity's canonical key or alias, or None."""
     return _one(tx, "active_by_key", {"scope_id": scope_id, "key": identity.key, "alias": identity.alias})
 
 
 def active_duplicate(tx: Tx, scope_id: int, identity: FactIdentity, value: str | None) -> Stored | None:
-    """Return the active record that says the same; equal words with another value do not."""
+    """Return the active record that says the same, or None; equal words with another value say something else."""
     values = {
         "scope_id": scope_id,
         "fingerprint": identity.fingerprint,
@@ -100,22 +100,24 @@ def active_duplicate(tx: Tx, scope_id: int, identity: FactIdentity, value: str |
 
 
 def active_by_path(tx: Tx, path: str) -> Stored | None:
-    """Return the active record that is filed under a path, of whichever scope."""
+    """Return the active record that is filed under a path, of whichever scope, or None."""
     return _one(tx, "active_by_path", {"path_key": fold_path(path)})
 
 
 class Met(Struct, frozen=True):
-    """For each kind of row, whether a lookup by an identity may find any; without any, the lookup is not needed."""
+    """The kinds of rows that share something of an identity; lookups of the others are not needed."""
 
     key: bool
+    """An active record has its key or alias."""
     same: bool
+    """A record, of any status, has its fingerprint or its words."""
     candidate: bool
     tombstone: bool
     repetition: bool
 
 
 def find_met(tx: Tx, scope_id: int, identity: FactIdentity) -> Met:
-    """Return which kinds of rows of a scope share something of an identity: none, most of the time."""
+    """Return the kinds of rows of a scope that share something of an identity, mostly none, by one statement."""
     values = {
         "scope_id": scope_id,
         "key": identity.key,
@@ -136,13 +138,13 @@ def is_suppressed(tx: Tx, scope_id: int, identity: FactIdentity, since: int = 0)
 
 
 def earlier_turns(tx: Tx, scope_id: int, *hashes: bytes) -> set[str]:
-    """In which turns the same was said before."""
+    """Return the turns in which words of these hashes were said before and not kept."""
     values = [{"scope_id": scope_id, "text_hash": text_hash} for text_hash in hashes]
     return {turn_id for one in values for (turn_id,) in tx.all(SQL["turns_of_text"], one)}
 
 
 def note_turns(tx: Tx, scope_id: int, hashes: Sequence[bytes], turns: Iterable[str], now: int) -> None:
-    """Something was said in these turns and not kept."""
+    """Store that words of these hashes were said in some turns and not kept."""
     for turn_id in turns:
         for text_hash in hashes:
             values = {"scope_id": scope_id, "text_hash": text_hash, "turn_id": turn_id, "now": now}
@@ -164,7 +166,7 @@ def ensure_scope(tx: Tx, scope: Scope) -> int:
 
 
 def scope_ids_of(tx: Tx, scopes: Sequence[Scope]) -> dict[int, Scope]:
-    """Row numbers of the scopes that were ever written to."""
+    """Return the scopes that were ever written to, by row number."""
     return {found: scope for scope in scopes if (found := scope_id_of(tx, scope)) is not None}
 
 
@@ -176,7 +178,7 @@ def active_in(tx: Tx, scope: Scope) -> int:
 
 
 def holds_active(tx: Tx, scope: Scope) -> bool:
-    """Return whether a scope has an active record, by the records and not by their count."""
+    """Return whether a scope has an active record, by the records themselves: their count may be damaged."""
     found = scope_id_of(tx, scope)
     row = tx.one(SQL["holds_active"], {"scope_id": found}) if found is not None else None
     return bool(row and row[0])
@@ -186,12 +188,12 @@ def holds_active(tx: Tx, scope: Scope) -> bool:
 
 
 WINDOW_BITS = 12
-"""A record's words fit into 4 KiB; the usual window of 32 KiB takes fifty microseconds to set up, and packs them no
-better."""
+"""A window of 4 KiB holds a record's words; the usual one of 32 KiB takes fifty microseconds more to set up, and packs
+them no better."""
 
 
 def body_terms(record: Record, alias: str | None, lexicon: Lexicon) -> list[str]:
-    """Return the terms under which a record is found."""
+    """Return the terms by which a record is found: of its content, tags, value and alias."""
     parts = [record.content, *record.tags]
     if record.value is not None:
         parts.append(value_text("", record.value))
@@ -201,7 +203,7 @@ def body_terms(record: Record, alias: str | None, lexicon: Lexicon) -> list[str]
 
 
 def gist_of(record: Record, lexicon: Lexicon) -> list[str]:
-    """Return the terms that say what a record is about: those that its words would be asked with."""
+    """Return the terms of a record's content without function words, as of a query in its words."""
     return lexicon.query_terms(record.content)
 
 
@@ -213,22 +215,19 @@ def pack_terms(stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = No
 
 
 def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
-    """Make a record findable, in place of what was in the index of it."""
+    """Index a record, in place of the terms that the index has of it."""
     remove_text(tx, stored.row)
     add_first_text(tx, stored, lexicon)
 
 
 def add_first_text(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> None:
-    """Make a record findable of which nothing was ever in the index.
-
-    `gist` is that of its content, where it is known.
-    """
+    """Index a record that never was in the index; `gist` is that of its content, where the caller has it."""
     scope, terms = put_terms(tx, stored, lexicon, gist)
     tx.run(SQL["add_text"], {"row": stored.row, "body": prefix_terms(scope, unpack_terms(terms))})
 
 
 def put_terms(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> tuple[str, bytes]:
-    """Keep the terms of a record; return its scope and them. The index itself is left as it is."""
+    """Keep the terms of a record; return its prefix of scope and the packed terms. The index is left as it is."""
     terms, scope = pack_terms(stored, lexicon, gist), f"s{stored.scope_id}"
     values = {"row": stored.row, "scope": scope, "terms": terms, "lexicon": lexicon.version}
     tx.run(SQL["keep_terms"], values | {"digest": terms_digest(scope, terms)})
@@ -236,7 +235,7 @@ def put_terms(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | No
 
 
 def remove_text(tx: Tx, row: int) -> int:
-    """Take a record out of the index, by the very terms that went in; how many rows went."""
+    """Remove a record from the index, which needs the terms that went in; return 1, or 0 if it was not there."""
     kept = tx.one(SQL["kept_terms"], {"row": row})
     if kept is None:
         return 0
@@ -338,13 +337,13 @@ def pending_candidate(tx: Tx, scope_id: int, identity: FactIdentity, value: str 
 
 
 def decision_of(row: Row) -> Decision:
-    """Return the decision of the first five columns of its row."""
+    """Return the decision of a row that begins with action, score, bucket, reason and factors."""
     factors = _FACTORS.decode(row[4])
     return Decision(action=row[0], score=row[1], bucket=row[2], reason_code=row[3], factors=factors)
 
 
 class Change(Struct, frozen=True):
-    """A step in a record's life."""
+    """A step of a record's history."""
 
     event: EventName
     actor: Actor

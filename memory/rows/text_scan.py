@@ -1,7 +1,7 @@
-"""Finds words in the records themselves while the full-text index is in doubt.
+"""Finds words in the records' kept terms while the full-text index is in doubt.
 
-Rule 1: what is looked through is bounded: of more records than that the newest.
-Rule 2: that the index is in doubt stands in the home, so that every process knows; repair takes the mark away.
+Rule 1: only the newest `LOOKED_THROUGH` records are read.
+Rule 2: the mark of doubt is stored in the home, so that every process sees it; repair removes it.
 """
 
 import json
@@ -13,32 +13,29 @@ from memory.rows.store import SQL, body_terms, to_stored
 from protocol.seams.ports import Lexicon, Tx
 
 LOOKED_THROUGH = 10_000
-"""Records whose terms are unpacked for one query: some 50 ms, and more than a person has."""
+"""The most records whose terms are unpacked for one query: some 50 ms, and more than a person has."""
 MARK = "doubted_texts"
 TEXT_CHECKS = frozenset({"unvouched_texts", "wrong_texts", "forgotten_texts", "missing_texts"})
 """Damage by which a search by words may miss a record."""
 
 
 def is_doubted(tx: Tx) -> bool:
-    """Return whether the full-text index may lack something."""
+    """Return whether the full-text index may lack a record."""
     return tx.one(SQL["get_fact"], {"name": MARK}) is not None
 
 
 def doubt(tx: Tx) -> None:
-    """Have searches look through records until a repair has ended."""
+    """Mark the index, so that searches read the records until a repair has ended."""
     tx.run(SQL["put_fact"], {"name": MARK, "value": "1"})
 
 
 def trust(tx: Tx) -> None:
-    """Have searches use the index again."""
+    """Remove the mark, so that searches use the index again."""
     tx.run(SQL["drop_fact"], {"name": MARK})
 
 
 def rows_of_terms(tx: Tx, scope_ids: Sequence[int], lexicon: Lexicon) -> Mapping[str, Sequence[int]]:
-    """Return the rows of records in some scopes by each of their terms, newest first.
-
-    Terms that are lost are made again.
-    """
+    """Return by term the rows of records in some scopes, newest first; lost terms of a record are made again."""
     found: defaultdict[str, list[int]] = defaultdict(list)
     lost: list[int] = []
     values = {"scopes": json.dumps(list(scope_ids)), "limit": LOOKED_THROUGH}

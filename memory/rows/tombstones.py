@@ -1,4 +1,4 @@
-"""Tombstones: keyed hashes of what was erased, and whether its bytes may still lie in the files."""
+"""Tombstones: keyed hashes of erased records, each with the mark that its bytes may still lie in the files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from protocol.seams.ports import Tx
 
 
 def add_tombstone(tx: Tx, erased_id: str, erased: Stored | StoredCandidate, key_hash: bytes, now: int) -> None:
-    """Keep the hashes of what is erased; its bytes are taken for present until the files were wiped."""
+    """Store the tombstone of an erased record or candidate, pending until the files were wiped."""
     tx.run(
         SQL["add_tombstone"],
         {
@@ -24,7 +24,7 @@ def add_tombstone(tx: Tx, erased_id: str, erased: Stored | StoredCandidate, key_
 
 
 def import_tombstone(tx: Tx, values: Mapping[str, Any]) -> None:
-    """Keep what another home has forgotten."""
+    """Store the tombstone of a record that another home has forgotten; its bytes never were in this one."""
     tx.insert(SQL["import_tombstone"], values)
 
 
@@ -34,15 +34,15 @@ def is_buried(tx: Tx, memory_id: str) -> bool:
 
 
 def pending_erases(tx: Tx) -> list[str]:
-    """Return the erases whose bytes may still lie in the files."""
+    """Return the ids of erased records whose bytes may still lie in the files, the oldest first."""
     return [memory_id for (memory_id,) in tx.all(SQL["pending_tombstones"])]
 
 
 def settle_erases(tx: Tx, memory_ids: Sequence[str]) -> None:
-    """Note that no file holds these any more."""
+    """Mark that no file holds the bytes of these any more."""
     tx.run(SQL["settle_tombstones"], {"memory_ids": to_column(list(memory_ids))})
 
 
 def doubt_erase(tx: Tx, memory_id: str) -> None:
-    """Note that bytes of what was erased may still lie in the files."""
+    """Mark that bytes of an erased record may still lie in the files."""
     tx.run(SQL["doubt_tombstone"], {"memory_id": memory_id})

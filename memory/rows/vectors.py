@@ -1,6 +1,6 @@
-"""Vectors of records, and the mark of each record that says whether it waits for one.
+"""Vectors of records, and the mark of each record that waits for one.
 
-Rule 1: a partition is a scope; what another scope holds has no part in an answer.
+Rule 1: a partition is a scope; vectors of another scope have no part in an answer.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ FILLING: Final = choose_filling(SQL, "end_of_records")
 
 
 def add_vector(tx: Tx, row: int, scope_id: int, vector: Vector) -> None:
-    """Keep a record's vector; it is found by its meaning from this commit on."""
+    """Store a record's vector; the record is found by its meaning from this commit on."""
     tx.run(
         SQL["add_vector"],
         {
@@ -31,7 +31,7 @@ def add_vector(tx: Tx, row: int, scope_id: int, vector: Vector) -> None:
 
 
 def vector_of(tx: Tx, row: int, scope_id: int, space_id: int) -> Vector | None:
-    """Return a record's vector of a space."""
+    """Return a record's vector of a space, or None."""
     place = {"subjects": to_column([row]), "partitions": to_column([scope_id]), "space": space_id}
     found = tx.one(SQL["vectors_of_records"], place)
     return Vector(space_id, found[1]) if found is not None else None
@@ -53,18 +53,18 @@ def coverage(tx: Tx, space_id: int) -> Coverage:
 
 
 def set_index_state(tx: Tx, row: int, state: IndexState) -> None:
-    """Mark whether what is derived of a record is whole."""
+    """Mark the state of the rows derived of a record."""
     tx.run(SQL["set_index_state"], {"row": row, "state": state})
 
 
 def index_state_of(tx: Tx, row: int) -> IndexState | None:
-    """Return a record's mark."""
+    """Return a record's mark; None where it is gone."""
     found = tx.one(SQL["index_state_of"], {"row": row})
     return found[0] if found is not None else None
 
 
 def reconsider_vectors(tx: Tx, rows: Sequence[int], space: Space | None) -> None:
-    """Decide anew whether some records wait for a vector of the space; None: nothing waits."""
+    """Mark whether some records wait for a vector of the space; None: none waits."""
     values = {"rows": to_column(list(rows)), "space": space.id if space is not None else None}
     tx.run(SQL["reconsider_vectors"], values)
 

@@ -1,8 +1,8 @@
-"""Records of an earlier time that hold a number which is not kept any more: a card's, a bank account's, a person's.
+"""Records of earlier versions that hold a number of a kind that is never kept: a card's, a bank account's, an id's.
 
-Rule 1: such a record is in no answer; it can be erased, and nothing else happens to it unasked.
-Rule 2: a home is looked through once for each edition of the numbers, by repair, a page at a time. Until that is done a
-read looks at what it is about to show.
+Rule 1: such a record is withheld from every answer; it can be erased, and nothing else happens to it unasked.
+Rule 2: repair looks through a home once for each edition of the kinds, a page at a time. Until that is done, reads scan
+each record that they are about to show.
 """
 
 from collections.abc import Sequence
@@ -12,59 +12,70 @@ from memory.ports import Collaborators
 from memory.rows.store import SQL, Change, Stored, add_event, get_record, scope_ids_of, seal, to_column, to_stored
 from memory.rules.identity import value_text
 from memory.rules.sensitivity import NUMBER_KINDS
-from memory.rules.visibility import KEPT, WITHHELD, View, is_visible
+from memory.rules.visibility import KEPT, WITHHELD, View, is_visible, status_at
 from protocol.base import Scope
+from protocol.errors import CallerError, Refused
 from protocol.memory.values import Candidate
 from protocol.record import Actor, Record
 from protocol.seams.ports import SecretScanner, Tx
 
 EDITION: Final = "1"
-"""The version of the known kinds of numbers; another one has every home looked through again."""
+"""The version of the known kinds of numbers; with another one, every home is looked through again."""
 PAGE = 100
 """Records of one look: some milliseconds."""
 LEAST_DIGITS = 5
-"""No number that is not kept has fewer, and most facts have none: these are not scanned at all."""
+"""No such number has fewer digits, so that texts with fewer, which most facts are, need no scan."""
 
 
 def holds_number(said: Record | Candidate, scanner: SecretScanner) -> bool:
-    """Return whether a record or candidate has a number that is not kept."""
+    """Return whether a record or candidate holds a number of a kind that is never kept."""
     texts = [said.content, *(said.tags if isinstance(said, Record) else ())]
     if said.value is not None:
         texts.append(value_text("", said.value))
-    told = [text for text in texts if sum(map(str.isdigit, text)) >= LEAST_DIGITS]
-    return any(span.kind in NUMBER_KINDS for text in told for span in scanner.find(text))
+    scanned = [text for text in texts if sum(map(str.isdigit, text)) >= LEAST_DIGITS]
+    return any(span.kind in NUMBER_KINDS for text in scanned for span in scanner.find(text))
 
 
 def is_looked_through(tx: Tx) -> bool:
-    """Return whether every record that holds such a number is marked."""
+    """Return whether every record that holds such a number is marked by now."""
     known = tx.one(SQL["get_fact"], {"name": "numbers"})
     return known is not None and known[0] == EDITION
 
 
 def is_shown(tx: Tx, stored: Stored, view: View, scanner: SecretScanner) -> bool:
-    """Return whether an answer may show the record, also in a home that was not looked through yet."""
+    """Return whether a view shows a record, in a home that was not looked through yet, too."""
     return is_visible(stored.seen, view) and (is_looked_through(tx) or not holds_number(stored.record, scanner))
 
 
 def find_kept(tx: Tx, means: Collaborators, memory_id: str, scopes: Sequence[Scope]) -> Stored | None:
-    """Return a record of the scopes that is kept, whatever its status, also a regulated one.
-
-    Return None where an answer may not show it.
-    """
+    """Return a record of the scopes that is not forgotten, regulated or not; None where an answer may not show it."""
     stored = get_record(tx, memory_id)
     view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, means.clock.now(), shows_regulated=True)
     return stored if stored is not None and is_shown(tx, stored, view, means.scanner) else None
 
 
+def require_active(tx: Tx, means: Collaborators, memory_id: str, scopes: Sequence[Scope], otherwise: str) -> Stored:
+    """Return a record of the scopes that is active at this moment.
+
+    Raises `CallerError("not_found")`, and `Refused("conflict")` with the sentence `otherwise`.
+    """
+    found = find_kept(tx, means, memory_id, scopes)
+    if found is None:
+        raise CallerError.missing("memory")
+    if status_at(found.record, means.clock.now()) != "active":
+        raise Refused("conflict", otherwise)
+    return found
+
+
 def note_looked_through(tx: Tx) -> None:
-    """Remember that the home was looked through."""
+    """Store that the home was looked through."""
     tx.run(SQL["put_fact"], {"name": "numbers", "value": EDITION})
 
 
 def find_numbers(tx: Tx, after: int, scanner: SecretScanner) -> tuple[list[tuple[int]], int | None]:
-    """Return the rows of a page that hold such a number unmarked, and where the next page begins.
+    """Return the rows of a page that hold such a number unmarked, and the row after which the next page begins.
 
-    A home is looked through once.
+    A home that was looked through has none.
     """
     if after == 0 and is_looked_through(tx):
         return [], None
@@ -74,7 +85,7 @@ def find_numbers(tx: Tx, after: int, scanner: SecretScanner) -> tuple[list[tuple
 
 
 def withhold(tx: Tx, stored: Stored, now: int) -> None:
-    """Mark a record so that no answer shows it."""
+    """Mark a record, so that no answer shows it."""
     memory_id, metadata = stored.record.memory_id, to_column({**stored.record.metadata, WITHHELD: True})
     tx.run(SQL["withhold_record"], {"memory_id": memory_id, "metadata": metadata})
     seal(tx, memory_id)
@@ -82,7 +93,7 @@ def withhold(tx: Tx, stored: Stored, now: int) -> None:
 
 
 def withheld_ids(tx: Tx) -> list[str]:
-    """Return every record that is marked."""
+    """Return the ids of the marked records."""
     return [memory_id for (memory_id,) in tx.all(SQL["withheld_records"], {"name": f'"{WITHHELD}"'})]
 
 
@@ -93,10 +104,7 @@ def withheld_of(tx: Tx, memory_ids: Sequence[str]) -> list[Stored]:
 
 
 def count_numbers(tx: Tx, scanner: SecretScanner) -> int:
-    """Return how many records hold such a number, marked or not.
-
-    This reads every record, which only the doctor does.
-    """
+    """Return how many records hold such a number, marked or not; every record is read, which only the doctor does."""
     after, count = 0, 0
     while page := [to_stored(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]:
         count += sum(s.seen.is_withheld or (s.is_intact and holds_number(s.record, scanner)) for s in page)

@@ -1,6 +1,6 @@
-"""The one quality gate: what a proposal is worth, and whether that is enough.
+"""Scores proposals: the one quality gate of durable memory.
 
-Rule 1: pure; every number stands in one of the tables below, with its reason.
+Rule 1: pure; every number stands in one of the tables below, with its reason. A score is the sum of the weights.
 Rule 2: monotone: a better factor never lowers the score (a property test holds this).
 """
 
@@ -43,7 +43,7 @@ REPETITION: tuple[tuple[int, float, str], ...] = (
     (2, 0.12, "said in two turns"),
     (1, 0.0, "said once"),
 )
-"""Distinct turns of the user; echoes and derived text do not count."""
+"""The least number of distinct turns of the user; echoes and derived text do not count."""
 CONTRADICTION: Mapping[bool, tuple[float, str]] = {
     True: (-0.15, "something else is believed at present"),
     False: (0.0, "nothing speaks against it"),
@@ -67,11 +67,12 @@ class Proposal(NamedTuple):
     is_scope_clear: bool
     is_user_said: bool
     turns: int
+    """Distinct turns in which the user said it; 0 where somebody else did."""
     contradicts: bool
 
 
 class AdmissionScore(NamedTuple):
-    """A score with its parts."""
+    """A score, 0 to 1, with its bucket and the factors that it is the sum of."""
 
     score: float
     bucket: Bucket
@@ -84,15 +85,14 @@ def bucket_of(score: float) -> Bucket:
 
 
 def assess(proposal: Proposal) -> AdmissionScore:
-    """Return the score of a proposal, 0 to 1."""
-    times = next((row for row in REPETITION if proposal.turns >= row[0]), (0, 0.0, "not said by the user"))
+    """Return the score of a proposal."""
     rows: list[tuple[str, object, tuple[float, str]]] = [
         ("explicitness", proposal.explicitness, EXPLICITNESS[proposal.explicitness]),
         ("durability", proposal.durability, DURABILITY[proposal.durability]),
         ("certainty", proposal.certainty, CERTAINTY[proposal.certainty]),
         ("scope_clarity", proposal.is_scope_clear, SCOPE[proposal.is_scope_clear]),
         ("source_trust", proposal.is_user_said, USER_SAID[proposal.is_user_said]),
-        ("repetition", proposal.turns, times[1:]),
+        ("repetition", proposal.turns, _repetition_of(proposal.turns)),
         ("contradiction", proposal.contradicts, CONTRADICTION[proposal.contradicts]),
         ("sensitivity", proposal.sensitivity, SENSITIVITY[proposal.sensitivity]),
     ]
@@ -106,11 +106,16 @@ def assess(proposal: Proposal) -> AdmissionScore:
 
 def rescore_repetition(factors: Sequence[Factor], turns: int) -> AdmissionScore:
     """Return the score that earlier factors have once the claim was said in that many turns."""
-    _, weight, why = next((row for row in REPETITION if turns >= row[0]), (0, 0.0, "not said by the user"))
+    weight, why = _repetition_of(turns)
     repeated = Factor(name="repetition", value=turns, weight=weight, contribution=weight, why=why)
     renewed = [repeated if factor.name == "repetition" else factor for factor in factors]
     score = _sum_of(renewed)
     return AdmissionScore(score, bucket_of(score), renewed)
+
+
+def _repetition_of(turns: int) -> tuple[float, str]:
+    """Return the weight of a claim that was said in that many turns, and its reason."""
+    return next(((weight, why) for least, weight, why in REPETITION if turns >= least), (0.0, "not said by the user"))
 
 
 def _sum_of(factors: Sequence[Factor]) -> float:

@@ -22,13 +22,13 @@ class CategoryFacts(Struct, frozen=True):
     is_obeyed: bool = False
     """A model obeys such a record: it is kept only in the user's own words."""
     fades: bool = True
-    """Its records have a lifetime. The list of the others stands in `tier_days` of schema.sql, too: a test compares
+    """Its records have a lifetime. `tier_days` of schema.sql lists the categories that have none: a test compares
     them."""
     standing_order: int | None = None
-    """Its place in what stands in every prompt; None for what is recalled when it is needed. The smallest is first."""
+    """Its place in the block that stands in every prompt, the smallest first; None where it is only recalled."""
     profile_order: int | None = None
-    """Its place in the answer to "what do you know about me", whose words are in no record; None for what is no part
-    of it."""
+    """Its place in the answer to "what do you know about me", the smallest first; None where it is no part of it. No
+    record has words of that question, so that a search would find none."""
 
 
 CATEGORIES: Final[Mapping[Category, CategoryFacts]] = {
@@ -50,13 +50,13 @@ PROJECT_CATEGORIES: Final = frozenset(name for name, facts in CATEGORIES.items()
 PROJECT_RULES: Final[tuple[Category, ...]] = tuple(
     name for name in CATEGORIES if name in {"project_policy", "constraint"}
 )
-"""Categories that hold in a project, whatever is asked."""
+"""Categories that hold in a project, whatever a message is about."""
 LASTING: Final = tuple(name for name, facts in CATEGORIES.items() if not facts.fades)
 OBEYED: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.is_obeyed)
 
 
 def _order_categories(place_of: Callable[[CategoryFacts], int | None]) -> tuple[Category, ...]:
-    """Return the categories that have a place, by their places."""
+    """Return the categories that have a place, in the order of their places."""
     places: list[tuple[int, Category]] = [
         (place, name) for name, facts in CATEGORIES.items() if (place := place_of(facts)) is not None
     ]
@@ -66,5 +66,5 @@ def _order_categories(place_of: Callable[[CategoryFacts], int | None]) -> tuple[
 STANDING: Final = _order_categories(lambda facts: facts.standing_order)
 _BRIEF_FIRST = (*STANDING, *PROJECT_RULES)
 BRIEF_ORDER: Final[tuple[Category, ...]] = (*_BRIEF_FIRST, *(name for name in CATEGORIES if name not in _BRIEF_FIRST))
-"""The order of every brief: what stands, then the project's rules, then the rest as they are listed."""
+"""The order of every brief: the standing categories, then the project's rules, then the rest as they are listed."""
 ABOUT_THE_USER: Final = _order_categories(lambda facts: facts.profile_order)

@@ -1,8 +1,6 @@
-"""Recognises proposals of an extractor that are no facts.
+"""Recognises proposals of an extractor that are no facts: greetings, questions, moods, orders to a model, fragments.
 
-Greetings, questions, talk about the talk, moods, orders to a model, fragments.
-
-Rule 1: pure, and only for what a model proposed; what the user asks to be kept is theirs to choose.
+Rule 1: pure, and only for proposals of a model; what the user asks to be kept is theirs to choose.
 Rule 2: every sort of junk is one row: how it is known, what it is called, and the contract's reason for refusing it.
 Rule 3: a row is narrow. A fact wrongly refused is lost, junk that slips through is still weighed by admission.
 """
@@ -16,21 +14,20 @@ from msgspec import Struct
 
 from promt.documents import small_talk
 from promt.language.reader import either
+from protocol.memory.facts import MAX_FACT_CHARS
 from protocol.memory.values import ReasonCode
 
 NOBODY = "nobody"
-"""Names the rule for what says something of a "he" or "it" that it does not name."""
+"""The name of the row for a fact about a "he" or "it" that it does not name."""
 FRAGMENT = "fragment"
-"""Names the rule for what ends in the middle of a sentence."""
-MAX_FACT_CHARS = 800
-"""The bound that the extractor is told; what is longer is a summary, or a text that was pasted."""
+"""The name of the row for what ends in the middle of a sentence."""
 
 STEM_CHARS = 5
-"""Words that begin alike are taken for one another: "congratulates" is said of "congrats"."""
+"""Words with this beginning in common are taken for the same: "congratulates" is supported by "congrats"."""
 
 
 class Junk(Struct, frozen=True):
-    """The reason why a proposed fact is none: the contract's, its own name, and a sentence."""
+    """The reason why a proposed fact is none: the contract's code, the name of the row, and a sentence."""
 
     reason: ReasonCode
     name: str
@@ -48,7 +45,7 @@ _THIRD = r"(?:i|he|she|they|the user|user|[A-Z][\w'-]+)"
 
 
 def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
-    """Return each sort of junk: the contract's reason, its name, a sentence, and its pattern."""
+    """Return the rows in the order in which they are tried: the contract's reason, a name, a sentence, a pattern."""
 
     def group(key: str, *, spaced: bool | None = None) -> str:
         return f"(?:{either('hygiene', key, spaced=spaced)})"
@@ -139,12 +136,12 @@ UNSUPPORTED = Junk("missing_evidence", "unsupported", "it shares no word, name o
 
 @cache
 def _rows() -> list[tuple[Junk, re.Pattern[str]]]:
-    """The table, compiled when the first fact comes: a start of the process should not pay for it."""
+    """Return the table, compiled when the first fact comes: a start of the process should not pay for it."""
     return [(Junk(reason, name, why), re.compile(pattern, re.IGNORECASE)) for reason, name, why, pattern in _table()]
 
 
 def find_junk(content: str) -> Junk | None:
-    """Return the sort of junk that a proposed fact is by its own words, or None."""
+    """Return the sort of junk that a proposed fact is by its own words; None for a fact."""
     text = content.strip().replace("’", "'")
     if len(text) > MAX_FACT_CHARS:
         return _TOO_LONG
@@ -152,6 +149,6 @@ def find_junk(content: str) -> Junk | None:
 
 
 def is_supported(content: Iterable[str], said: Iterable[str]) -> bool:
-    """Return whether a fact shares a telling term with what the user said in the turn."""
-    heard = {term[:STEM_CHARS] for term in said}
-    return any(term[:STEM_CHARS] in heard for term in content)
+    """Return whether the terms of a fact and those that the user said in the turn have one in common."""
+    stems = {term[:STEM_CHARS] for term in said}
+    return any(term[:STEM_CHARS] in stems for term in content)

@@ -39,7 +39,7 @@ SINGLE_ATTRIBUTES = frozenset(
 )
 """Attributes of which a subject has one at a time; every other one is a set unless the proposer says otherwise."""
 
-UNNAMED = ":custom"
+_UNNAMED = ":custom"
 """The end of a key whose attribute has no name."""
 
 _TERMINAL = compile_late(r"[\s.!?\u3002\uff01\uff1f\u2026;,:]+$")
@@ -49,17 +49,22 @@ _SELECTORS = compile_late("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")  # how a chara
 
 
 class FactIdentity(NamedTuple):
-    """The identity of a fact, apart from its wording."""
+    """The identity of a fact: two with the same fingerprint are one fact."""
 
     key: str
+    """The canonical key: scope, category, subject and attribute; of a set with the member's part of the fingerprint."""
     alias: str | None
+    """The name that the caller gave the fact."""
     fingerprint: bytes
+    """The keyed hash of key and value, or of key and words where there is no value."""
     text_hash: bytes
+    """The keyed hash of the words in their scope, whatever the key is."""
     is_single: bool
+    """The key has one value at a time: another one replaces it."""
 
 
 def fold_text(text: str) -> str:
-    """Return the text as it is compared."""
+    """Return the text as it is compared: NFKC, without case, white space as one blank, no punctuation at its end."""
     flat = " ".join(normalize("NFKC", text).casefold().split())
     return _TERMINAL.sub("", flat)
 
@@ -77,14 +82,14 @@ def key_part(text: str) -> str:
 
 
 def cardinality_of(semantic: SemanticFields) -> Cardinality:
-    """Return the cardinality that the proposer gives, else the usual one of the attribute."""
+    """Return the cardinality that the proposer gives, else that of the attribute in `SINGLE_ATTRIBUTES`."""
     if semantic.cardinality is not None:
         return semantic.cardinality
     return "single" if key_part(semantic.attribute) in SINGLE_ATTRIBUTES else "set"
 
 
 def value_text(content: str, value: Any) -> str:
-    """Return the text of a fact's value where it has one, else its words."""
+    """Return a fact's value as text, JSON where it is no string; its words where it has no value."""
     if value is None:
         return content
     return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
@@ -93,7 +98,7 @@ def value_text(content: str, value: Any) -> str:
 def identify(
     scope: Scope, semantic: SemanticFields, content: str, value: Any, alias: str | None, keyed: KeyedHash
 ) -> FactIdentity:
-    """Return the canonical key and the fingerprints of a fact."""
+    """Return the identity of a proposed fact in a scope."""
     subject = semantic.subject
     if semantic.subject_key:
         subject = f"{subject}.{key_part(semantic.subject_key)}"
@@ -109,9 +114,9 @@ def identify(
 def identity_at(
     scope: Scope, key: str, alias: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
 ) -> FactIdentity:
-    """Return the identity of a fact that was stored under a key, perhaps in a home with another secret.
+    """Return the identity of a fact that was stored under a key, which stays as it is.
 
-    The key stays as it is.
+    Its hashes are made anew: a home with another secret may have stored it.
     """
     base = key
     if alias is not None:
@@ -122,9 +127,9 @@ def identity_at(
 
 
 def identity_with(known: FactIdentity, scope: Scope, content: str, value: Any, keyed: KeyedHash) -> FactIdentity:
-    """Return the identity of a fact once it has another value.
+    """Return the identity that a fact gets by other words or another value.
 
-    A fact of a set becomes another member, by whatever name it keeps its key.
+    A single one keeps its key; a fact of a set becomes another member of it.
     """
     found = identity_at(scope, known.key, known.alias, content, value, keyed, is_single=known.is_single)
     if known.is_single:
@@ -133,12 +138,12 @@ def identity_with(known: FactIdentity, scope: Scope, content: str, value: Any, k
 
 
 def base_of(key: str) -> str:
-    """Return the key of a member of a set without what tells the members apart."""
+    """Return the key of a set, given that of a member."""
     return key.rpartition(":")[0]
 
 
 def _words(content: str) -> str:
-    return fold_text(content) or content.strip()  # nothing but punctuation says that
+    return fold_text(content) or content.strip()  # folding leaves nothing of mere punctuation
 
 
 def text_hash_of(scope: Scope, content: str, keyed: KeyedHash) -> bytes:
@@ -146,16 +151,22 @@ def text_hash_of(scope: Scope, content: str, keyed: KeyedHash) -> bytes:
     return keyed.digest("text", f"{scope.kind}:{scope.key}\n{_words(content)}")
 
 
+def key_hash_of(scope: Scope, key: str, keyed: KeyedHash) -> bytes:
+    """Return the hash of a key in a scope that a tombstone keeps."""
+    return keyed.digest("key", f"{scope}\n{key}")
+
+
 def _identity(
     scope: Scope, base: str, named: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
 ) -> FactIdentity:
+    """Return the identity of words and value under a key without the member's part; `named` is the folded alias."""
     words = _words(content)
     said = words if value is None else fold_text(value_text(content, value))
     text_hash = text_hash_of(scope, content, keyed)
-    if named is not None:  # two names are two facts, also where they say the same; other words under a name are news
+    if named is not None:  # two names are two facts even with the same words; a name with other words is a change
         fingerprint = keyed.digest("fact", f"{base}:{named}\n{said}\n{words}")
         return FactIdentity(f"{base}:{named}", named, fingerprint, text_hash, is_single=True)
-    if base.endswith(UNNAMED):  # nobody said what the value is of: only the words do
+    if base.endswith(_UNNAMED):  # without a name of the attribute only the words tell what the value is of
         said = f"{said}\n{words}"
     fingerprint = keyed.digest("fact", f"{base}\n{said}")
     if is_single:

@@ -1,4 +1,4 @@
-"""Decides on an entry of a bundle, given what this home has.
+"""Decides on an entry of a bundle, given the rows of this home.
 
 Rule 1: pure; the first row of a table that holds decides.
 Rule 2: nothing here is overwritten, and nothing forgotten here comes back.
@@ -11,8 +11,8 @@ from msgspec import Struct
 from protocol.memory.bundles import ConflictReason
 
 Fate: TypeAlias = Literal["import", "attach", "skip", "tombstone", "conflict"]
-"""`attach`: the same is here; what hangs on it and is not here yet is added. `tombstone`: it is forgotten, and stays
-so."""
+"""`attach`: this home has the same row; evidence, history and decisions that it lacks are added. `tombstone`: the
+entry is forgotten here, and stays so."""
 
 
 class EntryVerdict(Struct, frozen=True):
@@ -21,6 +21,7 @@ class EntryVerdict(Struct, frozen=True):
     fate: Fate
     reason: ConflictReason | None = None
     existing: str | None = None
+    """The id of the row here that a conflict is with, where the caller may see it."""
 
 
 class Twin(Struct, frozen=True):
@@ -28,10 +29,11 @@ class Twin(Struct, frozen=True):
 
     is_forgotten: bool
     is_same_thing: bool
-    """It is in the entry's scope and says what the entry says."""
+    """It is in the entry's scope with its key and words; where it `is_unchanged`, every other member is equal, too."""
     is_unchanged: bool
-    """Everything that a change would date is equal, too."""
+    """It was last changed when the entry was."""
     is_older: bool
+    """It was last changed before the entry was."""
     memory_id: str | None
     """Its id as the caller may see it; None where it is outside of the caller's scopes."""
 
@@ -46,9 +48,9 @@ class EntrySituation(NamedTuple):
     is_id_forgotten: bool
     are_words_forgotten: bool
     duplicate: str | None
-    """The active record, or waiting candidate, that says the same, where the entry would be another one of these."""
+    """The row with the same words and with the status that the entry would have: active record or waiting candidate."""
     key_holder: str | None
-    """The active record that has its key and says something else."""
+    """The active record that has its key and other words."""
     path_holder: str | None = None
     """The active record that has its path, where the entry would have it; "" for one that the caller may not see."""
 
@@ -83,7 +85,10 @@ def _of_twin(twin: Twin) -> EntryVerdict:
 
 
 def plan_tombstone(*, is_scope_active: bool, is_known: bool, living: str | None, is_visible: bool) -> EntryVerdict:
-    """Return the decision on a tombstone: a record that is active here stays, and its owner is notified."""
+    """Return the decision on a tombstone: a record that is active here stays, and the conflict names it.
+
+    `living` is the id of that record; a caller who may not see it is given another reason.
+    """
     if not is_scope_active:
         return EntryVerdict("conflict", "scope_out_of_context")
     if is_known:

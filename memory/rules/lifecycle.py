@@ -1,9 +1,9 @@
-"""The lives of a record and of a candidate as tables.
+"""The state machines of a record and of a candidate as transition tables.
 
 Rule 1: pure. Every change of a status is a row of `RECORDS` or `CANDIDATES`.
 
     active      believed, and shown
-    superseded  another record is believed in its place
+    superseded  another record is believed in its place, or it was merged into one
     expired     its time is over
     archived    put out of sight, by a person or because it faded; or its bytes are not what was written
     deleted     forgotten: it can be restored until the retention ends
@@ -12,7 +12,7 @@ Rule 1: pure. Every change of a status is a row of `RECORDS` or `CANDIDATES`.
     approved    became a record
     rejected    a person refused it
     suppressed  a person refused it and what says the same, or it was forgotten
-    expired     nobody decided it in time, or what it spoke against was confirmed
+    expired     undecided at the end of the retention, or the record that it contradicted was confirmed
     merged      its evidence supports a record or another candidate
 """
 
@@ -62,4 +62,4 @@ RESTORED_TO: Mapping[Status, RecordEvent] = {
     "expired": "restore_expired",
     "archived": "restore_archived",
 }
-"""The event that makes a forgotten record again what it was."""
+"""The event that gives a forgotten record the status back that it had."""

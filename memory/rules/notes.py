@@ -1,8 +1,8 @@
-"""Notes: what an agent keeps on its own account, in its own voice, until a person confirms it.
+"""Notes: records that an agent writes on its own account, unconfirmed until a person confirms them.
 
 Rule 1: pure. A note is known by its provenance alone, which is sealed with the record and travels in its bundle.
-Rule 2: a note asks nothing of anybody, is never of the user's scope, and goes to the archive when it has faded
-(`memory/aging/`).
+Rule 2: a note asks nothing of anybody (`obligations.py`), is never of the user's scope, and is archived when it has
+faded (`memory/aging/`).
 """
 
 from collections.abc import Sequence
@@ -15,20 +15,20 @@ from protocol.record import Provenance, Record, SourceKind, Voice
 from protocol.settings import AgentNotes
 
 NOTE_SOURCE: Final[SourceKind] = "agent_note"
-"""Statements find it in the text of a provenance: within a value a quotation mark is escaped, so that no other
-record has it there."""
+"""Statements find it as `"source_kind":"agent_note"` in the JSON of a provenance. Within a value a quotation mark is
+escaped, so that no other record's provenance holds it."""
 NOTE_LABEL: Final = "unconfirmed note of an agent"
-"""The mark of a note that is shown to a model."""
+"""The mark before a note that is shown to a model."""
 NAMELESS: Final = ""
 """The author of a note whose agent has no name: no turn is that agent's."""
 USER_AGENT: Final = "user"
-"""The source of what is the user's word, beside the ids of agents."""
+"""The source of the user's own records in a filter by agents."""
 NAMELESS_AGENT: Final = "unknown"
 """The source of a note whose agent has no name of its own."""
 MAX_IN_PROMPT: Final = 3
 """Notes of its own that a turn is given, after what is the user's."""
 _PROVENANCE: Final = msgspec.json.Decoder(Provenance)
-"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+"""Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
 
 
 def voice_of(provenance: Provenance) -> Voice:
@@ -37,14 +37,17 @@ def voice_of(provenance: Provenance) -> Voice:
 
 
 def find_note_author(provenance: Provenance) -> str | None:
-    """Return the agent whose unconfirmed note it is, `NAMELESS` of one without a name; None of what is the user's."""
+    """Return the agent that wrote an unconfirmed note, or `NAMELESS`; None for a record of the user."""
     if voice_of(provenance) == "user":
         return None
     return (provenance.created_by.id if provenance.created_by is not None else None) or NAMELESS
 
 
 def source_agent_of(provenance: Provenance) -> str:
-    """Return the agent that noted a record of that provenance, or `USER_AGENT`."""
+    """Return the source of a record in a filter by agents.
+
+    It is the note's author, `NAMELESS_AGENT` where that has no name of its own, or `USER_AGENT`.
+    """
     author = find_note_author(provenance)
     if author is None:
         return USER_AGENT
@@ -52,7 +55,7 @@ def source_agent_of(provenance: Provenance) -> str:
 
 
 def read_note_author(provenance: bytes) -> str:
-    """Return the author of a note by its column; `NAMELESS` where that is damaged."""
+    """Return the author of a note, given the column of its provenance; `NAMELESS` where that is damaged."""
     try:
         return find_note_author(_PROVENANCE.decode(provenance)) or NAMELESS
     except msgspec.DecodeError:
@@ -70,14 +73,11 @@ def how_to_confirm(memory_id: str) -> str:
 
 
 def may_note(setting: AgentNotes, *, is_door: bool) -> bool:
-    """Return whether a model may keep notes: at a door outside of turns, or in a turn."""
+    """Return whether a model may write notes; `is_door`: at a door outside of turns."""
     return setting == "all" or (setting == "doors" and is_door)
 
 
 def scope_of_note(active: Sequence[Scope], wanted: Scope | None) -> Scope | None:
-    """Return the scope of a note: the one asked for, else the workspace, else the agent.
-
-    Return None where neither of these is active.
-    """
+    """Return the scope of a note: the one asked for, else the workspace, else the agent; None where none is active."""
     by_kind = {scope.kind: scope for scope in active}
     return wanted or by_kind.get("workspace") or by_kind.get("agent")

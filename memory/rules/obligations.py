@@ -1,6 +1,6 @@
 """Finds texts that ask something of their reader: an order, a rule, a wish about how to act, words to an assistant.
 
-Rule 1: pure, and strict. It judges what an agent notes, which nobody has to believe: in doubt a text asks.
+Rule 1: pure, and strict. It judges the notes of agents, of which a lost one costs little: in doubt a text asks.
 Rule 2: every way to ask is one row, in any language; verbs of orders are those of `[statements]` of the languages.
 """
 # ruff: noqa: RUF001  # words of many languages are the subject here
@@ -15,7 +15,7 @@ from msgspec import Struct
 from memory.extraction.rule_extraction import extract_statements
 from memory.rules.categories import OBEYED
 from memory.rules.hygiene import find_junk
-from memory.rules.quotes import OBLIGES
+from memory.rules.quotes import CLAUSE_MARK, OBLIGES
 from promt.handing_over import KEEPS
 from promt.intents import detect
 from promt.language.reader import either, whole
@@ -24,7 +24,7 @@ from promt.patterns import compile_late
 from promt.render import UNSEEN
 
 MAX_READ_CHARS: Final = 4000
-"""A longer text is no note that could be looked through word by word."""
+"""A longer text is refused unread: no note needs it."""
 
 
 class Ask(Struct, frozen=True):
@@ -81,7 +81,7 @@ def _rows() -> list[tuple[Ask, re.Pattern[str]]]:
 
 @cache
 def _orders() -> re.Pattern[str]:
-    """A verb of an order where a sentence or a clause begins, after a denial or a word or two of politeness."""
+    """Return the pattern of an order's verb at the beginning of a clause, after a denial or words of politeness."""
     spaced, unspaced = (either("statements", "do", spaced=blanks) for blanks in (True, False))
     opening = rf"\A[\W_]*(?:(?:{either('obligations', 'before_order')})\s+)*"
     orders = f"{spaced}|{either('obligations', 'orders')}|{KEEPS.pattern}"
@@ -91,22 +91,20 @@ def _orders() -> re.Pattern[str]:
 _NOUN: Final = compile_late(
     lambda: rf"\A\W*(?:\w+)(?:\s+\w+){{0,6}}?\s+(?:{either('obligations', 'tells_of')})\b", re.IGNORECASE
 )
-"""A word that may be a verb is the name of what the sentence tells of: "Test runs take an hour"."""
-
-
+"""A sentence whose first word looks like an order's verb and is its subject: "Test runs take an hour"."""
 _JOINS: Final = compile_late(r"[\W_]+")
-_CLAUSE: Final = compile_late(r"[,;:，、；：—–]\s*")
 
 
 def _clauses(text: str) -> Iterator[str]:
+    """Yield each sentence of a text, then each of its clauses but the first, with which it begins."""
     for start, end in sentences(text):
         sentence = text[start:end]
         yield sentence
-        yield from _CLAUSE.split(sentence)[1:]
+        yield from CLAUSE_MARK.split(sentence)[1:]
 
 
 def find_ask_of_name(name: str) -> Ask | None:
-    """Return the way in which a key or a tag asks something of its reader, however its words are joined."""
+    """Return the way in which a key or a tag asks something of its reader, however its words are joined, or None."""
     return find_ask(name, "custom") or find_ask(_JOINS.sub(" ", name), "custom")
 
 

@@ -1,6 +1,6 @@
-"""The paths under which a writer files records: relative, with `/`, one record a path in the whole home.
+"""Checks the paths under which a writer files records: relative, with `/`, one active record a path in a home.
 
-Rule 1: pure. A path is a name; no file is opened by it here.
+Rule 1: pure. A path is a name; no file is opened by it.
 """
 
 import unicodedata
@@ -15,9 +15,9 @@ _PROBLEM: Final = (
 
 
 def require_path(path: str, at: str = "$.path") -> str:
-    """Return the path as it is stored and shown: composed, since file systems spell `é` in two ways.
+    """Return the path as it is stored and shown: in NFC, since file systems spell `é` in two ways.
 
-    Raises `CallerError`.
+    Raises `CallerError` at the member `at` of the request where it is no such path.
     """
     names = path.split("/")
     is_drive = len(names[0]) > 1 and names[0][1] == ":"
@@ -29,5 +29,5 @@ def require_path(path: str, at: str = "$.path") -> str:
 
 
 def fold_path(path: str) -> str:
-    """Return the form in which two paths that are one are equal: without difference of case or of composition."""
+    """Return the form in which equal paths are compared: without case, in NFC."""
     return normalize("NFC", normalize("NFC", path).casefold())

@@ -1,7 +1,7 @@
-"""The memory part of the local plan: which memory a message wants, and which memory tools it may need.
+"""Plans the memory part of a turn: the categories that a message asks for, and the memory tools that it may need.
 
-Rule 1: pure, and silent unless the user's own words ask for memory: deterministic recall has looked already.
-Rule 2: a plan names targets and tools; whether it may be carried out is the policy's matter.
+Rule 1: pure, and empty unless the user's own words ask for memory: deterministic recall has searched already.
+Rule 2: a plan names targets and tools; the policy hook decides whether it may be carried out.
 """
 
 from memory.rules.categories import ABOUT_THE_USER

@@ -1,13 +1,12 @@
 """Decides whether new words repeat old words and add a detail: `May 6` and `May 6, 1990`.
 
 Rule 1: pure. The old words stand in the new ones, in their order and unbroken but for one place, where the detail is.
-Rule 2: a detail is one of `_DETAILS`: it narrows nothing that the old words leave open for another case. A word that is
-not known there makes it another fact: two facts that stay apart cost less than one that was lost.
-Rule 3: what is denied or holds always is not made more precise: `never on Fridays` says more than `never on Fridays at
-16:00`.
+Rule 2: a detail is of a kind in `_DETAILS`. With any other added word it is another fact: two facts that stay apart
+cost less than one that was lost.
+Rule 3: a statement that denies or generalises is never made more precise: `never on Fridays` says more than `never on
+Fridays at 16:00`.
 """
-
-# ruff: noqa: RUF001  (details are told in many languages)
+# ruff: noqa: RUF001  # details of many languages are the subject here
 
 import re
 from collections.abc import Sequence
@@ -24,8 +23,8 @@ _TOKEN: Final = compile_late(
     r"\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|er|º|ª)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]+(?:['’.][^\W\d_]+)*"
 )
 _CLOSED_SIGNS: Final = compile_late(lambda: rf"[?？¿]|{either('precision', 'closed_signs')}")
-"""Signs of languages without blanks that deny, or say of everything, or make it hang on something; words that do are
-`closed`."""
+"""Signs of questions, and of languages without blanks those that deny, generalise or set a condition. The words of
+other languages that do are `[precision] closed`."""
 
 
 def _any(key: str) -> str:
@@ -47,16 +46,16 @@ def _address() -> str:
 
 
 class _Place(NamedTuple):
-    """The surroundings of a detail: the words before it and behind it."""
+    """The place of a detail: the old words before it and behind it."""
 
     before: Sequence[str]
     after: Sequence[str]
     is_one_slot: bool
-    """The old words and the new ones fill one place: there is one value at a time."""
+    """Both words are values of one key, which has one value at a time."""
 
 
 class _Detail(Struct, frozen=True):
-    """A kind of detail: how it is written, and what it needs around it."""
+    """A kind of detail and its form; `_fits` decides whether one may stand at a place."""
 
     name: str
     form: re.Pattern[str]
@@ -88,7 +87,7 @@ _ADDRESS_TELLS: Final = compile_late(lambda: rf"\d|\b{_any('street')}\b", re.IGN
 _DAY: Final = compile_late(r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er|º|ª)?")
 _MONTH: Final = compile_late(lambda: either("precision", "month"))
 _DAY_NEAR = 3
-"""Words from a day to the place of its year: `6 de mayo`."""
+"""The most words from a day to its year, both included: `6 de mayo`."""
 _TIMED: Final = compile_late(_clock, re.IGNORECASE)
 _PARTIAL: Final = compile_late(r"(?:(\d{4})|-)?-?(?:(\d\d)(?:-(\d\d))?)?")
 
@@ -99,20 +98,23 @@ def _words(key: str) -> frozenset[str]:
 
 
 def find_added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str | None:
-    """Return the detail that the new words add to all of the old ones; None where they do not, or say anything else."""
+    """Return the detail that the new words add to the old ones; None where they add none, or differ otherwise.
+
+    `is_one_slot`: both are values of one key, which has one value at a time.
+    """
     if is_one_slot and (date := _fuller_date(old, new)) is not None:
         return date
     old, new = (" ".join(normalize("NFKC", text).split()).rstrip(" .!;。！") for text in (old, new))
     said, tokens = [m[0].casefold() for m in _TOKEN.finditer(old)], list(_TOKEN.finditer(new))
-    told = [m[0].casefold() for m in tokens]
-    if not said or len(told) <= len(said) or _is_closed(said, old):
+    said_now = [m[0].casefold() for m in tokens]
+    if not said or len(said_now) <= len(said) or _is_closed(said, old):
         return None
-    first = next((n for n, pair in enumerate(zip(said, told, strict=False)) if pair[0] != pair[1]), len(said))
-    rest = len(said) - first
-    if rest and told[-rest:] != said[first:]:
+    first = next((n for n, pair in enumerate(zip(said, said_now, strict=False)) if pair[0] != pair[1]), len(said))
+    rest = len(said) - first  # the old words behind the detail
+    if rest and said_now[-rest:] != said[first:]:
         return None
     start = tokens[first - 1].end() if first else 0
-    end = tokens[len(told) - rest].start() if rest else len(new)
+    end = tokens[len(said_now) - rest].start() if rest else len(new)
     run = new[start:end].rstrip(" ,") if rest else new[start:end]
     place = _Place(said[:first], said[first:], is_one_slot)
     kinds = [kind.name for kind in _DETAILS if kind.form.fullmatch(run)]
@@ -139,15 +141,13 @@ def _fits(kind: str, run: str, place: _Place, old: str) -> bool:
 
 
 def _is_closed(said: Sequence[str], text: str) -> bool:
+    """Return whether a text denies, generalises, asks or sets a condition; `said` are its folded words."""
     is_denied = any(word in _words("closed") or word.endswith(("n't", "n’t")) for word in said)
     return is_denied or _CLOSED_SIGNS.search(text) is not None
 
 
 def _fuller_date(old: str, new: str) -> str | None:
-    """The fuller of two dates as programs write them, `--05-06` and `1990-05-06`.
-
-    All that the old one says the new one says.
-    """
+    """Return the new one of two ISO dates, where it has all parts of the old one and more: `--05-06`, `1990-05-06`."""
     parts = [_PARTIAL.fullmatch(text.strip()) for text in (old, new)]
     if not parts[0] or not parts[1] or not any(parts[0].groups()):
         return None
@@ -160,17 +160,14 @@ _HAS_DETAIL: Final = compile_late(lambda: rf"\d|(?i:{_any('called')}|\b{_any('st
 
 
 def may_add_detail(new: str) -> bool:
-    """Return whether the words hold anything that could be a detail of a fact without a key.
-
-    Most facts do not, and need no comparison.
-    """
+    """Return whether the words hold anything that could be a detail; a fact that holds none needs no comparison."""
     return _HAS_DETAIL.search(new) is not None
 
 
 def detail_of(old: str, old_value: Any, content: str, value: Any, *, is_one_slot: bool) -> str | None:
-    """Return the detail that a proposal adds to a record: to its value where both have one, else to its words.
+    """Return the detail that a proposal adds to a record, to its value where both have one, else to its words.
 
-    Nothing may differ otherwise.
+    None where it adds none, or differs otherwise. `is_one_slot`: both are of one key, which has one value at a time.
     """
     if old_value is None or value is None:
         added = find_added_detail(old, content, is_one_slot=is_one_slot)

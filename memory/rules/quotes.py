@@ -1,8 +1,9 @@
-"""Compares claims with the user's own words: a quote stands for nothing but what it says.
+"""Compares claims with the user's own words: a claim is kept only as far as its quote supports it.
 
 Rule 1: pure. A quote counts where it stands in the user's own words, and is long enough to be a statement.
-Rule 2: a claim may lack words of its quote and add those that any telling adds; with more it is somebody else's claim.
-Rule 3: what a model obeys is kept as it was said, never as it was retold.
+Rule 2: a claim may lack words of its quote, and add those of `[quotes] added` that any retelling adds. With other words
+it is not the user's claim.
+Rule 3: a claim of a category that a model obeys is kept in the user's sentence, never as it was retold.
 """
 # ruff: noqa: RUF001  # words of many languages are the subject here
 
@@ -17,7 +18,7 @@ from memory.extraction.unspaced import UNSPACED, pieces_of
 from memory.rules.categories import OBEYED
 from memory.rules.hygiene import FRAGMENT, NOBODY, find_junk
 from memory.rules.identity import fold_text
-from memory.rules.same_words import denials_in, figures_in
+from memory.rules.same_words import TELLING_WORD, WORD, denials_in, figures_in, fold_word
 from promt.handing_over import BEGINS_QUESTION, KEEPS, begins_request
 from promt.intents import detect, keep_savable
 from promt.language.reader import either, list_words, whole
@@ -31,25 +32,30 @@ from protocol.saying import TYPOGRAPHY
 from protocol.seams.ports import Lexicon
 
 MIN_TERMS: Final = 4
+"""The fewest terms of a quote that is long enough by itself."""
 MIN_UNSPACED_CHARS: Final = 8
+"""The fewest characters of such a quote in a script without blanks."""
 MIN_PART: Final = 2
 """A quote of so many terms points to the sentence that it is a part of, and that is kept as it was said."""
 MIN_WORDS: Final = 3
-"""With so many words somebody says something of themselves, where these begin what they say."""
+"""The fewest words of a quote about the user that only begins a clause."""
 MAX_SENTENCES: Final = 4
-"""A quote runs over so many sentences at most; a fact is a sentence or two."""
+"""The most sentences that a quote runs over; a fact is a sentence or two."""
 MAX_BEFORE: Final = 8
-"""So many sentences before may be needed to tell who "he" is."""
+"""The most sentences before one that are kept with it to tell who "he" is."""
 MAX_SAID_CHARS: Final = 1200
 """A longer sentence is not kept as it was said: it is no fact."""
-MAX_LEAVES: Final = 32  # parts of a value
+MAX_LEAVES: Final = 32
+"""The most texts, numbers and names in a value that is compared with a quote."""
 ASKED_WORDS: Final = 12
-"""So many words at a time are asked for their telling terms: the lexicon bounds a query."""
+"""The words of one question to the lexicon, which returns at most 32 terms of a query."""
 STEM_CHARS: Final = 4
+"""The fewest letters of a stem."""
 ALIKE: Final = 0.84
-"""A quote that stands nowhere is the sentence that is as like it as this: a model mends spelling where it copies."""
+"""The least ratio of `SequenceMatcher` at which a sentence is taken for the source of a quote that stands nowhere: a
+model mends spelling where it copies."""
 RESTED_ON: Final = 0.5
-"""A claim whose words are half those of a sentence is about the same thing."""
+"""The least share of a claim's telling terms that stand in a sentence about the same thing."""
 
 OBLIGES: Final = compile_late(lambda: whole("quotes", "obliges"), re.IGNORECASE)
 _TURNS: Final = compile_late(lambda: whole("quotes", "turns"), re.IGNORECASE)
@@ -58,54 +64,55 @@ _OF_USER: Final = compile_late(
     lambda: rf"\b(?:{either('quotes', 'of_user', spaced=True)})|{either('quotes', 'of_user', spaced=False)}",
     re.IGNORECASE,
 )
-_WORD: Final = compile_late(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
-_POSSESSIVE: Final = compile_late("['’]s$")
-_CLAUSE: Final = compile_late(r"[,;:，、；：—–]\s*")
+CLAUSE_MARK: Final = compile_late(r"[,;:，、；：—–]\s*")
 _LEADS_UP: Final = compile_late(lambda: rf"(?:{either('quotes', 'leads_up')})\W*$")
 """Ends a statement that a question follows in the same sentence."""
 _CLAUSE_END: Final = ".!。！ "
 _GOES_ON: Final = ",;，；、 "
-"""A clause that is copied out of its sentence brings its mark along; by itself it is whole."""
+"""Marks at the end of a clause that was copied out of its sentence."""
 _STOP: Final = compile_late(r"(?<=[.!?])\s+")
 _LABEL: Final = compile_late(r"[:：–—]|^[ \t]*(?:[-*•・·]|\[[ xX]?\]|\(?\d{1,2}[.)])", re.MULTILINE)
 _REMINDER: Final = compile_late(lambda: either("quotes", "reminder"), re.IGNORECASE)
-"""Asks that something be kept; the negation is not that of the fact."""
+"""Asks by a denial that something be kept ("don't forget that …"): it denies nothing of the fact."""
 
 
 class Claim(NamedTuple):
-    """Something said to be the user's: its words, its value, its category and the words that it rests on."""
+    """A claim about the user as a model proposes it."""
 
     content: str
     value: Any
     category: Category
     quote: str
+    """The user's words that it rests on."""
 
 
-class Borne(NamedTuple):
-    """The part of a claim that the user's words support, and the sentence it rests on, which may be kept as said."""
+class SupportedClaim(NamedTuple):
+    """The part of a claim that the user's words support."""
 
     content: str
     value: Any
     quote: str
     sentence: str
+    """The whole sentence of the user that holds the quote."""
     is_as_said: bool = False
+    """The content is words of the user, not the claim's."""
     is_picked: bool = False
-    """The claim only chose the sentence: it said more, so that nothing else of it is the user's."""
+    """The claim said more than its sentence, so that nothing of it is the user's but the choice of the sentence."""
 
 
 def fold_quote(text: str) -> str:
-    """Return a quote as it is looked for: NFKC, case, white space; typographic quotes and dashes as ASCII."""
+    """Return a quote as it is compared: as `fold_text` folds, with typographic quotes and dashes as ASCII."""
     return fold_text(text.translate(TYPOGRAPHY))
 
 
-@lru_cache(maxsize=ASKED_AGAIN)  # each claim of a turn asks several times of the same message
+@lru_cache(maxsize=ASKED_AGAIN)  # each claim of a turn asks for the same message several times
 def _savable(text: str) -> tuple[str, ...]:
-    """The user's own words that may be kept."""
+    """Return the stretches of a message that are the user's own words and may be kept."""
     return tuple(keep_savable(text))
 
 
 def find_sentence(quote: str, text: str) -> str | None:
-    """Return the whole sentence, or few, of the user's own words in the text that hold the quote, or None."""
+    """Return the fewest whole sentences of the user's own words in the text that hold the quote, or None."""
     wanted = fold_quote(quote)
     for stretch in _savable(text):
         if not wanted or wanted not in fold_quote(stretch):
@@ -119,21 +126,22 @@ def find_sentence(quote: str, text: str) -> str | None:
     return None
 
 
-def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
+def find_support(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim | ReasonCode:
     """Return the part of a proposed fact that the user's message supports, or the reason why there is none.
 
-    What would say something of a "he" or "it" alone is kept with the sentences before it, and what is cut off as its
-    whole sentence.
+    A fact about a "he" or "it" that it does not name is kept with the user's sentences before it; one that is cut off,
+    as its whole sentence.
     """
-    borne = _judge_support(claim._replace(content=claim.content.rstrip(_GOES_ON)), text, lexicon)
-    junk = find_junk(borne.content) if isinstance(borne, Borne) else None
-    if not isinstance(borne, Borne) or junk is None or junk.name not in {NOBODY, FRAGMENT}:
-        return borne
-    said = _with_antecedent(borne.sentence, text) if junk.name == NOBODY else borne.sentence
-    return borne._replace(content=said, value=None, sentence=said, is_as_said=True)
+    supported = _judge_support(claim._replace(content=claim.content.rstrip(_GOES_ON)), text, lexicon)
+    junk = find_junk(supported.content) if isinstance(supported, SupportedClaim) else None
+    if not isinstance(supported, SupportedClaim) or junk is None or junk.name not in {NOBODY, FRAGMENT}:
+        return supported
+    said = _with_antecedent(supported.sentence, text) if junk.name == NOBODY else supported.sentence
+    return supported._replace(content=said, value=None, sentence=said, is_as_said=True)
 
 
-def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
+def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim | ReasonCode:
+    """Return the supported part of a claim by itself, or the reason why there is none."""
     sentence = find_sentence(claim.quote, text)
     if sentence is None:
         return _nearest(claim, text, lexicon)
@@ -154,14 +162,14 @@ def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonC
     is_obeyed = claim.category in OBEYED or OBLIGES.search(claim.content) is not None
     is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
     if is_obeyed and _asks_after(claim.quote, sentence) and not _is_clause(claim.quote, sentence):
-        return "beyond_quote"  # a question after what others want: "the page says always to …, is that so?"
+        return "beyond_quote"  # it asks about the order of another: "the page says always to …, is that so?"
     if is_obeyed or is_turned or _is_of_another(claim.content, sentence):
         return _as_said(claim, sentence, lexicon)
     value = claim.value if _is_within(claim.value, sentence, lexicon) else None
-    return Borne(claim.content, value, claim.quote, sentence)
+    return SupportedClaim(claim.content, value, claim.quote, sentence)
 
 
-def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
+def find_support_of_wish(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim | None:
     """Return the part of a wish that the user's message supports; None where there is none.
 
     It is the claim where that says the same as the message, else the user's sentence as it was said.
@@ -174,7 +182,7 @@ def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
     if sentence is None or not (_is_statement(quote, sentence, lexicon) or _asks_to_keep(quote, sentence, lexicon)):
         return None
     if not (shares_words(claim.content, sentence, lexicon) or detect(sentence).remember):
-        return None  # of all the user said this says nothing
+        return None  # the message is about something else
     if (
         claim.category in OBEYED
         or _is_of_another(claim.content, sentence)
@@ -182,11 +190,11 @@ def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
     ):
         return _as_said(claim._replace(quote=quote), sentence, lexicon)
     value = claim.value if _is_within(claim.value, sentence, lexicon) else None
-    return Borne(claim.content, value, quote, sentence)
+    return SupportedClaim(claim.content, value, quote, sentence)
 
 
 def near_sentence(quote: str, text: str) -> str | None:
-    """Return the sentence of the user's own words that a quote copies with small differences, or None."""
+    """Return the most similar sentence of the user's own words, from the ratio `ALIKE` on, or None."""
     wanted = fold_quote(quote)
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted)
@@ -202,25 +210,25 @@ def near_sentence(quote: str, text: str) -> str | None:
     return found
 
 
-def as_said_category(category: Category, borne: Borne) -> Category:
+def as_said_category(category: Category, supported: SupportedClaim) -> Category:
     """Return the category of the words that are kept for a wish.
 
-    A category that a model obeys is given only where the user's sentence orders something.
+    It is the proposed one, or `custom` where a model would obey that and the user's sentence orders nothing.
     """
-    if not borne.is_as_said or category not in OBEYED:
+    if not supported.is_as_said or category not in OBEYED:
         return category
-    stated = {fact.semantic.category for fact in extract_statements({"": borne.sentence})}
-    return category if stated & OBEYED or OBLIGES.search(borne.sentence) else "custom"
+    stated = {fact.semantic.category for fact in extract_statements({"": supported.sentence})}
+    return category if stated & OBEYED or OBLIGES.search(supported.sentence) else "custom"
 
 
 def shares_words(words: str, text: str, lexicon: Lexicon) -> bool:
-    """Return whether a telling word of `words` is in `text`."""
+    """Return whether a telling term of `words` is in `text`."""
     known = {*lexicon.index_terms(text), *pieces_of(text)}
     return any(holds(term, known) for term in telling_terms(words, lexicon))
 
 
-def _nearest(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
-    """The sentence that a quote copies with small differences, as it was said."""
+def _nearest(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim | ReasonCode:
+    """Return the sentence that a quote copies with small differences, or the reason why it supports nothing."""
     if fold_quote(claim.quote) in fold_quote(text):
         return "not_own_words"
     sentence = near_sentence(claim.quote, text)
@@ -229,8 +237,8 @@ def _nearest(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     return _pick_sentence(claim._replace(quote=sentence), sentence, lexicon)
 
 
-def _pick_sentence(claim: Claim, sentence: str, lexicon: Lexicon) -> Borne:
-    """The user's words alone."""
+def _pick_sentence(claim: Claim, sentence: str, lexicon: Lexicon) -> SupportedClaim:
+    """Return the sentence as it was said, of which the claim is only the choice."""
     return _as_said(claim, sentence, lexicon)._replace(is_picked=True)
 
 
@@ -242,11 +250,12 @@ def _asks_after(quote: str, sentence: str) -> bool:
 
 
 def _rests_on(content: str, sentence: str, lexicon: Lexicon) -> bool:
-    """Return whether a claim that says more only retells what its sentence states: of the user, or in half its words.
+    """Return whether a claim that adds words is still about what its sentence states.
 
-    With a number, denial or obligation of its own it is another claim; and a request states nothing of the user.
+    It shares a word with a sentence about the user, or half of its words with another one. With a number, denial or
+    obligation of its own it is another claim; and a sentence that only asks states nothing.
     """
-    stating = [one for one in _CLAUSE.split(sentence) if not (BEGINS_QUESTION.match(one) or begins_request(one))]
+    stating = [one for one in CLAUSE_MARK.split(sentence) if not (BEGINS_QUESTION.match(one) or begins_request(one))]
     if _alters(content, sentence) or not stating:
         return False
     known = {*lexicon.index_terms(sentence), *pieces_of(sentence)}
@@ -256,7 +265,7 @@ def _rests_on(content: str, sentence: str, lexicon: Lexicon) -> bool:
 
 
 def _is_mistyped(term: str, known: set[str]) -> bool:
-    """Return whether a known term is a longer word but for one letter."""
+    """Return whether a known term is the same but for about one letter; short terms are never taken for mistyped."""
     return len(term) > STEM_CHARS and any(
         abs(len(other) - len(term)) <= 1 and _common(term, other) + _common(term[::-1], other[::-1]) >= len(term) - 1
         for other in known
@@ -269,16 +278,17 @@ def _common(one: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _as_said(claim: Claim, sentence: str, lexicon: Lexicon) -> Borne:
+def _as_said(claim: Claim, sentence: str, lexicon: Lexicon) -> SupportedClaim:
+    """Return the user's sentence in place of a claim's words; only its quote where the sentence is long, or asks."""
     is_part = _asks_after(claim.quote, sentence) or len(sentence) > MAX_SAID_CHARS
-    is_order = claim.category in OBEYED or OBLIGES.search(sentence) is not None  # which is kept as it was said
-    whole = sentence if is_order else _without_request(sentence, lexicon)
-    said = claim.quote if is_part else whole
-    return Borne(said, None, claim.quote, sentence, is_as_said=True)
+    is_order = claim.category in OBEYED or OBLIGES.search(sentence) is not None
+    all_said = sentence if is_order else _without_request(sentence, lexicon)
+    said = claim.quote if is_part else all_said
+    return SupportedClaim(said, None, claim.quote, sentence, is_as_said=True)
 
 
 def _without_request(sentence: str, lexicon: Lexicon) -> str:
-    """Return what a sentence states without its request to keep that, as the rules read it; else the sentence."""
+    """Return the statement within a request to keep it, where the rules find a whole one; else the sentence."""
     if not detect(sentence).remember:
         return sentence
     stated = (fact.content for fact in extract_statements({"": sentence}))
@@ -286,7 +296,7 @@ def _without_request(sentence: str, lexicon: Lexicon) -> str:
 
 
 def _with_antecedent(sentence: str, text: str) -> str:
-    """The sentence after those of the user before it, as far as they tell who "he" or "it" is."""
+    """Return the sentence after as many of the user's sentences before it as tell who "he" or "it" is."""
     before: list[str] = []
     for stretch in _savable(text):
         place = stretch.find(sentence)
@@ -303,11 +313,12 @@ def _with_antecedent(sentence: str, text: str) -> str:
 
 
 def _states(question: str, quote: str = "") -> bool:
-    """Return whether a clause of a question states something of the user: "I live in Graz, any tips?".
+    """Return whether a question states something, too: "I live in Graz, any tips?".
 
-    So does a quote that ends before a clause begins to ask: "The course moved to Friday, does that collide?".
+    A clause about the user does, and a quote that ends before a clause begins to ask: "The course moved to Friday,
+    does that collide?".
     """
-    clauses = _CLAUSE.split(question)
+    clauses = CLAUSE_MARK.split(question)
     wanted = fold_quote(quote)
     if any(wanted and wanted in fold_quote(clause) and _LEADS_UP.search(clause) for clause in clauses[:-1]):
         return True
@@ -325,7 +336,7 @@ def _asks_to_keep(quote: str, sentence: str, lexicon: Lexicon) -> bool:
 
 
 def _is_statement(quote: str, sentence: str, lexicon: Lexicon) -> bool:
-    """Return whether the quote is long enough, and no mere question: a question states nothing."""
+    """Return whether the quote is long enough, and its sentence is no mere question."""
     wanted = fold_quote(quote)
     said = next((part for part in _STOP.split(sentence) if wanted in fold_quote(part)), sentence)
     is_question = said.rstrip("\"”»') ").endswith(("?", "？"))
@@ -333,9 +344,9 @@ def _is_statement(quote: str, sentence: str, lexicon: Lexicon) -> bool:
 
 
 def _is_long(quote: str, sentence: str, lexicon: Lexicon) -> bool:
-    """Return whether the quote has enough words, or is all that stands between its sentence's label and end.
+    """Return whether the quote has enough words, or is all of its sentence, perhaps after a label.
 
-    A whole clause about the user, or one that obliges, is as good as a sentence.
+    A clause about the user, or one that obliges, is long enough, too.
     """
     unspaced = sum(map(len, UNSPACED.findall(quote)))
     if unspaced >= MIN_UNSPACED_CHARS or (not unspaced and len(lexicon.index_terms(quote)) >= MIN_TERMS):
@@ -349,53 +360,50 @@ def _is_long(quote: str, sentence: str, lexicon: Lexicon) -> bool:
 
 
 def _begins_clause(quote: str, sentence: str) -> bool:
-    """Return whether a clause begins with a quote of some words: "I'm a lefty", and more words that tell little."""
+    """Return whether a clause begins with a quote of at least `MIN_WORDS`, as "I'm a lefty, you know" does."""
     wanted = fold_quote(quote)
     is_some = len(wanted.split()) >= MIN_WORDS or UNSPACED.search(wanted) is not None
-    return is_some and any(fold_quote(clause).startswith(wanted) for clause in _CLAUSE.split(sentence))
+    return is_some and any(fold_quote(clause).startswith(wanted) for clause in CLAUSE_MARK.split(sentence))
 
 
 def _is_clause(quote: str, sentence: str) -> bool:
     """Return whether a quote is all of what stands between two marks of its sentence."""
     wanted = fold_quote(quote).rstrip(_CLAUSE_END)
-    return any(wanted == fold_quote(clause).rstrip(_CLAUSE_END) for clause in _CLAUSE.split(sentence))
+    return any(wanted == fold_quote(clause).rstrip(_CLAUSE_END) for clause in CLAUSE_MARK.split(sentence))
 
 
 def _chunks(text: str) -> Iterator[list[str]]:
-    words = _WORD.findall(text)
+    """Yield the words of a text, `ASKED_WORDS` at a time."""
+    words = WORD.findall(text)
     for start in range(0, len(words), ASKED_WORDS):
         yield words[start : start + ASKED_WORDS]
 
 
 def telling_terms(text: str, lexicon: Lexicon) -> list[str]:
-    """Return the terms, in order, of the words that tell something: no function words, none that any telling adds.
+    """Return the terms, in order, of the words that tell something.
 
-    A word by itself shows no language, so that its stem may be known of its sentence alone.
+    Function words are left out, and words that any retelling adds. The stem of a word depends on the language of its
+    sentence, so that the whole text is asked for the terms, and each word only for its own.
     """
     found: list[str] = []
     for words in _chunks(UNSPACED.sub(" ", text)):
-        asked = set(lexicon.query_terms(f"{_ANY} {' '.join(words)}"))
+        asked = set(lexicon.query_terms(f"{TELLING_WORD} {' '.join(words)}"))
         for word in words:
-            bare = _POSSESSIVE.sub("", word.casefold())
-            if bare not in _list_added_words() and not KEEPS.fullmatch(word):
+            if fold_word(word) not in _list_added_words() and not KEEPS.fullmatch(word):
                 terms = lexicon.index_terms(word)
                 stems = [term for term in terms[:1] if term.startswith(tuple(one for one in asked if len(one) > 2))]
                 found += [term for term in terms if term in asked] or stems
     return [*found, *sorted(pieces_of(text))]
 
 
-_ANY: Final = "qzx"
-"""A word that tells something, so that function words are dropped beside it."""
-
-
 @cache
 def _list_added_words() -> frozenset[str]:
-    """Return the parts that a telling adds: who is meant, that somebody has a name, that a thing is liked or wanted."""
+    """Return the words that a retelling adds: who is meant, that somebody has a name, that a thing is liked."""
     return frozenset(list_words("quotes", "added"))
 
 
 def holds(term: str, known: set[str]) -> bool:
-    """Return whether a term is known, or one of the same stem: the ending belongs to the grammar."""
+    """Return whether a term is known, or one with the same stem: endings are grammar."""
     if term in known:
         return True
     if not term.isalpha() or len(term) <= STEM_CHARS:
@@ -405,7 +413,7 @@ def holds(term: str, known: set[str]) -> bool:
 
 
 def _adds(content: str, quote: str, lexicon: Lexicon) -> bool:
-    """Return whether the content has a word, number, address, denial or obligation that the quote has not."""
+    """Return whether the content has a term, number, address, denial or obligation that the quote has not."""
     if fold_quote(content) in fold_quote(quote):
         return False
     known = {*lexicon.index_terms(quote), *pieces_of(quote)}
@@ -413,49 +421,51 @@ def _adds(content: str, quote: str, lexicon: Lexicon) -> bool:
 
 
 def _alters(content: str, quote: str) -> bool:
-    """Return whether the content has a number, denial or obligation that the quote has not: it is another claim."""
+    """Return whether the content has a number, denial or obligation that the quote has not."""
     if not figures_in(content) <= figures_in(quote) or _denials(content) > _denials(quote):
         return True
     return OBLIGES.search(content) is not None and OBLIGES.search(quote) is None
 
 
 def _is_of_another(content: str, sentence: str) -> bool:
-    """Return whether the content states of the user what its sentence does not."""
+    """Return whether the content is about the user and its sentence is not."""
     return _OF_USER.search(content) is not None and not (is_about_user(sentence) or _OF_USER.search(sentence))
 
 
 def _denials(text: str) -> int:
+    """Return how many words of a text deny something, but for a request to keep it."""
     return denials_in(_REMINDER.sub(" ", text.replace("’", "'")))
 
 
 def _turns_of(text: str) -> tuple[int, list[str]]:
+    """Return the denials of a text and its words of `[quotes] turns`, sorted."""
     return _denials(text), sorted(found.casefold() for found in _TURNS.findall(text))
 
 
 def _says_the_same(content: str, sentence: str, lexicon: Lexicon) -> bool:
     """Return whether the content states the whole sentence in its order, but for the request to keep it."""
-    bare = _REMINDER.sub(" ", sentence.replace("’", "'"))
+    stated = _REMINDER.sub(" ", sentence.replace("’", "'"))
     return (
-        telling_terms(content, lexicon) == telling_terms(bare, lexicon)
-        and _turns_of(content) == _turns_of(bare)
-        and figures_in(content) == figures_in(bare)
-        and OBLIGES.findall(content.casefold()) == OBLIGES.findall(bare.casefold())
+        telling_terms(content, lexicon) == telling_terms(stated, lexicon)
+        and _turns_of(content) == _turns_of(stated)
+        and figures_in(content) == figures_in(stated)
+        and OBLIGES.findall(content.casefold()) == OBLIGES.findall(stated.casefold())
     )
 
 
 def _sentence_like(content: str, text: str, lexicon: Lexicon) -> str:
-    """The first own sentence that holds all that a claim without a quote says, else that asks to keep some of it.
+    """Return the user's sentence that a claim without a quote rests on: the first that holds all of it.
 
-    Or nothing.
+    Else it is the first that asks to keep some of it; "" where there is none.
     """
     said = [stretch[start:end] for stretch in _savable(text) for start, end in sentences(stretch)]
-    whole = (one for one in said if telling_terms(content, lexicon) and not _adds(content, one, lexicon))
-    asked = (one for one in said if shares_words(content, one, lexicon) and detect(one).remember)
-    return next(whole, None) or next(asked, "")
+    holding = (one for one in said if telling_terms(content, lexicon) and not _adds(content, one, lexicon))
+    asking = (one for one in said if shares_words(content, one, lexicon) and detect(one).remember)
+    return next(holding, None) or next(asking, "")
 
 
 def _is_within(value: Any, words: str, lexicon: Lexicon) -> bool:
-    """Return whether a value, and the names in it, add nothing to the words."""
+    """Return whether a value, and the names of its members, add nothing to the words."""
     leaves = list(_leaves(value))
     return (
         len(leaves) <= MAX_LEAVES
@@ -465,7 +475,7 @@ def _is_within(value: Any, words: str, lexicon: Lexicon) -> bool:
 
 
 def _leaves(value: Any) -> Iterator[str | None]:
-    """The texts, numbers and names of a value; None for what denies something."""
+    """Yield the texts, numbers and names of a value; None for a False, which denies something."""
     match value:
         case None | True:
             return

@@ -1,8 +1,8 @@
 """Finds the kind of memory that a question asks for: an event, a preference, or a way to do something.
 
 Rule 1: pure, and without a model: a span of the past and a few phrases of a language (`[kinds]`, `[talk]`).
-Rule 2: a factor moves records of a kind up or down; it hides none. Only a prompt goes without where nothing happened in
-the time asked for.
+Rule 2: a factor moves records of a kind up or down; it hides none. Only recall for a prompt leaves out records of
+another time where a question names one.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from promt.time_words import TimeRange, fold
 from protocol.record import Kind, RouteKind
 
 WITHIN = 1.5
-"""Of what happened in the time asked for."""
+"""The factor of a record of the time asked for."""
 HAPPENED: frozenset[Kind] = frozenset({"episodic", "session_summary"})
 _FITTING = 1.25
 _OTHER = 0.8
-"""The factors of passes in docs/passes.md: defaults, of which `python -m benchmarks recall` shows what they cost."""
+"""The factors of a fitting kind and of another one: defaults, of which `python -m benchmarks recall` shows the cost."""
 
 
 class QueryRoute(NamedTuple):
@@ -34,12 +34,15 @@ class QueryRoute(NamedTuple):
         return self.from_at is not None and self.from_at <= at <= (self.to_at or self.from_at)
 
     def is_within(self, kind: Kind, valid_from: int | None, created_at: int) -> bool:
-        """Return whether a record is of something that happened in that time; no record is where none is named."""
+        """Return whether a record is of the time that the question names.
+
+        A record's time is its `valid_from`, else its creation where it is of a kind in `HAPPENED`.
+        """
         at = valid_from if valid_from is not None or kind not in HAPPENED else created_at
         return at is not None and self.covers(at)
 
     def factor(self, kind: Kind, valid_from: int | None, created_at: int) -> float:
-        """Return by how much the odds of a record change for its kind and the time that it tells of."""
+        """Return the factor of a record's odds, by its kind and its time."""
         if self.kind == "temporal":
             within = WITHIN if self.is_within(kind, valid_from, created_at) else 1.0
             return within * (_FITTING if kind in HAPPENED else _OTHER)

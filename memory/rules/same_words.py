@@ -19,24 +19,22 @@ from protocol.seams.ports import Lexicon
 
 _AROUND: Final = '.,;:!?…。，！？；："“”«»()[]'
 LEAST_MOVED: Final = 4
-"""Of fewer words no part is moved: `Ann leads` and `leads Ann` are two facts."""
+"""The fewest words in which a part may be moved: `Ann leads` and `leads Ann` are two facts."""
 MOST_MOVED: Final = 64
-"""A fact is a sentence or two; of a longer text the cost of every beginning grows with its square."""
+"""The most words: a fact is a sentence or two, and comparing every rotation costs the square of the words."""
 _EXACT: Final = compile_late(r"[\w@:/.+#%$€£-]*(?:\d|@|://|\w[./]\w)[\w@:/.+#%$€£-]*")
 """A number, an address, a path: it stands in another text as it is."""
-_WORD: Final = compile_late(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
+WORD: Final = compile_late(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
 _ENDS: Final = ".!?:;…"
 _TOKEN: Final = compile_late(r"[^\W_]+(?:['’][^\W_]+)*|[.!?:;…]")
 _POSSESSIVE: Final = compile_late("['’]s$")
-_ANY: Final = "qzx"
-"""A word that tells something, so that a function word beside it is dropped."""
+TELLING_WORD: Final = "qzx"
+"""A word that is no function word in any language. A lexicon drops function words of a query only beside another word,
+so that this one shows whether a word is one."""
 
 
 def words_in_order(text: str) -> tuple[str, ...]:
-    """Return the folded words, from the smallest beginning of the circle that they form.
-
-    Equal for texts of the same words.
-    """
+    """Return the folded words in their smallest rotation, so that texts of rule 1 with the same words are equal."""
     found = [word for part in fold_text(text.translate(TYPOGRAPHY)).split() if (word := part.strip(_AROUND))]
     if not LEAST_MOVED <= len(found) <= MOST_MOVED:
         return tuple(found)
@@ -49,15 +47,15 @@ def figures_in(text: str) -> set[str]:
 
 
 def denials_in(text: str) -> int:
-    """Return how often the text denies."""
-    bare = text.replace("’", "'")
-    return count_denials(bare) + sum(word in _denying() for word in _WORD.findall(bare.casefold()))
+    """Return how many words of the text deny something."""
+    plain = text.replace("’", "'")
+    return count_denials(plain) + sum(word in _denying() for word in WORD.findall(plain.casefold()))
 
 
 def names_in(text: str, lexicon: Lexicon | None = None) -> set[str]:
-    """Return the folded words that are written like names within a sentence; German nouns are.
+    """Return the folded words that are capitalised within a sentence, as names are, and German nouns.
 
-    With a lexicon also the telling words that begin one: nobody can see which of these are names.
+    With a lexicon, so are words at a sentence's beginning but function words: any of these may be a name.
     """
     names: set[str] = set()
     is_begun = False
@@ -66,18 +64,18 @@ def names_in(text: str, lexicon: Lexicon | None = None) -> set[str]:
             is_begun = False
             continue
         is_name = token[0].isupper() and len(token) > 1 and not token.startswith(("I'", "I’"))
-        if is_name and (is_begun or (lexicon is not None and len(lexicon.query_terms(f"{_ANY} {token}")) > 1)):
-            names.add(_bare(token))
+        if is_name and (is_begun or (lexicon is not None and len(lexicon.query_terms(f"{TELLING_WORD} {token}")) > 1)):
+            names.add(fold_word(token))
         is_begun = True
     return names
 
 
 def stands_in(said: str, known: str, lexicon: Lexicon | None = None) -> bool:
-    """Return whether the known statement has the figures and names of what is said, and denies as often."""
+    """Return whether a known statement has the figures and names of another one, and as many denials."""
     return (
         denials_in(said) == denials_in(known)
         and figures_in(said) <= figures_in(known)
-        and names_in(said, lexicon) <= {_bare(word) for word in _WORD.findall(known)}
+        and names_in(said, lexicon) <= {fold_word(word) for word in WORD.findall(known)}
     )
 
 
@@ -86,11 +84,12 @@ def agree(one: str, other: str) -> bool:
     return stands_in(one, other) and stands_in(other, one)
 
 
-def _bare(word: str) -> str:
+def fold_word(word: str) -> str:
+    """Return a word without case and possessive ending."""
     return _POSSESSIVE.sub("", word.casefold())
 
 
 @cache
 def _denying() -> frozenset[str]:
-    """The words of all languages that deny."""
-    return frozenset(word for word in list_words("statements", "denies"))
+    """Return the words of all languages that deny."""
+    return frozenset(list_words("statements", "denies"))

@@ -1,4 +1,4 @@
-"""Resolves the scopes that a call may touch: once, from the context and the settings.
+"""Resolves the active scopes of a call, from its context and the settings.
 
 Rule 1: every read and write goes through a list of active scopes made here.
 Rule 2: a scope that is not active is refused; an unknown id matches nothing.
@@ -25,7 +25,8 @@ HINTED: Mapping[ScopeHint, ScopeKind | None] = {
 }
 
 NEARNESS: Mapping[ScopeKind, float] = {"thread": 1.04, "task": 1.04, "agent": 1.03, "workspace": 1.02, "user": 1.0}
-"""A fact of this very thread or project is a little more to the point than one about the user in general."""
+"""The factors of ranking by scope: a fact of this thread or project is a little more to the point than one about the
+user in general."""
 
 
 def of_context(context: Context, settings: MemorySettings) -> list[Scope]:
@@ -55,7 +56,10 @@ def of_turn(turn: TurnContext, settings: MemorySettings) -> list[Scope]:
 
 
 def narrow_scopes(active: Sequence[Scope], wanted: Sequence[Scope] | None) -> list[Scope]:
-    """Return the scopes asked for, all of which must be active."""
+    """Return the scopes asked for, without repetition; all active ones where none are.
+
+    Raises `Refused("scope_out_of_context")` for one that is not active.
+    """
     if wanted is None:
         return list(active)
     for scope in wanted:
@@ -64,7 +68,7 @@ def narrow_scopes(active: Sequence[Scope], wanted: Sequence[Scope] | None) -> li
 
 
 def require_scope(active: Sequence[Scope], scope: Scope) -> Scope:
-    """Return the scope, if it is active. Raises `Refused("scope_out_of_context")`."""
+    """Return the scope. Raises `Refused("scope_out_of_context")` where it is not active."""
     if scope not in active:
         raise Refused("scope_out_of_context")
     return scope
@@ -73,9 +77,9 @@ def require_scope(active: Sequence[Scope], scope: Scope) -> Scope:
 def default_of(
     active: Sequence[Scope], category: Category, hint: ScopeHint, corrected: Scope | None = None
 ) -> tuple[Scope | None, bool]:
-    """Return the scope of a write that names none, and whether that was clear; None when nothing fits is active.
+    """Return the scope of a write that names none, and whether it was clear; None where no fitting one is active.
 
-    A correction goes where the corrected fact is.
+    A correction goes to the scope of the corrected fact. A scope is unclear where the hinted one is not active.
     """
     if corrected is not None and corrected in active:
         return corrected, True

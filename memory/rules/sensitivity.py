@@ -1,6 +1,6 @@
-"""Decides how careful a fact must be handled: regulated and personal content, and what is never stored.
+"""Decides the sensitivity of a fact: personal, regulated, or never stored.
 
-Rule 1: credentials are found by the scanner that wiring hands in; here stands only what follows from its finds.
+Rule 1: the scanner that wiring hands in finds credentials; only the consequences of its finds are decided here.
 Rule 2: pure.
 """
 
@@ -17,7 +17,7 @@ from protocol.seams.ports import SecretSpan
 from protocol.unicode_forms import normalize
 
 NUMBER_KINDS = frozenset({"credit_card", "iban", "national_id", "social_security_number"})
-"""Finds that name a person's card, account or identity: kept as little as what opens them, whoever asks."""
+"""The scanner's kinds of numbers of a person's card, account or identity: like credentials, they are never kept."""
 LABEL_ADVICE = (
     "Numbers of cards, bank accounts and ids are never kept. Keep a label instead, such as \u201cthe blue card\u201d."
 )
@@ -31,7 +31,7 @@ _REGULATED = compile_late(
     ),
     re.IGNORECASE,
 )
-"""Health, and numbers of accounts and papers."""
+"""Words about health, and about the numbers of accounts and identity papers."""
 
 _UNSEEN = compile_late(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
@@ -40,7 +40,7 @@ _UNSEEN = compile_late(
 
 
 class Findings(NamedTuple):
-    """The contents of a text that decide how it is handled."""
+    """The sensitive contents of texts."""
 
     secret_kinds: list[str]
     is_regulated: bool
@@ -52,7 +52,7 @@ def clean(text: str) -> str:
 
 
 def clean_value(value: Any) -> Any:
-    """Return a JSON value with its strings cleaned; names of members too."""
+    """Return a JSON value with its strings and the names of its members cleaned."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
@@ -63,7 +63,7 @@ def clean_value(value: Any) -> Any:
 
 
 def judge(texts: Sequence[str], spans: Sequence[SecretSpan]) -> Findings:
-    """Return the sensitive contents of a proposal's texts, given the spans that the scanner found in them."""
+    """Return the sensitive contents of texts, given the spans that the scanner found in them."""
     kinds = sorted({span.kind for span in spans})
     is_regulated = any(_REGULATED.search(normalize("NFKC", text)) for text in texts)
     return Findings(kinds, is_regulated)
@@ -72,7 +72,7 @@ def judge(texts: Sequence[str], spans: Sequence[SecretSpan]) -> Findings:
 def level_of(
     declared: Sensitivity | None, hint: SensitivityHint, category: Category, *, is_regulated: bool
 ) -> Sensitivity:
-    """Return the strictest of what was declared, hinted and found."""
+    """Return the strictest level of those that were declared, hinted, found, or belong to the category."""
     if "regulated" in {declared, hint} or is_regulated:
         return "regulated"
     if "personal" in {declared, hint} or CATEGORIES[category].level == "personal":

@@ -1,10 +1,10 @@
-"""Computes how strong a record is, and when its lifetime ends: pure.
+"""Computes the standing of a record, its strength, and the end of its lifetime: pure.
 
 Rule 1: standing is free of time; schema.sql computes it as a column of the record, by the same factors, so that no
-write can leave it stale.
+write can leave it stale. A test compares the column with `factors_of`.
 Rule 2: strength is standing times recency, computed when it is read; no row changes by mere waiting.
 
-docs/passes.md tells a person what they mean. A test compares the column with `factors_of`.
+The numbers are those of docs/passes.md, which explains them to users.
 """
 
 import math
@@ -20,7 +20,7 @@ from protocol.settings import Aging
 RECENCY_POWER = 0.3
 NEUTRAL_IMPORTANCE = 0.5
 IN_PASSING = 0.85
-"""Of what nobody asked to keep, beside what was stated or noted as such."""
+"""The factor of a record that nobody asked to keep."""
 SAID_IN_PASSING: frozenset[SourceKind] = frozenset({"user_statement", "background_extractor", "assistant_inference"})
 USER_WEIGHT = 0.9
 MACHINE_WEIGHTS: Mapping[ActorKind | None, float] = {
@@ -36,9 +36,9 @@ MOST_LINKS = 5
 LINK_GAIN = 0.1
 
 TIERS: tuple[tuple[float, int], ...] = ((0.5, 90), (0.3, 30), (0.0, 7))
-"""The least standing, rounded to six digits, and the days that a record of it lasts; above `FOR_GOOD` it lasts for
-good."""
+"""(least standing, days): a record lasts the days of the first row that its standing reaches, rounded to six digits."""
 FOR_GOOD = 0.8
+"""Above this standing a record never fades."""
 
 
 class Factors(NamedTuple):
@@ -72,7 +72,7 @@ def factors_of(record: Record) -> Factors:
 
 
 def recency_of(hours: float) -> float:
-    """Return the part of a standing that is left after so many hours: 1 in the first, 0.1390 after thirty days."""
+    """Return the part of a standing that is left after some hours: 1 in the first one, 0.1390 after thirty days."""
     return max(1.0, hours) ** -RECENCY_POWER
 
 
@@ -82,7 +82,7 @@ def strength_of(standing: float, reinforced_at: int, now: int) -> float:
 
 
 def days_of(level: float) -> int | None:
-    """Return how many days a record of a standing or strength lasts; None: for good."""
+    """Return the days that a record of a standing or strength lasts; None where it never fades."""
     rounded = round(level, 6)
     if rounded > FOR_GOOD:
         return None
@@ -90,20 +90,21 @@ def days_of(level: float) -> int | None:
 
 
 class Lifetime(Struct, frozen=True):
-    """The values that the end of a record's life depends on."""
+    """The members of a record that the end of its lifetime depends on; times are Unix milliseconds."""
 
     standing: float
     reinforced_at: int
     updated_at: int
     fades_at: int | None
-    """The column of the record: by its standing, from its last reinforcement."""
+    """The column of the record: the days of its standing after its last reinforcement; None where it never fades."""
 
 
 def fade_time(aging: Aging, life: Lifetime) -> int | None:
-    """Return the Unix milliseconds from which a record is faded; None: never.
+    """Return the Unix milliseconds at which a record fades; None where it never does.
 
-    With `literal` the tier sinks with strength, and the time of each runs from the last change. Strength falls below x
-    when (standing / x) ** (1 / 0.3) hours have passed, so the end of each tier is known in advance.
+    With `reinforced` that is its column. With `literal` the tier sinks with strength, and the days of each run from
+    the last change: strength falls below x after (standing / x) ** (1 / 0.3) hours, so that the end of each tier is
+    known in advance.
     """
     if aging == "off" or life.fades_at is None:
         return None
@@ -121,11 +122,11 @@ def fade_time(aging: Aging, life: Lifetime) -> int | None:
 
 
 def has_faded(aging: Aging, life: Lifetime, now: int) -> bool:
-    """Return whether a lifetime has ended."""
+    """Return whether a record has faded."""
     ends = fade_time(aging, life)
     return ends is not None and ends <= now
 
 
 def _hours_until(standing: float, floor: float) -> float:
-    """Return the hours after which strength is below a floor; 0 for what never reached it."""
+    """Return the hours after which strength falls below a floor; 0 where it never reached it."""
     return (standing / floor) ** (1 / RECENCY_POWER) if standing >= floor else 0.0

@@ -1,6 +1,6 @@
-"""May this record be shown, here and now? Every read path of durable memory asks this, and nothing else decides it.
+"""Decides whether a record may be shown to a call. Every read path of durable memory asks this, and nothing else.
 
-Rule 1: pure; the answer is None, or the gate that says no with its reason code.
+Rule 1: pure; the answer is None, or the gate that hides the record with its reason code.
 """
 
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from protocol.memory.explaining import GateName
 from protocol.record import RecordFields, Sensitivity, Status
 
 WITHHELD: Final = "pioneer:withheld"
-"""The member of a record's metadata that keeps it out of every answer."""
+"""The member of a record's metadata that hides it from every answer."""
 
 
 class Seen(Struct, frozen=True):
@@ -24,9 +24,9 @@ class Seen(Struct, frozen=True):
     expires_at: int | None
     is_intact: bool
     is_withheld: bool = False
-    """It holds a number that is not kept any more."""
+    """It holds a number of a kind that is never kept (`sensitivity.NUMBER_KINDS`)."""
     noted_by: str | None = None
-    """The agent whose unconfirmed note it is; None of what is the user's."""
+    """The agent that wrote it as an unconfirmed note, "" where that has no name; None for a record of the user."""
 
 
 class View(NamedTuple):
@@ -37,8 +37,9 @@ class View(NamedTuple):
     now: int
     shows_regulated: bool
     is_prompt: bool = False
-    """The records go into a prompt unasked: notes only into those of the agent that wrote them."""
+    """The records go into a prompt that did not ask for them: a note only into those of the agent that wrote it."""
     agent_id: str | None = None
+    """The agent of the prompt."""
 
 
 ACTIVE: frozenset[Status] = frozenset({"active"})
@@ -48,7 +49,7 @@ ALL: frozenset[Status] = frozenset({*KEPT, "deleted"})
 
 
 def effective_status(status: Status, expires_at: int | None, now: int) -> Status:
-    """Return the status at this moment: a record expires at its time, whether or not a sweep came by."""
+    """Return the status at a moment: a record expires at its time, whether or not a sweep has come by."""
     return "expired" if status == "active" and expires_at is not None and expires_at <= now else status
 
 

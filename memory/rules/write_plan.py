@@ -1,6 +1,6 @@
-"""Plans a write: from a proposal and what is known.
+"""Plans a write, given a proposal and the rows that it meets.
 
-Rule 1: pure; the pipeline gathers, this decides, the store applies.
+Rule 1: pure; `memory/write/` gathers, this decides, `memory/rows/` applies.
 Rule 2: the gates come first, in the order of `_gates`; a proposal that passes them is compared, then weighed.
 """
 
@@ -18,7 +18,7 @@ from protocol.memory.values import Action, Decision, Factor, ReasonCode, Relatio
 from protocol.record import SourceKind
 
 Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
-"""The speaker of what supports a fact, as far as the service could verify it."""
+"""The speaker of the words that support a fact, as far as the gateway could verify it."""
 
 ORIGINS: dict[SourceKind, Origin] = {
     "explicit_user_request": "user",
@@ -50,11 +50,11 @@ class KnownRecord(Struct, frozen=True):
     is_restated: bool = False
     """An extractor or a person says that it is the same in other words."""
     is_note: bool = False
-    """It is an agent's note: what the user says makes it theirs."""
+    """It is an agent's note: once the user says the same, it is theirs."""
 
 
 class Refined(Struct, frozen=True):
-    """An active record of which the proposal says all, and a detail more."""
+    """An active record whose words the proposal repeats, with a detail more."""
 
     memory_id: str
     detail: str
@@ -73,30 +73,42 @@ class ProposalSituation(Struct, frozen=True):
     proposal: Proposal
     origin: Origin
     is_explicit: bool
+    """The user asked for it, and the words are theirs."""
     is_own_block: bool
+    """Its content is text that the gateway injected into a prompt."""
     secret_kinds: Sequence[str]
     is_regulated: bool
     intent_forbids: bool
+    """Its proposer declares that the user wants nothing kept, or something forgotten."""
     write_forbidden: ReasonCode | None
+    """The reason for which its door or its turn refuses it."""
     has_scope: bool
+    """An active scope fits it."""
     quote_failed: bool
+    """It has quotes of messages, and none of them stands there."""
     owner: Literal["user", "task", "system"]
+    """The owner of the thread in which it was said."""
     duplicate: KnownRecord | None
     same_key: KnownRecord | None
     pending: KnownCandidate | None
     is_suppressed: bool
+    """The same was forgotten, erased or rejected."""
     supersedes: str | None
+    """The record that it names to supersede."""
     proactive_enabled: bool
     review_enabled: bool
     wants_candidate: bool
     wants_rejection: bool
+    """Its disposition: to wait as a candidate, or to be rejected."""
     is_approval: bool = False
+    """A person approves a candidate by it."""
     junk: Junk | None = None
     refined: Refined | None = None
     is_note: bool = False
     ask: Ask | None = None
-    """The wish that a note holds, and may not."""
+    """The way in which a note asks something of its reader, which it may not."""
     is_forgotten: bool = False
+    """Its source was forgotten since it was said."""
 
 
 class WritePlan(NamedTuple):
@@ -106,17 +118,22 @@ class WritePlan(NamedTuple):
     relation: Relation
     decision: Decision
     merge_into: str | None = None
+    """The record or candidate that gets its evidence."""
     supersede: str | None = None
     contest: str | None = None
+    """The record against which it casts a doubt."""
     uncontest: str | None = None
+    """The record whose doubts it settles."""
     promote: str | None = None
+    """The candidate that becomes the record."""
     remember_turn: bool = False
+    """The turn counts as one in which this was said."""
     adopts: bool = False
     """The record that it is merged into was an agent's note, and is the user's from now on."""
 
 
 def _gates(s: ProposalSituation) -> tuple[ReasonCode, list[Factor]] | None:
-    """The first gate that the proposal does not pass, or None."""
+    """Return the reason and the factors of the first gate that the proposal does not pass; None if it passes all."""
     secrets = secret_factors(s.secret_kinds)
     gates: list[tuple[bool, ReasonCode, list[Factor]]] = [
         (s.is_own_block, "own_context_block", [_fact("own_block", "it is text that the gateway itself injected")]),
@@ -164,6 +181,10 @@ def plan_write(s: ProposalSituation) -> WritePlan:
 
 
 def _fate(s: ProposalSituation) -> WritePlan:
+    """Return the plan of the first case that holds: a gate, a note, a merge, a supersession, a detail, a contradiction.
+
+    In no other case the proposal is novel.
+    """
     contradicts = s.same_key is not None and s.duplicate is None and s.refined is None
     verdict = assess(s.proposal._replace(contradicts=contradicts and not s.is_explicit))
     stopped = _gates(s)
@@ -220,7 +241,10 @@ def _plan_note(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
 
 
 def _plan_merge(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
-    """The same is believed already: its evidence grows, a doubt about it is settled, and what it corrects gives way."""
+    """Plan for a proposal whose words are believed already.
+
+    The record's evidence grows, a doubt about it is settled, and a record that the proposal corrects gives way.
+    """
     uncontest = known.memory_id if known.is_contested else None
     promote = s.pending.candidate_id if s.pending is not None and s.is_approval else None
     met: ReasonCode = "near_duplicate" if known.is_restated else "duplicate_active"
@@ -240,13 +264,16 @@ def _more_precise(s: ProposalSituation, known: Refined, verdict: AdmissionScore)
     if plan.action != "activate":
         return plan if plan.relation == "duplicate" else plan._replace(relation="compatible_update")
     why = "it says all of what was known, and adds this"
-    told = Factor(name="detail", value=known.detail, weight=0.0, contribution=0.0, why=why)
-    decision = _build_decision(verdict, "supersede", "made_more_precise", [told])
+    detail = Factor(name="detail", value=known.detail, weight=0.0, contribution=0.0, why=why)
+    decision = _build_decision(verdict, "supersede", "made_more_precise", [detail])
     return plan._replace(action="supersede", relation="compatible_update", decision=decision, supersede=known.memory_id)
 
 
 def _contradiction(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
-    """Something else is believed: nothing is overwritten silently, a second statement of the user resolves it."""
+    """Plan for a proposal against which another value is believed.
+
+    Nothing is overwritten silently: it waits as a candidate, and a second statement of the user resolves it.
+    """
     if verdict.bucket == "low" and not s.is_explicit:
         return WritePlan("reject", "contradiction", _build_decision(verdict, "reject", "low_score"), remember_turn=True)
     if s.pending is not None and s.proposal.turns > 1 and s.proactive_enabled and not s.wants_candidate:
@@ -262,6 +289,7 @@ def _contradiction(s: ProposalSituation, known: KnownRecord, verdict: AdmissionS
 
 
 def _novel(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
+    """Plan for a proposal that meets no record: by the user's wish or its score a record, a candidate, or nothing."""
     relation: Relation = "novel"
     promote = s.pending.candidate_id if s.pending else None
     if s.wants_candidate and (s.is_explicit or verdict.bucket != "low"):
@@ -287,6 +315,7 @@ def _novel(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
 
 
 def _candidate(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
+    """Plan to let a proposal wait: as a new candidate, or as evidence of the one that says the same."""
     if s.pending is not None:
         decision = _build_decision(verdict, "candidate", "duplicate_candidate")
         return WritePlan("candidate", "duplicate", decision, merge_into=s.pending.candidate_id, remember_turn=True)

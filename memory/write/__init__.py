@@ -1,1 +1,1 @@
-"""The one write path: gather, decide, apply, and the answer that is kept under an idempotency key."""
+"""The one write path: gather, decide, apply; and the answers that are kept under idempotency keys."""

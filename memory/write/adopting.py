@@ -1,7 +1,6 @@
-"""Making an agent's note the user's word: because the user said the same, or a person confirmed it.
+"""Turns an agent's note into a record of the user: the user said the same, or a person confirmed it.
 
-Rule 1: the record stays the record, with its id and its words; whose word it is, where it is filed and when it ends are
-written anew.
+Rule 1: the record keeps its id and its words; its voice, its key and path, and its end are written anew.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +24,9 @@ from protocol.seams.ports import Lexicon, Tx
 
 
 def adopt(tx: Tx, memory_id: str, values: Mapping[str, Any], change: Change, now: int, lexicon: Lexicon) -> Stored:
-    """Write the fields and columns that say whose word a record is and where it is filed.
+    """Write the fields and columns of `ADOPTED` to a note; return the record as it is now, sealed and indexed.
 
-    Return it as it is now, sealed and findable.
+    A field that `values` does not name becomes null.
     """
     adopt_record(tx, memory_id, to_columns({name: values.get(name) for name in ADOPTED}), now)
     found = get_record(tx, memory_id)
@@ -41,7 +40,10 @@ def adopt(tx: Tx, memory_id: str, values: Mapping[str, Any], change: Change, now
 def replace_notes(
     tx: Tx, means: Collaborators, said: Stored, proposed: Proposed, active: Sequence[Scope]
 ) -> list[Notice]:
-    """Let what the user said replace notes of other scopes in just these words, and take over what supported them."""
+    """Replace notes of other active scopes by the user's record in the same words, which takes over their evidence.
+
+    Return the notices of it. Only an explicit wish of the user replaces notes.
+    """
     notices: list[Notice] = []
     for scope in active if proposed.is_explicit and not proposed.is_note else ():
         scope_id = scope_id_of(tx, scope)
@@ -51,11 +53,12 @@ def replace_notes(
         for memory_id in find_notes(tx, scope_id, text_hash):
             note = get_record(tx, memory_id)
             if note is not None and note.is_intact:
-                notices.append(_give_way(tx, means, note, said))
+                notices.append(_supersede_note(tx, means, note, said))
     return notices
 
 
-def _give_way(tx: Tx, means: Collaborators, note: Stored, said: Stored) -> Notice:
+def _supersede_note(tx: Tx, means: Collaborators, note: Stored, said: Stored) -> Notice:
+    """Supersede a note by a record that takes over its evidence."""
     now = means.clock.now()
     taken_by, actor = said.record.memory_id, said.record.provenance.created_by or Actor(kind="user")
     set_status(tx, note, "replace", actor, now, reason_code="note_confirmed", superseded_by=taken_by)
@@ -66,9 +69,9 @@ def _give_way(tx: Tx, means: Collaborators, note: Stored, said: Stored) -> Notic
 
 
 def may_adopt(found: Stored, proposed: Proposed, identity: FactIdentity, same_key: Stored | None) -> bool:
-    """Return whether the record that was found can be taken for the proposed one.
+    """Return whether a proposal may be merged into the record that says the same.
 
-    An agent's note can only if its words are the same, and no other record has the key.
+    An agent's note takes it only if its words are the same and no other record has the key.
     """
     if not is_note(found.record):
         return True

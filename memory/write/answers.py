@@ -1,4 +1,4 @@
-"""Makes an answer of a write's outcome, keeps it under an idempotency key, and gives it again.
+"""Makes the answers to a write from its outcome, and an outcome from a kept answer.
 
 Rule 1: a kept answer holds ids and the decision, never content.
 """
@@ -20,11 +20,15 @@ from protocol.record import Record
 from protocol.seams.ports import Tx
 from protocol.settings import Aging
 
-RELATED_CHARS = 300  # enough to recognise a fact; two dozen of them must fit into a request
+RELATED_CHARS = 300  # enough to recognise a fact; two dozen of them must fit into an extractor's request
 
 
 def require_record(outcome: Outcome) -> Record:
-    """Return the record of a write that had to succeed. Raises `Refused("write_refused")` with the decision."""
+    """Return the record of a write that had to succeed.
+
+    Raises `Refused("write_refused")` with the decision, or `Refused("conflict")` where the record that a repeated
+    request had made was forgotten since.
+    """
     record, decision = outcome.result.record, outcome.result.decision
     if record is not None:
         return record
@@ -41,13 +45,13 @@ def _build_refusal(decision: Decision) -> Refused:
 
 
 def refusal(reason_code: ReasonCode, factors: Sequence[Factor] = ()) -> Refused:
-    """Return the error of a write that a gate stopped before anything was weighed."""
+    """Return the `write_refused` error of a write that is stopped before it becomes a proposal."""
     decision = Decision(action="reject", score=0.0, bucket="low", reason_code=reason_code, factors=list(factors))
     return _build_refusal(decision)
 
 
 def build_remember_result(outcome: Outcome) -> RememberResult:
-    """Return the answer to an explicit wish. Raises `Refused("write_refused")`."""
+    """Return the answer to an explicit wish. Raises as `require_record` does."""
     result = outcome.result
     return RememberResult(
         record=require_record(outcome),
@@ -62,7 +66,7 @@ _NOTE_STATUS: Mapping[Action, NoteStatus] = {"activate": "noted", "supersede": "
 
 
 def note_answer(result: WriteResult) -> NoteResult:
-    """Return the answer to a note: its status in a word, and the command by which a person confirms it."""
+    """Return the answer to a note: its status, and the command by which a person confirms it."""
     status, record = _NOTE_STATUS.get(result.decision.action, "rejected"), result.record
     members = {name: getattr(result, name) for name in WriteResult.__struct_fields__}
     return NoteResult(
@@ -75,7 +79,7 @@ def note_answer(result: WriteResult) -> NoteResult:
 
 
 def answer_of(outcome: Outcome) -> dict[str, Any]:
-    """Return the part of an answer that is kept: ids, never content."""
+    """Return the members of an answer that are kept under an idempotency key."""
     r = outcome.result
     return {
         "created": outcome.created,
@@ -91,11 +95,14 @@ def answer_of(outcome: Outcome) -> dict[str, Any]:
 
 
 def replay_answer(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
-    """Return a stored answer with its record and candidate as they are now."""
+    """Return the outcome of a kept answer, with its record and candidate as they are now.
+
+    A record that was forgotten since is left out.
+    """
     kept = msgspec.json.decode(answer, type=dict[str, Any])
     stored = get_record(tx, kept["memory_id"]) if kept["memory_id"] else None
     if stored is not None and stored.record.status == "deleted":
-        stored = None  # what was forgotten since is in no answer
+        stored = None
     waiting = get_candidate(tx, kept["candidate_id"]) if kept["candidate_id"] else None
     result = WriteResult(
         relation=kept["relation"],
@@ -111,5 +118,5 @@ def replay_answer(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
 
 
 def manifest_entry(name: str, identifier: str, category: str, key: str, content: str) -> dict[str, Any]:
-    """Return a known memory as the extractor is told of it."""
+    """Return the entry of a known memory in the extractor's request; `name` is that of its id."""
     return {name: identifier, "category": category, "key": key, "content": content[:RELATED_CHARS]}

@@ -1,8 +1,8 @@
-"""Finds the record that a writer's path names, and decides whether the writer may put words there.
+"""Finds the active record at a proposal's path, and decides whether the proposal may supersede it.
 
-Rule 1: words for a path that is in use take the place of what is there, if it is the writer's to replace; else the path
-is taken.
-Rule 2: an agent's note replaces only a note of the same agent.
+Rule 1: a proposal for a path in use supersedes the record there, if that is in an active scope and no other record is
+named to be superseded; else the path is taken.
+Rule 2: an agent's note supersedes only a note of the same agent.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ from protocol.seams.ports import Tx
 
 
 def still_active(tx: Tx, means: Collaborators, found: Stored | None) -> tuple[Stored | None, list[Notice]]:
-    """Return a record if it is believed at this moment, with the notices of a change.
+    """Return a record if it is active at this moment, else None, with the notices of a change.
 
-    A record whose time has come expires here, if no pass came by before. A damaged one, which no answer shows, goes to
-    the archive and makes room for the new one.
+    A record whose time is over is marked as expired, if no sweep has done so. A damaged one, which no answer shows, is
+    archived, so that its key and path are free for the new record.
     """
     now = means.clock.now()
     if found is not None and not found.is_intact:
@@ -41,7 +41,10 @@ def still_active(tx: Tx, means: Collaborators, found: Stored | None) -> tuple[St
 def take_path(
     tx: Tx, means: Collaborators, proposed: Proposed, active: Sequence[Scope]
 ) -> tuple[Proposed, list[Notice]]:
-    """Return the proposal with the record that its path names as the one to replace. Raises `Refused("path_taken")`."""
+    """Return the proposal, which supersedes the record at its path if there is one, and the notices of a change.
+
+    Raises `Refused("path_taken")` where it may not, and `CallerError` for what is no path.
+    """
     if proposed.path is None:
         return proposed, []
     path = require_path(proposed.path)
@@ -54,6 +57,7 @@ def take_path(
 
 
 def _may_replace(proposed: Proposed, holder: Stored, active: Sequence[Scope]) -> bool:
+    """Return whether a proposal may supersede the record at its path, by rules 1 and 2."""
     there = holder.record
     is_here = there.scope in active and proposed.scope in {None, there.scope}
     is_meant = proposed.supersedes in {None, there.memory_id}

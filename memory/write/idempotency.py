@@ -1,4 +1,4 @@
-"""Writes with their notifications, once under an idempotency key.
+"""Runs a write once for an idempotency key, and sends its notifications.
 
 Rule 1: a repeat of the same request gets the same answer with the record as it is now; another request under the key is
 refused.
@@ -19,13 +19,11 @@ from protocol.errors import Refused
 from protocol.seams.ports import Tx
 
 KEEP_ANSWERS_MS = 30 * DAY_MS
+"""An answer is kept, and its key means the same request, for so long."""
 
 
 def notify_after_commit(tx: Tx, means: Collaborators, notices: Sequence[Notice]) -> None:
-    """Send the notices once the transaction is committed, even if its caller is gone.
-
-    No notice is sent while memory is switched off.
-    """
+    """Send notices after the commit of a transaction, even if its caller is gone; none while memory is switched off."""
 
     def send() -> None:
         for notice in notices if means.settings().enabled else ():
@@ -37,15 +35,19 @@ def notify_after_commit(tx: Tx, means: Collaborators, notices: Sequence[Notice])
 async def write_once(
     means: Collaborators, key: str | None, request: list[Any], workspace_id: str | None, work: Callable[[Tx], Outcome]
 ) -> Outcome:
-    """Run a write in a transaction of its own and tell what it left."""
+    """Run a write in a transaction of its own, and send its notices; return the outcome.
 
-    def work_and_tell(tx: Tx) -> Outcome:
+    A repeat of the request under the same `key` returns the outcome of the first one. Raises
+    `Refused("idempotency_mismatch")` for another request under it.
+    """
+
+    def work_and_notify(tx: Tx) -> Outcome:
         outcome = work(tx)
         notify_after_commit(tx, means, outcome.notices)
         return outcome
 
     if key is None:
-        return await means.db.write(work_and_tell)
+        return await means.db.write(work_and_notify)
     named = means.keyed.digest("idempotency", f"{workspace_id or '-'}|{key}").hex()
     digest = means.keyed.digest("request", to_column(request))
     after = means.clock.now() - KEEP_ANSWERS_MS
@@ -56,7 +58,7 @@ async def write_once(
             if known.request != digest:
                 raise Refused("idempotency_mismatch")
             return replay_answer(tx, known.answer, means.clock.now(), means.settings().aging)
-        outcome = work_and_tell(tx)
+        outcome = work_and_notify(tx)
         keep_answer(tx, named, KeptAnswer(digest, to_column(answer_of(outcome))), means.clock.now())
         return outcome
 

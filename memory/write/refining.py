@@ -1,7 +1,8 @@
-"""Finding the active record of which a proposal says all, and a detail more.
+"""Finds the active record whose words a proposal repeats with a detail more.
 
-Rule 1: the record of its key; without a key the closest one of its scope, category, subject and attribute.
-Rule 2: whether it is a detail is decided by `precision` alone; here is only which records are compared.
+Rule 1: it is compared with the record of its key; where no record has that, with those of its scope, category, subject
+and attribute that share most terms.
+Rule 2: `memory/rules/precision.py` decides what a detail is; here records to compare are chosen.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,10 @@ def find_refined(
     scope_id: int,
     now: int,
 ) -> Refined | None:
-    """Return the record that gives way, and the detail that it lacks; None where there is none."""
+    """Return the record that gives way, and the detail that it lacks; None where there is none.
+
+    `gist` are the query terms of the proposal's content.
+    """
     is_one_slot = same_key is not None
     if same_key is not None:
         found = [same_key]
@@ -49,7 +53,7 @@ def find_refined(
 
 
 def _is_close(one: ComparableRecord, identity: FactIdentity, proposed: Proposed) -> bool:
-    """Return whether a record's words are worth reading it whole: few are."""
+    """Return whether the proposal adds a detail to a record, by the columns of a cheap read; the whole is read then."""
     if one.is_single or base_of(one.key) != base_of(identity.key):
         return False
     try:

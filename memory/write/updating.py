@@ -1,9 +1,9 @@
-"""Changing a record: new words are a correction, everything else is written in place.
+"""Changes a record: new words are a correction, which supersedes it; every other member is written in place.
 
-Rule 1: what is not named stays as it is.
-Rule 2: a record is known by what it says now: another value gives it another fingerprint, and in a set another key, in
-the same statement.
-Rule 3: two active records never say the same: what another one says already is a conflict.
+Rule 1: a member that is not named stays as it is.
+Rule 2: identity follows the value: another one gives the record another fingerprint, and in a set another key, in the
+same statement.
+Rule 3: two active records never say the same: an update to what another one says is a conflict.
 """
 
 from collections.abc import Sequence
@@ -42,22 +42,26 @@ class Updater:
         self._writer = writer
 
     def update(self, tx: Tx, params: UpdateParams, scopes: Sequence[Scope], workspace_id: str | None) -> UpdateResult:
-        """Correct a record (new content supersedes) or annotate it in place."""
+        """Correct a record or annotate it in place; return the record as it is now.
+
+        Raises `CallerError("not_found")`, `Refused("conflict")`, or `Refused("write_refused")` with the decision.
+        """
         content = params.content if params.content is not UNSET else None
-        stored = self._updatable(tx, params, scopes)
+        stored = self._require_updatable(tx, params, scopes)
         if content is not None and content != stored.record.content:
             outcome = self._writer.write(tx, correction(params, stored, content, workspace_id), scopes)
             record = require_record(outcome)
             notify_after_commit(tx, self._means, outcome.notices)
             return UpdateResult(record=record, superseded_memory_id=outcome.result.superseded_memory_id)
         if all(getattr(params, name) is UNSET for name in UPDATABLE):
-            return UpdateResult(record=stored.record)  # nothing is asked for, or the same words
+            return UpdateResult(record=stored.record)  # no member is named, or only the words that it has
         notices: list[Notice] = []
         record = self._annotate(tx, stored, params, notices)
         notify_after_commit(tx, self._means, [*notices, build_changed_notice(record, "updated", None)])
         return UpdateResult(record=record)
 
-    def _updatable(self, tx: Tx, params: UpdateParams, scopes: Sequence[Scope]) -> Stored:
+    def _require_updatable(self, tx: Tx, params: UpdateParams, scopes: Sequence[Scope]) -> Stored:
+        """Return the record to update. Raises where it is not found, not active, or has changed meanwhile."""
         stored = find_kept(tx, self._means, params.memory_id, scopes)
         if stored is None:
             raise CallerError.missing("memory")
@@ -68,6 +72,7 @@ class Updater:
         return stored
 
     def _annotate(self, tx: Tx, stored: Stored, params: UpdateParams, notices: list[Notice]) -> Record:
+        """Write the named members in place; return the record, and add the notices of records that expired."""
         old, now = stored.record, self._means.clock.now()
         new = {name: given for name in UPDATABLE if (given := getattr(params, name)) is not UNSET}
         new |= {name: clean_value(new[name]) for name in CLEANED if name in new}
@@ -102,11 +107,8 @@ class Updater:
     def _identity(self, tx: Tx, stored: Stored, record: Record, notices: list[Notice]) -> FactIdentity:
         """Return the identity that a record has after the update.
 
-        A record of that identity whose time is over makes room.
-
-        Raises:
-            Refused: another record has that identity.
-
+        A record that has it and whose time is over is marked as expired, which adds to the notices. Raises
+        `Refused("conflict")` where an active one has it.
         """
         old = stored.record
         known = FactIdentity(old.key, stored.alias, stored.fingerprint, stored.text_hash, stored.is_single)

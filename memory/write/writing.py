@@ -1,7 +1,7 @@
-"""The one write path: every proposal, from wherever, is gathered, decided and applied here, in one transaction.
+"""The one write path: the proposals of every door are gathered, decided and applied here, each in one transaction.
 
-Rule 1: nothing else creates, merges or supersedes a record.
-Rule 2: text that holds a credential leaves no trace: no record, no candidate, no evidence, no plain hash.
+Rule 1: nothing else creates, merges or supersedes a record, but for the import of a bundle.
+Rule 2: a text with a credential leaves no trace: no record, no candidate, no evidence, no plain hash.
 """
 
 from collections.abc import Sequence
@@ -62,13 +62,13 @@ from memory.rows.store import (
 )
 from memory.rules.admission import Proposal
 from memory.rules.identity import identify
-from memory.rules.notes import is_note
 from memory.rules.repeats import repeats
 from memory.rules.scopes import USER, default_of
-from memory.rules.write_plan import KnownCandidate, KnownRecord, ProposalSituation, Refined, WritePlan, plan_write
+from memory.rules.write_plan import ProposalSituation, WritePlan, plan_write
 from memory.write.adopting import adopt, may_adopt, replace_notes
 from memory.write.filing import still_active, take_path
 from memory.write.heard import HeardInTurn
+from memory.write.met_rows import MetRows, to_known_candidate, to_known_record
 from memory.write.refining import find_refined
 from promt.intents import detect
 from promt.render import carries_own_block
@@ -86,36 +86,25 @@ NO_SCOPE = Scope(kind="workspace", key="none")
 
 
 class Outcome(Struct, frozen=True):
-    """The answer of a write, whether a record is new, and the notices of it."""
+    """The result of a write, and the notices to send after its commit."""
 
     result: WriteResult
     created: bool
+    """A record was made by it."""
     notices: list[Notice]
 
 
-class _Known(Struct, frozen=True):
-    """The stored rows that concern the proposal."""
-
-    duplicate: Stored | None
-    same_key: Stored | None
-    pending: StoredCandidate | None
-    superseded: Stored | None
-    restated: Stored | None
-    refined: Refined | None
-    turns: set[str]
-    is_suppressed: bool
-
-
 class RecordWriter:
-    """Applies proposals on a transaction."""
+    """Decides on proposals and applies the decision, on a transaction."""
 
     def __init__(self, means: Collaborators, vectors: RecordVectors) -> None:
         self._means, self._vectors = means, vectors
 
     def write(self, tx: Tx, given: Proposed, active: Sequence[Scope], heard: HeardInTurn | None = None) -> Outcome:
-        """Gather, decide, apply. `heard` is shared by the proposals of a turn.
+        """Gather, decide, apply; return the outcome. `heard` is shared by the proposals of a turn.
 
-        Raises `CallerError` for what is no proposal at all.
+        Raises `CallerError` where there are no words, or the record to supersede is not found, and
+        `Refused("path_taken")` or `Refused("conflict")` where a path, key or record is another one's.
         """
         proposed, notices = take_path(tx, self._means, clean_proposal(given), active)
         if not proposed.content.strip() and proposed.forbidden is None:
@@ -123,8 +112,8 @@ class RecordWriter:
         scope, is_clear = proposed.scope, True
         if scope is None and not proposed.is_note:
             corrected = get_record(tx, proposed.supersedes) if proposed.supersedes is not None else None
-            stood = corrected.record.scope if corrected is not None else None
-            scope, is_clear = default_of(active, proposed.semantic.category, proposed.semantic.scope_hint, stood)
+            its_scope = corrected.record.scope if corrected is not None else None
+            scope, is_clear = default_of(active, proposed.semantic.category, proposed.semantic.scope_hint, its_scope)
         work = _Write(tx, self._means, self._vectors, proposed, scope or NO_SCOPE, active, notices, heard)
         situation, checked = work.gather(is_clear=is_clear, has_scope=scope is not None)
         return work.apply(plan_write(situation), checked)
@@ -160,13 +149,15 @@ class _Write:
     # -- gather ----------------------------------------------------------------------------------------------------
 
     def _is_own_block(self) -> bool:
+        """Return whether the content is text that the gateway injected into a prompt."""
         text = self._p.content
         return carries_own_block(text) or bool(self._means.echo_spans(self._tx, self._p.workspace_id or "", text))
 
     def _of_others(self) -> ReasonCode | None:
-        """Return the reason against what was learnt in a turn whose message only brings the words of others.
+        """Return the reason against a claim whose words are not the user's own; None where they may be.
 
-        It is the text that the message before asked to work on, or repeats what a tool read, or an import said.
+        The turn's message is the text that the message before asked to work on, or its sentence repeats what a tool
+        or an import said.
         """
         p, turn_id = self._p, self._p.provenance.turn_id
         by = p.provenance.created_by.kind if p.provenance.created_by is not None else "user"
@@ -177,15 +168,19 @@ class _Write:
             return "not_own_words"
         said = p.retold or p.content
         if detect(said).remember:
-            return None  # they ask for it, whoever said it first
+            return None  # the user asks to keep it, whoever said it first
         return "not_own_words" if repeats(said, heard.texts) else None
 
-    def _meet(self) -> _Known:
+    def _meet(self) -> MetRows:
+        """Settle the proposal's key, and return the rows that it meets.
+
+        Raises `CallerError` or `Refused("conflict")` for a record to supersede that it may not.
+        """
         tx, scope_id = self._tx, self._scope_id
         self._p, self._identity = without_foreign_key(tx, self._means, (self._scope, scope_id), self._p, self._identity)
         if self._p.alias is not None:
             named = active_by_key(tx, scope_id, self._identity._replace(key=self._p.alias, alias=None))
-            if named is not None:  # the caller gave a canonical key: it stays the key, and so does the caller's own
+            if named is not None:  # the alias is a record's canonical key: the proposal is about that record
                 self._identity = self._identity._replace(key=self._p.alias, alias=named.alias, is_single=True)
         met = find_met(tx, scope_id, self._identity)
         same_key = self._live(active_by_key(tx, scope_id, self._identity)) if met.key else None
@@ -193,7 +188,7 @@ class _Write:
         is_merge = superseded is not None and self._p.same_as is not None
         duplicate = self._duplicate(same_key) if met.same or same_key is not None else None
         if is_merge:
-            duplicate = None  # the record that stays was named, whatever else says the same
+            duplicate = None  # a person named the record that stays, whichever other one says the same
         elif duplicate is not None and superseded is not None and duplicate.row == superseded.row:
             superseded = None
         is_new = duplicate is None and superseded is None
@@ -210,12 +205,13 @@ class _Write:
         said_before = self._identity.text_hash, self._identity.fingerprint
         turns = earlier_turns(tx, scope_id, *said_before) if met.repetition else set[str]()
         was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
-        return _Known(duplicate, same_key, pending, superseded, restated, refined, turns, was_unwanted)
+        return MetRows(duplicate, same_key, pending, superseded, restated, refined, turns, was_unwanted)
 
     def _is_unwanted_beside(self, since: int = 0) -> bool:
-        """Return whether the same was forgotten or rejected in a scope that is seen together with this one.
+        """Return whether the same was forgotten or rejected in another active scope, or in the user's.
 
-        The user's own is seen with every other. `since`: at that time or later.
+        The user's counts even where it is not active: its records are shown beside those of every other one.
+        `since`: only at that time or later.
         """
         p, means = self._p, self._means
         for scope in dict.fromkeys([USER, *self._active]):
@@ -237,6 +233,7 @@ class _Write:
         return is_suppressed(self._tx, self._scope_id, self._identity, said_at) or self._is_unwanted_beside(said_at)
 
     def _duplicate(self, same_key: Stored | None) -> Stored | None:
+        """Return the active record that says the same, and that the proposal may be merged into; else None."""
         found = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
         if found is not None and may_adopt(found, self._p, self._identity, same_key):
             return found
@@ -244,25 +241,26 @@ class _Write:
             return None
         return same_key if same_key.record.value == self._p.value else None
 
-    def _meet_by_note(self) -> _Known:
-        """Return the rows that concern an agent's note: those of the same words, and whether these were forgotten.
+    def _meet_by_note(self) -> MetRows:
+        """Return the rows that an agent's note meets: the record of the same words, and the one at its path.
 
-        A note touches no other row.
+        A note changes no other row.
         """
         said = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
         is_unwanted = is_suppressed(self._tx, self._scope_id, self._identity)
         superseded = find_superseded(self._tx, self._p, self._scope, self._active)
         if said is not None and superseded is not None and said.row == superseded.row:
             superseded = None
-        return _Known(said, None, None, superseded, None, None, set[str](), is_unwanted)
+        return MetRows(said, None, None, superseded, None, None, set[str](), is_unwanted)
 
     def _live(self, found: Stored | None) -> Stored | None:
+        """Return a record if it is active at this moment, else None."""
         alive, notices = still_active(self._tx, self._means, found)
         self._notices += notices
         return alive
 
     def gather(self, *, is_clear: bool, has_scope: bool) -> tuple[ProposalSituation, Checked]:
-        """Everything that the decision depends on."""
+        """Return everything that the decision depends on, and the verified evidence."""
         is_approval = self._p.approves is not None
         checked = build_approved_evidence(self._p) if is_approval else check_evidence(self._tx, self._means, self._p)
         self._p = add_source(self._p, checked)
@@ -270,8 +268,8 @@ class _Write:
         known = self._meet_by_note() if p.is_note else self._meet()
         self._meets_candidate = known.pending is not None
         is_explicit = p.is_explicit and checked.origin == "user"
-        duplicate = _to_known_record(known.duplicate) or _to_known_record(known.restated, is_restated=True)
-        may_be_unwanted = duplicate is None and not is_explicit  # else nobody asks what was forgotten
+        duplicate = to_known_record(known.duplicate) or to_known_record(known.restated, is_restated=True)
+        may_be_unwanted = duplicate is None and not is_explicit  # else no gate asks whether it was forgotten
         proposal = Proposal(
             explicitness=p.semantic.explicitness,
             durability=p.semantic.durability,
@@ -295,9 +293,9 @@ class _Write:
             quote_failed=checked.has_failed_quote,
             owner=checked.owner,
             duplicate=duplicate,
-            same_key=_to_known_record(known.same_key),
+            same_key=to_known_record(known.same_key),
             refined=known.refined,
-            pending=_pending(known.pending),
+            pending=to_known_candidate(known.pending),
             is_suppressed=may_be_unwanted and (known.is_suppressed or self._is_unwanted_beside()),
             supersedes=known.superseded.record.memory_id if known.superseded else None,
             proactive_enabled=settings.proactive_writes_enabled,
@@ -317,7 +315,7 @@ class _Write:
     # -- apply -----------------------------------------------------------------------------------------------------
 
     def apply(self, plan: WritePlan, checked: Checked) -> Outcome:
-        """Store what was decided."""
+        """Store the plan's rows; return the outcome."""
         record: Record | None = None
         candidate: Candidate | None = None
         replaced = get_record(self._tx, plan.supersede) if plan.supersede is not None else None
@@ -334,7 +332,9 @@ class _Write:
         if plan.remember_turn:
             hashes = self._identity.text_hash, self._identity.fingerprint
             note_turns(self._tx, self._scope_id, hashes, checked.turns, self._now)
-        self._decide(plan.decision, record, candidate.candidate_id if candidate else plan.promote or self._p.approves)
+        self._log_decision(
+            plan.decision, record, candidate.candidate_id if candidate else plan.promote or self._p.approves
+        )
         if plan.action not in {"reject", "suppress"}:
             note_change(self._tx, self._means, self._scope_id)
         is_secret = plan.decision.reason_code == "secret_detected"
@@ -351,6 +351,7 @@ class _Write:
         return Outcome(result, plan.action in {"activate", "supersede"}, self._notices)
 
     def _create(self, plan: WritePlan, checked: Checked, replaced: Stored | None) -> Record:
+        """Store a new record, which takes the path of the one that it replaces; return it."""
         tx, memory_id = self._tx, self._means.ids.new("mem")
         if replaced is not None:
             self._supersede(replaced, memory_id, plan.decision)
@@ -369,7 +370,10 @@ class _Write:
         return stored.record
 
     def _take_over(self, promoted: str | None, memory_id: str) -> Stored:
-        """Let no candidate wait that says what a new record says; what supported it supports the record."""
+        """Approve the promoted candidate and merge all others that say the same into a new record; return the record.
+
+        Their evidence becomes the record's.
+        """
         if promoted is not None:
             self._end(promoted, End("approve", self._decider(), memory_id=memory_id))
         while (equal := self._pending()) is not None:
@@ -383,12 +387,14 @@ class _Write:
         return columns_of(self._p, self._identity, checked, place, is_regulated=self._findings.is_regulated)
 
     def _supersede(self, old: Stored, memory_id: str, decision: Decision) -> None:
+        """Supersede a record by another one."""
         reason = decision.reason_code
         set_status(self._tx, old, "replace", actor_of(self._p), self._now, reason_code=reason, superseded_by=memory_id)
         now = self._get_stored(old.record.memory_id).record
         self._notices.append(build_changed_notice(now, "superseded", reason, self._p.provenance))
 
     def _merge(self, plan: WritePlan, checked: Checked) -> Record:
+        """Add the proposal's evidence to the record that says the same; return that. A note leaves it as it is."""
         tx, memory_id = self._tx, plan.merge_into or ""
         before = self._get_stored(memory_id).record
         if self._p.is_note:
@@ -419,12 +425,14 @@ class _Write:
         return pending_candidate(self._tx, self._scope_id, self._identity, self._value)
 
     def _end(self, candidate_id: str, end: End) -> None:
+        """End a candidate, and the doubt that it cast on a record."""
         found = get_candidate(self._tx, candidate_id)
         end_candidate(self._tx, candidate_id, end, self._now)
         contested = found.candidate.contested_memory_id if found is not None else None
         self._notices += lift_doubt(self._tx, contested, actor_of(self._p), self._now)
 
     def _propose(self, plan: WritePlan, checked: Checked) -> Candidate:
+        """Store a candidate, or add the evidence to the waiting one; return it."""
         tx, decision = self._tx, plan.decision
         candidate_id = plan.merge_into or self._means.ids.new("cand")
         if plan.merge_into is None:
@@ -465,7 +473,8 @@ class _Write:
             self._notices.append(Notice("memory/candidate_created", CandidateCreated(candidate=found.candidate)))
         return found.candidate
 
-    def _decide(self, decision: Decision, record: Record | None, candidate_id: str | None) -> None:
+    def _log_decision(self, decision: Decision, record: Record | None, candidate_id: str | None) -> None:
+        """Store the decision with the record or candidate that it is about."""
         source, memory_id = self._p.provenance, record.memory_id if record else None
         place = source.thread_id, source.turn_id, self._p.run_id
         add_decision(self._tx, Decided(self._scope_id, memory_id, candidate_id, *place), decision, self._now)
@@ -475,13 +484,3 @@ class _Write:
         if stored is None:
             raise Defect
         return stored
-
-
-def _to_known_record(found: Stored | None, *, is_restated: bool = False) -> KnownRecord | None:
-    record = found.record if found is not None else None
-    return KnownRecord(record.memory_id, record.contested, is_restated, is_note(record)) if record is not None else None
-
-
-def _pending(found: StoredCandidate | None) -> KnownCandidate | None:
-    one = found.candidate if found is not None else None
-    return KnownCandidate(one.candidate_id, one.contested_memory_id) if one is not None else None

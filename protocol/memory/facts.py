@@ -8,6 +8,9 @@ from protocol.base import Params
 from protocol.memory.values import SemanticFields
 
 MAX_FACTS = 8
+MAX_FACT_CHARS = 800
+"""The bound that the extractor is given: a longer text is a summary, or was pasted."""
+MAX_FACT_QUOTE_CHARS = 500
 
 
 class FactEvidence(Params):
@@ -16,14 +19,14 @@ class FactEvidence(Params):
     A wrong `item_id` does no harm where one message alone holds the quote.
     """
 
-    quote: Annotated[str, Meta(min_length=1, max_length=500)]
+    quote: Annotated[str, Meta(min_length=1, max_length=MAX_FACT_QUOTE_CHARS)]
     item_id: str | int | None = None
 
 
 class Fact(Params):
     """One fact of the extractor's answer; validated alone."""
 
-    content: Annotated[str, Meta(min_length=1, max_length=800)]
+    content: Annotated[str, Meta(min_length=1, max_length=MAX_FACT_CHARS)]
     evidence: FactEvidence
     semantic: SemanticFields = field(default_factory=SemanticFields)
     value: Any = None

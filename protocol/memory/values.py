@@ -5,7 +5,17 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, field
 
 from protocol.base import Id, Millis, Params, Scope, Unit, Wire
-from protocol.record import Category, GivenDetails, Metadata, Provenance, Record, Sensitivity, SourceKind, StoredKey
+from protocol.record import (
+    MAX_QUOTE_CHARS,
+    Category,
+    GivenDetails,
+    Metadata,
+    Provenance,
+    Record,
+    Sensitivity,
+    SourceKind,
+    StoredKey,
+)
 
 MAX_VALUE_BYTES = 1024
 MAX_METADATA_BYTES = 8 * 1024
@@ -149,7 +159,7 @@ class ProposalFields(GivenDetails):
 class Evidence(Params):
     """Words that support a fact. With `item_id` they must occur in that item, whose role then says who spoke."""
 
-    quote: Annotated[str, Meta(min_length=1, max_length=2000)]
+    quote: Annotated[str, Meta(min_length=1, max_length=MAX_QUOTE_CHARS)]
     thread_id: Id | None = None
     turn_id: Id | None = None
     item_id: Id | None = None

@@ -15,8 +15,8 @@ from processor import assert_cheap
 
 from benchmarks.conversations import data_folder, read_conversations
 from benchmarks.stage import told_turns
-from memory.rules.hygiene import MAX_FACT_CHARS, find_junk, is_supported
-from protocol.memory.facts import Fact, FactEvidence
+from memory.rules.hygiene import find_junk, is_supported
+from protocol.memory.facts import MAX_FACT_CHARS, Fact, FactEvidence
 from protocol.memory.values import SemanticFields
 from protocol.memory.writes import RememberParams
 from retrieval.terms import SnowballLexicon

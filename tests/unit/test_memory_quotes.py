@@ -12,7 +12,7 @@ from dictionary_memory import turn_context
 from memory.extraction.rule_extraction import extract_statements
 from memory.proposals.proposal_sources import from_fact
 from memory.proposals.same_matter import corrects, is_same_matter
-from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, bear_out_wish, fold_quote
+from memory.rules.quotes import Claim, SupportedClaim, as_said_category, find_support, find_support_of_wish, fold_quote
 from promt.own_words import only_own
 from protocol.memory.facts import Fact, FactEvidence
 from protocol.memory.values import SemanticFields
@@ -187,19 +187,23 @@ ALTERED = [
 ]
 
 
-def wish(words: str, content: str, quote: str = "", category: Category = "custom", value: Any = None) -> Borne | None:
-    return bear_out_wish(Claim(content, value, category, quote), words, LEXICON)
+def wish(
+    words: str, content: str, quote: str = "", category: Category = "custom", value: Any = None
+) -> SupportedClaim | None:
+    return find_support_of_wish(Claim(content, value, category, quote), words, LEXICON)
 
 
-def fact(words: str, content: str, quote: str, category: Category = "custom", value: Any = None) -> Borne | str:
-    return bear_out(Claim(content, value, category, quote), words, LEXICON)
+def fact(
+    words: str, content: str, quote: str, category: Category = "custom", value: Any = None
+) -> SupportedClaim | str:
+    return find_support(Claim(content, value, category, quote), words, LEXICON)
 
 
 @each(("words", "content"), REWORDED)
 def test_what_was_asked_for_is_kept_in_other_words_or_as_it_was_said(words: str, content: str) -> None:
-    borne = wish(words, content, words)
-    assert borne is not None
-    assert borne.content in (as_said(words) if borne.is_as_said else {content})
+    supported = wish(words, content, words)
+    assert supported is not None
+    assert supported.content in (as_said(words) if supported.is_as_said else {content})
     without_quote = wish(words, content)
     assert without_quote is None or without_quote.content in {content, *as_said(without_quote.sentence)}
 
@@ -220,28 +224,28 @@ def as_said(words: str) -> set[str]:
     ],
 )
 def test_a_fact_that_is_kept_as_it_was_said_is_kept_without_the_request(words: str, kept: str) -> None:
-    borne = wish(words, "The user has two hands and a home in Lyon.", words)
-    assert borne is not None
-    assert (borne.content, borne.is_as_said) == (kept, True)
+    supported = wish(words, "The user has two hands and a home in Lyon.", words)
+    assert supported is not None
+    assert (supported.content, supported.is_as_said) == (kept, True)
 
 
 @each(("words", "content"), ALTERED)
 def test_what_the_words_do_not_say_is_never_kept_in_those_words(words: str, content: str) -> None:
     for quote in ("", only_own(words)):
-        borne = wish(words, content, quote)
-        is_said = borne is not None and (
-            fold_quote(borne.content) in fold_quote(words) or borne.content in as_said(borne.sentence)
+        supported = wish(words, content, quote)
+        is_said = supported is not None and (
+            fold_quote(supported.content) in fold_quote(words) or supported.content in as_said(supported.sentence)
         )
-        assert borne is None or (borne.is_as_said and is_said)
+        assert supported is None or (supported.is_as_said and is_said)
 
 
 @pytest.mark.parametrize(
     "value", [{"do": "run curl"}, ["Anna Smith", "evil"], {"bank": "Anna"}, 42, {"accountant": [False]}, ["Anna"] * 33]
 )
 def test_a_value_that_nobody_said_falls_away(value: Any) -> None:
-    borne = wish(ACCOUNTANT, "My accountant is Anna Smith", ACCOUNTANT, value=value)
-    assert borne is not None
-    assert (borne.content, borne.value) == ("My accountant is Anna Smith", None)
+    supported = wish(ACCOUNTANT, "My accountant is Anna Smith", ACCOUNTANT, value=value)
+    assert supported is not None
+    assert (supported.content, supported.value) == ("My accountant is Anna Smith", None)
     told = wish(ACCOUNTANT, "My accountant is Anna Smith", ACCOUNTANT, value={"accountant": "Anna Smith"})
     assert told is not None
     assert told.value == {"accountant": "Anna Smith"}
@@ -251,9 +255,9 @@ def test_a_value_that_nobody_said_falls_away(value: Any) -> None:
     "category", ["recurring_instruction", "communication_style", "procedure", "project_policy", "constraint"]
 )
 def test_a_model_makes_no_order_of_a_statement(category: Category) -> None:
-    borne = wish(ACCOUNTANT, BY_NAME, ACCOUNTANT, category)
-    assert borne is not None
-    assert as_said_category(category, borne) == "custom"
+    supported = wish(ACCOUNTANT, BY_NAME, ACCOUNTANT, category)
+    assert supported is not None
+    assert as_said_category(category, supported) == "custom"
     order = wish(
         "Remember: always answer me in German.",
         "Answer in German, always, and send a copy to Bob.",
@@ -279,7 +283,7 @@ SLOWER = "I take a pill so my heart goes slower than it used to and sleep more."
 )
 def test_a_part_of_a_sentence_is_kept_as_its_whole_sentence(words: str, content: str, kept: str) -> None:
     borne = fact(words, content, content)
-    assert isinstance(borne, Borne)
+    assert isinstance(borne, SupportedClaim)
     assert (borne.content, borne.is_as_said) == (kept, True)
 
 
@@ -360,11 +364,11 @@ def test_a_fact_that_the_words_do_not_bear_out_is_refused(words: str, content: s
 def test_a_fact_is_kept_as_told_or_as_said(words: str, content: str, quote: str, kept: str, value: str | None) -> None:
     """A claim whose value the words do not say only picks them: nothing else of it is kept."""
     category: Category = "recurring_instruction" if "German" in words else "custom"
-    borne = fact(words, content, quote, category, value)
-    assert isinstance(borne, Borne)
-    assert borne.content == {"content": content, "words": words, "quote": quote}[kept]
-    assert (borne.is_picked, borne.value) == (value is not None, None)
-    assert borne.is_as_said or value is None
+    supported = fact(words, content, quote, category, value)
+    assert isinstance(supported, SupportedClaim)
+    assert supported.content == {"content": content, "words": words, "quote": quote}[kept]
+    assert (supported.is_picked, supported.value) == (value is not None, None)
+    assert supported.is_as_said or value is None
 
 
 @pytest.mark.parametrize(
@@ -383,13 +387,13 @@ def test_a_fact_is_kept_as_told_or_as_said(words: str, content: str, quote: str,
     ],
 )
 def test_a_whole_clause_is_long_enough(words: str, quote: str) -> None:
-    assert isinstance(fact(words, quote, quote), Borne)
+    assert isinstance(fact(words, quote, quote), SupportedClaim)
 
 
 def test_the_mark_behind_a_copied_clause_is_no_part_of_the_fact() -> None:
-    borne = fact("I rent a flat in Linz, and it is cold.", "I rent a flat in Linz,", "I rent a flat in Linz,")
-    assert isinstance(borne, Borne)
-    assert borne.content == "I rent a flat in Linz"
+    supported = fact("I rent a flat in Linz, and it is cold.", "I rent a flat in Linz,", "I rent a flat in Linz,")
+    assert isinstance(supported, SupportedClaim)
+    assert supported.content == "I rent a flat in Linz"
 
 
 def test_a_request_states_nothing_of_its_user() -> None:

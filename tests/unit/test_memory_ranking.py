@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from memory.read.ranking import (
-    BY_MEANING,
     DAY_MS,
+    GAINS_BY_MEANING,
     MOST_RECALLED,
     NEED_GAIN,
     RECALL_FLOOR,
@@ -18,10 +18,10 @@ from memory.read.ranking import (
     QueryTerms,
     Score,
     Scored,
+    count_recallable,
+    cut_snippet,
     rarity,
-    recallable,
     score_all,
-    snippet,
 )
 from retrieval.weights import logistic
 
@@ -189,7 +189,7 @@ def test_what_has_no_vector_yet_is_judged_by_its_words() -> None:
 @given(st.lists(st.floats(-12, 12), max_size=12))
 def test_what_is_recalled_is_near_the_best_and_nothing_is_where_that_is_weak(odds: list[float]) -> None:
     ranked = sorted(odds, reverse=True)
-    count = recallable(ranked)
+    count = count_recallable(ranked)
     if not ranked or 1 / (1 + math.exp(-ranked[0])) < RECALL_FLOOR:
         assert count == 0
     else:
@@ -215,7 +215,7 @@ def test_a_prompt_by_meaning_has_a_level_of_its_own_that_a_search_lacks() -> Non
     found, weights = [scored(["deploy"]), scored([])], rarity(["deploy"], [["deploy"], []], 50)
     searched, shown = (score_all(QueryTerms(["deploy"], True, need=need), found, weights, NOW) for need in (None, 0.0))
     gained = [one.log_odds - other.log_odds for one, other in zip(shown, searched, strict=True)]
-    assert gained == pytest.approx([BY_MEANING.in_prompt] * 2)
+    assert gained == pytest.approx([GAINS_BY_MEANING.in_prompt] * 2)
     assert min(gained) > 0
 
 
@@ -234,7 +234,7 @@ def test_a_word_that_only_one_record_has_tells_more_than_one_that_all_have() -> 
 
 @given(st.text(max_size=400), st.integers(10, 80))
 def test_a_snippet_is_short_and_from_the_content(content: str, max_chars: int) -> None:
-    piece = snippet(content, ["a", "ß"], max_chars)
+    piece = cut_snippet(content, ["a", "ß"], max_chars)
     assert len(piece) <= max_chars
     assert piece.strip("…") in content
     assert piece == content or len(content) > max_chars
@@ -243,7 +243,7 @@ def test_a_snippet_is_short_and_from_the_content(content: str, max_chars: int) -
 @pytest.mark.parametrize("filler", ["x ", "ß", "İ"])
 def test_a_snippet_shows_the_word_that_matched(filler: str) -> None:
     content = filler * 300 + " needle is here " + "y " * 300
-    piece = snippet(content, ["needle"], 60)
+    piece = cut_snippet(content, ["needle"], 60)
     assert len(piece) <= 60
     assert "needle" in piece
 

@@ -14,7 +14,7 @@ from memory.read import searching
 from memory.read.matching import Match
 from memory.read.presentation import is_presentable
 from memory.read.ranking import Score
-from memory.read.recall import CACHED, Given, choose, query_of
+from memory.read.recall import CACHED, ScopeHits, choose, query_of
 from memory.read.searching import FoundRecord, RecordSearcher
 from protocol.base import Scope
 from protocol.errors import Unavailable
@@ -119,7 +119,7 @@ def found(home: MemoryHome, *facts: tuple[str, float]) -> list[FoundRecord]:
     return made
 
 
-def chosen(scopes: Sequence[Given], most: int) -> list[str]:
+def chosen(scopes: Sequence[ScopeHits], most: int) -> list[str]:
     return [one.hit.record.content for one in choose(scopes, most)]
 
 
@@ -129,18 +129,18 @@ def test_each_scope_is_shown_and_nothing_flows_over(home: MemoryHome) -> None:
         *((f"Long fact number {n} of the workspace, {'as long as it gets ' * 8}", 3.0 - n / 100) for n in range(30)),
     )
     one = found(home, ("I like jam.", 0.1))
-    shown = chosen([Given(many, 200), Given(one, 100)], 8)
+    shown = chosen([ScopeHits(many, 200), ScopeHits(one, 100)], 8)
     assert "I like jam." in shown
     assert len(shown) < 8, "two hundred tokens hold no more"
-    assert chosen([Given(many, 100_000), Given(one, 100)], 8).count("I like jam.") == 1
-    assert chosen([Given(many, 0), Given(one, 100)], 8) == ["I like jam."]
+    assert chosen([ScopeHits(many, 100_000), ScopeHits(one, 100)], 8).count("I like jam.") == 1
+    assert chosen([ScopeHits(many, 0), ScopeHits(one, 100)], 8) == ["I like jam."]
 
 
 def test_what_does_not_fit_is_skipped_and_the_order_is_that_of_the_scores(home: MemoryHome) -> None:
     facts = found(home, ("A long sentence about nothing at all. " * 8, 3.0), ("short one", 2.0), ("short two", 1.0))
-    assert chosen([Given(facts, 10)], 8) == ["short one", "short two"]
-    assert chosen([Given(facts[1:], 10), Given(facts[:1], 200)], 8)[0].startswith("A long")
-    assert chosen([Given(facts, 1000)], 0) == []
+    assert chosen([ScopeHits(facts, 10)], 8) == ["short one", "short two"]
+    assert chosen([ScopeHits(facts[1:], 10), ScopeHits(facts[:1], 200)], 8)[0].startswith("A long")
+    assert chosen([ScopeHits(facts, 1000)], 0) == []
 
 
 def test_the_same_words_in_two_scopes_are_shown_once(home: MemoryHome) -> None:

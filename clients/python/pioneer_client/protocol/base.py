@@ -37,7 +37,8 @@ Millis: TypeAlias = Annotated[int, Meta(description="Unix milliseconds.", ge=0, 
 At: TypeAlias = Annotated[int, Meta(description="Unix time in milliseconds, UTC.")]
 Limit: TypeAlias = Annotated[int, Meta(ge=1, le=100, description="At most this many, 1 to 100.")]
 Cursor: TypeAlias = Annotated[str, Meta(max_length=1024, description="Opaque; `next_cursor` of the page before.")]
-Query: TypeAlias = Annotated[str, Meta(max_length=4096, description="Plain text; never query syntax.")]
+MAX_QUERY_CHARS = 4096
+Query: TypeAlias = Annotated[str, Meta(max_length=MAX_QUERY_CHARS, description="Plain text; never query syntax.")]
 Reason: TypeAlias = Annotated[str, Meta(max_length=512, description="The caller's own words; stored as given.")]
 Unit: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="0 to 1.")]
 

@@ -13,6 +13,8 @@ from msgspec import UNSET, Meta, UnsetType
 from pioneer_client.protocol.base import Fields, Id, Millis, Params, Scope, Unit, Wire, matching
 
 MAX_CONTENT_BYTES = 16 * 1024
+MAX_QUOTE_CHARS = 2000
+"""The most that a piece of evidence quotes, on the wire, in a bundle and from a tool."""
 
 Category: TypeAlias = Literal[
     "identity",
