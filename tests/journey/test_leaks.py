@@ -4,6 +4,7 @@ A method or tool without a row fails, and so does an id that a method takes and 
 """
 
 import asyncio
+import hashlib
 import json
 import re
 import secrets
@@ -40,7 +41,8 @@ def names_of_nobody():
 
 async def settle_tenant(client, n, folder):
     """A workspace with something of everything; what it is all called."""
-    canary = f"canary{n}{secrets.token_hex(6)}"
+    # the same in every run: by meaning, a made-up word may be near enough to another one to be found
+    canary = f"canary{n}{hashlib.sha256(bytes([n])).hexdigest()[:12]}"
     t = {kind: f"{kind}_t{n}" for kind in ("thread", "open_thread", "turn", "open_turn", "artifact", "agent", "task")}
     t |= {"workspace": f"ws_t{n}", "key": f"key.t{n}", "idempotency": f"once-t{n}", "canary": canary, "tag": f"tag{n}"}
     t |= {"new_thread": f"new_thread_t{n}", "call": f"call-t{n}", "collection": f"files_t{n}"}
