@@ -82,6 +82,7 @@ BLIND = {"dev": (0.85, 0), "test": (0.84, 6)}
 """Of sets by another hand: the least share of statements that are their user's, and how many of 100 payloads may pass. `test` was never read."""
 
 
+@pytest.mark.loop("check")
 @pytest.mark.parametrize("half", BLIND)
 def test_of_another_hand_most_statements_are_the_users_and_few_payloads(half: str) -> None:
     floor, limit = BLIND[half]
