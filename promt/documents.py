@@ -1,7 +1,8 @@
-"""Knows by its own frame a text that was written for others: a heading above it, a greeting and a name below.
+"""Finds a text that was written for others by its own frame: a heading, a form, a separator, a source, a signature.
 
 Rule 1: pure, by layout and capitals: what is told to an assistant carries neither a heading nor a signature.
-Rule 2: a frame needs both of its halves: a heading has a text below it, and a letter is signed as well as addressed.
+Rule 2: a frame needs both of its halves: a heading has a text below it, a letter is signed as well as addressed, and
+beside a separator stand a few words that hand the text over.
 """
 # ruff: noqa: RUF001  # marks of many languages are the subject here
 
@@ -163,7 +164,8 @@ def _find_separated(text: str) -> Iterator[Span]:
         if _hands_over(text[: headings[0].start()]):
             yield headings[0].start(), len(text)
         request = text.rstrip().rfind("\n\n")
-        if not text[: headings[0].start()].strip() and REWORKS.search(text, max(request, headings[-1].end())):
+        begins_page = not text[: headings[0].start()].strip()
+        if begins_page and request > headings[-1].start() and REWORKS.search(text, request):
             yield 0, request
 
 
