@@ -15,11 +15,10 @@ from promt.handing_over import (
     HEADS_ORDER,
     INTRODUCES,
     KEEPS,
-    QUESTION,
     REWORKS,
     SUBJECT,
+    asks_anything,
     begins_request,
-    compile_works,
 )
 from promt.language.reader import either
 from promt.layout import LIST_MARK, QUOTED, SPEAKER, Span, TextBlock, sentences
@@ -69,10 +68,12 @@ class Least(NamedTuple):
 
     of_line: float
     of_end: float
+    may_be_alone: bool = False
+    """A paragraph may be nothing but the signature."""
 
 
 LEAST: Final = Least(0.5, 1.0)
-LEAST_OF_GREETED: Final = Least(0.25, 0.25)
+LEAST_OF_GREETED: Final = Least(0.25, 0.25, may_be_alone=True)
 """Below a greeting in a line of its own whatever ends with a name is a signature: "love from Oscar"."""
 
 
@@ -132,7 +133,7 @@ def _is_filled_form(said: str) -> bool:
     """Return whether a title stands above lines with a label each; one about the user heads their own list."""
     head, *lines = said.strip().split("\n")
     labelled = sum(SPEAKER.match(LIST_MARK.sub("", line)) is not None for line in lines)
-    is_theirs = is_about_user(head) or KEEPS.search(head) or INTRODUCES.search(head)
+    is_theirs = is_about_user(head) or _announces_own(head)
     return labelled >= LABELLED_LINES and not is_theirs and is_title(head) and SPEAKER.match(head) is None
 
 
@@ -141,9 +142,7 @@ def _leads_on(said: str) -> bool:
     line = said.strip()
     if "\n" in line or len(line) > TITLE_CHARS or not line.endswith((":", "：")):
         return False
-    if HEADS_ORDER.match(line) or is_about_user(line):
-        return False
-    return not any(one.search(line) for one in (KEEPS, INTRODUCES, ALWAYS))
+    return not (HEADS_ORDER.match(line) or ALWAYS.search(line) or is_about_user(line) or _announces_own(line))
 
 
 def _find_separated(text: str) -> Iterator[Span]:
@@ -176,14 +175,17 @@ def _hands_over(words: str) -> bool:
         return False
     if begins_request(said):  # "translate it, keep the rhythm"
         return True
-    if KEEPS.search(said) or INTRODUCES.search(said):
-        return False
-    return _asks(said) or not is_about_user(said)
+    return not _announces_own(said) and (_asks(said) or not is_about_user(said))
+
+
+def _announces_own(said: str) -> bool:
+    """Return whether words ask for what follows to be kept, or introduce their speaker."""
+    return bool(KEEPS.search(said) or INTRODUCES.search(said))
 
 
 def _asks(said: str) -> bool:
     """Return whether words ask their reader for something."""
-    return bool(QUESTION.search(said) or compile_works().search(said) or speaks_to_reader(said))
+    return asks_anything(said) or speaks_to_reader(said)
 
 
 def _find_letters(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
@@ -267,7 +269,7 @@ def _is_greeted(said: str) -> bool:
 def _is_signed(said: str, least: Least) -> bool:
     """Return whether a paragraph ends with somebody's name: a last line, or the words behind its last sentence."""
     above, _, line = _IN_BRACKETS.sub("", said.rstrip()).rpartition("\n")
-    if (above or least is LEAST_OF_GREETED) and LIST_MARK.match(line) is None and _is_name(line, least=least.of_line):
+    if (above or least.may_be_alone) and LIST_MARK.match(line) is None and _is_name(line, least=least.of_line):
         return True
     return _is_name(_behind_sentences(line), least=least.of_end)
 

@@ -114,6 +114,11 @@ def begins_request(said: str) -> bool:
     return compile_works().match(said) is not None
 
 
+def asks_anything(said: str) -> bool:
+    """Return whether words hold a question or a request."""
+    return QUESTION.search(said) is not None or compile_works().search(said) is not None
+
+
 def asks_for_rework(said: str) -> bool:
     """Return whether words ask for work that needs a text."""
     return REWORKS.search(said) is not None and compile_works().search(said) is not None

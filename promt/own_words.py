@@ -28,6 +28,7 @@ from promt.handing_over import (
     SUBJECT,
     THAT,
     Cover,
+    asks_anything,
     asks_for_rework,
     compile_works,
     find_cover,
@@ -319,7 +320,7 @@ def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
         return False
     start, end = next(sentences(text, last.start, last.end))
     opening = text[start:end]
-    is_asked = compile_works().search(opening) is not None or QUESTION.search(opening) is not None
+    is_asked = asks_anything(opening)
     points = POINTS_AHEAD.search(opening) or POINTS.search(opening)
     points = points or (THAT.search(opening) if compile_works().search(opening) else None)
     if points is None or SUBJECT.search(opening[: points.start()]) or (end < last.end and COLON.search(opening)):
@@ -330,8 +331,7 @@ def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
 
 def _asks(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph holds a question or a request."""
-    said = text[block.start : block.end]
-    return QUESTION.search(said) is not None or compile_works().search(said) is not None
+    return asks_anything(text[block.start : block.end])
 
 
 def _last_sentence(text: str, block: TextBlock) -> str:
@@ -349,8 +349,7 @@ def _find_material_before(text: str, blocks: Sequence[TextBlock], first: int, la
 
 def _only_asks(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph is nothing but questions and requests."""
-    said = [text[start:end] for start, end in sentences(text, block.start, block.end)]
-    return all(QUESTION.search(one) or compile_works().search(one) for one in said)
+    return all(asks_anything(text[start:end]) for start, end in sentences(text, block.start, block.end))
 
 
 def _is_mostly_about_user(text: str, block: TextBlock) -> bool:

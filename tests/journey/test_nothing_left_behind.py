@@ -33,7 +33,7 @@ async def erase_alone(client: GatewayClient, memory_id: str, **more: Any) -> dic
     return await erase(client, memory_id, include_sources=False, **more)
 
 
-# -- earlier versions ------------------------------------------------------------------------------------------------
+# -- earlier versions -------------------------------------------------------------------------------------------------
 
 
 @journey
@@ -92,7 +92,7 @@ async def test_an_erase_with_sources_takes_what_earlier_values_said(tmp_path: Pa
     assert files_holding(den, [first, second, last]) == set()
 
 
-# -- turns that are under way ------------------------------------------------------------------------------------------
+# -- turns that are under way -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_elsewhere", [False, True])
@@ -153,7 +153,7 @@ async def test_an_extraction_that_is_repeated_after_an_erase_keeps_no_mark(tmp_p
         assert tables_holding(den, [word]) == set()
 
 
-# -- what a turn keeps beside its messages -------------------------------------------------------------------------------
+# -- what a turn keeps beside its messages ----------------------------------------------------------------------------
 
 
 @journey
@@ -198,7 +198,7 @@ async def test_the_plan_of_a_turn_that_began_before_an_erase_names_no_key(tmp_pa
     assert files_holding(den, [word]) == set()
 
 
-# -- conversations that are brought in -----------------------------------------------------------------------------------
+# -- conversations that are brought in --------------------------------------------------------------------------------
 
 
 def brought(said: str, source: str, **more: Any) -> dict[str, Any]:
@@ -253,7 +253,7 @@ async def test_a_conversation_that_is_brought_in_again_brings_no_memory_back(tmp
         assert (await erase(client, record["memory_id"]))["receipt"]["complete"]
 
         async def found() -> tuple[int, int]:
-            """How many turns say it, and how many memories and proposals there are."""
+            """Return the number of turns that say it, and those of memories and of proposals."""
             await drain(client)
             asked = {"workspace_id": "ws_here", "query": word}
             hits = (await client.request("thread_episodic/search", asked))["hits"]
@@ -273,7 +273,7 @@ async def test_a_conversation_that_is_brought_in_again_brings_no_memory_back(tmp
         assert await found() == (3, 1)  # whoever asks anew is heard
 
 
-# -- other workspaces ----------------------------------------------------------------------------------------------------
+# -- other workspaces -------------------------------------------------------------------------------------------------
 
 
 @journey
@@ -317,7 +317,7 @@ async def test_words_in_another_workspace_are_taken_out_or_named(tmp_path: Path)
     assert [name for name, data in kept.items() if any(face in data for face in faces(word))] == []
 
 
-# -- other scopes ----------------------------------------------------------------------------------------------------
+# -- other scopes -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["tombstone", "erase"])
@@ -350,7 +350,7 @@ async def test_what_a_user_forgot_is_noted_in_no_scope_that_they_see_it_in(tmp_p
         assert [one["memory_id"] for one in await every(client, "memory/list", "records")] == [kept]
 
 
-# -- files of the user -----------------------------------------------------------------------------------------------
+# -- files of the user ------------------------------------------------------------------------------------------------
 
 
 @journey

@@ -27,7 +27,8 @@ LOOPS_OF_FOLDER = {
 """The loops of a test that no `@pytest.mark.loop(...)` of its own or of its module names. A journey through a door is
 marked for `test`, a unit that takes seconds for `check`, and a test that has a size for a campaign, too."""
 SEED = "PIONEER_SEED"
-"""The variable whose number is the chance of a campaign: it draws the same rows of matrices, and cuts power at the same places, again."""
+"""The variable that seeds a campaign: with its number the same rows of matrices are drawn, and power is cut at the
+same places, again."""
 TESTS = Path(__file__).resolve().parents[1]
 
 

@@ -385,7 +385,7 @@ def play(house: House, work: Work, forget: Callable[[House], Awaitable[None]], a
 OF_PROJECTS = [forget_scope, delete_workspace]
 """What reaches a workspace's facts otherwise than the user's own."""
 MET = ((WORKS, FORGETS, False), ((*WORKS, *NOTES), OF_PROJECTS, True))
-"""Which works meet which forgettings, of facts of the user and of a workspace."""
+"""The pairs of a work and a forgetting that meet, of facts of the user and of a workspace."""
 CASES = [(work, forget, is_of) for works, forgets, is_of in MET for work in works for forget in forgets]
 IN_CHECK = {(work, forgets[n % len(forgets)], is_of) for works, forgets, is_of in MET for n, work in enumerate(works)}
 """Each work once, and each forgetting."""
