@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import random
 import time
 from dataclasses import dataclass, field
@@ -19,9 +20,10 @@ ROUNDS = -(-KILLS // HOMES)
 REPEATS = max(5, KILLS // 10)
 TURNS_EACH = 8
 THREADS = ("thr_1", "thr_2", "thr_3")
-LATEST_KILL_TURNS = 3
-"""A kill comes at the latest after so many times what the first turn of a process takes alone, on this machine as it is
-now: by then some dozens of operations are answered, a turn or two of each thread, and some are under way."""
+TURNS_BEFORE_KILL = (0, 1, 3)
+"""How many turns end before a kill, in every round the next number, however slow the machine is. The kill comes at a
+random moment after them, within what the first turn of a process takes alone: some dozens of operations are answered
+by then, and some are under way."""
 
 WORKSPACE = {"kind": "workspace", "key": "ws_here"}
 
@@ -140,8 +142,17 @@ async def first_turn(den, known, number):
         return time.monotonic() - began
 
 
-async def load(client, known, rng, numbers, latest):
-    """Everything at once, until the process is dead."""
+async def kill_later(client, turns, seconds):
+    """Kill a process so many seconds after so many of its turns have ended."""
+    ended = set()
+    while len(ended) < turns:
+        told = await client.wait_for("turn/completed", lambda told: told["turn_id"] not in ended)
+        ended.add(told["turn_id"])
+    asyncio.get_running_loop().call_later(seconds, client.kill)
+
+
+async def load(client, known, rng, numbers, turns, seconds):
+    """Everything at once, until the process is dead: so many turns have ended then, and up to so many seconds more."""
     tasks = [
         asyncio.create_task(work)
         for work in (
@@ -150,9 +161,9 @@ async def load(client, known, rng, numbers, latest):
             keep_forgetting(client, known, rng),
             keep_importing(client, known),
             *(keep_talking(client, known, thread, numbers[n::3]) for n, thread in enumerate(THREADS)),
+            kill_later(client, turns, rng.uniform(0.0, seconds)),
         )
     ]
-    asyncio.get_running_loop().call_later(rng.uniform(0.0, latest), client.kill)
     for ended in await asyncio.gather(*tasks, return_exceptions=True):
         if ended is not None and not isinstance(ended, ConnectionClosed):
             raise ended
@@ -243,20 +254,22 @@ async def kill_again_and_again(tmp_path, seed):
         ]
     )
     known = Known()
-    latest = LATEST_KILL_TURNS * await first_turn(den, known, numbers.pop())
-    for turn in range(ROUNDS + 1):
+    seconds = await first_turn(den, known, numbers.pop())
+    turns = itertools.cycle(TURNS_BEFORE_KILL)
+    for kills in range(ROUNDS + 1):
         client = await den.spawn()
         interrupted = (await hello(client))["interrupted_turns"]
         for thread_id in THREADS:
             await client.request("thread/start", {"thread_id": thread_id})
         await settle(client, known, interrupted)
         await drain(client)
-        sizes = 4 if turn < ROUNDS else 200
+        sizes = 4 if kills < ROUNDS else 200
         await check(client, known, lambda of, most=sizes: rng.sample(sorted(of), min(most, len(of))))
-        if turn == ROUNDS:
+        if kills == ROUNDS:
             assert await client.close() == 0
         else:
-            await load(client, known, rng, numbers[turn * TURNS_EACH : (turn + 1) * TURNS_EACH], latest)
+            said = numbers[kills * TURNS_EACH : (kills + 1) * TURNS_EACH]
+            await load(client, known, rng, said, next(turns), seconds)
     assert min(map(len, (known.kept, known.forgotten, known.completed, known.imported))) >= ROUNDS // 4
 
 
