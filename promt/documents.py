@@ -162,9 +162,10 @@ def _find_separated(text: str) -> Iterator[Span]:
     if len(headings) > 1:
         if _hands_over(text[: headings[0].start()]):
             yield headings[0].start(), len(text)
-        request = text.rstrip().rfind("\n\n")
+        request = max(text.rstrip().rfind("\n\n"), 0)
         begins_page = not text[: headings[0].start()].strip()
-        if begins_page and request > headings[-1].start() and REWORKS.search(text, request):
+        has_text = "\n" in text[headings[-1].start() : request].strip()  # else a user asks below a heading of their own
+        if begins_page and has_text and _hands_over(text[request:]):
             yield 0, request
 
 

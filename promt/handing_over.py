@@ -138,7 +138,7 @@ class Cover(NamedTuple):
     is_asked: bool = False
     """A request or a question hands over what it points at; words that only point may announce one's own."""
     is_lined: bool = False
-    """It asks for work on a text, or asks of one that it points at, and that begins on the next line."""
+    """It asks for work on a text, asks of one that it points at, or points ahead, and that begins on the next line."""
 
 
 def find_cover(text: str, block: TextBlock) -> Cover | None:
@@ -164,6 +164,7 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
         head = bare[: colon.end()] if colon else bare
         is_kept = may_hand is not None and (_KEPT.search(head) or INTRODUCES.search(head)) is not None
         is_kept = is_kept and not (works and REWORKS.search(works[0]))  # "translate it, keep the rhythm"
+        ends_line = text[end : block.end].lstrip(" \t")[:1] == "\n"
         ends_label = colon is not None and colon.end() == len(bare)
         names = not (works or points) and names_text(bare, block, has_colon=ends_label)
         if works and colon and not is_kept:
@@ -176,14 +177,14 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
             is_asked = bool(points and asks) or (pointed is not None and _is_request(bare))
             is_sure = bool(works or points or names) or (found is not None and found.is_sure)
             asks_for_text = bool((points and asks) or (works and REWORKS.search(bare)))
-            is_lined = asks_for_text and text[end : block.end].lstrip(" \t")[:1] == "\n"
+            is_lined = asks_for_text and ends_line
             found = Cover(end, is_sure, pointed, is_asked, is_lined)
             if is_lined:
                 return found
         elif is_kept or (ends_label and not names):
             continue
         elif names or ahead or (points and not SUBJECT.search(bare) and block.end - block.start <= HANDING_CHARS):
-            found = Cover(end, True)
+            found = Cover(end, True, is_lined=ahead is not None and ends_line)
     return found
 
 

@@ -118,6 +118,7 @@ _WEAK: Final = (
     compile_late(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
     compile_late(r"[^\n]*\S(?:\t|[ \t]\|[ \t]+)\S"),  # columns
     compile_late(r"[ \t]*(?:\[[ xX]\]|[☐☑☒]) "),  # a list to tick off
+    compile_late(r"(?: {1,3}|\t)[a-z_][\w-]{1,30}:(?:[ \t]|$)"),  # settings below a heading of their own
 )
 _DIALOGUE = compile_late(r"[ \t]*[—―][ \t]+\S")
 _CALLS = compile_late(r"[?!？！]")

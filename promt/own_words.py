@@ -196,9 +196,9 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
     prose = [at for at, block in enumerate(blocks) if not block.is_formed]
     if prose and _is_about_before(text, blocks[prose[-1]], is_alone=len(prose) == 1):
         lead = prose[0]
-        is_lead = lead != prose[-1] and not _asks(text, blocks[prose[-1]])
+        is_lead = lead != prose[-1] and not _asks_at_edge(text, blocks[prose[-1]])
         is_lead = is_lead and (
-            _asks(text, blocks[lead]) or COLON.search(_last_sentence(text, blocks[lead])) is not None
+            _asks_at_edge(text, blocks[lead]) or COLON.search(_last_sentence(text, blocks[lead])) is not None
         )
         prose = prose if is_lead else [*_find_material_before(text, blocks, lead, prose[-1]), prose[-1]]
     for number, at in enumerate(prose):
@@ -220,7 +220,7 @@ def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
         size = sum(blocks[one].end - blocks[one].start for one in following)
         is_on_the_way = not is_inside and bool(rest)  # a user who goes on speaking has handed over nothing yet
         is_handed = cover.is_sure or (number == 0 and len(following) == 1 and _hands_over(text, block))
-        if not is_handed and (size <= ASIDE_CHARS or is_on_the_way):
+        if (not is_handed and (size <= ASIDE_CHARS or is_on_the_way)) or (is_on_the_way and len(rest) > size):
             continue
         before = [blocks[one] for one in prose[:number]]
         if number and following and _only_asks(text, blocks[prose[-1]]):
@@ -332,6 +332,12 @@ def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
 def _asks(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph holds a question or a request."""
     return asks_anything(text[block.start : block.end])
+
+
+def _asks_at_edge(text: str, block: TextBlock) -> bool:
+    """Return whether the first or the last sentence of a paragraph asks: in the middle a page may ask anything."""
+    ranges = list(sentences(text, block.start, block.end))
+    return any(asks_anything(text[slice(*one)]) for one in (ranges[0], ranges[-1]))
 
 
 def _last_sentence(text: str, block: TextBlock) -> str:
