@@ -116,6 +116,7 @@ _WEAK: Final = (
         r"[ \t]*[\[(]?[^\s\[\](),]{2,10},? +\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?: ?[APap]\.?[Mm]\.?)?(?:[\])]| [-–] )"
     ),
     compile_late(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
+    compile_late(r"(?!\d{1,3}(?:,\d{3})+\b)(?:[^\s,;]+[,;]){2}\S"),  # columns of which the first are numbers
     compile_late(r"[^\n]*\S(?:\t|[ \t]\|[ \t]+)\S"),  # columns
     compile_late(r"[ \t]*(?:\[[ xX]\]|[☐☑☒]) "),  # a list to tick off
     compile_late(r"(?: {1,3}|\t)[a-z_][\w-]{1,30}:(?:[ \t]|$)"),  # settings below a heading of their own
