@@ -15,7 +15,6 @@ from promt.handing_over import (
     HEADS_ORDER,
     INTRODUCES,
     KEEPS,
-    REWORKS,
     SUBJECT,
     asks_anything,
     begins_request,
@@ -152,7 +151,7 @@ def _find_separated(text: str) -> Iterator[Span]:
     """
     lines = list(_SEPARATES.finditer(text))
     if lines:
-        is_below, is_above = _hands_over(text[: lines[0].start()]), _hands_over(text[lines[-1].end() :])
+        is_below, is_above = _may_hand_over(text[: lines[0].start()]), _may_hand_over(text[lines[-1].end() :])
         if is_below and is_above and len(lines) == 1:  # the longer one is the text
             is_below = len(text) - lines[0].end() > lines[0].start()
             is_above = not is_below
@@ -160,16 +159,16 @@ def _find_separated(text: str) -> Iterator[Span]:
             yield lines[0].end() if is_below else 0, lines[-1].start() if is_above else len(text)
     headings = list(_MARKDOWN_HEADING.finditer(text))
     if len(headings) > 1:
-        if _hands_over(text[: headings[0].start()]):
+        if _may_hand_over(text[: headings[0].start()]):
             yield headings[0].start(), len(text)
         request = max(text.rstrip().rfind("\n\n"), 0)
         begins_page = not text[: headings[0].start()].strip()
         has_text = "\n" in text[headings[-1].start() : request].strip()  # else a user asks below a heading of their own
-        if begins_page and has_text and _hands_over(text[request:]):
+        if begins_page and has_text and _may_hand_over(text[request:]):
             yield 0, request
 
 
-def _hands_over(words: str) -> bool:
+def _may_hand_over(words: str) -> bool:
     """Return whether a few words ask for something, or say nothing of the user."""
     said = words.strip()
     if not 0 < len(said) <= ASKED_CHARS:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from memory.hooks.policy import USER_ASKED
-from memory.rules.quotes import shares_words, telling_terms
+from memory.rules.claim_words import shares_words, telling_terms
 from promt.handing_over import COLON
 from promt.intents import detect
 from promt.language.reader import either, whole

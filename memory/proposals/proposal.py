@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from memory.ports import Collaborators
 from memory.rows.evidence import add_evidence
 from memory.rows.record_columns import CLEANED, texts_of_details
+from memory.rules.claim_words import fold_quote
 from memory.rules.hygiene import UNSUPPORTED, Junk, find_junk, is_supported
 from memory.rules.identity import value_text
 from memory.rules.obligations import Ask
-from memory.rules.quotes import fold_quote
 from memory.rules.sensitivity import Findings, clean_value, judge
 from memory.rules.write_plan import ORIGINS, Origin
 from promt.intents import keep_savable

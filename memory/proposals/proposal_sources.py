@@ -14,18 +14,11 @@ from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
 from memory.rows.store import Stored, to_column
 from memory.rules.categories import PROJECT_CATEGORIES
+from memory.rules.claim_words import fold_quote
 from memory.rules.identity import SINGLE_ATTRIBUTES, key_part
 from memory.rules.obligations import find_ask_of_name
 from memory.rules.paths import require_path
-from memory.rules.quotes import (
-    Claim,
-    SupportedClaim,
-    as_said_category,
-    find_sentence,
-    find_support,
-    fold_quote,
-    near_sentence,
-)
+from memory.rules.quotes import Claim, SupportedClaim, as_said_category, find_sentence, find_support, near_sentence
 from memory.rules.sensitivity import clean
 from promt.intents import detect, find_unsaved
 from protocol.errors import CallerError

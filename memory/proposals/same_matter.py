@@ -13,8 +13,8 @@ from memory.extraction.rule_extraction import extract_statements
 from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
 from memory.rows.store import active_by_key
+from memory.rules.claim_words import holds, telling_terms
 from memory.rules.identity import FactIdentity, identify
-from memory.rules.quotes import holds, telling_terms
 from memory.rules.same_words import stands_in
 from promt.language.reader import whole
 from promt.patterns import compile_late

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from memory.extraction.rule_extraction import extract_statements
 from memory.rules.categories import OBEYED
+from memory.rules.claim_words import CLAUSE_MARK, OBLIGES
 from memory.rules.hygiene import find_junk
-from memory.rules.quotes import CLAUSE_MARK, OBLIGES
 from promt.handing_over import KEEPS
 from promt.intents import detect
 from promt.language.reader import either, whole

@@ -1,34 +1,43 @@
 """Compares claims with the user's own words: a claim is kept only as far as its quote supports it.
 
 Rule 1: pure. A quote counts where it stands in the user's own words, and is long enough to be a statement.
-Rule 2: a claim may lack words of its quote, and add those of `[quotes] added` that any retelling adds. With other words
-it is not the user's claim.
+Rule 2: with words that stand neither in its quote nor in any retelling (`claim_words`) it is not the user's claim.
 Rule 3: a claim of a category that a model obeys is kept in the user's sentence, never as it was retold.
 """
 # ruff: noqa: RUF001  # words of many languages are the subject here
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple, cast
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from memory.extraction.rule_extraction import extract_statements
-from memory.extraction.unspaced import UNSPACED, pieces_of
+from memory.extraction.unspaced import UNSPACED
 from memory.rules.categories import OBEYED
+from memory.rules.claim_words import (
+    CLAUSE_MARK,
+    OBLIGES,
+    adds_words,
+    count_true_denials,
+    fold_quote,
+    is_of_another,
+    is_within,
+    rests_on,
+    says_the_same,
+    shares_words,
+    telling_terms,
+    turns_of,
+)
 from memory.rules.hygiene import FRAGMENT, NOBODY, find_junk
-from memory.rules.identity import fold_text
-from memory.rules.same_words import TELLING_WORD, WORD, denials_in, figures_in, fold_word
-from promt.handing_over import BEGINS_QUESTION, KEEPS, begins_request
+from promt.handing_over import BEGINS_QUESTION
 from promt.intents import detect, keep_savable
-from promt.language.reader import either, list_words, whole
+from promt.language.reader import either
 from promt.layout import sentences
 from promt.own_words import ASKED_AGAIN
 from promt.patterns import compile_late
 from promt.speaker import is_about_user
 from protocol.memory.values import ReasonCode
 from protocol.record import Category
-from protocol.saying import TYPOGRAPHY
 from protocol.seams.ports import Lexicon
 
 MIN_TERMS: Final = 4
@@ -45,26 +54,10 @@ MAX_BEFORE: Final = 8
 """The most sentences before one that are kept with it to tell who "he" is."""
 MAX_SAID_CHARS: Final = 1200
 """A longer sentence is not kept as it was said: it is no fact."""
-MAX_LEAVES: Final = 32
-"""The most texts, numbers and names in a value that is compared with a quote."""
-ASKED_WORDS: Final = 12
-"""The words of one question to the lexicon, which returns at most 32 terms of a query."""
-STEM_CHARS: Final = 4
-"""The fewest letters of a stem."""
 ALIKE: Final = 0.84
 """The least ratio of `SequenceMatcher` at which a sentence is taken for the source of a quote that stands nowhere: a
 model mends spelling where it copies."""
-RESTED_ON: Final = 0.5
-"""The least share of a claim's telling terms that stand in a sentence about the same thing."""
 
-OBLIGES: Final = compile_late(lambda: whole("quotes", "obliges"), re.IGNORECASE)
-_TURNS: Final = compile_late(lambda: whole("quotes", "turns"), re.IGNORECASE)
-"""Words without which a sentence says something else, though no index holds them."""
-_OF_USER: Final = compile_late(
-    lambda: rf"\b(?:{either('quotes', 'of_user', spaced=True)})|{either('quotes', 'of_user', spaced=False)}",
-    re.IGNORECASE,
-)
-CLAUSE_MARK: Final = compile_late(r"[,;:，、；：—–]\s*")
 _LEADS_UP: Final = compile_late(lambda: rf"(?:{either('quotes', 'leads_up')})\W*$")
 """Ends a statement that a question follows in the same sentence."""
 _CLAUSE_END: Final = ".!。！ "
@@ -72,8 +65,6 @@ _GOES_ON: Final = ",;，；、 "
 """Marks at the end of a clause that was copied out of its sentence."""
 _STOP: Final = compile_late(r"(?<=[.!?])\s+")
 _LABEL: Final = compile_late(r"[:：–—]|^[ \t]*(?:[-*•・·]|\[[ xX]?\]|\(?\d{1,2}[.)])", re.MULTILINE)
-_REMINDER: Final = compile_late(lambda: either("quotes", "reminder"), re.IGNORECASE)
-"""Asks by a denial that something be kept ("don't forget that …"): it denies nothing of the fact."""
 
 
 class Claim(NamedTuple):
@@ -98,11 +89,6 @@ class SupportedClaim(NamedTuple):
     """The content is words of the user, not the claim's."""
     is_picked: bool = False
     """The claim said more than its sentence, so that nothing of it is the user's but the choice of the sentence."""
-
-
-def fold_quote(text: str) -> str:
-    """Return a quote as it is compared: as `fold_text` folds, with typographic quotes and dashes as ASCII."""
-    return fold_text(text.translate(TYPOGRAPHY))
 
 
 @lru_cache(maxsize=ASKED_AGAIN)  # each claim of a turn asks for the same message several times
@@ -150,22 +136,23 @@ def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim 
         is_told = len(lexicon.index_terms(claim.quote)) >= MIN_PART and _is_statement(sentence, sentence, lexicon)
         return (
             _pick_sentence(claim, sentence, lexicon)
-            if is_told and not _adds(claim.content, sentence, lexicon)
+            if is_told and not adds_words(claim.content, sentence, lexicon)
             else "quote_too_short"
         )
-    if _adds(claim.content, sentence, lexicon):
+    if adds_words(claim.content, sentence, lexicon):
         if is_asked:
             return _as_said(claim, sentence, lexicon)
         return (
-            _pick_sentence(claim, sentence, lexicon) if _rests_on(claim.content, sentence, lexicon) else "beyond_quote"
+            _pick_sentence(claim, sentence, lexicon) if rests_on(claim.content, sentence, lexicon) else "beyond_quote"
         )
     is_obeyed = claim.category in OBEYED or OBLIGES.search(claim.content) is not None
-    is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
+    denials = {count_true_denials(claim.quote), count_true_denials(sentence)}
+    is_turned = turns_of(claim.content) != turns_of(claim.quote) or len(denials) > 1
     if is_obeyed and _asks_after(claim.quote, sentence) and not _is_clause(claim.quote, sentence):
         return "beyond_quote"  # it asks about the order of another: "the page says always to …, is that so?"
-    if is_obeyed or is_turned or _is_of_another(claim.content, sentence):
+    if is_obeyed or is_turned or is_of_another(claim.content, sentence):
         return _as_said(claim, sentence, lexicon)
-    value = claim.value if _is_within(claim.value, sentence, lexicon) else None
+    value = claim.value if is_within(claim.value, sentence, lexicon) else None
     return SupportedClaim(claim.content, value, claim.quote, sentence)
 
 
@@ -185,11 +172,11 @@ def find_support_of_wish(claim: Claim, text: str, lexicon: Lexicon) -> Supported
         return None  # the message is about something else
     if (
         claim.category in OBEYED
-        or _is_of_another(claim.content, sentence)
-        or not _says_the_same(claim.content, sentence, lexicon)
+        or is_of_another(claim.content, sentence)
+        or not says_the_same(claim.content, sentence, lexicon)
     ):
         return _as_said(claim._replace(quote=quote), sentence, lexicon)
-    value = claim.value if _is_within(claim.value, sentence, lexicon) else None
+    value = claim.value if is_within(claim.value, sentence, lexicon) else None
     return SupportedClaim(claim.content, value, quote, sentence)
 
 
@@ -221,12 +208,6 @@ def as_said_category(category: Category, supported: SupportedClaim) -> Category:
     return category if stated & OBEYED or OBLIGES.search(supported.sentence) else "custom"
 
 
-def shares_words(words: str, text: str, lexicon: Lexicon) -> bool:
-    """Return whether a telling term of `words` is in `text`."""
-    known = {*lexicon.index_terms(text), *pieces_of(text)}
-    return any(holds(term, known) for term in telling_terms(words, lexicon))
-
-
 def _nearest(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim | ReasonCode:
     """Return the sentence that a quote copies with small differences, or the reason why it supports nothing."""
     if fold_quote(claim.quote) in fold_quote(text):
@@ -249,35 +230,6 @@ def _asks_after(quote: str, sentence: str) -> bool:
     return is_question and not detect(sentence).remember
 
 
-def _rests_on(content: str, sentence: str, lexicon: Lexicon) -> bool:
-    """Return whether a claim that adds words is still about what its sentence states.
-
-    It shares a word with a sentence about the user, or half of its words with another one. With a number, denial or
-    obligation of its own it is another claim; and a sentence that only asks states nothing.
-    """
-    stating = [one for one in CLAUSE_MARK.split(sentence) if not (BEGINS_QUESTION.match(one) or begins_request(one))]
-    if _alters(content, sentence) or not stating:
-        return False
-    known = {*lexicon.index_terms(sentence), *pieces_of(sentence)}
-    telling = telling_terms(content, lexicon)
-    shared = sum(holds(term, known) or _is_mistyped(term, known) for term in telling)
-    return shared > 0 and (any(map(is_about_user, stating)) or shared >= RESTED_ON * len(telling))
-
-
-def _is_mistyped(term: str, known: set[str]) -> bool:
-    """Return whether a known term is the same but for about one letter; short terms are never taken for mistyped."""
-    return len(term) > STEM_CHARS and any(
-        abs(len(other) - len(term)) <= 1 and _common(term, other) + _common(term[::-1], other[::-1]) >= len(term) - 1
-        for other in known
-        if len(other) > STEM_CHARS
-    )
-
-
-def _common(one: str, other: str) -> int:
-    """Return how many letters two words begin with in common."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-
-
 def _as_said(claim: Claim, sentence: str, lexicon: Lexicon) -> SupportedClaim:
     """Return the user's sentence in place of a claim's words; only its quote where the sentence is long, or asks."""
     is_part = _asks_after(claim.quote, sentence) or len(sentence) > MAX_SAID_CHARS
@@ -292,7 +244,7 @@ def _without_request(sentence: str, lexicon: Lexicon) -> str:
     if not detect(sentence).remember:
         return sentence
     stated = (fact.content for fact in extract_statements({"": sentence}))
-    return next((said for said in stated if _says_the_same(said, sentence, lexicon)), sentence)
+    return next((said for said in stated if says_the_same(said, sentence, lexicon)), sentence)
 
 
 def _with_antecedent(sentence: str, text: str) -> str:
@@ -372,122 +324,12 @@ def _is_clause(quote: str, sentence: str) -> bool:
     return any(wanted == fold_quote(clause).rstrip(_CLAUSE_END) for clause in CLAUSE_MARK.split(sentence))
 
 
-def _chunks(text: str) -> Iterator[list[str]]:
-    """Yield the words of a text, `ASKED_WORDS` at a time."""
-    words = WORD.findall(text)
-    for start in range(0, len(words), ASKED_WORDS):
-        yield words[start : start + ASKED_WORDS]
-
-
-def telling_terms(text: str, lexicon: Lexicon) -> list[str]:
-    """Return the terms, in order, of the words that tell something.
-
-    Function words are left out, and words that any retelling adds. The stem of a word depends on the language of its
-    sentence, so that the whole text is asked for the terms, and each word only for its own.
-    """
-    found: list[str] = []
-    for words in _chunks(UNSPACED.sub(" ", text)):
-        asked = set(lexicon.query_terms(f"{TELLING_WORD} {' '.join(words)}"))
-        for word in words:
-            if fold_word(word) not in _list_added_words() and not KEEPS.fullmatch(word):
-                terms = lexicon.index_terms(word)
-                stems = [term for term in terms[:1] if term.startswith(tuple(one for one in asked if len(one) > 2))]
-                found += [term for term in terms if term in asked] or stems
-    return [*found, *sorted(pieces_of(text))]
-
-
-@cache
-def _list_added_words() -> frozenset[str]:
-    """Return the words that a retelling adds: who is meant, that somebody has a name, that a thing is liked."""
-    return frozenset(list_words("quotes", "added"))
-
-
-def holds(term: str, known: set[str]) -> bool:
-    """Return whether a term is known, or one with the same stem: endings are grammar."""
-    if term in known:
-        return True
-    if not term.isalpha() or len(term) <= STEM_CHARS:
-        return False
-    stem = term[: max(STEM_CHARS, len(term) - 2)]
-    return any(other.startswith(stem) and abs(len(other) - len(term)) <= STEM_CHARS - 1 for other in known)
-
-
-def _adds(content: str, quote: str, lexicon: Lexicon) -> bool:
-    """Return whether the content has a term, number, address, denial or obligation that the quote has not."""
-    if fold_quote(content) in fold_quote(quote):
-        return False
-    known = {*lexicon.index_terms(quote), *pieces_of(quote)}
-    return not all(holds(term, known) for term in telling_terms(content, lexicon)) or _alters(content, quote)
-
-
-def _alters(content: str, quote: str) -> bool:
-    """Return whether the content has a number, denial or obligation that the quote has not."""
-    if not figures_in(content) <= figures_in(quote) or _denials(content) > _denials(quote):
-        return True
-    return OBLIGES.search(content) is not None and OBLIGES.search(quote) is None
-
-
-def _is_of_another(content: str, sentence: str) -> bool:
-    """Return whether the content is about the user and its sentence is not."""
-    return _OF_USER.search(content) is not None and not (is_about_user(sentence) or _OF_USER.search(sentence))
-
-
-def _denials(text: str) -> int:
-    """Return how many words of a text deny something, but for a request to keep it."""
-    return denials_in(_REMINDER.sub(" ", text.replace("’", "'")))
-
-
-def _turns_of(text: str) -> tuple[int, list[str]]:
-    """Return the denials of a text and its words of `[quotes] turns`, sorted."""
-    return _denials(text), sorted(found.casefold() for found in _TURNS.findall(text))
-
-
-def _says_the_same(content: str, sentence: str, lexicon: Lexicon) -> bool:
-    """Return whether the content states the whole sentence in its order, but for the request to keep it."""
-    stated = _REMINDER.sub(" ", sentence.replace("’", "'"))
-    return (
-        telling_terms(content, lexicon) == telling_terms(stated, lexicon)
-        and _turns_of(content) == _turns_of(stated)
-        and figures_in(content) == figures_in(stated)
-        and OBLIGES.findall(content.casefold()) == OBLIGES.findall(stated.casefold())
-    )
-
-
 def _sentence_like(content: str, text: str, lexicon: Lexicon) -> str:
     """Return the user's sentence that a claim without a quote rests on: the first that holds all of it.
 
     Else it is the first that asks to keep some of it; "" where there is none.
     """
     said = [stretch[start:end] for stretch in _savable(text) for start, end in sentences(stretch)]
-    holding = (one for one in said if telling_terms(content, lexicon) and not _adds(content, one, lexicon))
+    holding = (one for one in said if telling_terms(content, lexicon) and not adds_words(content, one, lexicon))
     asking = (one for one in said if shares_words(content, one, lexicon) and detect(one).remember)
     return next(holding, None) or next(asking, "")
-
-
-def _is_within(value: Any, words: str, lexicon: Lexicon) -> bool:
-    """Return whether a value, and the names of its members, add nothing to the words."""
-    leaves = list(_leaves(value))
-    return (
-        len(leaves) <= MAX_LEAVES
-        and None not in leaves
-        and not any(_adds(leaf or "", words, lexicon) for leaf in leaves)
-    )
-
-
-def _leaves(value: Any) -> Iterator[str | None]:
-    """Yield the texts, numbers and names of a value; None for a False, which denies something."""
-    match value:
-        case None | True:
-            return
-        case False:
-            yield None
-        case dict():
-            members = cast("Mapping[str, Any]", value)
-            for name, part in members.items():
-                yield name
-                yield from _leaves(part)
-        case list():
-            for part in cast("Sequence[Any]", value):
-                yield from _leaves(part)
-        case _:
-            yield str(value)

@@ -7,7 +7,7 @@ Rule 2: an order is short, so that few of its words are enough; a fact may by ch
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from memory.rules.quotes import OBLIGES, fold_quote
+from memory.rules.claim_words import OBLIGES, fold_quote
 from promt.patterns import compile_late
 
 ORDER_WORDS: Final = 4

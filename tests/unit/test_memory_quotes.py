@@ -12,7 +12,8 @@ from dictionary_memory import turn_context
 from memory.extraction.rule_extraction import extract_statements
 from memory.proposals.proposal_sources import from_fact
 from memory.proposals.same_matter import corrects, is_same_matter
-from memory.rules.quotes import Claim, SupportedClaim, as_said_category, find_support, find_support_of_wish, fold_quote
+from memory.rules.claim_words import fold_quote
+from memory.rules.quotes import Claim, SupportedClaim, as_said_category, find_support, find_support_of_wish
 from promt.own_words import only_own
 from protocol.memory.facts import Fact, FactEvidence
 from protocol.memory.values import SemanticFields
