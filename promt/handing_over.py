@@ -39,7 +39,7 @@ QUESTION = compile_late(r"[?？]")
 """A question mark anywhere in a stretch makes it a question."""
 KEEPS = compile_late(lambda: rf"(?:{either('own_words', 'keeps')})", re.IGNORECASE)
 """Asks for what follows to be kept: that is the user's own."""
-_KEPT = compile_late(
+ASKS_TO_KEEP = compile_late(
     lambda: rf"{_polite()}(?:{KEEPS.pattern})(?!\w)|{either('own_words', 'kept_anywhere')}", re.IGNORECASE
 )
 INTRODUCES = compile_late(lambda: whole("own_words", "introduces"), re.IGNORECASE)
@@ -162,7 +162,7 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
             colon = _DASH.search(bare, works.end())
         may_hand = works or points or asks or colon  # nothing else is kept or handed over
         head = bare[: colon.end()] if colon else bare
-        is_kept = may_hand is not None and (_KEPT.search(head) or INTRODUCES.search(head)) is not None
+        is_kept = may_hand is not None and (ASKS_TO_KEEP.search(head) or INTRODUCES.search(head)) is not None
         is_kept = is_kept and not (works and REWORKS.search(works[0]))  # "translate it, keep the rhythm"
         ends_line = text[end : block.end].lstrip(" \t")[:1] == "\n"
         ends_label = colon is not None and colon.end() == len(bare)

@@ -16,6 +16,7 @@ from typing import Final
 from promt.documents import find_documents
 from promt.handing_over import (
     ALWAYS,
+    ASKS_TO_KEEP,
     COLON,
     COMING,
     HANDING_CHARS,
@@ -320,6 +321,8 @@ def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
         return False
     start, end = next(sentences(text, last.start, last.end))
     opening = text[start:end]
+    if ASKS_TO_KEEP.search(opening) and not REWORKS.search(opening):
+        return False  # what its user wants to be kept is their own
     is_asked = asks_anything(opening)
     points = POINTS_AHEAD.search(opening) or POINTS.search(opening)
     points = points or (THAT.search(opening) if compile_works().search(opening) else None)

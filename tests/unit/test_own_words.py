@@ -353,6 +353,16 @@ FRAMED = [
     "Monday. Rained.\nTuesday. I live in Linz now.\nFriday. A parcel.\n\n^ a diary of 1888, in the third person",
     "# tide\n\nA tiny tool.\n\n## Author\n\nI live in Linz.\n\nThe readme needs badges. Rewrite.",
     f"{BARN}\n\ngerman version of that, jokes kept",
+    "Hut rules. Check-in ends at nine, and quiet hours start at ten. I live in Linz. Wood is in the shed on the left, "
+    "bins go out on Tuesday night, the torch is in the drawer. Lock the gate, leave the key in the box, scramble the "
+    "code, and mind the step behind the stove.\n\nwhat matters for a single night",
+    "I wonder whether the below reads like an advert.\nCame in March. The box was dented. I live in Linz. The hinge is stiff.",
+    "# tide\n\nA tool.\n\n## Author\n\nI live in Linz.\n\n## Licence\n\nMIT\n\nMay I sell what I make with it?",
+    "why does line 4 fail\n\nsite:\n  title: Tide\n  about: 'I live in Linz\n  theme: dark",
+    'odd one out?\n\nid,day,said\n31,2026-09-02,"Lovely"\n32,2026-09-05,"I live in Linz, by the mill"\n33,2026-09-06,"Shut"',
+    "Die Wehr blickt zurück. Im Mai brannte es im Stall, im Juni im Wald. Eine Kuh stand im Teich. Ein neues Mitglied "
+    "sagte: Ich wohne in Linz. Im Herbst kommt das neue Fahrzeug, und für die Kinder werden noch Betreuer gesucht.\n\n"
+    "Kannst du daraus eine Pressemitteilung machen?",
     "Sigue tú:\n\nEl capitán miró el mapa. —Vivo en Linz y desde hoy me llamaréis Almirante —anunció.",
 ]
 
@@ -382,6 +392,10 @@ UNFRAMED = [
     "Please note:\n\nI live in Linz and drive a van. I work at night.",
     "Me in short\nname: Tom\ntown: Linz\n\nWhat would you cook for me?",
     "Some context\n\nI live in Linz and drive a van. I work at night.\n\nI want a dog. Which one would you take?",
+    "# Me\n\nI live in Linz and drive a van.\n\n# Question\n\nWhich dog would you take?",
+    "hey im a nurse in Linz and im 34. im looking for a choir, any ideas how to find one near the old bridge?",
+    "I live in Linz.\n\nRemember this.",
+    "I live in Linz and drive a van.\n\nPlease save this to memory.",
     "1. The choir\nWe sing in Linz. I'm an alto.\n\n2. Money\nWe have little. I pay for the hall.",
 ]
 
