@@ -122,8 +122,8 @@ def _find_titled(prose: Sequence[tuple[TextBlock, str]]) -> Iterator[Span]:
     last = prose[-1][1] if prose else ""
     if is_titled and not SUBJECT.search(last):
         yield prose[0][0].start, prose[-2 if _asks(last) or KEEPS.search(last) else -1][0].end
-    if len(prose) > 1 and _is_filled_form(prose[0][1]):
-        yield prose[0][0].start, prose[0][0].end
+    if len(prose) > 1:
+        yield from ((block.start, block.end) for block, said in prose if _is_filled_form(said))
     if len(prose) > 1 and _leads_on(prose[0][1]) and "\n" not in prose[1][1].strip():
         yield prose[1][0].start, prose[1][0].end
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from promt.language.reader import either, languages, tables, whole
 from promt.layout import MASK, QUOTED, TextBlock, sentences
 from promt.patterns import compile_late
+from promt.speaker import speaks_to_reader
 
 HANDING_CHARS: Final = 200
 """The longest paragraph that hands a text over by pointing at it, with words that no table knows."""
@@ -169,7 +170,8 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
         names = not (works or points) and names_text(bare, block, has_colon=ends_label)
         if works and colon and not is_kept:
             return Cover(start + colon.end(), True, is_asked=True, is_lined=True)
-        if ends_label and (ahead or asks) and not is_kept:
+        is_asked_for = points is not None and end == block.end and speaks_to_reader(bare)
+        if ends_label and (ahead or asks or is_asked_for) and not is_kept:
             return Cover(end, True, is_asked=bool(asks))
         if (works or asks) and not is_kept and not (works and ALWAYS.search(bare) and not asks):
             known = found.points if found is not None else None

@@ -38,13 +38,15 @@ INLINE_FENCE = compile_late(
 """Code in a line, and a quotation as forums write it."""
 QUOTED = compile_late(
     r"`[^`\n]{1,500}`"
+    r'|^"[^\n]{200,3000}"(?=[ \t]*(?:[—–-]|$))'  # a line of its own, with quotations of the same marks in it
     r'|"[^"\n]{1,3000}"|“[^”\n]{1,3000}”?|„[^“”\n]{1,3000}[“”]?|«(?:[^«»\n]|«[^«»\n]{1,300}»){1,3000}»?'
     r"|[〝″＂][^〝〞〟″＂\n]{1,3000}[〞〟″＂]|‚[^‘’\n]{1,300}[‘’]|``[^`\n]{1,3000}''"
     r"|»[^«\n]{1,500}«|‹[^›\n]{1,500}›"
     r"|「[^」\n]{1,3000}」|『[^』\n]{1,500}』"
     r"|(?<!\S)—(?=[^\W_]|[¡¿])[^—\n]{1,500}—?"  # as stories in Spanish set off what is said
     r"|\{\s*[\"'][^{}\n]{1,3000}\}"
-    r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)"
+    r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)",
+    re.MULTILINE,
 )
 """A quotation within a line, with the marks of any of the languages, or an object of a program."""
 
@@ -125,7 +127,8 @@ _DIALOGUE = compile_late(r"[ \t]*[—―][ \t]+\S")
 _CALLS = compile_late(r"[?!？！]")
 _NAME_LINE = compile_late(r"[ \t]*[A-Z][A-Z .'’-]{1,24}(?:\([^()\n]{1,20}\))?[ \t]*")
 SPEAKER = compile_late(
-    r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_](?:[^\n:：,.;!?]|\.(?= ?\d|[ \t]*[:：])){0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S"
+    r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_](?:[^\n:：,.;!?]|\.(?= ?\d|[ \t]*[:：]|[^()\n]{0,8}\))){0,24}?)[*_]{0,2}"
+    r"[ \t]*[:：][ \t]*\S"
 )
 """A line that begins with a name and a colon, as in a transcript."""
 

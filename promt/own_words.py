@@ -279,7 +279,7 @@ def _without_cover(text: str, prose: Sequence[TextBlock], *, is_plain: bool) -> 
             before = [one for one in before if is_aside or _is_mostly_about_user(text, one)]
         before = [one for one in before if not _is_asked_about(text, one, prose[-1])]
     kept = [*before, *prose[-1:]]
-    if len(prose) > 1 and _says_nothing_own(text, prose[0]):
+    if len(prose) > 1 and (_says_nothing_own(text, prose[0]) or _asks_briefly(text, prose[0])):
         kept = [one for one in kept if not _is_page(text, one)]
     for block in kept:
         yield block.start, block.end
@@ -291,9 +291,15 @@ def _says_nothing_own(text: str, block: TextBlock) -> bool:
     return len(said) <= ASIDE_CHARS and SUBJECT.search(said) is None and not KEEPS.search(said)
 
 
+def _asks_briefly(text: str, block: TextBlock) -> bool:
+    """Return whether a short paragraph holds a question or a request."""
+    return block.end - block.start <= ASIDE_CHARS and _asks(text, block)
+
+
 def _is_page(text: str, block: TextBlock) -> bool:
     """Return whether a paragraph is a long one, no list, that is mostly not about the user."""
-    is_long = block.end - block.start > ASIDE_CHARS and "\n" not in text[block.start : block.end]
+    said = text[block.start : block.end]
+    is_long = len(said) > ASIDE_CHARS and max(map(len, said.split("\n"))) > ASIDE_CHARS
     return is_long and not _is_mostly_about_user(text, block)
 
 

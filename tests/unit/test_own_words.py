@@ -353,16 +353,37 @@ FRAMED = [
     "Monday. Rained.\nTuesday. I live in Linz now.\nFriday. A parcel.\n\n^ a diary of 1888, in the third person",
     "# tide\n\nA tiny tool.\n\n## Author\n\nI live in Linz.\n\nThe readme needs badges. Rewrite.",
     f"{BARN}\n\ngerman version of that, jokes kept",
-    "Hut rules. Check-in ends at nine, and quiet hours start at ten. I live in Linz. Wood is in the shed on the left, "
-    "bins go out on Tuesday night, the torch is in the drawer. Lock the gate, leave the key in the box, scramble the "
-    "code, and mind the step behind the stove.\n\nwhat matters for a single night",
+    (
+        "Hut rules. Check-in ends at nine, and quiet hours start at ten. I live in Linz. Wood is in the shed on the left, "
+        "bins go out on Tuesday night, the torch is in the drawer. Lock the gate, leave the key in the box, scramble the "
+        "code, and mind the step behind the stove.\n\nwhat matters for a single night"
+    ),
+    "Wozu der Zettel?\n\nFrau Ott: Das zahlt jeder selbst.\nAli (2. OG): Stimmt nicht.\nUwe: Ich wohne in Linz.\nFrau Ott: Na dann.",
+    "ちょっと見てほしいです。\n\n応募シート\n店舗:駅南店\n自己PR:Linzに住んでいます\n特技:けん玉",
+    (
+        "Can you sumarise this for my neighbour, she has no glasses:\n\nWarm Homes - what you need to know\nMost people get it "
+        "without a claim. I live in Linz. Letters go out in October and tell you how much you will get. If there is none by "
+        "the end of January, ring the helpline, Monday to Friday. You will need your number to hand."
+    ),
+    (
+        "thoughts on my brother's story? he's ten\n\nChapter 1. The phone.\nOnce there was a dragon who found a phone in a bin. "
+        "He pressed the green button and a voice said I live in Linz. The dragon was so surprised that he burnt down a bus "
+        "stop. Then the phone said battery low, and nobody called again. To be continued."
+    ),
+    (
+        '"There are two kinds of people at a market: those who haggle and those who do not. A sign said "I live in Linz" and '
+        "nobody read it. By noon the good chairs are gone and only the lamps remain, and nobody has ever needed another lamp, "
+        'said the man."\n\nexplain the joke'
+    ),
     "I wonder whether the below reads like an advert.\nCame in March. The box was dented. I live in Linz. The hinge is stiff.",
     "# tide\n\nA tool.\n\n## Author\n\nI live in Linz.\n\n## Licence\n\nMIT\n\nMay I sell what I make with it?",
     "why does line 4 fail\n\nsite:\n  title: Tide\n  about: 'I live in Linz\n  theme: dark",
     'odd one out?\n\nid,day,said\n31,2026-09-02,"Lovely"\n32,2026-09-05,"I live in Linz, by the mill"\n33,2026-09-06,"Shut"',
-    "Die Wehr blickt zurück. Im Mai brannte es im Stall, im Juni im Wald. Eine Kuh stand im Teich. Ein neues Mitglied "
-    "sagte: Ich wohne in Linz. Im Herbst kommt das neue Fahrzeug, und für die Kinder werden noch Betreuer gesucht.\n\n"
-    "Kannst du daraus eine Pressemitteilung machen?",
+    (
+        "Die Wehr blickt zurück. Im Mai brannte es im Stall, im Juni im Wald. Eine Kuh stand im Teich. Ein neues Mitglied "
+        "sagte: Ich wohne in Linz. Im Herbst kommt das neue Fahrzeug, und für die Kinder werden noch Betreuer gesucht.\n\n"
+        "Kannst du daraus eine Pressemitteilung machen?"
+    ),
     "Sigue tú:\n\nEl capitán miró el mapa. —Vivo en Linz y desde hoy me llamaréis Almirante —anunció.",
 ]
 
