@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct, structs
 
-from promt.intents import HEAD_CHARS, ends_of
 from promt.language.reader import either, tables
 from promt.patterns import compile_late
+from promt.phrases import HEAD_CHARS, ends_of
 from protocol.seams.ports import ReadDate
 from protocol.zones import find_zone
 

@@ -8,9 +8,9 @@ another time where a question names one.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from promt.intents import ends_of
 from promt.language.reader import either
 from promt.patterns import compile_late
+from promt.phrases import ends_of
 from promt.time_words import TimeRange, fold
 from protocol.record import Kind, RouteKind
 

@@ -112,7 +112,7 @@ def test_the_first_languages_keep_their_order() -> None:
 # -- words elsewhere ---------------------------------------------------------------------------------------------------
 
 OTHER_LETTERS = {
-    "promt/intents.py": "traditional characters beside their simplified forms: a folding table",
+    "promt/phrases.py": "traditional characters beside their simplified forms: a folding table",
     "retrieval/terms.py": "letters beside what they are folded to, and the Arabic article that stems are cut from",
     "promt/time_words.py": "letters with accents beside those without: a folding table",
     "memory/rules/precision.py": "ranges of capital letters, and the signs of year and month in a date",
