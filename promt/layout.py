@@ -38,15 +38,14 @@ INLINE_FENCE = compile_late(
 """Code in a line, and a quotation as forums write it."""
 QUOTED = compile_late(
     r"`[^`\n]{1,500}`"
-    r'|^"[^\n]{200,3000}"(?=[ \t]*(?:[—–-]|$))'  # a line of its own, with quotations of the same marks in it
-    r'|"[^"\n]{1,3000}"|“[^”\n]{1,3000}”?|„[^“”\n]{1,3000}[“”]?|«(?:[^«»\n]|«[^«»\n]{1,300}»){1,3000}»?'
+    r'|"[^"\n]{1,3000}(?:(?<=[\s(])"(?=[^\s"])[^"\n]{1,300}"[^"\n]{0,3000}){0,8}"'  # with others of these marks in it
+    r"|“[^”\n]{1,3000}”?|„[^“”\n]{1,3000}[“”]?|«(?:[^«»\n]|«[^«»\n]{1,300}»){1,3000}»?"
     r"|[〝″＂][^〝〞〟″＂\n]{1,3000}[〞〟″＂]|‚[^‘’\n]{1,300}[‘’]|``[^`\n]{1,3000}''"
     r"|»[^«\n]{1,500}«|‹[^›\n]{1,500}›"
     r"|「[^」\n]{1,3000}」|『[^』\n]{1,500}』"
     r"|(?<!\S)—(?=[^\W_]|[¡¿])[^—\n]{1,500}—?"  # as stories in Spanish set off what is said
     r"|\{\s*[\"'][^{}\n]{1,3000}\}"
-    r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)",
-    re.MULTILINE,
+    r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)"
 )
 """A quotation within a line, with the marks of any of the languages, or an object of a program."""
 

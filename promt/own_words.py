@@ -369,7 +369,7 @@ def _only_asks(text: str, block: TextBlock) -> bool:
 
 def _is_mostly_about_user(text: str, block: TextBlock) -> bool:
     said = [is_about_user(text[start:end]) for start, end in sentences(text, block.start, block.end)]
-    return 2 * sum(said) >= len(said)
+    return 2 * sum(said) > len(said)
 
 
 def _find_unworked(text: str, start: int, end: int) -> Iterator[Span]:
