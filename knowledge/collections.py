@@ -34,7 +34,7 @@ from knowledge.rows.collections import (
 )
 from knowledge.rows.files import some_files
 from knowledge.rows.links import HOUSE
-from knowledge.rows.vectors import contents_after, mean_content
+from knowledge.rows.vectors import contents_after, mean_contents
 from knowledge.scan.previewing import preview
 from knowledge.scan.roots import overlapping, problem_of_root
 from knowledge.scan.scanning import Scanner
@@ -200,8 +200,7 @@ class Collections:
         def mean_some(tx: Tx, after: int) -> int:
             known = find_collection(tx, collection_id)
             contents = contents_after(tx, known.id, after, MEANT_AT_ONCE) if known is not None else []
-            awaiting = [one for one in contents if mean_content(tx, one, awaits=awaits)]
-            if awaiting:
+            if mean_contents(tx, contents, awaits=awaits):
                 self._vectors.queue(tx)
             return contents[-1] if len(contents) == MEANT_AT_ONCE else -1
 
