@@ -1,15 +1,23 @@
 """What files leave in a home, and who sees them: secrets, sentences, other workspaces, removal, kills."""
 
+import asyncio
 import json
 import os
 import random
 import signal
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from in_process import Served
+from msgspec import structs
 from sizes import size
 from spawned import Den, drain, hello, journey, on_posix, refusal
 from test_knowledge import add, paths, search, write
+
+from gateway.home.starting import Options
+from gateway.process import running
 
 SECRET = "AKIAQ7T5ZPLMN3KXW2VB"  # noqa: S105  # made up
 WORDS = "walrus heron pelican otter lantern budget harbour timetable ladder attic window allergy pharmacist neighbour".split()
@@ -162,6 +170,47 @@ async def test_knowledge_statement_25_kills_while_indexing_leave_the_index_of_an
     assert index_of(den) == index_of(calm)
     assert (index_of(den)["files"], index_of(den)["miscounted"]) == (count, 0)
     assert any(met)  # else no kill came in the middle of reading
+
+
+@journey
+async def test_a_file_that_goes_while_it_is_read_leaves_nothing_behind(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "It stays.\n", "b.md": "It goes.\n", "c.md": "It stays, too.\n"})
+    den = Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n")
+    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
+        served = Served(app)
+        await served.pair.hello("ws_here")
+        reader, begin = app.knowledge.house.reader, app.knowledge.house.reader._means.reader
+
+        async def states() -> dict[str, str]:
+            files = (await served.pair.call("knowledge/files", collection_id="notes"))["files"]
+            return {one["path"]: one["state"] for one in files}
+
+        @asynccontextmanager
+        async def begin_reader():
+            async with begin() as read:
+
+                async def read_and_lose(request: Any, data: bytes) -> Any:
+                    structure = await read(request, data)  # the very reader; its answer waits until a scan has ended
+                    if b"goes" in data:
+                        (Path(folder) / "b.md").unlink()
+                        await served.pair.call("knowledge/collections/scan", collection_id="notes")
+                        while (await states()).get("b.md") == "pending":
+                            await asyncio.sleep(0)
+                    return structure
+
+                yield read_and_lose
+
+        reader._means = structs.replace(reader._means, reader=begin_reader)
+        await served.pair.call("knowledge/collections/add", path=str(folder), collection_id="notes")
+        assert (await served.pair.call("gateway/drain", timeout_ms=60_000))["idle"]
+        assert await states() == {"a.md": "indexed", "c.md": "indexed"}
+        served.pair.end()
+        await served.task
+    assert {name: count for name, count in index_of(den).items() if name in {"contents", "orphans", "cards"}} == {
+        "contents": 2,
+        "orphans": 0,
+        "cards": 2,
+    }
 
 
 def index_of(den: Den) -> dict[str, int]:
