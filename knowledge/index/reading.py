@@ -57,7 +57,7 @@ from knowledge.rows.links import (
     read_references,
 )
 from knowledge.rows.vectors import mean_contents
-from knowledge.structure import ReaderEndedError, ReadRequest, ReadText, TextStructure
+from knowledge.structure import ReadRequest, ReadText, TextStructure
 from protocol.notifications import KnowledgeIndexed, Progress
 from protocol.seams.ports import JobHandle, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
@@ -204,27 +204,13 @@ class FileReader:
         taken = await anyio.to_thread.run_sync(partial(_read_all, root, waiting, settings))
         shas = {(one.sha256, one.file.kind) for one in taken if one.is_read}
         there = await means.db.read(lambda tx: {key for key in shas if find_content(tx, known.owner, *key) is not None})
-        files: list[ReadFile] = []
-        made: set[tuple[bytes, str]] = set()
+        asked: dict[tuple[bytes, str], ReadBytes] = {}
         for one in taken:
-            key = (one.sha256, one.file.kind)
-            if not one.is_read or key in there or key in made:
-                files.append(ReadFile(one))
-                continue
-            is_plain = one.file.deaths >= PLAIN_AFTER
-            request = ReadRequest(
-                kind=one.file.kind,
-                size=len(one.data),
-                max_pieces=settings.max_chunks_per_file,
-                is_plain=is_plain,
-                max_pages=settings.max_pdf_pages,
-                language=one.file.language,
-            )
-            try:
-                files.append(ReadFile(one, await reader(request, one.data)))
-                made.add(key)
-            except ReaderEndedError:
-                files.append(ReadFile(one, has_ended=True))
+            if one.is_read and (key := (one.sha256, one.file.kind)) not in there:
+                asked.setdefault(key, one)
+        answers = await reader([(_to_request(one, settings), one.data) for one in asked.values()])
+        read = {one.file.id: answer for one, answer in zip(asked.values(), answers, strict=True)}
+        files = [ReadFile(one, read.get(one.file.id), read.get(one.file.id, True) is None) for one in taken]
         contents = await anyio.to_thread.run_sync(self._contents, known.owner, files)
         failed = await means.db.note(partial(self._apply, known=known, files=files, contents=contents))
         if failed:
@@ -394,6 +380,17 @@ class FileReader:
 
 FOR_GOOD = frozenset({"link", "not_regular", "other_device", "not_downloaded", "path_too_long"})
 """Refusals to open a file that another attempt would not change."""
+
+
+def _to_request(one: ReadBytes, settings: KnowledgeSettings) -> ReadRequest:
+    return ReadRequest(
+        kind=one.file.kind,
+        size=len(one.data),
+        max_pieces=settings.max_chunks_per_file,
+        is_plain=one.file.deaths >= PLAIN_AFTER,
+        max_pages=settings.max_pdf_pages,
+        language=one.file.language,
+    )
 
 
 def _read_all(root: SafeRoot, waiting: Sequence[WaitingFile], settings: KnowledgeSettings) -> list[ReadBytes]:

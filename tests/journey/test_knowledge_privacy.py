@@ -184,13 +184,12 @@ async def test_a_file_that_goes_while_it_is_read_leaves_nothing_behind(tmp_path)
         async def begin_reader():
             async with begin() as read:
 
-                async def read_and_lose(request: Any, data: bytes) -> Any:
-                    structure = await read(request, data)  # the very reader; its answer waits until a scan has ended
-                    if b"goes" in data:
-                        (Path(folder) / "b.md").unlink()
-                        await served.pair.call("knowledge/collections/scan", collection_id="notes")
-                        await served.pair.heard("knowledge/changed", lambda told: told["removed"])
-                    return structure
+                async def read_and_lose(texts: Any) -> Any:
+                    structures = await read(texts)  # the very reader; its answer waits until a scan has ended
+                    (Path(folder) / "b.md").unlink()
+                    await served.pair.call("knowledge/collections/scan", collection_id="notes")
+                    await served.pair.heard("knowledge/changed", lambda told: told["removed"])
+                    return structures
 
                 yield read_and_lose
 
