@@ -159,12 +159,11 @@ class Collections:
         (after,) = place_of(params.cursor, (0,))
         workspaces = [params.workspace_id or DEFAULT_WORKSPACE, USER]
 
-        def read(tx: Tx) -> CollectionListResult:
-            rows = list_collections(tx, workspaces, after, params.limit + 1)
-            page, more = cut_page(rows, params.limit, lambda one: (one.id,))
-            return CollectionListResult(collections=[to_wire(tx, one) for one in page], next_cursor=more)
-
-        return await self._means.db.read(read)
+        rows = await self._means.db.read(lambda tx: list_collections(tx, workspaces, after, params.limit + 1))
+        page, more = cut_page(rows, params.limit, lambda one: (one.id,))
+        # each in a read of its own, as a read has two seconds
+        found = [await self._means.db.read(partial(to_wire, known=one)) for one in page]
+        return CollectionListResult(collections=found, next_cursor=more)
 
     async def get(self, params: CollectionParams) -> CollectionResult:
         """`knowledge/collections/get`."""

@@ -84,9 +84,8 @@ SELECT state, reason, count(*) FROM knowledge_file WHERE collection = :collectio
 
 -- name: size_of_collection
 -- The bytes and pieces of what a collection's files say.
-SELECT coalesce(sum(bytes), 0), coalesce(sum(chunks), 0) FROM (
-    SELECT n.bytes, (SELECT count(*) FROM knowledge_chunk AS k WHERE k.content = n.id) AS chunks FROM knowledge_content AS n
-    WHERE n.id IN (SELECT content FROM knowledge_file WHERE collection = :collection))
+SELECT coalesce(sum(bytes), 0), coalesce(sum(pieces), 0) FROM knowledge_content WHERE id IN (
+    SELECT content FROM knowledge_file INDEXED BY knowledge_file_content WHERE collection = :collection AND content IS NOT NULL)
 
 -- name: oldest_pending
 -- When the oldest file began to wait.
@@ -263,8 +262,8 @@ SELECT id, left_from FROM knowledge_content WHERE owner = :owner AND sha256 = :s
 
 -- name: add_content
 -- Something that a file says.
-INSERT INTO knowledge_content (owner, sha256, kind, encoding, bytes, lines, left_from, importance, topics, hidden)
-VALUES (:owner, :sha256, :kind, :encoding, :bytes, :lines, :left_from, :importance, :topics, :hidden)
+INSERT INTO knowledge_content (owner, sha256, kind, encoding, bytes, lines, pieces, left_from, importance, topics, hidden)
+VALUES (:owner, :sha256, :kind, :encoding, :bytes, :lines, :pieces, :left_from, :importance, :topics, :hidden)
 
 -- name: add_pdf_text
 -- The text of a PDF.

@@ -194,7 +194,7 @@ def find_content(tx: Tx, owner: int, sha256: bytes, kind: str) -> tuple[int, int
 
 def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], words: WordChanges, text: str = "") -> int:
     """Store a content with its pieces, and note their full-text rows; return its row. `text` is that of a PDF."""
-    row = tx.insert(SQL["add_content"], content._asdict())
+    row = tx.insert(SQL["add_content"], content._asdict() | {"pieces": len(pieces)})
     if text:
         tx.run(SQL["add_pdf_text"], {"content": row, "text": zlib.compress(text.encode())})
     first = tx.all(SQL["last_chunk"])[0][0] + 1
