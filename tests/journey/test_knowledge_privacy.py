@@ -167,7 +167,8 @@ async def test_knowledge_statement_25_kills_while_indexing_leave_the_index_of_an
         for n in chance.sample(range(count), 10):
             assert paths(await search(client, f"w{n}x")) == [f"d{n % 9}/n{n}.md"]
     assert index_of(den) == index_of(calm)
-    assert (index_of(den)["files"], index_of(den)["miscounted"]) == (count, 0)
+    made = index_of(den)
+    assert (made["files"], made["miscounted"], made["mispieced"]) == (count, 0, 0)
     assert any(met)  # else no kill came in the middle of reading
 
 
@@ -223,6 +224,7 @@ def index_of(den: Den) -> dict[str, int]:
         "wordless": "knowledge_chunk WHERE id NOT IN (SELECT id FROM knowledge_fts_docsize)",
         "homeless": "knowledge_fts_docsize WHERE id NOT IN (SELECT id FROM knowledge_chunk)",
         "vectors": "knowledge_vec WHERE chunk NOT IN (SELECT id FROM knowledge_chunk)",
+        "mispieced": "knowledge_content AS n WHERE pieces <> (SELECT count(*) FROM knowledge_chunk WHERE content = n.id)",
         "miscounted": "knowledge_owner AS o WHERE pieces <> (SELECT count(*) FROM knowledge_chunk AS k"
         " JOIN knowledge_content AS n ON n.id = k.content WHERE n.owner = o.id)",
     }
