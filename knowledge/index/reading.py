@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import anyio.to_thread
 import msgspec
+from msgspec import Struct
 
 from knowledge.index.storing import settle_missing
 from knowledge.index.vectors import PieceVectors
@@ -111,7 +112,7 @@ ParsedContents: TypeAlias = dict[tuple[bytes, str], tuple[NewContent, list[NewPi
 """Contents that were parsed, by digest and kind, each with its pieces and, of a PDF, its text."""
 
 
-class Outcome(NamedTuple):
+class ReadOutcome(Struct, frozen=True):
     """The outcome of a reading; a file that has no content is skipped for a reason."""
 
     state: str
@@ -120,7 +121,7 @@ class Outcome(NamedTuple):
     references: TextReferences | None = None
 
 
-class _Batch(NamedTuple):
+class _Batch(Struct, frozen=True):
     """The files of one transaction: those that still wait, their changes of words, and the contents that they have."""
 
     known: KnownCollection
@@ -272,9 +273,9 @@ class FileReader:
             if read.error is not None or one.has_ended:
                 failed += self._fail(tx, read, has_ended=one.has_ended)
             elif read.skipped is not None:
-                self._finish(tx, batch, one, Outcome("skipped", read.skipped))
+                self._finish(tx, batch, one, ReadOutcome("skipped", read.skipped))
             elif structure is not None and structure.unread is not None:
-                self._finish(tx, batch, one, Outcome("skipped", structure.unread))
+                self._finish(tx, batch, one, ReadOutcome("skipped", structure.unread))
             else:
                 self._keep(tx, batch, one, contents)
         batch.words.store(tx)
@@ -298,7 +299,7 @@ class FileReader:
             return  # another file's content, found before, left the index meanwhile: the file still waits
         row, left_from = there
         now, path = self._means.clock.now(), path_of(read.file.folder, read.file.name)
-        outcome = Outcome(
+        outcome = ReadOutcome(
             state="partial" if left_from is not None else "indexed",
             reason="structure_failed" if structure is not None and read.file.deaths >= PLAIN_AFTER else None,
             content=row,
@@ -321,7 +322,7 @@ class FileReader:
         note_version(tx, known.id, path, read.sha256, len(read.data), now)
         add_change(tx, known, FileChange("moved", path, path_of(gone[1], gone[2]), read.sha256), now)
 
-    def _finish(self, tx: Tx, batch: _Batch, one: ReadFile, outcome: Outcome) -> None:
+    def _finish(self, tx: Tx, batch: _Batch, one: ReadFile, outcome: ReadOutcome) -> None:
         """Store the outcome of a reading: the file's state, the terms of its names, and its place in the graph.
 
         Its other names are those of its content, also where that was read as another file's.
