@@ -34,7 +34,7 @@ from knowledge.rows.collections import (
 )
 from knowledge.rows.files import some_files
 from knowledge.rows.links import HOUSE
-from knowledge.rows.vectors import contents_after, mean_content
+from knowledge.rows.vectors import contents_after, mean_contents
 from knowledge.scan.previewing import preview
 from knowledge.scan.roots import overlapping, problem_of_root
 from knowledge.scan.scanning import Scanner
@@ -159,12 +159,11 @@ class Collections:
         (after,) = place_of(params.cursor, (0,))
         workspaces = [params.workspace_id or DEFAULT_WORKSPACE, USER]
 
-        def read(tx: Tx) -> CollectionListResult:
-            rows = list_collections(tx, workspaces, after, params.limit + 1)
-            page, more = cut_page(rows, params.limit, lambda one: (one.id,))
-            return CollectionListResult(collections=[to_wire(tx, one) for one in page], next_cursor=more)
-
-        return await self._means.db.read(read)
+        rows = await self._means.db.read(lambda tx: list_collections(tx, workspaces, after, params.limit + 1))
+        page, more = cut_page(rows, params.limit, lambda one: (one.id,))
+        # each in a read of its own, as a read has two seconds
+        found = [await self._means.db.read(partial(to_wire, known=one)) for one in page]
+        return CollectionListResult(collections=found, next_cursor=more)
 
     async def get(self, params: CollectionParams) -> CollectionResult:
         """`knowledge/collections/get`."""
@@ -200,8 +199,7 @@ class Collections:
         def mean_some(tx: Tx, after: int) -> int:
             known = find_collection(tx, collection_id)
             contents = contents_after(tx, known.id, after, MEANT_AT_ONCE) if known is not None else []
-            awaiting = [one for one in contents if mean_content(tx, one, awaits=awaits)]
-            if awaiting:
+            if mean_contents(tx, contents, awaits=awaits):
                 self._vectors.queue(tx)
             return contents[-1] if len(contents) == MEANT_AT_ONCE else -1
 

@@ -11,7 +11,7 @@ import anyio.to_thread
 from knowledge.collections import require
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import list_changes, list_versions
-from knowledge.rows.collections import USER, KnownCollection, list_collections, oldest_pending, to_wire
+from knowledge.rows.collections import USER, KnownCollection, find_collection, list_collections, oldest_pending, to_wire
 from knowledge.rows.files import FileRow, collection_of_file, find_file, list_files, places_of, retry_files
 from knowledge.scan.patterns import LeftOut
 from knowledge.scan.scanning import judge_path
@@ -86,7 +86,8 @@ class FileInquiries:
         """`knowledge/status`."""
         now = self._means.clock.now()
 
-        def of(tx: Tx, known: KnownCollection) -> CollectionStatus:
+        def describe(tx: Tx, listed: KnownCollection) -> CollectionStatus:
+            known = find_collection(tx, listed.collection_id) or listed
             oldest = oldest_pending(tx, known.id)
             structure = "ready" if self._means.has_code_structure() else "off"
             enrichment = "off"
@@ -102,7 +103,9 @@ class FileInquiries:
             )
 
         workspaces = [params.workspace_id or DEFAULT_WORKSPACE, USER]
-        found = await self._means.db.read(lambda tx: [of(tx, one) for one in list_collections(tx, workspaces)])
+        listed = await self._means.db.read(lambda tx: list_collections(tx, workspaces))
+        # a read has two seconds, of which a collection of 100,000 files may take a part beside other programs
+        found = [await self._means.db.read(partial(describe, listed=one)) for one in listed]
         return KnowledgeStatusResult(enabled=self._means.settings().enabled, collections=found)
 
     async def retry(self, params: KnowledgeRetryParams) -> KnowledgeRetryResult:

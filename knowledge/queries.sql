@@ -84,9 +84,8 @@ SELECT state, reason, count(*) FROM knowledge_file WHERE collection = :collectio
 
 -- name: size_of_collection
 -- The bytes and pieces of what a collection's files say.
-SELECT coalesce(sum(bytes), 0), coalesce(sum(chunks), 0) FROM (
-    SELECT n.bytes, (SELECT count(*) FROM knowledge_chunk AS k WHERE k.content = n.id) AS chunks FROM knowledge_content AS n
-    WHERE n.id IN (SELECT content FROM knowledge_file WHERE collection = :collection))
+SELECT coalesce(sum(bytes), 0), coalesce(sum(pieces), 0) FROM knowledge_content WHERE id IN (
+    SELECT content FROM knowledge_file INDEXED BY knowledge_file_content WHERE collection = :collection AND content IS NOT NULL)
 
 -- name: oldest_pending
 -- When the oldest file began to wait.
@@ -263,8 +262,8 @@ SELECT id, left_from FROM knowledge_content WHERE owner = :owner AND sha256 = :s
 
 -- name: add_content
 -- Something that a file says.
-INSERT INTO knowledge_content (owner, sha256, kind, encoding, bytes, lines, left_from, importance, topics, hidden)
-VALUES (:owner, :sha256, :kind, :encoding, :bytes, :lines, :left_from, :importance, :topics, :hidden)
+INSERT INTO knowledge_content (owner, sha256, kind, encoding, bytes, lines, pieces, left_from, importance, topics, hidden)
+VALUES (:owner, :sha256, :kind, :encoding, :bytes, :lines, :pieces, :left_from, :importance, :topics, :hidden)
 
 -- name: add_pdf_text
 -- The text of a PDF.
@@ -436,9 +435,10 @@ UPDATE knowledge_chunk SET index_state = 'pending' WHERE index_state = 'indexed'
   AND content IN (SELECT id FROM knowledge_content WHERE is_meant = 1)
   AND NOT EXISTS (SELECT 1 FROM knowledge_vec AS v WHERE v.chunk = knowledge_chunk.id AND space_id = :space)
 
--- name: await_vectors_of_content
--- The pieces of a content without a vector wait for one, also those of which none could be made.
-UPDATE knowledge_chunk SET index_state = 'pending' WHERE content = :content AND index_state <> 'pending' AND terms IS NOT NULL
+-- name: await_vectors_of_contents
+-- The pieces of some contents without a vector wait for one, also those of which none could be made.
+UPDATE knowledge_chunk SET index_state = 'pending'
+WHERE content IN (SELECT value FROM json_each(:contents)) AND index_state <> 'pending' AND terms IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM knowledge_vec AS v JOIN space AS p ON p.id = v.space_id AND p.state = 'current'
     WHERE v.chunk = knowledge_chunk.id)
 
@@ -528,23 +528,23 @@ ON v.text_hash = unhex(wanted.value) AND v.space_id = :space GROUP BY wanted.key
 -- The vectors of a content's pieces.
 SELECT v.id, v.space_id, v.text_hash, v.vector FROM knowledge_chunk AS k CROSS JOIN knowledge_vec AS v ON v.chunk = k.id WHERE k.content = :content
 
--- name: remove_vectors_of_content
--- A content has no vectors any more.
-DELETE FROM knowledge_vec WHERE chunk IN (SELECT id FROM knowledge_chunk WHERE content = :content)
+-- name: remove_vectors_of_contents
+-- Some contents have no vectors any more.
+DELETE FROM knowledge_vec WHERE chunk IN (SELECT id FROM knowledge_chunk WHERE content IN (SELECT value FROM json_each(:contents)))
 
--- name: mean_content
--- Whether vectors are wanted of a content: as any of its collections says.
+-- name: mean_contents
+-- Whether vectors are wanted of some contents: as any of the collections of each says.
 UPDATE knowledge_content SET is_meant = (SELECT coalesce(max(c.meaning = 'all' OR (c.meaning = 'documents' AND knowledge_content.kind <> 'code')), 0)
     FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection WHERE f.content = knowledge_content.id)
-WHERE id = :content RETURNING is_meant
+WHERE id IN (SELECT value FROM json_each(:contents)) RETURNING id, is_meant
 
 -- name: contents_after
 -- The next contents of a collection.
 SELECT DISTINCT content FROM knowledge_file WHERE collection = :collection AND content > :after ORDER BY content LIMIT :limit
 
--- name: settle_content
--- The pieces of a content wait for no vector.
-UPDATE knowledge_chunk SET index_state = 'indexed' WHERE content = :content
+-- name: settle_contents
+-- The pieces of some contents wait for no vector.
+UPDATE knowledge_chunk SET index_state = 'indexed' WHERE content IN (SELECT value FROM json_each(:contents))
 
 -- name: count_waiting
 -- How many pieces wait for their vector.
@@ -579,6 +579,13 @@ INSERT INTO knowledge_import (key, content) VALUES (:key, :content) ON CONFLICT 
 -- name: drop_import
 -- A text imports nothing of a name any more.
 DELETE FROM knowledge_import WHERE key = :key AND content = :content
+
+-- name: linked_waiting_files
+-- Those of some files that wait to be read, as the graph knows them, with the terms of their names.
+SELECT f.id, f.card, f.file_id, c.collection_id, iif(f.folder = '', '', f.folder || '/') || f.name, f.kind, f.language,
+    coalesce(c.scanned_at, c.created_at)
+FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection
+WHERE f.id IN (SELECT value FROM json_each(:rows)) AND f.state = 'pending'
 
 -- name: importing_files
 -- The files of a collection that import something of a name, with their links.

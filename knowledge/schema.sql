@@ -43,6 +43,7 @@ CREATE TABLE knowledge_content (
     encoding   TEXT NOT NULL,
     bytes      INTEGER NOT NULL,
     lines      INTEGER NOT NULL,
+    pieces     INTEGER NOT NULL, -- how many it has: a collection's are not counted one by one
     left_from  INTEGER, -- the first line that has no piece, of a file with too many
     importance REAL NOT NULL,
     topics     TEXT NOT NULL, -- of the front matter
@@ -83,7 +84,7 @@ CREATE TABLE knowledge_file (
     indexed_at  INTEGER,
     UNIQUE (collection, folder, name)
 ) STRICT;
-CREATE INDEX knowledge_file_content ON knowledge_file (content) WHERE content IS NOT NULL;
+CREATE INDEX knowledge_file_content ON knowledge_file (content, collection) WHERE content IS NOT NULL;
 CREATE INDEX knowledge_file_pending ON knowledge_file (collection, next_run_at) WHERE state = 'pending';
 CREATE INDEX knowledge_file_state ON knowledge_file (collection, state, reason);
 CREATE INDEX knowledge_file_inode ON knowledge_file (collection, inode);

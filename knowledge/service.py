@@ -155,9 +155,10 @@ class KnowledgeService:
         """Handle a `read` job."""
         await self.house.reader.read(handle)
 
-    async def fill_vectors(self, handle: JobHandle) -> None:
-        """Handle an `embed` job for pieces of files."""
-        await self.house.vectors.fill(handle)
+    async def fill_vectors(self, handle: JobHandle | None = None) -> None:
+        """Make the missing vectors of pieces of files. This handles `embed` jobs."""
+        house = await self._find_house()
+        await house.vectors.fill(handle)
 
     def marks(self, tx: Tx, addresses: Sequence[str]) -> dict[str, bytes]:
         """Return by address the SHA-256 that its file had when it was indexed; other addresses are left out."""

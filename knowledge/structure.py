@@ -1,6 +1,6 @@
 """The structure of a file's text: the reader's answer, which holds ranges, terms and names, but no sentence of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import msgspec
@@ -69,13 +69,9 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Read it without structure, as readers ended at it before."""
 
 
-class ReaderEndedError(Exception):
-    """The reader ended while it read this text: it ran out of time or memory, or a parser failed."""
-
-
 class ReadText(Protocol):
-    """A reader: it parses files one after another in a process of its own."""
+    """A reader: it parses texts one after another in a process of its own."""
 
-    async def __call__(self, request: ReadRequest, data: bytes) -> TextStructure:
-        """Return the structure of a text. Raises `ReaderEndedError`."""
+    async def __call__(self, texts: Sequence[tuple[ReadRequest, bytes]]) -> list[TextStructure | None]:
+        """Return the structure of each text; None where the reader ended: out of time or memory, or a parser failed."""
         ...

@@ -29,6 +29,7 @@ from gateway.care.damage_checks import (
 from gateway.care.file_checks import find_file_problems
 from gateway.care.findings import Finding, Subject
 from gateway.embedding.choice import choose
+from gateway.embedding.coverage import count_texts
 from gateway.embedding.spaces import find_current, list_spaces
 from gateway.files.artifact_files import ArtifactFiles
 from gateway.files.guidance_files import AgentFolders, agents_folder
@@ -50,7 +51,6 @@ from gateway.store.staging import find_stale
 from memory.rows.evidence import find_altered_evidence
 from memory.rows.repair import find_altered_records, state_of
 from memory.rows.repair import index_finds as memory_finds
-from memory.rows.vectors import coverage as facts_with_vector
 from memory.rows.withheld import count_numbers
 from protocol.errors import GatewayError
 from protocol.guidance import InvalidAgent
@@ -60,7 +60,6 @@ from thread_episodic.index.repair_checks import jobless_turns, missing_sources
 from thread_episodic.rows.counts import pending_turns
 from thread_episodic.rows.damage import index_finds as episodic_finds
 from thread_episodic.rows.scopes import find_indexed_workspace
-from thread_episodic.rows.vectors import coverage as chunks_with_vector
 from thread_episodic.values import lexicon_digest
 
 ROOM_BYTES = 256 * 1024 * 1024
@@ -391,13 +390,14 @@ def _vectors(subject: Subject) -> Iterator[Finding]:
         return
     with open_snapshot(subject.database) as tx:
         searched = find_current(list_spaces(tx))
-        space_id = searched.space.id if searched is not None else 0
-        facts, pieces = facts_with_vector(tx, space_id).lacking, chunks_with_vector(tx, space_id).lacking
-    if facts or pieces:
+        counts = count_texts(tx, searched.space.id if searched is not None else 0)
+    facts, pieces, file_pieces = (counts[name].lacking for name in ("facts", "pieces", "file_pieces"))
+    if facts or pieces or file_pieces:
         yield Finding(
             "vectors",
             "note",
-            f"{facts} facts and {pieces} pieces of conversations have no vector yet: only words find them",
+            f"{facts} facts, {pieces} pieces of conversations and {file_pieces} pieces of files have no vector yet:"
+            " only words find them",
             "a running gateway makes them; `pioneer models index` does so now",
         )
 

@@ -6,20 +6,17 @@ Rule 2: a cut is moved back to the beginning of its line, unless nothing would b
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from promt.patterns import compile_late
 from retrieval.chunking import ChunkSizes, Range, cut_text
 
 SIZES = ChunkSizes(target_min=700, target_max=1200, chunk_max=1600, max_chunks=1_000_000)
 """In characters: the sizes of a conversation's chunks, at which search by words and by meaning were measured."""
 DIVIDING_LEVEL = 3
 """A heading of level 1 to this one begins a piece."""
-
-_LINE_END = compile_late(r"\r\n|\n|\r")
 
 
 class Heading(NamedTuple):
@@ -43,7 +40,8 @@ class TextPiece(Struct, frozen=True):
 
 def line_starts(text: str) -> list[int]:
     """Return the offset of each line's beginning; the end of a text begins no line."""
-    starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
+    lines = text.replace("\r\n", " \n").replace("\r", "\n").split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines[:-1])]
     if len(starts) > 1 and starts[-1] == len(text):
         starts.pop()
     return starts

@@ -9,10 +9,11 @@ import hashlib
 import os
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import anyio.to_thread
 import msgspec
+from msgspec import Struct
 
 from knowledge.index.storing import settle_missing
 from knowledge.index.vectors import PieceVectors
@@ -48,9 +49,16 @@ from knowledge.rows.files import (
     waiting_files,
     waits_for_new,
 )
-from knowledge.rows.links import TextReferences, put_file, put_references, read_references
-from knowledge.rows.vectors import mean_content
-from knowledge.structure import ReaderEndedError, ReadRequest, ReadText, TextStructure
+from knowledge.rows.links import (
+    LinkedFile,
+    TextReferences,
+    find_waiting,
+    put_file,
+    put_references,
+    read_references,
+)
+from knowledge.rows.vectors import mean_contents
+from knowledge.structure import ReadRequest, ReadText, TextStructure
 from protocol.notifications import KnowledgeIndexed, Progress
 from protocol.seams.ports import JobHandle, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
@@ -98,6 +106,28 @@ class ReadFile(NamedTuple):
     structure: TextStructure | None = None
     has_ended: bool = False
     """The reader's process ended at this file."""
+
+
+ParsedContents: TypeAlias = dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]]
+"""Contents that were parsed, by digest and kind, each with its pieces and, of a PDF, its text."""
+
+
+class ReadOutcome(Struct, frozen=True):
+    """The outcome of a reading; a file that has no content is skipped for a reason."""
+
+    state: str
+    reason: str | None = None
+    content: int | None = None
+    references: TextReferences | None = None
+
+
+class _Batch(Struct, frozen=True):
+    """The files of one transaction: those that still wait, their changes of words, and the contents that they have."""
+
+    known: KnownCollection
+    waiting: dict[int, tuple[LinkedFile, str]]
+    words: WordChanges
+    contents: set[int]
 
 
 def hash_of(means: KnowledgeMeans, data: bytes) -> bytes:
@@ -175,27 +205,13 @@ class FileReader:
         taken = await anyio.to_thread.run_sync(partial(_read_all, root, waiting, settings))
         shas = {(one.sha256, one.file.kind) for one in taken if one.is_read}
         there = await means.db.read(lambda tx: {key for key in shas if find_content(tx, known.owner, *key) is not None})
-        files: list[ReadFile] = []
-        made: set[tuple[bytes, str]] = set()
+        asked: dict[tuple[bytes, str], ReadBytes] = {}
         for one in taken:
-            key = (one.sha256, one.file.kind)
-            if not one.is_read or key in there or key in made:
-                files.append(ReadFile(one))
-                continue
-            is_plain = one.file.deaths >= PLAIN_AFTER
-            request = ReadRequest(
-                kind=one.file.kind,
-                size=len(one.data),
-                max_pieces=settings.max_chunks_per_file,
-                is_plain=is_plain,
-                max_pages=settings.max_pdf_pages,
-                language=one.file.language,
-            )
-            try:
-                files.append(ReadFile(one, await reader(request, one.data)))
-                made.add(key)
-            except ReaderEndedError:
-                files.append(ReadFile(one, has_ended=True))
+            if one.is_read and (key := (one.sha256, one.file.kind)) not in there:
+                asked.setdefault(key, one)
+        answers = await reader([(_to_request(one, settings), one.data) for one in asked.values()])
+        read = {one.file.id: answer for one, answer in zip(asked.values(), answers, strict=True)}
+        files = [ReadFile(one, read.get(one.file.id), read.get(one.file.id, True) is None) for one in taken]
         contents = await anyio.to_thread.run_sync(self._contents, known.owner, files)
         failed = await means.db.note(partial(self._apply, known=known, files=files, contents=contents))
         if failed:
@@ -204,11 +220,9 @@ class FileReader:
             means.degrade(f"knowledge:{known.collection_id}", READER_FAILED)
         return True
 
-    def _contents(
-        self, owner: int, files: Sequence[ReadFile]
-    ) -> dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]]:
-        """Return the contents that were parsed, by digest and kind, each with its pieces and, of a PDF, its text."""
-        found: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]] = {}
+    def _contents(self, owner: int, files: Sequence[ReadFile]) -> ParsedContents:
+        """Return the contents of the files whose structure was read."""
+        found: ParsedContents = {}
         for read, structure, _ in files:
             if structure is None or structure.unread is not None:
                 continue
@@ -241,61 +255,58 @@ class FileReader:
             found[read.sha256, read.file.kind] = (content, pieces, structure.text)
         return found
 
-    def _apply(
-        self,
-        tx: Tx,
-        known: KnownCollection,
-        files: Sequence[ReadFile],
-        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]],
-    ) -> list[str]:
+    def _apply(self, tx: Tx, known: KnownCollection, files: Sequence[ReadFile], contents: ParsedContents) -> list[str]:
         """Store the outcomes; return the reason of each file that failed for good.
 
-        A file that changed meanwhile still waits, and is read by the next job.
+        A file that changed meanwhile still waits, and is read by the next job. One that waits no more, as it is gone,
+        was settled by the scan that found that.
         """
-        if find_collection(tx, known.collection_id) is None:
+        fresh = find_collection(tx, known.collection_id)
+        if fresh is None:
             return []
-        words, failed = WordChanges(), list[str]()
+        waiting = find_waiting(tx, [one.read.file.id for one in files])
+        batch, failed = _Batch(fresh, waiting, WordChanges(), set()), list[str]()
         for one in files:
             read, structure = one.read, one.structure
+            if read.file.id not in waiting:
+                continue
             if read.error is not None or one.has_ended:
                 failed += self._fail(tx, read, has_ended=one.has_ended)
             elif read.skipped is not None:
-                self._finish(tx, known, one, None, "skipped", read.skipped, words)
+                self._finish(tx, batch, one, ReadOutcome("skipped", read.skipped))
             elif structure is not None and structure.unread is not None:
-                self._finish(tx, known, one, None, "skipped", structure.unread, words)
+                self._finish(tx, batch, one, ReadOutcome("skipped", structure.unread))
             else:
-                self._keep(tx, known, one, contents, words)
-        words.store(tx)
+                self._keep(tx, batch, one, contents)
+        batch.words.store(tx)
+        if mean_contents(tx, batch.contents, awaits=self._vectors.are_made()):
+            self._vectors.queue(tx)
         return failed
 
-    def _keep(
-        self,
-        tx: Tx,
-        known: KnownCollection,
-        one: ReadFile,
-        contents: dict[tuple[bytes, str], tuple[NewContent, list[NewPiece], str]],
-        words: WordChanges,
-    ) -> None:
-        read = one.read
+    def _keep(self, tx: Tx, batch: _Batch, one: ReadFile, contents: ParsedContents) -> None:
+        known, read, structure, gone = batch.known, one.read, one.structure, None
         key = (read.sha256, read.file.kind)
         there = find_content(tx, known.owner, *key)
-        if there is None:
-            if key not in contents:
-                return  # another file's content, found before, left the index meanwhile: the file still waits
+        if there is not None:
+            references = read_references(tx, there[0])
+            gone = missing_with_content(tx, known.id, there[0]) if read.file.content is None else None
+        elif key in contents and structure is not None:
             content, pieces, text = contents[key]
-            there = add_content(tx, content, pieces, words, text), content.left_from
-            structure = one.structure
-            if structure is not None:
-                put_references(
-                    tx, there[0], TextReferences(structure.aliases, structure.tags, structure.links, structure.title)
-                )
+            there = add_content(tx, content, pieces, batch.words, text), content.left_from
+            references = TextReferences(structure.aliases, structure.tags, structure.links, structure.title)
+            put_references(tx, there[0], references)
+        else:
+            return  # another file's content, found before, left the index meanwhile: the file still waits
         row, left_from = there
         now, path = self._means.clock.now(), path_of(read.file.folder, read.file.name)
-        gone = missing_with_content(tx, known.id, row) if read.file.content is None else None
-        reason = "structure_failed" if one.structure is not None and read.file.deaths >= PLAIN_AFTER else None
-        state = "partial" if left_from is not None else "indexed"
+        outcome = ReadOutcome(
+            state="partial" if left_from is not None else "indexed",
+            reason="structure_failed" if structure is not None and read.file.deaths >= PLAIN_AFTER else None,
+            content=row,
+            references=references,
+        )
         if gone is None:
-            self._finish(tx, known, one, row, state, reason, words)
+            self._finish(tx, batch, one, outcome)
             has_moved = read.file.content not in {None, row}  # its new path has no version yet
             if note_version(tx, known.id, path, read.sha256, len(read.data), now) or has_moved:
                 add_change(tx, known, FileChange("changed", path, sha256=read.sha256), now)
@@ -305,31 +316,23 @@ class FileReader:
         delete_file(tx, read.file.id)
         find_file_again(tx, gone[0])
         move_files(tx, [FileMove(gone[0], read.file.folder, read.file.name, read.file.kind, None)])
+        batch.waiting.update(find_waiting(tx, [gone[0]]))
         moved = read.file._replace(id=gone[0])
-        self._finish(tx, known, one._replace(read=read._replace(file=moved)), row, state, reason, words)
+        self._finish(tx, batch, one._replace(read=read._replace(file=moved)), outcome)
         note_version(tx, known.id, path, read.sha256, len(read.data), now)
         add_change(tx, known, FileChange("moved", path, path_of(gone[1], gone[2]), read.sha256), now)
 
-    def _finish(
-        self,
-        tx: Tx,
-        known: KnownCollection,
-        one: ReadFile,
-        content: int | None,
-        state: str,
-        reason: str | None,
-        words: WordChanges,
-    ) -> None:
+    def _finish(self, tx: Tx, batch: _Batch, one: ReadFile, outcome: ReadOutcome) -> None:
         """Store the outcome of a reading: the file's state, the terms of its names, and its place in the graph.
 
         Its other names are those of its content, also where that was read as another file's.
         """
-        read, now = one.read, self._means.clock.now()
+        read, now, content, references = one.read, self._means.clock.now(), outcome.content, outcome.references
         file, spent_ms = read.file, one.structure.spent_ms if one.structure is not None else 0
         values = {
             "id": file.id,
-            "state": state,
-            "reason": reason,
+            "state": outcome.state,
+            "reason": outcome.reason,
             "content": content,
             "now": now,
             "size": len(read.data) if read.is_read else file.size,
@@ -337,13 +340,14 @@ class FileReader:
             "rests_until": now + RESTS * spent_ms,
         }
         finish_file(tx, values)
-        references = read_references(tx, content) if content is not None else None
-        put_card(tx, file.id, known.owner, " ".join(sorted(self._card_of(file, references))), words)
-        put_file(tx, file.id, references, now)
+        linked, before = batch.waiting[file.id]
+        terms = " ".join(sorted(self._card_of(file, references)))
+        put_card(tx, file.id, batch.known.owner, before, terms, batch.words)
+        put_file(tx, linked, references, now)
         if file.content is not None and file.content != content:
-            drop_unused(tx, file.content, Leaving(known.collection_id, now), words)
-        if content is not None and mean_content(tx, content, awaits=self._vectors.are_made()):
-            self._vectors.queue(tx)
+            drop_unused(tx, file.content, Leaving(batch.known.collection_id, now), batch.words)
+        if content is not None:
+            batch.contents.add(content)
 
     def _card_of(self, file: WaitingFile, references: TextReferences | None) -> list[str]:
         """Return the terms of a file's path and of its other names; none of a file without a content."""
@@ -377,6 +381,17 @@ class FileReader:
 
 FOR_GOOD = frozenset({"link", "not_regular", "other_device", "not_downloaded", "path_too_long"})
 """Refusals to open a file that another attempt would not change."""
+
+
+def _to_request(one: ReadBytes, settings: KnowledgeSettings) -> ReadRequest:
+    return ReadRequest(
+        kind=one.file.kind,
+        size=len(one.data),
+        max_pieces=settings.max_chunks_per_file,
+        is_plain=one.file.deaths >= PLAIN_AFTER,
+        max_pages=settings.max_pdf_pages,
+        language=one.file.language,
+    )
 
 
 def _read_all(root: SafeRoot, waiting: Sequence[WaitingFile], settings: KnowledgeSettings) -> list[ReadBytes]:

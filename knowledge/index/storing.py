@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from knowledge.rows.changes import FileChange, add_change
 from knowledge.rows.collections import KnownCollection
-from knowledge.rows.contents import Leaving, WordChanges, content_of_file, drop_unused, put_card
+from knowledge.rows.contents import Leaving, WordChanges, card_of, content_of_file, drop_unused, put_card
 from knowledge.rows.files import delete_file, missing_files, path_of
 from protocol.seams.ports import Tx
 
@@ -30,7 +30,7 @@ def drop_files(tx: Tx, owner: int, files: Sequence[int], leaving: Leaving | None
     removed, words = Removed(len(files)), WordChanges()
     for file in files:
         content = content_of_file(tx, file)
-        removed = removed.plus(Removed(fts_rows=put_card(tx, file, owner, "", words)))
+        removed = removed.plus(Removed(fts_rows=put_card(tx, file, owner, card_of(tx, file), "", words)))
         delete_file(tx, file)
         if content is not None:
             removed = removed.plus(Removed(0, *drop_unused(tx, content, leaving, words)))

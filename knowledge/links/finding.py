@@ -6,6 +6,7 @@ Rule 2: a link is kept as it was written; its target is resolved when its file i
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import unquote
 
@@ -55,7 +56,12 @@ _PYTHON_IMPORT = compile_late(r"^[ \t]*import[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+
 _SCRIPT = compile_late(r"""(?:\bfrom|\bimport|\brequire|\bimport[ \t]*\()[ \t(]*["'](\.{1,2}/[^"'\n]{1,300})["']""")
 _INCLUDE = compile_late(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]{1,300})"')
 _RUBY = compile_late(r"""^[ \t]*require_relative[ \t(]*["']([^"'\n]{1,300})["']""")
-_RUST = compile_late(r"^[ \t]*(?:pub(?:\([^)\n]{0,40}\))?[ \t]+)?mod[ \t]+(\w{1,100})[ \t]*;")
+_RUST = compile_late(
+    r"^([ \t]*)((?:#\[[^\]\n]{0,400}\][ \t]*)*)(?:pub(?:\([^)\n]{0,40}\))?[ \t]+)?"
+    r"mod[ \t]+(?:r#)?(\w{1,100})[ \t]*([;{])(.{0,400})"
+)
+_RUST_ATTRIBUTE = compile_late(r"^[ \t]*(?:\#!?\[|//|$)")
+_RUST_PATH = compile_late(r"""\bpath[ \t]*=[ \t]*"([^"\n]{1,300})\"""")
 
 
 class RawLink(msgspec.Struct, frozen=True, array_like=True):
@@ -86,7 +92,9 @@ def find_links(text: str, fields: Mapping[str, Any], begin: int) -> list[RawLink
 
 def find_imports(text: str) -> list[RawLink]:
     """Return the imports of code, read as each known language writes them: that of the code is not known here."""
-    return _count_links(said for number, line in enumerate(text.split("\n"), 1) for said in _imports_of(line, number))
+    lines = text.split("\n")
+    said = (said for number, line in enumerate(lines, 1) for said in _imports_of(line, number))
+    return _count_links(chain(said, _find_modules(lines)))
 
 
 def names_of(value: Any) -> list[str]:
@@ -164,8 +172,43 @@ _BY_LINE: Mapping[LinkForm, re.Pattern[str]] = {
     "import_script": _SCRIPT,
     "import_c": _INCLUDE,
     "import_ruby": _RUBY,
-    "import_rust": _RUST,
 }
+
+
+class _Inline(Struct, frozen=True):
+    """A module of Rust whose body stands in the text: the indentation of its line, and the folder of its modules."""
+
+    indent: str
+    folder: str
+
+
+def _find_modules(lines: Sequence[str]) -> Iterator[_Said]:
+    """Yield the modules of Rust that are declared, each as the path that leads to it.
+
+    It is below the folder of the text's own module, by the names of the inline modules around it. A path that
+    `#[path]` gives outside of these begins with `./`: it counts from the folder of the file. An inline module ends with
+    the brace below its own line, as the language's formatter writes it.
+    """
+    around, attributes = list[_Inline](), ""
+    for number, line in enumerate(lines, 1):
+        if around and line.startswith(f"{around[-1].indent}}}"):
+            around.pop()
+        found = _RUST.match(line) if "mod" in line else None
+        if found is None:
+            attributes = (
+                f"{attributes} {line}" if _RUST_ATTRIBUTE.match(line) and len(attributes) < MAX_TARGET_CHARS else ""
+            )
+            continue
+        indent, own, name, sign, rest = found.groups()
+        paths = _RUST_PATH.findall(f"{attributes} {own}")
+        attributes = ""
+        above = f"{around[-1].folder}/" if around else ""
+        written = [f"{above or './'}{path}" for path in paths] or [f"{above}{name}"]
+        targets = [target[:MAX_TARGET_CHARS] for target in written]
+        if sign == ";":
+            yield from (_Said("import_rust", target, number) for target in targets)
+        elif "}" not in rest:
+            around.append(_Inline(indent, targets[0]))
 
 
 def _count_links(said: Iterable[_Said]) -> list[RawLink]:

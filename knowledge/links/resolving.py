@@ -17,6 +17,8 @@ LINKS_BY_NAME = frozenset({"wiki", "wiki_embed", "relates", "supersedes", "super
 SCRIPT_SUFFIXES = ("", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte")
 C_FOLDERS = ("", "include/", "src/")
 PYTHON_ROOTS = ("", "src/", "lib/")
+RUST_OWN_FOLDER = frozenset({"mod", "main", "lib", "build"})
+"""Names of files of Rust whose modules lie beside them: that of a folder's module, and the usual roots of a crate."""
 
 _MARKDOWN = tuple(sorted((f".{suffix}" for suffix in MARKDOWN.split()), key=len))
 
@@ -76,7 +78,7 @@ def key_of(form: LinkForm, target: str) -> str:
 def resolve(form: LinkForm, target: str, source: str, names: Names) -> Resolved:
     """Return the target of a link that stands in the file at the path `source`."""
     if form.startswith("import_"):
-        paths = _IMPORTS[form](target, posixpath.dirname(source))
+        paths = _IMPORTS[form](target, source)
         return Resolved(next((found for path in paths if (found := names.by_path(path)) is not None), None))
     path = parts_of(target).path
     if not path:
@@ -112,7 +114,8 @@ def normal(path: str) -> str | None:
     return None if plain in {"", "."} or plain.startswith("..") else plain
 
 
-def _python(target: str, folder: str) -> Iterator[str]:
+def _python(target: str, source: str) -> Iterator[str]:
+    folder = posixpath.dirname(source)
     name = target.lstrip(".")
     dots = len(target) - len(name)
     below = name.replace(".", "/")
@@ -129,28 +132,41 @@ def _python(target: str, folder: str) -> Iterator[str]:
         yield f"{start}{below}/__init__.py" if below else f"{start}__init__.py"
 
 
-def _script(target: str, folder: str) -> Iterator[str]:
+def _script(target: str, source: str) -> Iterator[str]:
+    folder = posixpath.dirname(source)
     place = normal(f"{folder}/{target}" if folder else target)
     if place is not None:
         yield from (f"{place}{suffix}" for suffix in SCRIPT_SUFFIXES)
         yield from (f"{place}/index{suffix}" for suffix in SCRIPT_SUFFIXES[1:])
 
 
-def _include(target: str, folder: str) -> Iterator[str]:
+def _include(target: str, source: str) -> Iterator[str]:
+    folder = posixpath.dirname(source)
     for start in dict.fromkeys([f"{folder}/" if folder else "", *C_FOLDERS]):
         if (place := normal(f"{start}{target}")) is not None:
             yield place
 
 
-def _ruby(target: str, folder: str) -> Iterator[str]:
+def _ruby(target: str, source: str) -> Iterator[str]:
+    folder = posixpath.dirname(source)
     place = normal(f"{folder}/{target}" if folder else target)
     if place is not None:
         yield from (place, f"{place}.rb")
 
 
-def _rust(target: str, folder: str) -> Iterator[str]:
-    start = f"{folder}/" if folder else ""
-    yield from (f"{start}{target}.rs", f"{start}{target}/mod.rs")
+def _rust(target: str, source: str) -> Iterator[str]:
+    """Yield the places of a module, as https://doc.rust-lang.org/reference/items/modules.html has them.
+
+    The modules of `a/b.rs` lie in `a/b/`, those of `a/mod.rs` and of a crate's root in `a/`. Which files are roots is
+    said outside of the code, so beside any other file is looked where its own folder has no such module.
+    """
+    folder = posixpath.dirname(source)
+    is_path = "." in posixpath.basename(target)
+    own = [] if target.startswith("./") or stem_of(posixpath.basename(source)) in RUST_OWN_FOLDER else [stem_of(source)]
+    for start in [*own, folder]:
+        place = normal(f"{start}/{target}")
+        if place is not None:
+            yield from (place,) if is_path else (f"{place}.rs", f"{place}/mod.rs")
 
 
 _IMPORTS: Mapping[str, Callable[[str, str], Iterator[str]]] = {

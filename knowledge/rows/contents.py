@@ -194,7 +194,7 @@ def find_content(tx: Tx, owner: int, sha256: bytes, kind: str) -> tuple[int, int
 
 def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], words: WordChanges, text: str = "") -> int:
     """Store a content with its pieces, and note their full-text rows; return its row. `text` is that of a PDF."""
-    row = tx.insert(SQL["add_content"], content._asdict())
+    row = tx.insert(SQL["add_content"], content._asdict() | {"pieces": len(pieces)})
     if text:
         tx.run(SQL["add_pdf_text"], {"content": row, "text": zlib.compress(text.encode())})
     first = tx.all(SQL["last_chunk"])[0][0] + 1
@@ -246,7 +246,7 @@ def drop_unused(tx: Tx, content: int, leaving: Leaving | None, words: WordChange
         words.remove("words", row, entry(owner[0][0], terms))
     if leaving is not None:
         cache_vectors_of(tx, content, leaving.collection_id, leaving.now)
-    vectors = drop_vectors_of(tx, content)
+    vectors = drop_vectors_of(tx, [content])
     drop_references(tx, content)
     tx.run(SQL["remove_chunks"], {"content": content})
     tx.run(SQL["remove_content"], {"content": content})
@@ -260,9 +260,8 @@ def card_of(tx: Tx, file: int) -> str:
     return unpack(row[0]) if row is not None else ""
 
 
-def put_card(tx: Tx, file: int, owner: int, terms: str, words: WordChanges) -> int:
-    """Store the terms of a file's names in place of the former ones; return the number of removed full-text rows."""
-    before = card_of(tx, file)
+def put_card(tx: Tx, file: int, owner: int, before: str, terms: str, words: WordChanges) -> int:
+    """Store the terms of a file's names in place of those of `before`; return the number of removed full-text rows."""
     if before == terms:
         if terms:
             words.keep("card", file, entry(owner, terms))

@@ -278,9 +278,9 @@ def collections_to_read(tx: Tx, now: int) -> list[str]:
     return [name for (name,) in tx.all(SQL["collections_to_read"], {"now": now})]
 
 
-def finish_file(tx: Tx, values: Mapping[str, SqlValue]) -> bool:
-    """Store the outcome of a reading; return whether the file still waited for it."""
-    return tx.run(SQL["finish_file"], values) == 1
+def finish_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:
+    """Store the outcome of a reading, if the file still waits for it."""
+    tx.run(SQL["finish_file"], values)
 
 
 def fail_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:

@@ -188,6 +188,12 @@ def _file_of(tx: Tx, row: int) -> LinkedFile | None:
     return _files_of(tx, [row]).get(row)
 
 
+def find_waiting(tx: Tx, rows: Sequence[int]) -> dict[int, tuple[LinkedFile, str]]:
+    """Return by row those of some files that still wait to be read, each with the present terms of its names."""
+    found = tx.all(SQL["linked_waiting_files"], {"rows": encode(rows).decode()})
+    return {row: (LinkedFile(*columns), unpack(card)) for row, card, *columns in found}
+
+
 def _to_named(entities: Sequence[Entity]) -> list[Named]:
     return [Named(one.row, one.entity_id) for one in entities]
 
@@ -222,14 +228,11 @@ def form_and_line(address: str) -> tuple[LinkForm, int]:
     return form, int(line)  # pyright: ignore[reportReturnType]  # only forms are written there
 
 
-def put_file(tx: Tx, row: int, references: TextReferences | None, now: int) -> None:
+def put_file(tx: Tx, file: LinkedFile, references: TextReferences | None, now: int) -> None:
     """Write the entity of a file that was read, with its names, links, tags and folders.
 
     A file without references, or of a kind without entities, is taken out of the graph.
     """
-    file = _file_of(tx, row)
-    if file is None:
-        return
     kind = ENTITY_KINDS.get(file.kind)
     before = entity_of(tx, HOUSE, file.file_id)
     if kind is None or references is None:

@@ -4,7 +4,7 @@ Rule 1: a partition is an owner: a workspace, or the user.
 Rule 2: a vector is found again by the keyed hash of the text that the model was given.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -64,9 +64,13 @@ def refuse_vector(tx: Tx, row: int) -> None:
     tx.run(SQL["refuse_vector"], {"row": row})
 
 
-def drop_vectors_of(tx: Tx, content: int) -> int:
-    """Remove the vectors of a content; return their number."""
-    return tx.run(SQL["remove_vectors_of_content"], {"content": content})
+def drop_vectors_of(tx: Tx, contents: Collection[int]) -> int:
+    """Remove the vectors of some contents; return their number."""
+    return tx.run(SQL["remove_vectors_of_contents"], _name_contents(contents))
+
+
+def _name_contents(contents: Collection[int]) -> dict[str, SqlValue]:
+    return {"contents": encode(sorted(contents)).decode()}
 
 
 def cache_vectors_of(tx: Tx, content: int, place: str, now: int) -> None:
@@ -75,17 +79,18 @@ def cache_vectors_of(tx: Tx, content: int, place: str, now: int) -> None:
     keep_left(tx, HOUSE, place, [LeftVector(space, text_hash, numbers) for _, space, text_hash, numbers in rows], now)
 
 
-def mean_content(tx: Tx, content: int, *, awaits: bool) -> bool:
-    """Have a content's pieces wait for vectors, or drop these where no collection with it is searched by meaning.
+def mean_contents(tx: Tx, contents: Collection[int], *, awaits: bool) -> bool:
+    """Have contents' pieces wait for vectors, or drop these where no collection with one is searched by meaning.
 
-    `awaits` says whether a model makes vectors at all. Returns whether pieces wait.
+    `awaits` says whether a model makes vectors at all. Returns whether pieces wait that did not before.
     """
-    found = tx.all(SQL["mean_content"], {"content": content})
-    if not found or not found[0][0]:
-        drop_vectors_of(tx, content)
-        tx.run(SQL["settle_content"], {"content": content})
-        return False
-    return awaits and tx.run(SQL["await_vectors_of_content"], {"content": content}) > 0
+    found = tx.all(SQL["mean_contents"], _name_contents(contents)) if contents else []
+    wanted = {row for row, is_meant in found if is_meant}
+    unwanted = {row for row, is_meant in found if not is_meant}
+    if unwanted:
+        drop_vectors_of(tx, unwanted)
+        tx.run(SQL["settle_contents"], _name_contents(unwanted))
+    return awaits and bool(wanted) and tx.run(SQL["await_vectors_of_contents"], _name_contents(wanted)) > 0
 
 
 def contents_after(tx: Tx, collection: int, after: int, limit: int) -> list[int]:

@@ -20,7 +20,7 @@ from knowledge.rows.collections import KnownCollection
 from knowledge.rows.files import WaitingFile, path_of
 from knowledge.scan.scanning import MAX_BAD, limits_of, walk_of
 from knowledge.scan.walking import SeenFile, Walk
-from knowledge.structure import ReaderEndedError, ReadRequest, ReadText, Unread
+from knowledge.structure import ReadRequest, ReadText, Unread
 from protocol.files.collections import LargeFile, Preview
 from protocol.files.knowledge import FileKind
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
@@ -147,10 +147,8 @@ async def preview(means: KnowledgeMeans, known: KnownCollection) -> Preview:
 
 async def _ask(reader: ReadText, kind: FileKind, data: bytes) -> Unread | None:
     """Return the reason for which the reader would not read a file; None where it would."""
-    try:
-        return (await reader(ReadRequest(kind=kind, size=len(data), max_pieces=0), data)).unread
-    except ReaderEndedError:  # a scan would cut it as plain text
-        return None
+    (found,) = await reader([(ReadRequest(kind=kind, size=len(data), max_pieces=0), data)])
+    return found.unread if found is not None else None  # a scan would cut it as plain text
 
 
 def _to_waiting(folder: str, seen: SeenFile) -> WaitingFile:

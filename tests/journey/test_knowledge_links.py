@@ -188,6 +188,10 @@ async def test_knowledge_links_have_the_kinds_and_strengths_of_their_forms(tmp_p
             "src/app/near.py": "y = 1\n",
             "web/m.ts": "import { a } from './n'\n",
             "web/n.ts": "export const a = 1\n",
+            "crate/src/lib.rs": "mod foo;\n",
+            "crate/src/foo.rs": 'mod bar;\n#[path = "odd.rs"]\nmod strange;\n',
+            "crate/src/foo/bar.rs": "fn bar() {}\n",
+            "crate/src/odd.rs": "fn odd() {}\n",
         },
     )
     async with Den(tmp_path / "den").client() as client:
@@ -214,6 +218,11 @@ async def test_knowledge_links_have_the_kinds_and_strengths_of_their_forms(tmp_p
         assert await told("main.py") == {
             ("src/app/main.py", "imports", "src/app/util.py", 0.6),
             ("src/app/main.py", "imports", "src/app/near.py", 0.6),
+        }
+        assert await told("crate/src/foo.rs") == {
+            ("crate/src/lib.rs", "imports", "crate/src/foo.rs", 0.6),
+            ("crate/src/foo.rs", "imports", "crate/src/foo/bar.rs", 0.6),
+            ("crate/src/foo.rs", "imports", "crate/src/odd.rs", 0.6),
         }
         assert await told("web/n.ts", direction="in") == {("web/m.ts", "imports", "web/n.ts", 0.6)}
         assert await told("notes:here/a.md", min_strength=0.75, kinds=["relates", "links"]) == {

@@ -4,12 +4,19 @@ import json
 import os
 import random
 import signal
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from in_process import Served
+from msgspec import structs
 from sizes import size
 from spawned import Den, drain, hello, journey, on_posix, refusal
 from test_knowledge import add, paths, search, write
+
+from gateway.home.starting import Options
+from gateway.process import running
 
 SECRET = "AKIAQ7T5ZPLMN3KXW2VB"  # noqa: S105  # made up
 WORDS = "walrus heron pelican otter lantern budget harbour timetable ladder attic window allergy pharmacist neighbour".split()
@@ -160,8 +167,45 @@ async def test_knowledge_statement_25_kills_while_indexing_leave_the_index_of_an
         for n in chance.sample(range(count), 10):
             assert paths(await search(client, f"w{n}x")) == [f"d{n % 9}/n{n}.md"]
     assert index_of(den) == index_of(calm)
-    assert (index_of(den)["files"], index_of(den)["miscounted"]) == (count, 0)
+    made = index_of(den)
+    assert (made["files"], made["miscounted"], made["mispieced"]) == (count, 0, 0)
     assert any(met)  # else no kill came in the middle of reading
+
+
+@journey
+async def test_a_file_that_goes_while_it_is_read_leaves_nothing_behind(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "It stays.\n", "b.md": "It goes.\n", "c.md": "It stays, too.\n"})
+    den = Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n")
+    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
+        served = Served(app)
+        await served.pair.hello("ws_here")
+        reader, begin = app.knowledge.house.reader, app.knowledge.house.reader._means.reader
+
+        @asynccontextmanager
+        async def begin_reader():
+            async with begin() as read:
+
+                async def read_and_lose(texts: Any) -> Any:
+                    structures = await read(texts)  # the very reader; its answer waits until a scan has ended
+                    (Path(folder) / "b.md").unlink()
+                    await served.pair.call("knowledge/collections/scan", collection_id="notes")
+                    await served.pair.heard("knowledge/changed", lambda told: told["removed"])
+                    return structures
+
+                yield read_and_lose
+
+        reader._means = structs.replace(reader._means, reader=begin_reader)
+        await served.pair.call("knowledge/collections/add", path=str(folder), collection_id="notes")
+        assert (await served.pair.call("gateway/drain", timeout_ms=60_000))["idle"]
+        files = (await served.pair.call("knowledge/files", collection_id="notes"))["files"]
+        assert [(one["path"], one["state"]) for one in files] == [("a.md", "indexed"), ("c.md", "indexed")]
+        served.pair.end()
+        await served.task
+    assert {name: count for name, count in index_of(den).items() if name in {"contents", "orphans", "cards"}} == {
+        "contents": 2,
+        "orphans": 0,
+        "cards": 2,
+    }
 
 
 def index_of(den: Den) -> dict[str, int]:
@@ -180,6 +224,7 @@ def index_of(den: Den) -> dict[str, int]:
         "wordless": "knowledge_chunk WHERE id NOT IN (SELECT id FROM knowledge_fts_docsize)",
         "homeless": "knowledge_fts_docsize WHERE id NOT IN (SELECT id FROM knowledge_chunk)",
         "vectors": "knowledge_vec WHERE chunk NOT IN (SELECT id FROM knowledge_chunk)",
+        "mispieced": "knowledge_content AS n WHERE pieces <> (SELECT count(*) FROM knowledge_chunk WHERE content = n.id)",
         "miscounted": "knowledge_owner AS o WHERE pieces <> (SELECT count(*) FROM knowledge_chunk AS k"
         " JOIN knowledge_content AS n ON n.id = k.content WHERE n.owner = o.id)",
     }

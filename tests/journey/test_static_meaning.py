@@ -269,7 +269,7 @@ def test_what_has_no_vector_is_told_and_made(tmp_path: Path) -> None:
     assert command(den, "search", CAR).err == ""
     den.config.write_text("", encoding="utf-8")
     assert "3 facts have no vector yet" in command(den, "search", CAR).err
-    assert "3 facts and 0 pieces" in command(den, "doctor").out
+    assert "3 facts, 0 pieces of conversations and 0 pieces of files" in command(den, "doctor").out
     before = command(den, "models", "--json").json
     assert (before["vectors"]["facts"], before["vectors"]["facts_with_vector"]) == (3, 0)
     made = command(den, "models", "index", "--json").json["vectors"]
@@ -281,6 +281,8 @@ def test_what_has_no_vector_is_told_and_made(tmp_path: Path) -> None:
         "facts_with_vector": 3,
         "pieces": 0,
         "pieces_with_vector": 0,
+        "file_pieces": 0,
+        "file_pieces_with_vector": 0,
     }
     after = command(den, "search", CAR, "--json")
     assert (after.err, after.json["hits"][0]["record"]["content"]) == ("", FACTS[0])
@@ -311,6 +313,39 @@ def test_models_index_brings_the_better_model_into_use(tmp_path: Path, tiny: Pat
     assert "3 facts have no vector yet" in command(den, "search", CAR).err
     assert command(den, "models", "index", "--json").json["vectors"]["kind"] == "static"
     assert command(den, "search", CAR, "--json").json["hits"][0]["record"]["content"] == FACTS[0]
+
+
+def test_models_index_counts_and_makes_vectors_of_files_and_a_changed_model_takes_over_with_them(
+    tmp_path: Path, tiny: Path
+) -> None:
+    den = FirstMinute(tmp_path, "[gateway.embedding]\nenabled = false\n")
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "hound.md").write_text("# Hound\n\nThe hound sleeps in the kitchen.\n", encoding="utf-8")
+    (notes / "tool.py").write_text("hound = 1\n", encoding="utf-8")  # code is not searched by meaning
+    assert command(den, "remember", FACTS[0]).code == 0
+    assert command(den, "knowledge", "add", str(notes), "--scope", "user").code == 0
+
+    def of_files() -> tuple[str | None, int, int]:
+        vectors = command(den, "models", "--json").json["vectors"]
+        return vectors["kind"], vectors["file_pieces_with_vector"], vectors["file_pieces"]
+
+    assert of_files() == (None, 0, 1)
+    den.config.write_text("", encoding="utf-8")
+    assert "1 facts, 0 pieces of conversations and 1 pieces of files" in command(den, "doctor").out
+    assert "pioneer models index" in command(den, "models").err
+    assert command(den, "models", "index").code == 0
+    assert of_files() == ("static", 1, 1)
+    shown = command(den, "models")
+    assert "1 of 1 pieces have a vector" in shown.out
+    den.config.write_text(
+        f'[gateway.embedding]\nmodel = "test/tiny"\nmodel_path = "{tiny.as_posix()}"\n', encoding="utf-8"
+    )
+    made = command(den, "models", "index", "--json").json
+    assert (made["vectors"]["kind"], made["advice"]) == ("model", [])
+    assert of_files() == ("model", 1, 1)
+    found = command(den, "knowledge", "search", "puppy", "--json").json["hits"]
+    assert [hit["title"] for hit in found] == ["Hound"]
 
 
 def test_every_command_that_writes_a_fact_leaves_it_with_its_vector(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from cases import each
 
 from knowledge.links.finding import find_imports, find_links
 from knowledge.links.folders import folder_of_index, kind_of_root, list_folders_above
@@ -116,6 +117,77 @@ def test_imports_are_found_by_each_languages_way() -> None:
         ("import_ruby", "q"),
         ("import_rust", "inner"),
     }
+
+
+RUST = """\
+mod a;
+pub(crate) mod r#try;
+#[cfg(test)] mod b;
+#[path = "odd/c.rs"]
+// why it lies there
+mod c;
+#[path = "gone.rs"]
+fn d() {}
+mod e;
+mod outer {
+    pub mod f;
+    #[path = "g.rs"]
+    mod g;
+    mod inner {
+        mod h;
+    }
+    mod empty {}
+    mod i;
+}
+#[path = "files"]
+mod placed {
+    #[path = "j.rs"]
+    mod j;
+    mod k;
+}
+#[cfg_attr(unix, path = "unix.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
+mod system;
+/// ```
+/// mod quoted;
+"""
+TARGETS = (
+    """a try b ./odd/c.rs e outer/f outer/g.rs outer/inner/h outer/i ./files/j.rs ./files/k ./unix.rs ./windows.rs"""
+)
+
+
+def test_modules_of_rust_are_found_with_the_inline_modules_and_paths_around_them() -> None:
+    assert [one.target for one in find_imports(RUST)] == TARGETS.split()
+
+
+@each(
+    ("source", "target", "files", "found"),
+    [
+        ("src/lib.rs", "a", "src/a.rs src/lib/a.rs", "src/a.rs"),
+        ("src/main.rs", "a", "src/a/mod.rs", "src/a/mod.rs"),
+        ("src/x/mod.rs", "a", "src/x/a.rs src/a.rs", "src/x/a.rs"),
+        ("src/x.rs", "a", "src/a.rs src/x/a.rs", "src/x/a.rs"),
+        ("src/x.rs", "a", "src/a.rs src/x/a/mod.rs", "src/x/a/mod.rs"),
+        ("src/x/y.rs", "a", "src/x/a.rs src/x/y/a.rs", "src/x/y/a.rs"),
+        ("tests/it.rs", "common", "tests/common/mod.rs", "tests/common/mod.rs"),  # the root of a crate
+        ("x.rs", "a", "x/a.rs", "x/a.rs"),
+        ("x.rs", "a", "a.md", None),
+        ("src/x.rs", "./odd/c.rs", "src/odd/c.rs src/x/odd/c.rs", "src/odd/c.rs"),
+        ("src/x.rs", "./../c.rs", "c.rs", "c.rs"),
+        ("x.rs", "./../c.rs", "c.rs", None),
+        ("src/x.rs", "in/g.rs", "src/x/in/g.rs src/in/g.rs", "src/x/in/g.rs"),
+        ("src/x/mod.rs", "in/g.rs", "src/x/in/g.rs", "src/x/in/g.rs"),
+        ("src/x.rs", "in/f", "src/x/in/f.rs", "src/x/in/f.rs"),
+        ("src/x.rs", "./files/k", "src/files/k.rs src/x/files/k.rs", "src/files/k.rs"),
+    ],
+)
+def test_a_module_of_rust_lies_where_the_language_looks(
+    source: str, target: str, files: str, found: str | None
+) -> None:
+    there = {path: Named(place, path) for place, path in enumerate(files.split())}
+    names = Names(there.get, lambda _: [], lambda _: [])
+    led = resolve("import_rust", target, source, names).found
+    assert (led.entity_id if led is not None else None) == found
 
 
 def test_a_link_leads_by_path_name_or_alias_and_never_by_likeness() -> None:

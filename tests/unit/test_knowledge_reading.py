@@ -4,7 +4,9 @@ import asyncio
 import os
 import random
 import signal
+from collections.abc import Sequence
 
+import anyio.lowlevel
 import pytest
 from sizes import size
 from spawned import on_posix
@@ -12,7 +14,7 @@ from spawned import on_posix
 from gateway.files.front_matter import read_front_matter
 from gateway.files.text_child import NICENESS, _Reader, find_headings
 from gateway.files.text_reader import text_reader
-from knowledge.structure import ReaderEndedError, ReadRequest, TextStructure
+from knowledge.structure import ReadRequest, TextStructure
 from protocol.files.knowledge import FileKind
 
 WORDS = "walrus heron pelican otter lantern budget ice морж 海象 café".split()
@@ -118,11 +120,18 @@ def test_terms_are_sorted_and_hold_no_secret():
     assert not any("akiaq7" in term for term in terms)
 
 
+ASKED = [(ReadRequest(kind="text", size=6, max_pieces=10), b"walrus")]
+
+
+def lines_of(structures: Sequence[TextStructure | None]) -> list[int | None]:
+    return [one.lines if one is not None else None for one in structures]
+
+
 @on_posix
 def test_the_reader_stands_back_behind_the_process_that_answers():
     async def story() -> None:
         async with text_reader() as reader:
-            await reader(ReadRequest(kind="text", size=6, max_pieces=10), b"walrus")
+            await reader(ASKED)
             own = os.getpriority(os.PRIO_PROCESS, 0)
             assert os.getpriority(os.PRIO_PROCESS, reader.pid) == min(19, own + NICENESS)
 
@@ -133,11 +142,42 @@ def test_the_reader_stands_back_behind_the_process_that_answers():
 def test_knowledge_statement_15_a_reader_that_is_killed_costs_one_file():
     async def story() -> None:
         async with text_reader() as reader:
-            request = ReadRequest(kind="text", size=6, max_pieces=10)
-            assert (await reader(request, b"walrus")).lines == 1
+            assert lines_of(await reader(ASKED)) == [1]
             os.kill(reader.pid, signal.SIGKILL)
-            with pytest.raises(ReaderEndedError):
-                await reader(request, b"walrus")
-            assert (await reader(request, b"walrus")).lines == 1
+            assert lines_of(await reader(ASKED * 3)) == [None, 1, 1]
 
     asyncio.run(story())
+
+
+@on_posix
+def test_a_reader_that_does_not_answer_is_ended_and_costs_one_file(monkeypatch: pytest.MonkeyPatch):
+    async def story() -> None:
+        async with text_reader() as reader:
+            await reader(ASKED)
+            monkeypatch.setattr("gateway.files.text_reader.SECONDS", 0.1)
+            os.kill(reader.pid, signal.SIGSTOP)
+            (lost,) = await reader(ASKED)
+            assert lost is None
+            monkeypatch.undo()
+            assert lines_of(await reader(ASKED)) == [1]
+
+    asyncio.run(story())
+
+
+@on_posix
+def test_a_reader_is_gone_with_its_block_also_where_nobody_waits_for_its_answer_any_more():
+    async def story() -> int:
+        async with text_reader() as reader:
+            await reader(ASKED)
+            pid = reader.pid
+            os.kill(pid, signal.SIGSTOP)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(reader, ASKED * 2)
+                while reader._files < 2:  # the thread tells nobody that it has asked
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+        return reader.pid
+
+    assert asyncio.run(story()) == 0

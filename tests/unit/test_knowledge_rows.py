@@ -9,6 +9,7 @@ from gateway.store.schema_shapes import scripts
 from gateway.store.sqlite import Transaction, connect
 from knowledge.rows.contents import WordChanges, entry
 from knowledge.rows.files import add_files, release_files, waiting_files
+from knowledge.rows.statements import SQL
 from protocol.seams.ports import Tx
 
 ROWS = 3000
@@ -64,6 +65,12 @@ def test_a_row_whose_terms_are_exchanged_is_as_one_that_had_them_from_the_first(
     assert table(tx)[0] == []
     changed(tx, range(1, ROWS), "old", "new")  # rows that a lost table lacks come whole
     assert table(tx) == fresh
+
+
+def test_the_size_of_a_collection_is_read_without_a_look_at_its_pieces_or_the_rows_of_its_files(tx: Tx) -> None:
+    plan = [row[-1] for row in tx.all(f"EXPLAIN QUERY PLAN {SQL['size_of_collection']}", {"collection": 1})]
+    assert [step for step in plan if "knowledge_chunk" in step] == []
+    assert [step for step in plan if "knowledge_file" in step and "COVERING INDEX" not in step] == []
 
 
 def test_new_files_are_read_when_their_scan_has_told_which_of_them_moved(tx: Tx) -> None:

@@ -18,12 +18,11 @@ from gateway.doors.commands.options import add_home, add_json
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, progress, show_json, show_pairs, size
 from gateway.embedding.choice import Choice, choose
+from gateway.embedding.coverage import count_texts
 from gateway.embedding.spaces import STATIC_NAME, find_current, list_spaces
 from gateway.store.copy import open_snapshot
-from memory.rows.vectors import coverage as facts_with_vector
 from protocol.memory.values import SpaceKind
-from protocol.seams.ports import Coverage, PauseQueue, Space, Tx
-from thread_episodic.rows.vectors import coverage as chunks_with_vector
+from protocol.seams.ports import PauseQueue, Tx
 
 FAILURES = {
     "download_failed": "it cannot be fetched: is there a network, and a model of that name?",
@@ -38,7 +37,10 @@ GAIN = (
 
 
 class VectorCoverage(msgspec.Struct, kw_only=True):
-    """The space that the home searches, and the numbers of facts and pieces, all and those with a vector in it."""
+    """The space that the home searches, and the numbers of texts that can have a vector, all and those with one in it.
+
+    `pieces` are those of conversations, `file_pieces` those of files whose collection is searched by meaning.
+    """
 
     model: str | None = None
     kind: SpaceKind | None = None
@@ -47,11 +49,14 @@ class VectorCoverage(msgspec.Struct, kw_only=True):
     facts_with_vector: int = 0
     pieces: int = 0
     pieces_with_vector: int = 0
+    file_pieces: int = 0
+    file_pieces_with_vector: int = 0
 
     @property
     def lacking(self) -> int:
         """Return the number of texts without a vector in the space."""
-        return self.facts + self.pieces - self.facts_with_vector - self.pieces_with_vector
+        present = self.facts_with_vector + self.pieces_with_vector + self.file_pieces_with_vector
+        return self.facts + self.pieces + self.file_pieces - present
 
 
 def _arrange(to: argparse.ArgumentParser) -> None:
@@ -59,7 +64,7 @@ def _arrange(to: argparse.ArgumentParser) -> None:
         "what",
         nargs="?",
         choices=("fetch", "index"),
-        help="fetch: bring the model here now (network); index: make the missing vectors of facts and conversations",
+        help="fetch: bring the model here now (network); index: make the missing vectors of all that is searched",
     )
     add_home(to)
     add_json(to)
@@ -79,21 +84,13 @@ def bytes_below(folder: Path) -> int:
 def vectors_of(tx: Tx) -> VectorCoverage:
     """Count the texts with a vector in the current space."""
     known = find_current(list_spaces(tx))
-    space = known.space if known is not None else Space(0, "", 0)
-    facts, pieces = facts_with_vector(tx, space.id), chunks_with_vector(tx, space.id)
-    counts = VectorCoverage(
-        facts=facts.possible,
-        facts_with_vector=_count_present(facts),
-        pieces=pieces.possible,
-        pieces_with_vector=_count_present(pieces),
-    )
+    counts = VectorCoverage()
+    for name, count in count_texts(tx, known.space.id if known is not None else 0).items():
+        with_vector = count.possible - count.lacking
+        counts = msgspec.structs.replace(counts, **{name: count.possible, f"{name}_with_vector": with_vector})
     if known is None:
         return counts
-    return msgspec.structs.replace(counts, model=space.model, kind=space.kind, dim=space.dim)
-
-
-def _count_present(coverage: Coverage) -> int:
-    return coverage.possible - coverage.lacking
+    return msgspec.structs.replace(counts, model=known.space.model, kind=known.space.kind, dim=known.space.dim)
 
 
 def _describe(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
@@ -180,6 +177,12 @@ def _show(told: dict[str, Any], choice: Choice) -> None:
                 "conversation",
                 f"{vectors.pieces_with_vector} of {vectors.pieces} pieces have a vector" if vectors.pieces else "",
             ),
+            (
+                "files",
+                f"{vectors.file_pieces_with_vector} of {vectors.file_pieces} pieces have a vector"
+                if vectors.file_pieces
+                else "",
+            ),
         ]
     )
     if choice.settings.enabled and choice.static is not None and vectors.kind != "model":
@@ -230,7 +233,7 @@ def _index(given: argparse.Namespace, choice: Choice) -> None:
 
 
 async def _fill(door: HomeMethods, report: Callable[[int, int | None], None]) -> None:
-    """Make the missing vectors of facts and conversations in the spaces of all present models.
+    """Make the missing vectors of facts, conversations and files in the spaces of all present models.
 
     A better model's space is the current one afterwards. Raises `Stop`.
     """
@@ -240,7 +243,7 @@ async def _fill(door: HomeMethods, report: Callable[[int, int | None], None]) ->
     app, done = door.app, 0
 
     def lacking(tx: Tx) -> int:
-        return sum(count(tx, space.id).lacking for space in spaces for count in (facts_with_vector, chunks_with_vector))
+        return sum(count.lacking for space in spaces for count in count_texts(tx, space.id).values())
 
     total = await app.base.database.read(lacking)
     report(0, total)
@@ -252,8 +255,8 @@ async def _fill(door: HomeMethods, report: Callable[[int, int | None], None]) ->
 
     door.embedding.made.connect(on_made)
     try:
-        for house in (app.memory.vectors, app.episodic.vectors):
-            await house.fill()
+        for fill in (app.memory.vectors.fill, app.episodic.vectors.fill, app.knowledge.fill_vectors):
+            await fill()
     except PauseQueue as paused:
         raise Stop(UNAVAILABLE, f"the model makes no vectors: {paused.reason.replace('_', ' ')}") from None
 
