@@ -51,13 +51,19 @@ class TextReader:
         return child.pid if child is not None else 0
 
     async def __call__(self, texts: Sequence[tuple[ReadRequest, bytes]]) -> list[TextStructure | None]:
-        """Return the structure of each text; None where the process ended at it, or took longer than `SECONDS`."""
+        """Return the structure of each text; None where the process ended at it, or took longer than `SECONDS`.
+
+        Raises OSError where no process can be started.
+        """
         self._asked_at = time.monotonic()
         answers: list[TextStructure | None] = []
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._watch)
-            answers = await anyio.to_thread.run_sync(self._read_all, texts, abandon_on_cancel=True)
-            tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._watch)
+                answers = await anyio.to_thread.run_sync(self._read_all, texts, abandon_on_cancel=True)
+                tasks.cancel_scope.cancel()
+        except ExceptionGroup as failed:  # of one: the watch raises nothing
+            raise failed.exceptions[0] from None
         return answers
 
     async def _watch(self) -> None:
