@@ -301,9 +301,9 @@ class Database:
     def close(self, seconds: float = 2.0) -> None:
         """Let the threads end their work and close their connections, for at most that long each."""
         self._is_closed = True
-        self._file.close()
         for worker in (self._writer, self._notes, *self._readers):
             worker.close(seconds)
+        self._file.close()  # at last: a queued work may open its thread's connection only now, and needs the log
 
 
 def _size(path: Path) -> int:

@@ -34,20 +34,24 @@ def version_of(connection: Handle) -> int:
     return int(connection.execute("PRAGMA user_version").fetchall()[0][0])
 
 
-def read_stored_version(path: Path) -> int:
-    """Return the version of a file without a change to it: not even its write-ahead log is moved into it.
+def read_stored(path: Path) -> tuple[int, list[str]]:
+    """Return the version of a file, and the names of the shapes that it lacks at the newest one.
 
-    Raises `Unavailable` for a database that is not ours.
+    Nothing is changed: not even the write-ahead log is moved into the file. Raises `Unavailable` for a database that
+    is not ours.
     """
     if not path.exists():
-        return 0
+        return 0, []
     if not path.is_file():  # a pipe would block for ever
         raise Unavailable(message="gateway.db is not a file; it is left untouched.")
     connection: Handle = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         connection.set_busy_timeout(BUSY_MS)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        return own_version(connection)
+        found = own_version(connection)
+        with contextlib.suppress(apsw.CorruptError):  # a page of what is derived, which is seen to later
+            return found, lost_shapes(Transaction(connection)) if found == SCHEMA_VERSION else []
+        return found, []
     finally:
         connection.close()
 
@@ -81,31 +85,20 @@ def _back_up(connection: Handle, folder: Path, found: int) -> None:
     connection.execute("VACUUM INTO ?", (str(target),)).fetchall()
 
 
-def _mend_shapes(path: Path) -> list[str]:
-    """Make lacking shapes again, tables with a meaning with a note of their loss; return their names."""
-    reading: Handle = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+def _mend_shapes(path: Path, lost: list[str]) -> None:
+    """Make lacking shapes again, tables with a meaning with a note of their loss."""
+    connection = connect(path, synchronous="full")
     try:
-        reading.set_busy_timeout(BUSY_MS)
-        reading.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        lost = lost_shapes(Transaction(reading))
-    except apsw.CorruptError:  # a page of what is derived, which is seen to later; a torn schema was found before
-        return []
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)  # the format of a full-text table is a row of its own
+        tables = [name for name in lost if is_of_meaning(name)]
+        with contextlib.suppress(apsw.CorruptError):  # pages that hinder it are seen to first, and these with them
+            restore_tables(connection, tables)
+        for name in lost:
+            if name not in tables:
+                with contextlib.suppress(apsw.Error):  # a home with one index less is slower, not shut
+                    restore_shapes(connection, [name])
     finally:
-        reading.close()
-    if lost:
-        connection = connect(path, synchronous="full")
-        try:
-            connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)  # the format of a full-text table is a row of its own
-            tables = [name for name in lost if is_of_meaning(name)]
-            with contextlib.suppress(apsw.CorruptError):  # pages that hinder it are seen to first, and these with them
-                restore_tables(connection, tables)
-            for name in lost:
-                if name not in tables:
-                    with contextlib.suppress(apsw.Error):  # a home with one index less is slower, not shut
-                        restore_shapes(connection, [name])
-        finally:
-            connection.close()
-    return lost
+        connection.close()
 
 
 def require_current(found: int) -> None:
@@ -126,11 +119,13 @@ def migrate(path: Path, run: Path, backups: Path) -> list[str]:
     """
     try:
         with FileLock(run / "migrate.lock", timeout=MIGRATE_SECONDS, mode=0o600):
-            found = read_stored_version(path)
+            found, lost = read_stored(path)
             if found > SCHEMA_VERSION:
                 raise Refused("schema_too_new")
             if found == SCHEMA_VERSION:
-                return _mend_shapes(path)
+                if lost:
+                    _mend_shapes(path, lost)
+                return lost
             connection = connect(path, synchronous="full")
             try:
                 if found:

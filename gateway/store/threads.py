@@ -133,14 +133,13 @@ Q = TypeVar("Q", bound=Queue)
 
 
 class Worker(Generic[Q]):
-    """A thread with a connection and a queue."""
+    """A thread with a queue, and a connection from its first request on: each reads the whole schema first."""
 
     def __init__(self, name: str, file: DatabaseFile, synchronous: str, line: Q) -> None:
         self._file = file
         self._synchronous = synchronous
         self._connection: Handle | None = None
         self._stamp: object = None
-        self.connection()
         self.in_use = threading.Lock()  # held by a reader while it reads; a writer has the turnstile
         self.queue = line
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from gateway.home.folder import Home
 from gateway.store import migrations
-from gateway.store.migrations import SCHEMA_VERSION, migrate, read_stored_version
+from gateway.store.migrations import SCHEMA_VERSION, migrate, read_stored
 from gateway.store.sqlite import connect
 from protocol.errors import GatewayError, Refused, Unavailable
 
@@ -73,7 +73,7 @@ def newer(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_fresh_home_gets_every_table_of_every_house(tmp_path: Path) -> None:
     home = open_home(tmp_path)
-    assert read_stored_version(home.database) == SCHEMA_VERSION
+    assert read_stored(home.database)[0] == SCHEMA_VERSION
     assert {"job", "owner", "home"} <= set(tables_of(home.database))
     assert not home.backups.exists()
     connection = connect(home.database, synchronous="full")
@@ -94,7 +94,7 @@ def test_an_empty_file_is_a_new_database(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.database.touch()
     again(home)
-    assert read_stored_version(home.database) == SCHEMA_VERSION
+    assert read_stored(home.database)[0] == SCHEMA_VERSION
 
 
 def test_an_older_home_is_copied_and_brought_forward(tmp_path: Path, newer: Any) -> None:
@@ -102,10 +102,10 @@ def test_an_older_home_is_copied_and_brought_forward(tmp_path: Path, newer: Any)
     change(home.database, "INSERT INTO home VALUES ('kept', 'yes')")
     newer(next_step)
     again(home)
-    assert read_stored_version(home.database) == SCHEMA_VERSION + 1
+    assert read_stored(home.database)[0] == SCHEMA_VERSION + 1
     assert "later" in tables_of(home.database)
     (copy,) = home.backups.iterdir()
-    assert read_stored_version(copy) == SCHEMA_VERSION
+    assert read_stored(copy)[0] == SCHEMA_VERSION
     connection = connect(copy, synchronous="full")
     assert connection.execute("SELECT value FROM home").fetchall() == [("yes",)]
     connection.close()
@@ -118,7 +118,7 @@ def test_a_second_try_replaces_a_copy_that_was_cut_off(tmp_path: Path, newer: An
     (home.backups / f"gateway-before-{SCHEMA_VERSION + 1}-from-{SCHEMA_VERSION}.db").write_bytes(b"half a copy")
     again(home)
     (copy,) = home.backups.iterdir()
-    assert read_stored_version(copy) == SCHEMA_VERSION
+    assert read_stored(copy)[0] == SCHEMA_VERSION
 
 
 def test_a_failing_migration_leaves_the_old_version(tmp_path: Path, newer: Any) -> None:
@@ -126,7 +126,7 @@ def test_a_failing_migration_leaves_the_old_version(tmp_path: Path, newer: Any) 
     newer(failing_step)
     with pytest.raises(ValueError, match=r"^$"):
         again(home)
-    assert read_stored_version(home.database) == SCHEMA_VERSION
+    assert read_stored(home.database)[0] == SCHEMA_VERSION
     assert "later" not in tables_of(home.database)
 
 
@@ -193,18 +193,18 @@ def test_a_home_that_another_process_migrates_is_locked(tmp_path: Path, monkeypa
     assert caught.value.reason == "home_locked"
     assert not home.database.exists()
     again(home)
-    assert read_stored_version(home.database) == SCHEMA_VERSION
+    assert read_stored(home.database)[0] == SCHEMA_VERSION
 
 
 OPEN = """
     import sys
     from pathlib import Path
     from gateway.home.folder import Home
-    from gateway.store.migrations import migrate, read_stored_version
+    from gateway.store.migrations import migrate, read_stored
     sys.stdin.read(1)
     home = Home(Path(sys.argv[1]))
     migrate(home.database, home.run, home.backups)
-    print(read_stored_version(home.database))
+    print(read_stored(home.database)[0])
 """
 
 
@@ -258,7 +258,7 @@ def test_a_kill_in_the_middle_leaves_the_old_or_the_new(moment: str, tmp_path: P
     script = [sys.executable, "-c", textwrap.dedent(KILL), str(home.root)]
     assert subprocess.run([*script, moment], capture_output=True, check=False, timeout=240).returncode != 0
     is_new = moment == "after"
-    assert read_stored_version(home.database) == SCHEMA_VERSION + is_new
+    assert read_stored(home.database)[0] == SCHEMA_VERSION + is_new
     assert ("later" in tables_of(home.database)) is is_new
     assert subprocess.run([*script, "never"], capture_output=True, check=False, timeout=240).returncode == 0
     connection = connect(home.database, synchronous="full")

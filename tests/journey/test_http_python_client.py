@@ -17,6 +17,7 @@ import pytest
 from documented_examples import examples_of
 from http_stage import HttpDen
 from pioneer_client import Client, GatewayDied, GatewayError, Restarted, Sync
+from pioneer_client.pipes import Pipes
 from pioneer_client.protocol import methods as m
 from pioneer_client.protocol.base import Empty
 from pioneer_client.protocol.conversation.imports import ImportItem, ImportSource, ImportTurn, ThreadImportParams
@@ -252,6 +253,29 @@ async def test_a_gateway_that_does_not_start_says_why(tmp_path: Path) -> None:
         assert refused.value.reason == "unauthorized"
     with pytest.raises(GatewayDied, match="does not answer"):
         await Client.connect(f"http://127.0.0.1:{den.port}", "token")
+
+
+READS_NO_MORE = """
+import os, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("last words"))
+os.close(0)
+print('{"jsonrpc": "2.0", "method": "deaf", "params": {}}', flush=True)
+signal.pause()
+"""
+
+
+@journey
+async def test_a_process_that_reads_no_more_is_heard_to_its_end() -> None:
+    deaf = asyncio.Event()
+    pipes = await Pipes.spawn([sys.executable, "-c", READS_NO_MORE], lambda *_: deaf.set(), env=None, cwd=None)
+    await deaf.wait()
+    asked = asyncio.create_task(pipes.ask("ping", Empty()))
+    await asyncio.sleep(0)
+    assert pipes._stdin.is_closing()  # the line was written, and could not be
+    os.kill(pipes.pid, signal.SIGTERM)
+    with pytest.raises(GatewayDied, match="code 1: last words"):
+        await asked
+    await pipes.kill()
 
 
 @pytest.mark.loop("check")

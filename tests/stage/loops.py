@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -61,8 +62,9 @@ def drawn(rows: Sequence[T]) -> list[T]:
 
 
 def may_hold(module: Path, loop: str | None) -> bool:
-    """Return whether a file may hold a test of a loop: it lies in one of its folders, or marks a test of its own."""
+    """Return whether a file may hold a test of a loop: it lies in one of its folders, or a mark of its own names it."""
     folder = module.relative_to(TESTS).parts[0] if module.is_relative_to(TESTS) and module != TESTS else None
     if loop is None or module.suffix != ".py" or loop in LOOPS_OF_FOLDER.get(folder or "", (loop,)):
         return True
-    return any(told in module.read_text(encoding="utf-8") for told in ("mark.loop(", "matrix("))
+    text = module.read_text(encoding="utf-8")
+    return bool(re.search(rf'mark\.loop\([^)]*"{loop}"', text)) or (loop != "test" and "matrix(" in text)

@@ -1,7 +1,6 @@
 """The shape of the house, as failing tests."""
 
 import ast
-import functools
 import re
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from house_code import MODULES, ROOT, name_of, nodes_of, text_of, tree_of
 from house_tree import HOUSES, find_rooms
 
 from gateway.secrets.rules import find_rules
@@ -17,9 +17,7 @@ from gateway.wiring import build as _wiring  # noqa: F401  # the composition roo
 from protocol.methods import METHODS
 
 pytestmark = pytest.mark.no_cover  # the code is read here, not run: counting would double what that costs
-ROOT = Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients/python/pioneer_client"
-MODULES = [path for house in HOUSES for path in sorted((ROOT / house).rglob("*.py"))]
 STAGE = sorted((ROOT / "tests/stage").rglob("*.py"))
 BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.py"))
 WORDED = MODULES + [path for path in CLIENT.rglob("*.py") if "protocol" not in path.parts]
@@ -99,18 +97,9 @@ ROWS = {
 SQL_VERB = re.compile(r"\b(?:SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b")
 
 
-def name_of(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
-
-
-@functools.cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 @each("path", MODULES)
 def test_a_file_is_one_idea(path: Path) -> None:
-    lines = len(path.read_text(encoding="utf-8").splitlines())
+    lines = len(text_of(path).splitlines())
     assert lines <= MAX_LINES or name_of(path) in TABLES, f"{name_of(path)} has {lines} lines"
 
 
@@ -122,29 +111,21 @@ def test_modules_are_nouns_of_the_domain(path: Path) -> None:
 
 @each("path", MODULES)
 def test_sql_stands_in_sql_files(path: Path) -> None:
-    strings = [
-        node.value for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
+    strings = [node.value for node in nodes_of(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     assert name_of(path) in OF_ANY_TABLE or not [text for text in strings if SQL_VERB.search(text)]
 
 
 @each("house", ROWS)
 def test_statements_are_run_in_the_rows_of_a_house(house: str) -> None:
-    elsewhere = [
-        path for path in MODULES if name_of(path).startswith(f"{house}/") and "SQL[" in path.read_text("utf-8")
-    ]
+    elsewhere = [path for path in MODULES if name_of(path).startswith(f"{house}/") and "SQL[" in text_of(path)]
     assert [name_of(path) for path in elsewhere if not name_of(path).startswith(ROWS[house])] == []
 
 
 @each("path", MODULES)
 def test_libraries_have_one_home(path: Path) -> None:
-    tree = tree_of(path)
-    imported = {
-        alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
-    }
-    imported |= {
-        node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module
-    }
+    nodes = nodes_of(path)
+    imported = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module.split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
     strangers = {name for name in imported & set(HOME_OF) if name_of(path) not in HOME_OF[name]}
     assert not strangers
 
@@ -171,7 +152,7 @@ def test_docstrings_begin_with_a_subject_or_an_imperative() -> None:
     texts = [
         f"{name_of(path)}:{node.lineno}: {text}"
         for path in [*WORDED, *STAGE, *BENCHMARKS]
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if isinstance(text := node.value.value, str) and QUESTION.match(text.lstrip())
     ]
@@ -183,7 +164,7 @@ def test_functions_are_named_by_verbs() -> None:
     functions = [
         f"{name_of(path)}:{node.lineno}: {node.name}"
         for path in WORDED
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and PARTICIPLE.match(node.name.strip("_"))
         if node.name not in named_by_rows and not any("property" in ast.unparse(one) for one in node.decorator_list)
     ]

@@ -55,7 +55,7 @@ def tiny(tmp_path_factory):
     return make_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
-@pytest.fixture(params=["tiny", "real"])
+@pytest.fixture(params=["tiny", pytest.param("real", marks=pytest.mark.loop("check"))])
 def folder(request, tiny):
     if request.param == "tiny":
         return tiny
@@ -743,6 +743,7 @@ def test_a_download_is_told_lands_in_the_cache_and_is_not_repeated(hub, tmp_path
     assert hub.asked == []
 
 
+@pytest.mark.loop("check")  # a process that imports fastembed for each; the loop "test" has the download that lands
 @pytest.mark.parametrize("fault", ["short", "no tokenizer", "no model", "no repository"])
 def test_a_download_that_brings_too_little_fails(hub, tmp_path, fault):
     if fault == "short":
@@ -770,6 +771,7 @@ async def main(model, cache, download, path):
 """
 
 
+@pytest.mark.loop("check")
 def test_a_download_that_is_given_up_ends_after_the_piece_in_hand(hub, tmp_path):
     """The first file is held back until the child has given up."""
     given_up = threading.Event()

@@ -1,27 +1,23 @@
 """A language is one file: what is in it takes effect, and no other file of the product holds words of a language other
 than English."""
 
-import io
 import json
+import keyword
 import re
 import shutil
 import subprocess
 import sys
-import tokenize
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from cases import each
-from house_tree import HOUSES
+from house_code import MODULES, ROOT, literals_of, name_of, names_of
 
 from promt.language.reader import languages, list_words, tables
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "promt" / "language"
 FILES = sorted(FOLDER.glob("*.toml"))
-MODULES = [path for house in HOUSES for path in sorted((ROOT / house).rglob("*.py"))]
 
 MADE_UP = """# A language that nobody speaks.
 spaced = true
@@ -49,6 +45,7 @@ remember = ['^ zapom ke']
 
 ASKED = """
 import json
+import keyword
 from datetime import UTC, datetime
 from memory.extraction.rule_extraction import extract_statements
 from promt import intents, language
@@ -123,27 +120,10 @@ OF_COMPUTING = {"aux", "con", "const", "dir", "est", "fatal", "media", "temporal
 """Words of other languages that programs use, too, and an English ending."""
 
 
-@cache
-def tokens_of(path: Path) -> list[tokenize.TokenInfo]:
-    return list(tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline))
-
-
-def literals(path: Path) -> Iterator[str]:
-    """The source of every string of a module that is no docstring."""
-    pieces = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
-    begins = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
-    before = tokenize.ENCODING
-    for token in tokens_of(path):
-        if token.type in pieces and before not in begins:
-            yield token.string
-        if token.type not in {tokenize.NL, tokenize.COMMENT}:
-            before = token.type
-
-
 @each("path", MODULES)
 def test_no_other_file_holds_letters_of_another_language(path: Path) -> None:
-    found = [text for text in literals(path) if any(ord(char) > 0x7F and char.isalpha() for char in text)]
-    assert bool(found) == (path.relative_to(ROOT).as_posix() in OTHER_LETTERS), found
+    found = [text for text in literals_of(path) if any(ord(char) > 0x7F and char.isalpha() for char in text)]
+    assert bool(found) == (name_of(path) in OTHER_LETTERS), found
 
 
 def _words_of(text: str) -> set[str]:
@@ -153,7 +133,7 @@ def _words_of(text: str) -> set[str]:
 def _english() -> set[str]:
     """The words of English that this project uses: of its file, of what it says of itself, of the names in its code."""
     written = [FOLDER / "en.toml", *sorted((ROOT / "docs").rglob("*.md"))]
-    names = (token.string for path in MODULES for token in tokens_of(path) if token.type == tokenize.NAME)
+    names = {name for path in MODULES for name in names_of(path)} | {*keyword.kwlist}
     return _words_of(" ".join([*(path.read_text(encoding="utf-8") for path in written), *names]))
 
 
@@ -168,5 +148,5 @@ def _foreign() -> set[str]:
 
 @each("path", MODULES)
 def test_no_other_file_holds_words_of_another_language(path: Path) -> None:
-    found = _words_of(" ".join(literals(path))) & _foreign()
+    found = _words_of(" ".join(literals_of(path))) & _foreign()
     assert not found

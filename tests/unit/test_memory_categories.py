@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from house_tree import HOUSES
+from house_code import MODULES, ROOT, name_of, nodes_of, text_of
 
 from memory.rules.categories import ABOUT_THE_USER, BRIEF_ORDER, CATEGORIES, LASTING, STANDING
 from memory.rules.scopes import USER, default_of
@@ -13,7 +13,6 @@ from memory.rules.sensitivity import level_of
 from protocol.base import Scope
 from protocol.record import Category
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = frozenset(get_args(Category))
 WORKSPACE = Scope(kind="workspace", key="ws")
 PLACES = {"memory/rules/categories.py", "protocol/record.py"}
@@ -60,7 +59,7 @@ def test_the_schema_names_the_categories_that_never_fade() -> None:
 def listed_in(path: Path) -> list[int]:
     """Lines of displays, tuples and dictionaries that list two categories or more by their names."""
     found: list[int] = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
         names = {part.value for part in parts if isinstance(part, ast.Constant)} & NAMES
         if len(names) > 1:
@@ -70,6 +69,6 @@ def listed_in(path: Path) -> list[int]:
 
 
 def test_nothing_else_in_the_product_lists_categories() -> None:
-    modules = [path for house in HOUSES for path in (ROOT / house).rglob("*.py")]
-    found = {path.relative_to(ROOT).as_posix(): lines for path in modules if (lines := listed_in(path))}
+    naming = [path for path in MODULES if sum(name in text_of(path) for name in NAMES) > 1]  # no other is parsed
+    found = {name_of(path): lines for path in naming if (lines := listed_in(path))}
     assert set(found) - PLACES == KINDS_OF_STATEMENTS

@@ -445,12 +445,10 @@ class Unencodable:
         return SECRET
 
 
-@pytest.mark.parametrize(
-    "result", [Unencodable(), {"x": Unencodable()}, deep(1_000_000), "\ud800", {1j: 1}], ids=lambda _: "x"
-)
-def test_a_result_that_cannot_be_encoded_is_an_incident(result: Any) -> None:
+@each("make", [Unencodable, lambda: {"x": Unencodable()}, lambda: deep(1_000_000), lambda: "\ud800", lambda: {1j: 1}])
+def test_a_result_that_cannot_be_encoded_is_an_incident(make: Callable[[], Any]) -> None:
     async def answer(_params: Example) -> Any:
-        return result
+        return make()
 
     (said,) = replies(answer, RpcRequest(1, "example/echo", {"text": "x"}))
     assert said["error"]["data"]["reason"] == "internal"

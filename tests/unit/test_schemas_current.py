@@ -26,7 +26,6 @@ from protocol.settings import GatewayConfig, SettingsUpdateParams
 
 pytestmark = pytest.mark.loop("check")  # lint compares them, too
 
-OF_DOORS = {openapi.FILE: openapi.document_bytes()}
 FOLDER = Path(__file__).resolve().parents[2] / "schemas"
 
 
@@ -41,22 +40,27 @@ def documents():
     return {name: json.loads(data) for name, data in schema.documents().items()}
 
 
-def test_the_committed_schemas_are_those_of_the_contract():
-    assert schema.find_stale(FOLDER, OF_DOORS) == [], (
+@pytest.fixture(scope="module")
+def of_doors():
+    return {openapi.FILE: openapi.document_bytes()}
+
+
+def test_the_committed_schemas_are_those_of_the_contract(of_doors):
+    assert schema.find_stale(FOLDER, of_doors) == [], (
         "schemas/ is not what protocol/ says: run `make schemas` and commit the result"
     )
 
 
-def test_writing_makes_a_folder_current_and_removes_nothing(tmp_path):
+def test_writing_makes_a_folder_current_and_removes_nothing(tmp_path, of_doors):
     (tmp_path / "memory.json").write_text("{}")
     (tmp_path / "mine.json").write_text("{}")
-    assert {"memory.json", "mine.json", "openrpc.json"} <= set(schema.find_stale(tmp_path, OF_DOORS))
-    schema.write(tmp_path, OF_DOORS)
-    assert schema.find_stale(tmp_path, OF_DOORS) == ["mine.json"]
+    assert {"memory.json", "mine.json", "openrpc.json"} <= set(schema.find_stale(tmp_path, of_doors))
+    schema.write(tmp_path, of_doors)
+    assert schema.find_stale(tmp_path, of_doors) == ["mine.json"]
     (tmp_path / "mine.json").unlink()
     written = tmp_path / "errors.json"
     written.write_bytes(written.read_bytes().replace(b"\n", b"\r\n"))
-    assert schema.find_stale(tmp_path, OF_DOORS) == []
+    assert schema.find_stale(tmp_path, of_doors) == []
 
 
 def test_documents_are_the_same_every_time_and_end_with_a_newline():

@@ -18,7 +18,6 @@ from protocol.reference import typescript
 pytestmark = pytest.mark.loop("check")  # lint compares them, too
 
 FILE = Path(__file__).resolve().parents[2] / "clients" / "typescript" / "src" / "types.ts"
-TEXT = typescript.module_bytes().decode()
 
 
 class Inner(Wire):
@@ -53,6 +52,11 @@ def member(name: str, *, is_sent: bool) -> str:
     return line.strip()
 
 
+@pytest.fixture(scope="module")
+def text() -> str:
+    return typescript.module_bytes().decode()
+
+
 def test_http_section_2_10_the_committed_types_are_those_of_the_contract() -> None:
     assert typescript.find_stale(FILE) == [], "run `make schemas` and commit the result"
 
@@ -68,22 +72,22 @@ def test_what_is_not_current_is_named(tmp_path: Path) -> None:
     assert typescript.find_stale(file) == ["types.ts"]
 
 
-def test_every_method_and_notification_has_its_types() -> None:
+def test_every_method_and_notification_has_its_types(text: str) -> None:
     for name, method in METHODS.items():
-        row = TEXT.partition(f'  "{name}": {{\n')[2].partition("  };")[0]
+        row = text.partition(f'  "{name}": {{\n')[2].partition("  };")[0]
         assert f"params: {method.params.__name__};" in row
         assert f"result: {'null' if method.result is type(None) else method.result.__name__};" in row
         assert {reason for reason in method.errors if f'"{reason}"' not in row} == set()
     for name, notice in NOTIFICATIONS.items():
-        assert f'  "{name}": {notice.params.__name__};' in TEXT
-    listed = TEXT.partition("SAFE_TO_REPEAT")[2].partition("]);")[0]
+        assert f'  "{name}": {notice.params.__name__};' in text
+    listed = text.partition("SAFE_TO_REPEAT")[2].partition("]);")[0]
     assert re.findall(r'"(.+)",', listed) == [name for name, method in METHODS.items() if method.is_safe_to_repeat]
 
 
-def test_every_name_that_is_used_is_declared_once() -> None:
-    declared = re.findall(r"^export (?:interface|type|const) (\w+)", TEXT, re.MULTILINE)
+def test_every_name_that_is_used_is_declared_once(text: str) -> None:
+    declared = re.findall(r"^export (?:interface|type|const) (\w+)", text, re.MULTILINE)
     assert len(declared) == len(set(declared))
-    used = set(re.findall(r"(?:: |<|\| )([A-Z]\w+)", re.sub(r"/\*\*.*?\*/", "", TEXT, flags=re.DOTALL)))
+    used = set(re.findall(r"(?:: |<|\| )([A-Z]\w+)", re.sub(r"/\*\*.*?\*/", "", text, flags=re.DOTALL)))
     assert used - set(declared) - {"Array", "ReadonlySet"} == set()
 
 
@@ -120,8 +124,8 @@ def test_a_schema_that_the_contract_did_not_have_so_far_is_refused() -> None:
         typescript._type({"type": "bytes"})
 
 
-def test_long_choices_and_long_sentences_are_broken() -> None:
-    assert max(len(line) for line in TEXT.splitlines()) <= typescript.LINE
+def test_long_choices_and_long_sentences_are_broken(text: str) -> None:
+    assert max(len(line) for line in text.splitlines()) <= typescript.LINE
     choices = " | ".join(f'"choice_{number}"' for number in range(20))
     lines = typescript._declare("Long", choices).splitlines()
     assert lines[0] == "export type Long ="
@@ -129,7 +133,7 @@ def test_long_choices_and_long_sentences_are_broken() -> None:
     assert len(lines) == 21
 
 
-def test_a_name_of_a_choice_means_one_set_of_values() -> None:
-    declared = re.findall(r"^export type (\w+)", TEXT, re.MULTILINE)
+def test_a_name_of_a_choice_means_one_set_of_values(text: str) -> None:
+    declared = re.findall(r"^export type (\w+)", text, re.MULTILINE)
     assert sorted(set(declared)) == sorted(declared)
     assert sorted(set(typescript.CHOICES.values())) == sorted(typescript.CHOICES.values())

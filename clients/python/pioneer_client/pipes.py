@@ -120,8 +120,9 @@ class Pipes:
         self._write(line)
         try:
             await self._stdin.drain()
-        except ConnectionError as error:
-            raise GatewayDied("the process reads no more") from error
+        except ConnectionError as error:  # its end, which follows, fails the calls with its last words
+            if not (await asyncio.wait({self._ended}, timeout=CLOSE_SECONDS))[0]:
+                raise GatewayDied("the process reads no more") from error
 
     async def _read(self) -> None:
         stdout = cast("asyncio.StreamReader", self._process.stdout)
