@@ -355,8 +355,13 @@ SELECT coalesce(sum(pieces), 0) FROM knowledge_owner WHERE id IN (SELECT value F
 UPDATE knowledge_owner SET pieces = pieces + :count WHERE id = :owner
 
 -- name: count_pieces_anew
--- The pieces of every owner are counted, whatever was counted before.
-UPDATE knowledge_owner SET pieces = (SELECT count(*) FROM knowledge_chunk WHERE content IN (SELECT id FROM knowledge_content AS n WHERE n.owner = knowledge_owner.id))
+-- The pieces of every content are counted; rows that say so already are not written.
+UPDATE knowledge_content SET pieces = (SELECT count(*) FROM knowledge_chunk AS k WHERE k.content = knowledge_content.id)
+WHERE pieces <> (SELECT count(*) FROM knowledge_chunk AS k WHERE k.content = knowledge_content.id)
+
+-- name: sum_pieces_anew
+-- Every owner has the pieces of its contents.
+UPDATE knowledge_owner SET pieces = (SELECT coalesce(sum(n.pieces), 0) FROM knowledge_content AS n WHERE n.owner = knowledge_owner.id)
 
 -- name: chunks_by_row
 -- Pieces with the content that they are of.

@@ -7,7 +7,15 @@ import pytest
 
 from gateway.store.schema_shapes import scripts
 from gateway.store.sqlite import Transaction, connect
-from knowledge.rows.contents import WordChanges, entry
+from knowledge.rows.contents import (
+    NewContent,
+    NewPiece,
+    WordChanges,
+    add_content,
+    count_pieces,
+    count_pieces_anew,
+    entry,
+)
 from knowledge.rows.files import add_files, release_files, waiting_files
 from knowledge.rows.statements import SQL
 from protocol.seams.ports import Tx
@@ -65,6 +73,18 @@ def test_a_row_whose_terms_are_exchanged_is_as_one_that_had_them_from_the_first(
     assert table(tx)[0] == []
     changed(tx, range(1, ROWS), "old", "new")  # rows that a lost table lacks come whole
     assert table(tx) == fresh
+
+
+def test_pieces_that_were_lost_are_no_longer_counted(tx: Tx) -> None:
+    content = NewContent(1, b"sha", "markdown", "utf-8", 20, 2, None, 0.5, "[]", "[]")
+    pieces = [NewPiece(at, at + 9, 1, 1, "[]", bytes([at]), f"word{at}", None) for at in (0, 10)]
+    row = add_content(tx, content, pieces, WordChanges())
+    add_content(tx, content._replace(sha256=b"other"), pieces, WordChanges())
+    tx.run("DELETE FROM knowledge_chunk WHERE content = :row", {"row": row})
+    assert count_pieces(tx, [1]) == 4
+    count_pieces_anew(tx)
+    assert count_pieces(tx, [1]) == 2
+    assert tx.all("SELECT pieces FROM knowledge_content ORDER BY id") == [(0,), (2,)]
 
 
 def test_the_size_of_a_collection_is_read_without_a_look_at_its_pieces_or_the_rows_of_its_files(tx: Tx) -> None:
