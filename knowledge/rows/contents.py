@@ -368,6 +368,6 @@ def count_pieces(tx: Tx, owners: Sequence[int]) -> int:
 
 
 def count_pieces_anew(tx: Tx) -> None:
-    """Count the pieces of contents and owners again: where tables were lost and made anew, the kept counts are wrong."""
+    """Count the pieces of contents and owners anew: where tables were lost and made again, kept counts are wrong."""
     tx.run(SQL["count_pieces_anew"])
     tx.run(SQL["sum_pieces_anew"])
