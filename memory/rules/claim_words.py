@@ -7,7 +7,7 @@ Rule 2: a number, a denial and a word of duty count wherever they stand, and no 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, cast
 
 from memory.extraction.unspaced import UNSPACED, pieces_of
@@ -24,6 +24,8 @@ MAX_LEAVES: Final = 32
 """The most texts, numbers and names in a value that is compared with a quote."""
 ASKED_WORDS: Final = 12
 """The words of one question to the lexicon, which returns at most 32 terms of a query."""
+COMPARED: Final = 16
+"""Texts whose denials are cached: a claim, its quote and its sentence are compared in pairs."""
 STEM_CHARS: Final = 4
 """The fewest letters of a stem."""
 RESTED_ON: Final = 0.5
@@ -108,6 +110,7 @@ def _alters(content: str, quote: str) -> bool:
     return OBLIGES.search(content) is not None and OBLIGES.search(quote) is None
 
 
+@lru_cache(maxsize=COMPARED)
 def count_true_denials(text: str) -> int:
     """Return how many words of a text deny something, but for a request to keep it."""
     return denials_in(_REMINDER.sub(" ", text.replace("’", "'")))

@@ -131,8 +131,7 @@ def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim 
     sentence = find_sentence(claim.quote, text)
     if sentence is None:
         return _nearest(claim, text, lexicon)
-    is_asked = detect(sentence).remember
-    if not _is_statement(claim.quote, sentence, lexicon) and not is_asked:
+    if not (_is_statement(claim.quote, sentence, lexicon) or detect(sentence).remember):
         is_told = len(lexicon.index_terms(claim.quote)) >= MIN_PART and _is_statement(sentence, sentence, lexicon)
         return (
             _pick_sentence(claim, sentence, lexicon)
@@ -140,7 +139,7 @@ def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim 
             else "quote_too_short"
         )
     if adds_words(claim.content, sentence, lexicon):
-        if is_asked:
+        if detect(sentence).remember:
             return _as_said(claim, sentence, lexicon)
         return (
             _pick_sentence(claim, sentence, lexicon) if rests_on(claim.content, sentence, lexicon) else "beyond_quote"

@@ -167,9 +167,9 @@ class _Write:
         if heard.was_announced:
             return "not_own_words"
         said = p.retold or p.content
-        if detect(said).remember:
-            return None  # the user asks to keep it, whoever said it first
-        return "not_own_words" if repeats(said, heard.texts) else None
+        if not repeats(said, heard.texts) or detect(said).remember:
+            return None  # the user may ask to keep it, whoever said it first
+        return "not_own_words"
 
     def _meet(self) -> MetRows:
         """Settle the proposal's key, and return the rows that it meets.
