@@ -52,7 +52,7 @@ from promt.long_messages import FRAMED_CHARS, LONG_CHARS, is_document, is_told
 from promt.lookalikes import read_alike
 from promt.orders import find_orders_of_others
 from promt.patterns import compile_late
-from promt.render import UNSEEN
+from promt.render import UNSEEN, has_unseen
 from promt.speaker import is_about_user
 
 READ_CHARS: Final = 12_000
@@ -139,7 +139,7 @@ _LINE_TEXT = compile_late(r"[^\n]+")
 def _spans(text: str) -> tuple[Span, ...]:
     """Return the ranges in which the user speaks, found in the text as it is seen: unseen signs break no fence."""
     text = read_alike(text)
-    if UNSEEN.search(text) is None:
+    if not has_unseen(text):
         return _find_spans(text)
     places: list[int] = []
     place = 0

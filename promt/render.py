@@ -64,6 +64,7 @@ UNSEEN = compile_late(
     "\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff]"
 )
 """Controls, bidi marks, joiners, zero-width, tags, variation selectors, fillers, private use, lone surrogates."""
+_UNSEEN_ASCII = compile_late("[\x00-\x08\x0e-\x1b\x7f]")  # found in a third of the time
 
 _ESCAPES = dict.fromkeys(map(ord, "<\uff1c\ufe64"), "&lt;") | dict.fromkeys(map(ord, ">\uff1e\ufe65"), "&gt;")
 _FENCE = compile_late("[`\uff40]{3,}|~{3,}")  # also as full width
@@ -117,6 +118,11 @@ def shorten(text: str, max_chars: int) -> str:
 def carries_own_block(text: str) -> bool:
     """Return whether the text has a delimiter or an item line of a block as rendered here."""
     return _OWN.search(UNSEEN.sub("", text)) is not None
+
+
+def has_unseen(text: str) -> bool:
+    """Return whether a text has signs of `UNSEEN`."""
+    return (_UNSEEN_ASCII if text.isascii() else UNSEEN).search(text) is not None
 
 
 def _label(text: str, most: int = MAX_LABEL_CHARS) -> str:
