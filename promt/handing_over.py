@@ -52,6 +52,7 @@ BEGINS_QUESTION = compile_late(
 """Begins with a word that asks."""
 COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])|\s(?:[-=]>|→)(?=\s)")
 """A colon, or an arrow, behind which something may follow."""
+_LINE_END = compile_late(r"[ \t]*\n")
 _DASH = compile_late(r"\s[–—-](?=\s)")
 """Stands for a colon behind a request for work on a text."""
 ALWAYS = compile_late(lambda: whole("own_words", "always"), re.IGNORECASE)
@@ -165,7 +166,6 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
         head = bare[: colon.end()] if colon else bare
         is_kept = may_hand is not None and (ASKS_TO_KEEP.search(head) or INTRODUCES.search(head)) is not None
         is_kept = is_kept and not (works and REWORKS.search(works[0]))  # "translate it, keep the rhythm"
-        ends_line = text[end : block.end].lstrip(" \t")[:1] == "\n"
         ends_label = colon is not None and colon.end() == len(bare)
         names = not (works or points) and names_text(bare, block, has_colon=ends_label)
         if works and colon and not is_kept:
@@ -179,14 +179,14 @@ def find_cover(text: str, block: TextBlock) -> Cover | None:
             is_asked = bool(points and asks) or (pointed is not None and _is_request(bare))
             is_sure = bool(works or points or names) or (found is not None and found.is_sure)
             asks_for_text = bool((points and asks) or (works and REWORKS.search(bare)))
-            is_lined = asks_for_text and ends_line
+            is_lined = asks_for_text and _LINE_END.match(text, end, block.end) is not None
             found = Cover(end, is_sure, pointed, is_asked, is_lined)
             if is_lined:
                 return found
         elif is_kept or (ends_label and not names):
             continue
         elif names or ahead or (points and not SUBJECT.search(bare) and block.end - block.start <= HANDING_CHARS):
-            found = Cover(end, True, is_lined=ahead is not None and ends_line)
+            found = Cover(end, True, is_lined=ahead is not None and _LINE_END.match(text, end, block.end) is not None)
     return found
 
 

@@ -18,7 +18,7 @@ from promt.layout import Span, sentences
 from promt.lookalikes import read_alike
 from promt.own_words import edges, only_own, own_stretches, own_words
 from promt.patterns import compile_late
-from promt.phrases import Clauses, LanguagePhrases, list_languages, occurs, read_clauses
+from promt.phrases import Clauses, LanguagePhrases, list_language_phrases, occurs, read_clauses
 from promt.speaker import is_about_user
 
 TELLING_CHARS: Final = 600
@@ -81,7 +81,7 @@ def says(text: str, subject: Literal["artifact", "files", "hints"]) -> bool:
 
 def _is_said(intent: str, text: Clauses, *others: str) -> bool:
     """Return whether the intent is said in any language, outside of the phrases of the others."""
-    return any(occurs(language, intent, text, *others) for language in list_languages() if language.may_be(text))
+    return any(occurs(language, intent, text, *others) for language in list_language_phrases() if language.may_be(text))
 
 
 def detect(text: str) -> Intents:
@@ -101,7 +101,7 @@ def _detect(text: str) -> Intents:
     own = only_own(text)
     folded = read_clauses(own)
     said, found = Counter[str](), set[str]()
-    for language in list_languages():
+    for language in list_language_phrases():
         if language.may_be(folded):
             intents = _find_intents(language, folded)
             found.update(intents)
@@ -196,6 +196,6 @@ def _telling_words(sentence: str) -> set[str]:
 def _is_of_everything(said: str) -> bool:
     """Return whether a sentence speaks of all that is said; in a language that has no words for that it always may."""
     folded = read_clauses(said)
-    spoken = [language for language in list_languages() if language.may_be(folded)]
+    spoken = [language for language in list_language_phrases() if language.may_be(folded)]
     heard = [language for language in spoken if occurs(language, "no_save", folded)]
     return any(not language.names_everything or occurs(language, "of_everything", folded) for language in heard)

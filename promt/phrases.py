@@ -304,7 +304,7 @@ class LanguagePhrases:
 
 
 @cache
-def list_languages() -> tuple[LanguagePhrases, ...]:
+def list_language_phrases() -> tuple[LanguagePhrases, ...]:
     """Return the languages that have phrases, in the order of their files."""
     return tuple(LanguagePhrases(languages()[code], table) for code, table in tables("intents").items())
 

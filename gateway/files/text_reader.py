@@ -70,9 +70,11 @@ class TextReader:
         """End a process that does not answer, so that its thread goes on."""
         while True:
             await anyio.sleep(self._asked_at + SECONDS - time.monotonic())
-            if time.monotonic() >= self._asked_at + SECONDS and (child := self._child) is not None:
-                self._asked_at = time.monotonic()
-                child.kill()
+            now = time.monotonic()
+            if now >= self._asked_at + SECONDS:
+                self._asked_at = now
+                if (child := self._child) is not None:
+                    child.kill()
 
     def _read_all(self, texts: Sequence[tuple[ReadRequest, bytes]]) -> list[TextStructure | None]:
         return [self._read(request, data) for request, data in texts]

@@ -211,7 +211,8 @@ class FileReader:
                 asked.setdefault(key, one)
         answers = await reader([(_to_request(one, settings), one.data) for one in asked.values()])
         read = {one.file.id: answer for one, answer in zip(asked.values(), answers, strict=True)}
-        files = [ReadFile(one, read.get(one.file.id), read.get(one.file.id, True) is None) for one in taken]
+        ended = {file for file, answer in read.items() if answer is None}
+        files = [ReadFile(one, read.get(one.file.id), one.file.id in ended) for one in taken]
         contents = await anyio.to_thread.run_sync(self._contents, known.owner, files)
         failed = await means.db.note(partial(self._apply, known=known, files=files, contents=contents))
         if failed:

@@ -168,7 +168,7 @@ class _Write:
             return "not_own_words"
         said = p.retold or p.content
         if not repeats(said, heard.texts) or detect(said).remember:
-            return None  # the user may ask to keep it, whoever said it first
+            return None  # it repeats nobody, or the user asks to keep it, whoever said it first
         return "not_own_words"
 
     def _meet(self) -> MetRows:

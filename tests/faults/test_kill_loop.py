@@ -21,9 +21,9 @@ REPEATS = max(5, KILLS // 10)
 TURNS_EACH = 8
 THREADS = ("thr_1", "thr_2", "thr_3")
 TURNS_BEFORE_KILL = (0, 1, 3)
-"""How many turns end before a kill, in every round the next number, however slow the machine is. The kill comes at a
-random moment after them, within what the first turn of a process takes alone: some dozens of operations are answered
-by then, and some are under way."""
+"""The turns that end before a kill, in every round the next number of them, however slow the machine is. The kill comes
+at a random moment after them, within what the first turn of a process takes alone: some dozens of operations are
+answered by then, and some are under way."""
 
 WORKSPACE = {"kind": "workspace", "key": "ws_here"}
 

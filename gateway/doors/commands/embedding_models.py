@@ -84,13 +84,12 @@ def bytes_below(folder: Path) -> int:
 def vectors_of(tx: Tx) -> VectorCoverage:
     """Count the texts with a vector in the current space."""
     known = find_current(list_spaces(tx))
-    counts = VectorCoverage()
+    told: dict[str, Any] = {}
     for name, count in count_texts(tx, known.space.id if known is not None else 0).items():
-        with_vector = count.possible - count.lacking
-        counts = msgspec.structs.replace(counts, **{name: count.possible, f"{name}_with_vector": with_vector})
-    if known is None:
-        return counts
-    return msgspec.structs.replace(counts, model=known.space.model, kind=known.space.kind, dim=known.space.dim)
+        told |= {name: count.possible, f"{name}_with_vector": count.possible - count.lacking}
+    if known is not None:
+        told |= {"model": known.space.model, "kind": known.space.kind, "dim": known.space.dim}
+    return VectorCoverage(**told)
 
 
 def _describe(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
@@ -158,6 +157,11 @@ def _models(given: argparse.Namespace) -> int:
     return OK if choice.has_model or choice.static is not None else NEGATIVE
 
 
+def _say_coverage(present: int, possible: int, noun: str) -> str:
+    """Return how many texts have a vector in words; empty where there are none."""
+    return f"{present} of {possible} {noun}have a vector" if possible else ""
+
+
 def _show(told: dict[str, Any], choice: Choice) -> None:
     vectors: VectorCoverage = told["vectors"]
     state = "there" if told["is_there"] else "damaged" if told["problem"] == "model_broken" else "not there"
@@ -172,17 +176,9 @@ def _show(told: dict[str, Any], choice: Choice) -> None:
             ("cache", told["cache"]),
             ("static model", static if told["enabled"] else ""),
             ("searched", used),
-            ("facts", f"{vectors.facts_with_vector} of {vectors.facts} have a vector" if vectors.facts else ""),
-            (
-                "conversation",
-                f"{vectors.pieces_with_vector} of {vectors.pieces} pieces have a vector" if vectors.pieces else "",
-            ),
-            (
-                "files",
-                f"{vectors.file_pieces_with_vector} of {vectors.file_pieces} pieces have a vector"
-                if vectors.file_pieces
-                else "",
-            ),
+            ("facts", _say_coverage(vectors.facts_with_vector, vectors.facts, "")),
+            ("conversation", _say_coverage(vectors.pieces_with_vector, vectors.pieces, "pieces ")),
+            ("files", _say_coverage(vectors.file_pieces_with_vector, vectors.file_pieces, "pieces ")),
         ]
     )
     if choice.settings.enabled and choice.static is not None and vectors.kind != "model":
