@@ -190,7 +190,7 @@ def open_model(order: Order) -> EmbeddingModel:
     """
     _quieten()
     with failing_as("model_broken"):
-        import onnxruntime  # noqa: PLC0415
+        import onnxruntime  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
         runtime = cast("Any", onnxruntime)
         runtime.set_default_logger_severity(4)  # it would write to stderr itself

@@ -29,7 +29,7 @@ class PlainEngine:
     """A loaded model, in the shape that `EmbeddingModel` knows of fastembed's."""
 
     def __init__(self, files: ModelFiles, threads: int) -> None:
-        import onnxruntime  # noqa: PLC0415
+        import onnxruntime  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
         runtime: Any = onnxruntime
         options = runtime.SessionOptions()

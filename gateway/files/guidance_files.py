@@ -161,8 +161,8 @@ class AgentFolders:
 
     def read(self, slug: str, texts: Collection[str]) -> AgentFolder | None:
         """Return a definition's folder with the texts of those files; None where no layer has it."""
-        for layer in ("vault", "built_in"):
-            root = self._layers[layer]()
+        for layer, root_of in reversed([*self._layers.items()]):
+            root = root_of()
             entry = next((one for one in _entries(root) if one.name == slug), None)
             if entry is None or entry.kind not in {"folder", "link"}:
                 continue

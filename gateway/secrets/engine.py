@@ -25,7 +25,8 @@ MAX_HINT_BYTES = 48
 
 @cache
 def _library() -> tuple[Any, Any]:
-    import re2  # noqa: PLC0415  # 5 ms that the start of a process does not need
+    # 5 ms that the start of a process does not need
+    import re2  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
     library: Any = re2
     options = library.Options()

@@ -17,7 +17,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from inspect import Parameter, Signature
 from itertools import chain
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -158,7 +158,7 @@ def message_of(value: Any) -> Message:
     return RpcRequest(request_id if has_id else None, method, cast("Any", params))
 
 
-def is_request_id(value: Any) -> bool:
+def is_request_id(value: object) -> TypeGuard[RequestId]:
     """Return whether a value may be a request's id: a string or an integer, within bounds."""
     if isinstance(value, bool):
         return False

@@ -165,7 +165,7 @@ class Session:
             self._sink.send(error_reply(None, "message_too_large"))
             return
         try:
-            value = decode(frame)  # type: ignore[arg-type]
+            value = decode(frame)
         except GatewayError as error:
             self._sink.send(error_reply(None, error.reason))
             return
@@ -234,8 +234,8 @@ class Session:
             self.exit_code = 0 if self._state == "shut_down" else 1
             self._is_over = True
         elif message.method == "$/cancelRequest" and isinstance(message.params, dict):
-            request_id: object = message.params.get("id")  # type: ignore[union-attr]
-            scope = self._scopes.get(request_id) if is_request_id(request_id) else None  # type: ignore[arg-type]
+            request_id: object = cast("dict[str, Any]", message.params).get("id")
+            scope = self._scopes.get(request_id) if is_request_id(request_id) else None
             if scope is not None:
                 scope.cancel()
 

@@ -83,7 +83,7 @@ def _wordings(text: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
 
 def _values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
     """Yield the texts of a value that can be searched for by themselves."""
-    for text in texts_in(list(value.values()) if isinstance(value, dict) else value):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+    for text in texts_in(list(value.values()) if isinstance(value, dict) else value):  # pyright: ignore[reportUnknownArgumentType]
         flat = fold_text(text)
         figures = flat.replace(".", "").replace("-", "")
         least = LEAST_UNSPACED if flat[:1] >= FIRST_UNSPACED else LEAST_WORD

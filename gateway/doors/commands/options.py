@@ -210,7 +210,7 @@ def filters_of(given: argparse.Namespace) -> dict[str, Any]:
 
 def stdin_file() -> BinaryIO:
     """Return stdin as a file of bytes. Raises `Stop` where a shell has closed it."""
-    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+    if sys.stdin is None:
         raise Stop(NO_INPUT, "there is nothing to read: stdin is closed")
     return sys.stdin.buffer
 

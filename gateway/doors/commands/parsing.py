@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 class CommandParser(Parser):
     """The parser of one command: an unknown argument is reported with the command's own usage."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse as the base class does; exit with a usage error for an unknown argument."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:

@@ -63,7 +63,7 @@ class DoorConnection(H11Protocol):
 
         self.app = cast("Any", answer)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin to wait for the first head."""
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:

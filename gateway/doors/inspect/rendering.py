@@ -11,7 +11,7 @@ from functools import cache, partial
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, LiteralString
+from typing import Any, LiteralString, cast
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -199,7 +199,7 @@ def environment() -> Environment:
         "cut": cut,
         "readable": readable,
     }
-    made.filters.update(filters)
+    cast("dict[str, Callable[..., Any]]", made.filters).update(filters)
     return made
 
 

@@ -196,7 +196,7 @@ def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 def can_ask() -> bool:
     """Return whether a person can answer a question: stdin is a terminal."""
     # stdin is None where the shell has closed it
-    return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def confirm(question: str, *, is_sure: bool) -> None:

@@ -24,7 +24,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 def _greet(name: str, client: str) -> None:
     """Write on stderr what the process waits for, where a person started it at a terminal."""
     # stdin is None where the shell has closed it
-    if sys.stdin is not None and sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+    if sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(
             f"pioneer {name} waits here for messages of {client}, which starts it itself. Ctrl-D ends it.\n"
         )
