@@ -6,11 +6,12 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from forked import FOLLOW, followed_by_pattern, fork_commands, usual_config
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from loops import LOOPS, SEED, drawn, loops_of, may_hold
 
 from gateway.wire.client import console_script
@@ -39,6 +40,8 @@ settings.register_profile(
 settings.load_profile("loop")
 
 
+COUNTED_CASES = 3
+"""The cases of a test that coverage counts."""
 MEMORY = Path("/dev/shm")  # noqa: S108  # files are made in it as in any folder for temporary files
 ROOM = 1 << 30
 """Bytes: ten times what the tests of a run hold at once."""
@@ -98,6 +101,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in kept if item not in left_out]
     config.hook.pytest_deselected(items=[*({*items} - {*kept})])
     items[:] = kept
+    _leave_uncounted(items)
+
+
+def _leave_uncounted(items: list[pytest.Item]) -> None:
+    """Mark what coverage need not count: counting doubles the time of a test, and the fourth case of a test or the
+    fiftieth example of a property run hardly a line that others do not. The figure is a lower bound by that."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        cases[test] += 1
+        if cases[test] > COUNTED_CASES or is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.no_cover)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -103,6 +103,7 @@ def recall(found: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]]) -> f
 # -- near enough ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.loop("check")
 def test_of_the_ten_nearest_of_many_98_in_100_are_found_and_every_cosine_is_exact(home: Home) -> None:
     vectors, queries, flat = clustered(6000, 2), clustered(40, 3), FlatVectors()
     home.add(vectors)
@@ -184,6 +185,7 @@ def test_what_came_back_is_found_once(home: Home) -> None:
     assert home.best(flat, vectors[0], count=99) == Exact(vectors).best(vectors[0], 20)
 
 
+@pytest.mark.loop("check")
 def test_half_removed_takes_nothing_from_what_is_left(home: Home) -> None:
     vectors, queries, flat = clustered(6000, 11), clustered(25, 12), FlatVectors()
     home.add(vectors)

@@ -143,6 +143,7 @@ async def test_nothing_heavy_is_imported_before_it_is_used(tmp_path):
     assert imported & LATE == set()
 
 
+@pytest.mark.loop("check")
 @on_linux
 @journey
 async def test_a_start_costs_little(tmp_path):

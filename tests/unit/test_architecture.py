@@ -16,7 +16,7 @@ from gateway.secrets.rules import find_rules
 from gateway.wiring import build as _wiring  # noqa: F401  # the composition root imports, so every module does
 from protocol.methods import METHODS
 
-pytestmark = pytest.mark.no_cover  # the code is read here, not run: counting would double what that costs
+pytestmark = [pytest.mark.loop("check"), pytest.mark.no_cover]  # the code is read here, not run
 CLIENT = ROOT / "clients/python/pioneer_client"
 STAGE = sorted((ROOT / "tests/stage").rglob("*.py"))
 BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.py"))

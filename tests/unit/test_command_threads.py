@@ -33,6 +33,7 @@ def test_lists_are_as_long_as_one_likes_and_say_when_there_is_more(talks: list[s
     assert run("threads", "--limit", "0").code == 64
 
 
+@pytest.mark.loop("check")
 @pytest.mark.usefixtures("talks")
 def test_a_talk_is_shown_over_as_many_pages_as_it_has() -> None:
     [long] = [one["thread_id"] for one in run("threads", "--all", "--json").json["threads"] if one["turn_count"] == 60]

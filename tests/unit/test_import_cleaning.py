@@ -87,6 +87,7 @@ def test_cleaning_twice_cleans_no_private_character_more(text: str) -> None:
     assert not any("\ue200" <= char <= "\ue206" for char in once.text)
 
 
+@pytest.mark.loop("check")
 @pytest.mark.parametrize(
     "piece",
     [

@@ -2,6 +2,7 @@
 
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, hexdigits, punctuation, whitespace
 
+import pytest
 from msgspec import structs
 
 from knowledge.kinds import Kind, kind_of
@@ -166,6 +167,7 @@ def test_lines_that_are_no_pattern_are_reported_whoever_refuses_them_and_the_oth
     assert [rules.find(path) is not None for path in ("drafts/", "a.tmp", "a.md")] == [True, True, False]
 
 
+@pytest.mark.loop("check")
 def test_thousands_of_patterns_hold_and_the_last_that_matches_decides():
     lines = ["*.md", *(f"dir{number}/name{number}*.txt" for number in range(9000)), "!name7b*"]
     rules = PatternList(".gitignore", "", lines)

@@ -11,6 +11,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+import pytest
 from cases import each
 from house_code import MODULES, ROOT, literals_of, name_of, names_of
 
@@ -121,6 +122,7 @@ OF_COMPUTING = {"aux", "con", "const", "dir", "est", "fatal", "media", "temporal
 
 
 @each("path", MODULES)
+@pytest.mark.loop("check")
 def test_no_other_file_holds_letters_of_another_language(path: Path) -> None:
     found = [text for text in literals_of(path) if any(ord(char) > 0x7F and char.isalpha() for char in text)]
     assert bool(found) == (name_of(path) in OTHER_LETTERS), found
@@ -147,6 +149,7 @@ def _foreign() -> set[str]:
 
 
 @each("path", MODULES)
+@pytest.mark.loop("check")
 def test_no_other_file_holds_words_of_another_language(path: Path) -> None:
     found = _words_of(" ".join(literals_of(path))) & _foreign()
     assert not found

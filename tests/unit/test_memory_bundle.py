@@ -559,6 +559,7 @@ def test_pages_are_whole_bundles_and_come_in_any_order(homes: Callable[..., Memo
     assert entries([page.bundle for page in pages(there)]) == entries(texts)
 
 
+@pytest.mark.loop("check")
 def test_a_record_with_more_evidence_than_a_page_travels_whole(homes: Callable[..., MemoryHome]) -> None:
     here, there = homes(), homes()
     kept = here.remember("Ada keeps bees.").record

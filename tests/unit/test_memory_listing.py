@@ -71,6 +71,7 @@ def cost(home: MemoryHome, **asked: Any) -> tuple[float, list[str]]:
     return min(times), contents
 
 
+@pytest.mark.loop("check")
 @pytest.mark.parametrize("order", ["updated_at", "created_at", "importance"])
 @pytest.mark.parametrize(
     ("filters", "found"),

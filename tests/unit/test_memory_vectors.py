@@ -201,6 +201,7 @@ def test_what_is_hidden_takes_no_place_among_the_nearest(home: MemoryHome) -> No
     assert [hit.record.memory_id for hit in answer.hits] == [last]
 
 
+@pytest.mark.loop("check")
 @pytest.mark.parametrize("mode", ["semantic", "hybrid"])
 @pytest.mark.parametrize(("limit", "kept"), [(20, KEPT_RANKINGS), (100, 0)])
 def test_paging_by_meaning_goes_on_past_what_is_compared_at_once(

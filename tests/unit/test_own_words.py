@@ -454,6 +454,7 @@ def test_who_speaks_of_themselves() -> None:
     assert not is_about_user("The cat sleeps.")
 
 
+@pytest.mark.loop("check")
 def test_it_costs_little() -> None:
     texts = [row["text"] for name in ("genuine", "mixed") for row in corpus(name)]
     own_words("compiles what it needs")

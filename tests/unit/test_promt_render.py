@@ -247,6 +247,7 @@ def check_block(domain: BlockDomain, items: list[ContextItem], room: int, item_r
     return True
 
 
+@pytest.mark.loop("check")
 @settings(max_examples=150, deadline=None)
 @given(
     domain=st.sampled_from(["memory", "thread"]), items=ITEMS, room=st.integers(0, 1800), item_room=st.integers(1, 300)
@@ -255,6 +256,7 @@ def test_no_content_closes_its_block(domain: BlockDomain, items: list[ContextIte
     check_block(domain, items, room, item_room)
 
 
+@pytest.mark.loop("check")
 def test_ten_thousand_hostile_contents_stay_inside() -> None:
     dice = random.Random(20261121)
 

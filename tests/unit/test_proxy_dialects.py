@@ -59,6 +59,7 @@ def test_what_is_no_object_or_has_a_member_twice_has_no_places(body: bytes) -> N
         members(body)
 
 
+@pytest.mark.loop("check")
 @given(
     tables=st.lists(st.dictionaries(st.text(st.characters(codec="utf-8")), VALUES, max_size=4), max_size=4),
     indent=st.sampled_from([None, 1]),
@@ -257,6 +258,7 @@ def test_wrappers_are_whole_pairs(parts: list[str]) -> None:
     assert strip_wrappers(text, ["note", "aside"]) == expected
 
 
+@pytest.mark.loop("check")
 @pytest.mark.parametrize("mark", ["<note>", "<note ", "</note>", "<note></aside>", "<note <aside>", "\u0315\u0300"])
 def test_a_request_full_of_marks_costs_its_length(mark: str) -> None:
     said = [{"role": "user", "content": mark * (1_000_000 // len(mark))}]

@@ -95,6 +95,7 @@ def test_a_social_security_number_with_one_sign_in_it_is_read_in_its_parts() -> 
     assert kinds("my ssn is 123-450000") == ["national_id"]  # a serial that was never given, and a number all the same
 
 
+@pytest.mark.loop("check")
 def test_numbers_drawn_by_chance_are_seldom_taken_for_one():
     rng = random.Random(7)
     for size in range(9, 20):

@@ -54,6 +54,7 @@ def cosine(model: StaticModel, one: str, other: str) -> float:
     return sum(a * b for a, b in zip(first, second, strict=True))
 
 
+@pytest.mark.loop("check")
 def test_the_tokens_are_those_of_the_models_own_tokenizer(files: StaticFiles) -> None:
     own = Tokenizer.from_file(str(files.tokens))
     vocabulary = own.get_vocab()
