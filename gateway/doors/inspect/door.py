@@ -13,7 +13,7 @@ from gateway.base.logs import Log
 from gateway.base.time_zone import system_zone
 from gateway.doors.http.exchange import Answer
 from gateway.doors.http.page_routes import PageRequest
-from gateway.doors.http.rpc import Asking, Methods
+from gateway.doors.http.rpc import HttpCaller, Methods
 from gateway.doors.http.rules import STATUS_OF_REASON
 from gateway.doors.inspect import rendering
 from gateway.doors.inspect.forms import fields_of
@@ -176,7 +176,7 @@ class InspectPages:
 
     # -- pages ---------------------------------------------------------------------------------------------------------
 
-    async def answer(self, caller: Asking, session: PageSession, request: PageRequest) -> Answer:
+    async def answer(self, caller: HttpCaller, session: PageSession, request: PageRequest) -> Answer:
         """Return the page or the redirection that answers a request of a session."""
         visit = self._visit(caller, session)
         try:
@@ -194,7 +194,7 @@ class InspectPages:
         except Exception as error:  # noqa: BLE001  # the boundary: a person gets a page, never a traceback
             return self._error(visit, 500, "Something is broken here.", f"The log has it as {log.incident(error)}.")
 
-    def _visit(self, caller: Asking, session: PageSession) -> Visit:
+    def _visit(self, caller: HttpCaller, session: PageSession) -> Visit:
         """Return a visit without query and fields."""
 
         async def ask(method: Method[Any, R], params: Mapping[str, Any], /) -> R:
