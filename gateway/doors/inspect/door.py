@@ -7,6 +7,7 @@ Rule 2: an error of a method is a page with a sentence and a way back; it never 
 import re
 import time
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 from gateway.base.logs import Log
@@ -20,7 +21,7 @@ from gateway.doors.inspect.forms import fields_of
 from gateway.doors.inspect.sessions import PageSession, PageSessions
 from gateway.doors.inspect.views import candidates, inspection, memories, memory_forms, threads, today
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, View, Visit
-from gateway.doors.inspect.wording import ENDS, reason_sentence
+from gateway.doors.inspect.wording import ERROR_HEADINGS, reason_sentence
 from protocol.errors import CallerError, GatewayError
 from protocol.methods import Method
 from protocol.seams.ports import Clock
@@ -64,14 +65,10 @@ class PageRoute(NamedTuple):
         return found.groups() if found is not None else None
 
 
-_PATTERNS: dict[str, re.Pattern[str]] = {}
-
-
+@cache
 def _pattern(path: str) -> re.Pattern[str]:
-    """Return the pattern of a route's path, in which `*` stands for one part; compiled once."""
-    if path not in _PATTERNS:
-        _PATTERNS[path] = re.compile("/".join("([^/]+)" if part == "*" else part for part in path.split("/")))
-    return _PATTERNS[path]
+    """Return the pattern of a route's path, in which `*` stands for one part."""
+    return re.compile("/".join("([^/]+)" if part == "*" else part for part in path.split("/")))
 
 
 ROUTES: Final[tuple[PageRoute, ...]] = (
@@ -190,7 +187,9 @@ class InspectPages:
             return self._answer_of(visit, await self._view(visit, request))
         except GatewayError as error:
             status = STATUS_OF_REASON[error.reason]
-            return self._error(visit, status, ENDS.get(error.reason, "That did not work."), _describe_error(error))
+            return self._error(
+                visit, status, ERROR_HEADINGS.get(error.reason, "That did not work."), _describe_error(error)
+            )
         except Exception as error:  # noqa: BLE001  # the boundary: a person gets a page, never a traceback
             return self._error(visit, 500, "Something is broken here.", f"The log has it as {log.incident(error)}.")
 
